@@ -1,1 +1,117 @@
-"""priste: keep what people did, where and when, deniable while they use location services."""
+"""priste: keep what people did, where and when, deniable while they use location services.
+
+Everything a user needs is a name of this module; the packages below it are the
+architecture (see ARCHITECTURE.md). Names are loaded when first used, so that
+``import priste`` and ``priste --help`` stay quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from priste.errors import (
+        EventSyntaxError,
+        InvalidParameter,
+        OutsideMap,
+        PolicyError,
+        PristeError,
+        ReleaseRefused,
+        StateError,
+        TooManyWorlds,
+        TraceError,
+    )
+    from priste.events import Event, at, at_least, parse_event, pattern, presence
+    from priste.maps import Grid, Region
+    from priste.mechanisms import (
+        EmissionTable,
+        Identity,
+        LocationSet,
+        Mechanism,
+        PlanarIsotropic,
+        PlanarLaplace,
+        Uniform,
+    )
+    from priste.mobility import MarkovModel
+    from priste.quantify import Leakage, Quantifier
+    from priste.release import Protector, Release
+
+_HOME = {
+    "EmissionTable": "mechanisms",
+    "Event": "events",
+    "EventSyntaxError": "errors",
+    "Grid": "maps",
+    "Identity": "mechanisms",
+    "InvalidParameter": "errors",
+    "Leakage": "quantify",
+    "LocationSet": "mechanisms",
+    "MarkovModel": "mobility",
+    "Mechanism": "mechanisms",
+    "OutsideMap": "errors",
+    "PlanarIsotropic": "mechanisms",
+    "PlanarLaplace": "mechanisms",
+    "PolicyError": "errors",
+    "PristeError": "errors",
+    "Protector": "release",
+    "Quantifier": "quantify",
+    "Region": "maps",
+    "Release": "release",
+    "ReleaseRefused": "errors",
+    "StateError": "errors",
+    "TooManyWorlds": "errors",
+    "TraceError": "errors",
+    "Uniform": "mechanisms",
+    "at": "events",
+    "at_least": "events",
+    "parse_event": "events",
+    "pattern": "events",
+    "presence": "events",
+}
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "EmissionTable",
+    "Event",
+    "EventSyntaxError",
+    "Grid",
+    "Identity",
+    "InvalidParameter",
+    "Leakage",
+    "LocationSet",
+    "MarkovModel",
+    "Mechanism",
+    "OutsideMap",
+    "PlanarIsotropic",
+    "PlanarLaplace",
+    "PolicyError",
+    "PristeError",
+    "Protector",
+    "Quantifier",
+    "Region",
+    "Release",
+    "ReleaseRefused",
+    "StateError",
+    "TooManyWorlds",
+    "TraceError",
+    "Uniform",
+    "at",
+    "at_least",
+    "parse_event",
+    "pattern",
+    "presence",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'priste' has no attribute {name!r}")
+    value: object = getattr(import_module(f"priste.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

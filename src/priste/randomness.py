@@ -57,7 +57,9 @@ def bit_source(rng: Seed | BitSource) -> BitSource:
     if rng is None:
         return SystemBits()
     if isinstance(rng, bool):
-        raise InvalidParameter(f"The 'rng' must be None, an integer seed or a generator. Got {rng!r}.")
+        raise InvalidParameter(
+            f"The 'rng' must be None, an integer seed or a generator. Got {rng!r}."
+        )
     if isinstance(rng, int | np.integer):
         if rng < 0:
             raise InvalidParameter(f"The 'rng' seed must be >= 0. Got {rng!r}.")

@@ -1,0 +1,120 @@
+"""The package tree is the architecture: imports point one way, and names say what they hold."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "priste"
+
+# A package imports only from itself and from those before it.
+ORDER = [
+    "maps",
+    "mobility",
+    "events",
+    "mechanisms",
+    "quantify",
+    "release",
+    "audit",
+    "traces",
+    "policy",
+    "report",
+]
+# The doors stand beside each other; only the command line may open the others.
+DOORS = ["batch", "live", "studio", "reproduce"]
+COMMAND_LINE = {"cli", "__main__"}
+FREE_TO_ALL = {"errors", "randomness", "__init__"}
+
+# Each of these costs a tenth of a second or more: `import priste` must not pay for it.
+HEAVY = ["numba", "duckdb", "pyarrow", "matplotlib", "pyproj", "shapely", "pydantic", "typer"]
+VAGUE_NAMES = {"utils", "util", "helpers", "common", "core", "base", "manager", "misc"}
+
+
+def package_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported_packages(source: str) -> set[str]:
+    """Return the packages of priste that a module imports, at its top or inside functions."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom):
+            if node.level:
+                raise ValueError(f"relative import on line {node.lineno}: write it from the root")
+            names = [node.module or ""]
+            if node.module == "priste":
+                names = [f"priste.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        for name in names:
+            if name.startswith("priste."):
+                found.add(name.split(".")[1])
+    return found
+
+
+def allowed(package: str) -> set[str]:
+    if package in FREE_TO_ALL:
+        return FREE_TO_ALL | set(ORDER)
+    if package in COMMAND_LINE:
+        return FREE_TO_ALL | set(ORDER) | set(DOORS) | COMMAND_LINE
+    if package in DOORS:
+        return FREE_TO_ALL | set(ORDER) | {package}
+    return FREE_TO_ALL | set(ORDER[: ORDER.index(package) + 1])
+
+
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_point_one_way(path: Path) -> None:
+    """A module imports only from packages above its own."""
+    forbidden = imported_packages(path.read_text()) - allowed(package_of(path))
+    assert not forbidden, f"{path.name} must not import {sorted(forbidden)}"
+
+
+def test_the_arrow_check_sees_a_wrong_arrow() -> None:
+    """The reader of imports finds them at the top, inside functions, and through the root."""
+    source = (
+        "import priste.release\ndef f():\n    from priste.audit.x import y\nfrom priste import maps"
+    )
+    assert imported_packages(source) == {"release", "audit", "maps"}
+    assert "release" not in allowed("quantify")
+    assert "events" not in allowed("mobility")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_names_explain_themselves(path: Path) -> None:
+    """No module or package has a name that could hold anything."""
+    assert not VAGUE_NAMES & {part.removesuffix(".py") for part in path.relative_to(SOURCE).parts}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_modules_open_with_a_docstring(path: Path) -> None:
+    """Every module says what it holds."""
+    assert ast.get_docstring(ast.parse(path.read_text()))
+
+
+@pytest.mark.parametrize("package", [p for p in ORDER if (SOURCE / p).is_dir()])
+def test_packages_list_what_they_offer(package: str) -> None:
+    """Every package has a sorted ``__all__`` whose names exist."""
+    import importlib
+
+    module = importlib.import_module(f"priste.{package}")
+    assert list(module.__all__) == sorted(module.__all__)
+    for name in module.__all__:
+        assert hasattr(module, name)
+
+
+def test_import_is_light() -> None:
+    """Building the whole front door loads none of the heavy libraries."""
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, priste; [getattr(priste, n) for n in priste.__all__]; "
+        f"print([m for m in {HEAVY!r} if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
