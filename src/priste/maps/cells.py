@@ -1,0 +1,87 @@
+"""The one validator for cell numbers, wherever cells are taken."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+import numpy as np
+
+from priste.errors import InvalidParameter
+
+Cells: TypeAlias = Iterable[int]
+"""Any iterable of cell numbers; a ``Region`` is one."""
+
+CELL_NUMBER_LIMIT = 2**31
+"""Cell numbers are below this, so that they and their pairs fit the integers of numpy."""
+
+MOST_NUMBERS = 10_000_000
+"""The most numbers read from one iterable: an endless one must not fill the memory."""
+
+
+def cell_numbers(cells: Cells, *, name: str = "cells") -> frozenset[int]:
+    """Return the cell numbers in ``cells`` as a frozen set of plain ``int``.
+
+    ``cells`` is any iterable of whole numbers (``numpy`` integers included), or a
+    ``Region``. Repetitions count once. The map is not known here, so a number is only
+    checked to be in ``[0, 2**31)``. Raises :class:`InvalidParameter` for an empty
+    iterable, ``bool``, ``float`` (even a whole one), negative numbers, text, mappings,
+    and anything that is not iterable. ``name`` is what the error calls the argument.
+
+    >>> sorted(cell_numbers(range(3)))
+    [0, 1, 2]
+    >>> cell_numbers([1.0], name="region")
+    Traceback (most recent call last):
+    ...
+    priste.errors.InvalidParameter: Every entry of 'region' must be a cell number (a whole number \
+in [0, 2147483648), not a bool). Got 1.0.
+    """
+    numbers = read_cell_numbers(cells, name=name)
+    if not numbers:
+        raise InvalidParameter(
+            f"'{name}' must hold at least one cell. Got none. An event about no cell never holds."
+        )
+    return numbers
+
+
+def read_cell_numbers(cells: Cells, *, name: str) -> frozenset[int]:
+    """Do what :func:`cell_numbers` does, but let an empty iterable pass."""
+    if isinstance(cells, (str, bytes, bytearray, Mapping)) or not isinstance(cells, Iterable):
+        raise InvalidParameter(
+            f"'{name}' must be an iterable of cell numbers or a Region. "
+            f"Got {type(cells).__name__}. For a single cell write [cell]."
+        )
+    if isinstance(cells, np.ndarray):
+        if cells.ndim != 1 or (cells.size and cells.dtype.kind not in "iuO"):
+            raise InvalidParameter(
+                f"'{name}' as an array must be one-dimensional and of an integer type. "
+                f"Got shape {cells.shape} of {cells.dtype}. "
+                "For a mask of booleans use numpy.flatnonzero(mask)."
+            )
+        cells = cells.tolist()
+    found: set[int] = set()
+    for count, entry in enumerate(cells):
+        if count >= MOST_NUMBERS:
+            raise InvalidParameter(f"'{name}' must hold at most {MOST_NUMBERS} numbers. Got more.")
+        found.add(_cell_number(entry, name))
+    return frozenset(found)
+
+
+def _cell_number(entry: object, name: str) -> int:
+    if isinstance(entry, (int, np.integer)) and not isinstance(entry, bool):
+        number = operator.index(entry)
+        if 0 <= number < CELL_NUMBER_LIMIT:
+            return number
+    raise InvalidParameter(
+        f"Every entry of '{name}' must be a cell number "
+        f"(a whole number in [0, {CELL_NUMBER_LIMIT}), not a bool). Got {_shortened(entry)}."
+    )
+
+
+def _shortened(entry: object) -> str:
+    # A huge integer has no decimal text at all (Python refuses), and a long text helps nobody.
+    if isinstance(entry, int) and abs(entry) > 10**40:
+        return "an integer of more than 40 digits"
+    text = repr(entry)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,160 @@
+"""Reading GeoJSON (RFC 7946): which points and polygons it holds.
+
+Points and polygons count, also inside ``Multi…``, ``GeometryCollection``, ``Feature`` and
+``FeatureCollection``. Anything else, lines included, is an error rather than left out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from priste.errors import InvalidParameter
+from priste.maps.projection import check_degrees, real_number
+
+DEEPEST_COLLECTION = 8
+"""How deep collections may be nested."""
+
+_KNOWN_SYSTEMS = ("CRS84", "EPSG::4326", "EPSG:4326")
+
+
+@dataclass(frozen=True)
+class PointPart:
+    """One position, in degrees."""
+
+    longitude: float
+    latitude: float
+
+
+@dataclass(frozen=True)
+class PolygonPart:
+    """One polygon: rings of (longitude, latitude), not yet checked."""
+
+    shell: Sequence[Any]
+    holes: tuple[Sequence[Any], ...]
+
+
+@dataclass(frozen=True)
+class Feature:
+    """The parts of one feature (or of a bare geometry), with a name for errors."""
+
+    name: str
+    parts: tuple[PointPart | PolygonPart, ...]
+
+
+def read_geojson(source: Mapping[str, Any] | str | os.PathLike[str]) -> tuple[Feature, ...]:
+    """Return the features of a GeoJSON mapping, or of the file at a path; at least one."""
+    document = source if isinstance(source, Mapping) else _loaded(source)
+    if not isinstance(document, Mapping):
+        raise _broken("the document must be an object")
+    _check_reference_system(document.get("crs"))
+    if document.get("type") == "FeatureCollection":
+        members = _array(document, "features")
+        features = tuple(
+            _feature(member, f"feature {number}") for number, member in enumerate(members)
+        )
+        if not features:
+            raise _broken("a FeatureCollection must hold at least one feature")
+        return features
+    return (_feature(document, "the geometry"),)
+
+
+def _loaded(path: str | os.PathLike[str]) -> object:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except OSError as problem:
+        raise InvalidParameter(
+            f"The GeoJSON file {os.fspath(path)!r:.200} cannot be read: {problem.strerror}."
+        ) from problem
+    except (ValueError, RecursionError) as problem:
+        raise InvalidParameter(
+            f"The file {os.fspath(path)!r:.200} is not JSON: {problem!s:.100}."
+        ) from problem
+
+
+def _check_reference_system(crs: object) -> None:
+    # The member of the 2008 format; RFC 7946 knows WGS84 alone.
+    if crs is not None and not any(name in json.dumps(crs, default=str) for name in _KNOWN_SYSTEMS):
+        raise _broken(
+            "coordinates must be longitudes and latitudes in WGS84, but its 'crs' names another "
+            "system; convert it first"
+        )
+
+
+def _feature(member: object, name: str) -> Feature:
+    if isinstance(member, Mapping) and member.get("type") == "Feature":
+        label = _label(member)
+        name = f"{name} ({label!r:.60})" if label else name
+        member = member.get("geometry")
+    parts = tuple(_parts(member, name, 0))
+    if not parts:
+        raise _broken(f"{name} must have coordinates")
+    return Feature(name, parts)
+
+
+def _label(member: Mapping[str, Any]) -> str | None:
+    properties = member.get("properties")
+    label = properties.get("name") if isinstance(properties, Mapping) else None
+    return label if isinstance(label, str) else None
+
+
+def _parts(geometry: object, name: str, depth: int) -> Iterator[PointPart | PolygonPart]:
+    if not isinstance(geometry, Mapping):
+        raise _broken(f"{name} must have a geometry")
+    if depth > DEEPEST_COLLECTION:
+        raise _broken(f"{name} nests collections deeper than {DEEPEST_COLLECTION}")
+    kind = geometry.get("type")
+    if kind == "GeometryCollection":
+        for member in _array(geometry, "geometries"):
+            yield from _parts(member, name, depth + 1)
+    elif kind == "Point":
+        yield _point(_array(geometry, "coordinates"), name)
+    elif kind == "MultiPoint":
+        for position in _array(geometry, "coordinates"):
+            yield _point(position, name)
+    elif kind == "Polygon":
+        yield _polygon(_array(geometry, "coordinates"), name)
+    elif kind == "MultiPolygon":
+        for rings in _array(geometry, "coordinates"):
+            yield _polygon(rings, name)
+    else:
+        raise _broken(
+            f"{name} must be made of Point, MultiPoint, Polygon, MultiPolygon or "
+            f"GeometryCollection, but has type {kind!r:.60}; give a line as a polygon around it"
+        )
+
+
+def _point(position: object, name: str) -> PointPart:
+    if not _is_array(position) or len(position) < 2:
+        raise _broken(f"{name}: a position must be [longitude, latitude]")
+    longitude = real_number(position[0], f"GeoJSON, {name}: a longitude")
+    latitude = real_number(position[1], f"GeoJSON, {name}: a latitude")
+    # Some writers go on counting past the date line.
+    turned = longitude + 360.0 if -360.0 <= longitude < -180.0 else longitude
+    check_degrees(latitude, turned, f"GeoJSON, {name}: a point")
+    return PointPart(turned, latitude)
+
+
+def _polygon(rings: object, name: str) -> PolygonPart:
+    if not _is_array(rings) or not rings or not all(_is_array(ring) for ring in rings):
+        raise _broken(f"{name}: a polygon must be an array of rings, the outer one first")
+    return PolygonPart(rings[0], tuple(rings[1:]))
+
+
+def _array(owner: Mapping[str, Any], key: str) -> Sequence[Any]:
+    value = owner.get(key)
+    if not _is_array(value):
+        raise _broken(f"{owner.get('type')!r:.60} must have an array of '{key}'")
+    return value
+
+
+def _is_array(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray))
+
+
+def _broken(rule: str) -> InvalidParameter:
+    return InvalidParameter(f"GeoJSON cannot be read: {rule}.")

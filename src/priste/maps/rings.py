@@ -1,0 +1,51 @@
+"""Rings of corners, checked and made into polygons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from shapely import Polygon
+
+Ring: TypeAlias = Sequence[Sequence[float]] | NDArray[Any]
+"""The corners of one closed line; a third coordinate (a height) is ignored."""
+
+
+def closed_corners(ring: Ring, who: str) -> NDArray[np.float64]:
+    """Return the corners as a closed (n, 2) array; ``ring`` may be open or closed."""
+    try:
+        corners = np.asarray([[corner[0], corner[1]] for corner in ring])
+    except (TypeError, ValueError, IndexError, KeyError):
+        corners = np.empty((0, 2), dtype=object)
+    if corners.dtype.kind not in "iuf":
+        raise InvalidParameter(f"{who}: a ring must be a sequence of corners, pairs of numbers.")
+    corners = corners.astype(np.float64).reshape(-1, 2)
+    if not np.all(np.isfinite(corners)):
+        raise InvalidParameter(f"{who}: the corners of a ring must be finite numbers.")
+    if np.any(corners[0] != corners[-1]):
+        corners = np.vstack([corners, corners[:1]])
+    distinct = len(np.unique(corners, axis=0))
+    if distinct < 3:
+        raise InvalidParameter(
+            f"{who}: a ring must have at least 3 different corners. Got {distinct}."
+        )
+    return corners
+
+
+def valid_polygon(shell: NDArray[np.float64], holes: Sequence[Any], who: str) -> Polygon:
+    """Return a polygon that bounds an area and crosses itself nowhere, or say where it does."""
+    import shapely
+
+    polygon = shapely.Polygon(shell, holes)
+    if not polygon.is_valid:
+        raise InvalidParameter(
+            f"{who}: a polygon must bound an area, cross itself nowhere and contain its holes. "
+            f"Got: {shapely.is_valid_reason(polygon)}. Mend it, or give its parts one by one."
+        )
+    return polygon
