@@ -1,0 +1,9 @@
+"""The worst prior: how much releases can say about an event to an adversary with any prior.
+
+Pure functions on :class:`~priste.quantify.moments.Moments`. The compiler behind them is
+imported at the first call.
+"""
+
+from priste.quantify.worst_prior.verdicts import SLACK, leakages, passes, worst_prior_leakage
+
+__all__ = ["SLACK", "leakages", "passes", "worst_prior_leakage"]
