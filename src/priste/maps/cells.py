@@ -75,11 +75,12 @@ def _cell_number(entry: object, name: str) -> int:
             return number
     raise InvalidParameter(
         f"Every entry of '{name}' must be a cell number "
-        f"(a whole number in [0, {CELL_NUMBER_LIMIT}), not a bool). Got {_shortened(entry)}."
+        f"(a whole number in [0, {CELL_NUMBER_LIMIT}), not a bool). Got {shortened(entry)}."
     )
 
 
-def _shortened(entry: object) -> str:
+def shortened(entry: object) -> str:
+    """Return a value as an error may show it."""
     # A huge integer has no decimal text at all (Python refuses), and a long text helps nobody.
     if isinstance(entry, int) and abs(entry) > 10**40:
         return "an integer of more than 40 digits"

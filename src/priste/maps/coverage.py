@@ -62,13 +62,13 @@ def cells_of_circle(
     east = (column + 0.5) * grid.cell_size - x
     north = (row + 0.5) * grid.cell_size - y
     if cover == "centers":
-        inside = np.hypot(east, north) <= radius
+        inside = _length(east, north) <= radius
         if inside.any():
             return near[inside]
     half = (0.5 - EDGE_TOLERANCE) * grid.cell_size
     gap_east = np.maximum(np.abs(east) - half, 0.0)
     gap_north = np.maximum(np.abs(north) - half, 0.0)
-    found = near[np.hypot(gap_east, gap_north) <= radius]
+    found = near[_length(gap_east, gap_north) <= radius]
     return found if found.size else cell_of_point(grid, x, y)
 
 
@@ -94,7 +94,7 @@ def _centers_in(grid: Grid, polygon: Polygon) -> NDArray[np.int64]:
     near = _near_box(grid, *polygon.bounds)
     row, column = np.divmod(near, grid.columns)
     shapely.prepare(polygon)
-    inside = shapely.intersects_xy(
+    inside: NDArray[np.bool_] = shapely.intersects_xy(
         polygon, (column + 0.5) * grid.cell_size, (row + 0.5) * grid.cell_size
     )
     return near[inside]
@@ -109,11 +109,18 @@ def _touching(grid: Grid, polygon: Polygon) -> NDArray[np.int64]:
     west, south = column * grid.cell_size, row * grid.cell_size
     shapely.prepare(polygon)
     squares = shapely.box(west + low, south + low, west + high, south + high)
-    found = near[shapely.intersects(polygon, squares)]
+    met: NDArray[np.bool_] = shapely.intersects(polygon, squares)
+    found = near[met]
     if found.size:
         return found
     inside = polygon.representative_point()
     return cell_of_point(grid, inside.x, inside.y)
+
+
+def _length(east: NDArray[np.float64], north: NDArray[np.float64]) -> NDArray[np.float64]:
+    # Of a circle at the end of the floats: infinitely far is the right answer.
+    with np.errstate(over="ignore"):
+        return np.hypot(east, north)
 
 
 def _union(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
@@ -139,7 +146,7 @@ def _slots_between(low: float, high: float, count: int, side: float) -> NDArray[
 
 
 def _centers_along(count: int, grid: Grid) -> NDArray[np.float64]:
-    return (np.arange(count) + 0.5) * grid.cell_size
+    return (np.arange(count, dtype=np.float64) + 0.5) * grid.cell_size
 
 
 def _combine(grid: Grid, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.int64]:

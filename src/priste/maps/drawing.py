@@ -13,8 +13,10 @@ from priste.maps.grid import Grid
 WHOLLY, PARTLY, NOT_AT_ALL = "#", "+", "."
 
 
-def draw_cells(grid: Grid, cells: tuple[int, ...], *, width: int, height: int) -> str:
+def draw_cells(grid: Grid, mask: NDArray[np.bool_], *, width: int, height: int) -> str:
     """Return lines of at most ``width`` characters, at most ``height`` of them, and a legend.
+
+    ``mask`` (m,) is true at the cells to draw.
 
     One character stands for a square block of cells, as small as the space allows.
     """
@@ -22,8 +24,7 @@ def draw_cells(grid: Grid, cells: tuple[int, ...], *, width: int, height: int) -
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise InvalidParameter(f"The '{name}' of a drawing must be an int ≥ 1. Got {value!r}.")
     block = max(math.ceil(grid.columns / width), math.ceil(grid.rows / height))
-    covered = np.zeros((grid.rows, grid.columns), dtype=np.int64)
-    covered.flat[list(cells)] = 1
+    covered = mask.reshape(grid.rows, grid.columns).astype(np.int64)
     counts, totals = _block_sums(covered, block), _block_sums(np.ones_like(covered), block)
     characters = np.where(counts == 0, NOT_AT_ALL, np.where(counts == totals, WHOLLY, PARTLY))
     lines = ["".join(row) for row in characters[::-1]]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
 from priste.maps.grid import Grid
-from priste.maps.projection import check_degrees, real_number
+from priste.maps.projection import check_box
 from priste.maps.rings import Ring, closed_corners, valid_polygon
 
 if TYPE_CHECKING:
@@ -58,17 +58,7 @@ def box_on_map(grid: Grid, south: float, west: float, north: float, east: float)
     """Return what lies near the map of a box of degrees; ``east < west`` is across 180°."""
     import shapely
 
-    who = "The box of Region.box_latlon"
-    south, north = real_number(south, "'south'"), real_number(north, "'north'")
-    west, east = real_number(west, "'west'"), real_number(east, "'east'")
-    check_degrees([south, north], [west, east], who)
-    if east < west:
-        east += 360.0
-    if not (south < north and west < east <= west + 360.0):
-        raise InvalidParameter(
-            f"{who} must have south < north and west ≠ east, and go round the earth at most once. "
-            f"Got south={south!r}, north={north!r}, west={west!r}, east={east!r}."
-        )
+    south, west, north, east = check_box(south, west, north, east, "The box of Region.box_latlon")
     return _drawn(grid, shapely.box(west, south, east, north))
 
 
@@ -94,7 +84,13 @@ def _beside(hole: NDArray[np.float64], shell: NDArray[np.float64]) -> NDArray[np
     """Turn a hole round the earth until it lies by its shell."""
     middle = (hole[:, 0].min() + hole[:, 0].max()) / 2
     target = (shell[:, 0].min() + shell[:, 0].max()) / 2
-    return hole + [360.0 * np.round((target - middle) / 360.0), 0.0]
+    return _turned(hole, int(np.round((target - middle) / 360.0)))
+
+
+def _turned(corners: NDArray[np.float64], turns: int) -> NDArray[np.float64]:
+    """Add whole turns of the earth to the longitudes."""
+    moved: NDArray[np.float64] = corners + np.array([360.0 * turns, 0.0])
+    return moved
 
 
 def _drawn(grid: Grid, shape: Polygon) -> list[Polygon]:
@@ -128,7 +124,7 @@ def _cut_to(shape: Polygon, window: _Window) -> Iterator[Polygon]:
         for turn in range(
             int(np.ceil((low - east) / 360.0)), int(np.floor((high - west) / 360.0)) + 1
         ):
-            moved = shapely.transform(shape, lambda degrees, by=turn: degrees + [360.0 * by, 0.0])
+            moved = shapely.transform(shape, partial(_turned, turns=turn))
             yield from _polygons(
                 moved.intersection(shapely.box(low, window.south, high, window.north))
             )

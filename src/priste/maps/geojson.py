@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from priste.errors import InvalidParameter
 from priste.maps.projection import check_degrees, real_number
@@ -152,7 +152,7 @@ def _array(owner: Mapping[str, Any], key: str) -> Sequence[Any]:
     return value
 
 
-def _is_array(value: object) -> bool:
+def _is_array(value: object) -> TypeGuard[Sequence[Any]]:
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray))
 
 

@@ -13,6 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from priste.errors import InvalidParameter, OutsideMap
+from priste.maps.cells import shortened
+from priste.maps.coordinates import as_plain, read_km, read_pair
+from priste.maps.covering import frame_around
 from priste.maps.projection import (
     LARGEST_RADIUS_KM,
     LocalProjection,
@@ -27,12 +30,10 @@ Numbers: TypeAlias = NDArray[Any] | Sequence[Any]
 LARGEST_MAP = 10_000_000
 """The most cells a map may have; more is taken for a wrong unit of ``cell_size``."""
 
+FARTHEST_KM = 20_000.0
+"""About half the way round the earth."""
+
 SMALLEST_CELL_KM, LARGEST_CELL_KM = 1e-6, 1e6
-
-BORDER_MARGIN_KM = 2e-6
-"""What ``covering`` adds around a box, so that rounding puts no point of its edge outside."""
-
-_SAMPLES_PER_SIDE = 1025
 
 
 @dataclass(frozen=True)
@@ -104,40 +105,8 @@ class Grid:
         >>> abs(lat - 39.95) < 0.0036 and abs(lon - 116.4) < 0.0047
         True
         """
-        south, north = real_number(south, "'south'"), real_number(north, "'north'")
-        west, east = real_number(west, "'west'"), real_number(east, "'east'")
-        check_degrees([south, north], [west, east], "The box of Grid.covering")
         cell_size = _cell_size(cell_size)
-        if east < west:
-            east += 360.0
-        if not (south < north and west < east <= west + 360.0):
-            raise InvalidParameter(
-                "The box of Grid.covering must have south < north and west ≠ east, and go round "
-                f"the earth at most once. Got south={south!r}, north={north!r}, west={west!r}, "
-                f"east={east!r}."
-            )
-        # First around the middle of the degrees, then around the middle of what that draws:
-        # near a pole the two are far apart. Rounding (0.1 m) makes the map, a value that is
-        # compared and hashed, the same on every machine.
-        middle = LocalProjection((south + north) / 2, _wrapped((west + east) / 2), 0.0, 0.0)
-        x_min, y_min, x_max, y_max = _extent(middle, south, west, north, east)
-        lat, lon = middle.inverse((x_min + x_max) / 2, (y_min + y_max) / 2)
-        centre = LocalProjection(round(float(lat), 6), round(float(lon), 6), 0.0, 0.0)
-        x_min, y_min, x_max, y_max = _extent(centre, south, west, north, east)
-        farthest = math.hypot(max(-x_min, x_max), max(-y_min, y_max))
-        if farthest > LARGEST_RADIUS_KM:
-            raise InvalidParameter(
-                f"The box of Grid.covering may reach at most {LARGEST_RADIUS_KM:g} km from its "
-                f"middle. Got {farthest:.6g} km. Cover a smaller area."
-            )
-        rows = math.ceil((y_max - y_min) / cell_size)
-        columns = math.ceil((x_max - x_min) / cell_size)
-        projection = LocalProjection(
-            centre.latitude,
-            centre.longitude,
-            round((x_min + x_max - columns * cell_size) / 2, 7),
-            round((y_min + y_max - rows * cell_size) / 2, 7),
-        )
+        rows, columns, projection = frame_around(south, west, north, east, cell_size)
         return cls(rows, columns, cell_size, projection=projection)
 
     # What it is
@@ -223,7 +192,7 @@ class Grid:
         self, x: ArrayLike, y: ArrayLike, outside: Outside = "error"
     ) -> int | NDArray[np.int64]:
         """Return the cell of a position in km from the south-west corner; see :meth:`cell_at`."""
-        return self._cell_at(*_km(x, y), outside)
+        return self._cell_at(*read_km(x, y), outside)
 
     def _cell_at(
         self, x: NDArray[np.float64], y: NDArray[np.float64], outside: Outside
@@ -248,7 +217,7 @@ class Grid:
     def xy(self, lat: Numbers, lon: Numbers) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
     def xy(self, lat: ArrayLike, lon: ArrayLike) -> Any:
         """Return ``(x, y)`` in km of a position in degrees, on the map or not."""
-        return _plain(*self._forward(lat, lon))
+        return as_plain(*self._forward(lat, lon))
 
     # Cells to positions
 
@@ -259,7 +228,7 @@ class Grid:
     def latlon(self, cell: ArrayLike) -> Any:
         """Return ``(latitude, longitude)`` of the centre of a cell; for arrays, two arrays."""
         row, column = np.divmod(self._cells(cell), self.columns)
-        return _plain(
+        return as_plain(
             *self.earth_projection().inverse(
                 (column + 0.5) * self.cell_size, (row + 0.5) * self.cell_size
             )
@@ -272,8 +241,17 @@ class Grid:
         self, x: Numbers, y: Numbers
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
     def latlon_at(self, x: ArrayLike, y: ArrayLike) -> Any:
-        """Return ``(latitude, longitude)`` of a position in km; the inverse of :meth:`xy`."""
-        return _plain(*self.earth_projection().inverse(*_km(x, y)))
+        """Return ``(latitude, longitude)`` of a position in km; the inverse of :meth:`xy`.
+
+        The position may lie outside the map, at most 20,000 km from it in x and in y.
+        """
+        projection, (east, north) = self.earth_projection(), read_km(x, y)
+        if np.any(np.abs(east) > FARTHEST_KM) or np.any(np.abs(north) > FARTHEST_KM):
+            raise InvalidParameter(
+                f"The coordinates x and y must be within ±{FARTHEST_KM:g} km to be somewhere on "
+                "the earth. At least one was not."
+            )
+        return as_plain(*projection.inverse(east, north))
 
     def bounds_of(self, cell: int) -> tuple[float, float, float, float]:
         """Return ``(x_min, y_min, x_max, y_max)`` of a cell in km."""
@@ -360,7 +338,7 @@ class Grid:
         self, lat: ArrayLike, lon: ArrayLike
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         projection = self.earth_projection()
-        latitude, longitude = _pair(lat, lon, "latitudes and longitudes")
+        latitude, longitude = read_pair(lat, lon, "latitudes and longitudes")
         check_degrees(latitude, longitude, "A position")
         return projection.forward(latitude, longitude)
 
@@ -385,36 +363,12 @@ class Grid:
 
 def _slot(position: NDArray[np.float64], count: int, cell_size: float) -> NDArray[np.int64]:
     """Return the row or column of a coordinate, the nearest one when it is beyond the map."""
-    slot = np.clip(np.floor(position / cell_size), 0, count - 1).astype(np.int64)
+    on_map = np.clip(position, 0.0, count * cell_size)
+    slot = np.minimum(np.floor(on_map / cell_size), count - 1).astype(np.int64)
     # The quotient may be rounded across a border; the borders of bounds_of decide.
-    slot -= position < slot * cell_size
-    slot += position >= (slot + 1) * cell_size
-    return np.clip(slot, 0, count - 1)
-
-
-def _extent(
-    projection: LocalProjection, south: float, west: float, north: float, east: float
-) -> tuple[float, float, float, float]:
-    """Return the plane rectangle around a box of degrees, as ``projection`` draws it.
-
-    Coordinates have no extremes inside a region but at its border. Between two samples of a
-    smooth border a coordinate exceeds both by less than its second difference.
-    """
-    lat = np.linspace(south, north, _SAMPLES_PER_SIDE)
-    lon = np.linspace(west, east, _SAMPLES_PER_SIDE)
-    sides = [
-        projection.forward(np.full_like(lon, south), lon),
-        projection.forward(np.full_like(lon, north), lon),
-        projection.forward(lat, np.full_like(lat, west)),
-        projection.forward(lat, np.full_like(lat, east)),
-    ]
-    lowest, highest = [], []
-    for axis in range(2):
-        values = np.stack([side[axis] for side in sides])
-        margin = float(np.abs(np.diff(values, 2, axis=1)).max()) + BORDER_MARGIN_KM
-        lowest.append(float(values.min()) - margin)
-        highest.append(float(values.max()) + margin)
-    return lowest[0], lowest[1], highest[0], highest[1]
+    slot = slot - (on_map < slot * cell_size)
+    slot = slot + (on_map >= (slot + 1) * cell_size)
+    return np.minimum(slot, count - 1)
 
 
 def _count(value: object, name: str) -> int:
@@ -423,7 +377,8 @@ def _count(value: object, name: str) -> int:
         if 1 <= number <= LARGEST_MAP:
             return number
     raise InvalidParameter(
-        f"The '{name}' of Grid must be a whole number in [1, {LARGEST_MAP}]. Got {value!r:.60}."
+        f"The '{name}' of Grid must be a whole number in [1, {LARGEST_MAP}]. "
+        f"Got {shortened(value)}."
     )
 
 
@@ -435,41 +390,6 @@ def _cell_size(value: object) -> float:
             f"Got {number!r}."
         )
     return number
-
-
-def _wrapped(longitude: float) -> float:
-    return longitude - 360.0 if longitude > 180.0 else longitude
-
-
-def _pair(
-    first: ArrayLike, second: ArrayLike, what: str
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return two arrays of floats of one shape; the error shows no value."""
-    arrays = []
-    for values in (first, second):
-        try:
-            array = np.asarray(values)
-        except ValueError:
-            raise InvalidParameter(f"The {what} must be numbers or arrays of numbers.") from None
-        if array.size and array.dtype.kind not in "iuf":
-            raise InvalidParameter(f"The {what} must be real numbers. Got {array.dtype} values.")
-        arrays.append(array.astype(np.float64))
-    if arrays[0].shape != arrays[1].shape:
-        raise InvalidParameter(
-            f"The {what} must have one shape. Got {arrays[0].shape} and {arrays[1].shape}."
-        )
-    return arrays[0], arrays[1]
-
-
-def _km(x: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    east, north = _pair(x, y, "coordinates x and y")
-    if not (np.all(np.isfinite(east)) and np.all(np.isfinite(north))):
-        raise InvalidParameter("The coordinates x and y must be finite (km). At least one was not.")
-    return east, north
-
-
-def _plain(first: NDArray[np.float64], second: NDArray[np.float64]) -> Any:
-    return (float(first), float(second)) if first.ndim == 0 else (first, second)
 
 
 def _expect_keys(saved: object, needed: set[str], allowed: set[str], who: str) -> None:

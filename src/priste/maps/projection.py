@@ -104,12 +104,14 @@ def stretch_at(radius_km: float) -> float:
 
 def real_number(value: object, who: str) -> float:
     """Return ``value`` as a finite float; ``who`` starts the error, which shows the value."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number)):
+    if isinstance(value, (bool, np.bool_)) or not isinstance(
+        value, (int, float, np.integer, np.floating)
+    ):
         raise InvalidParameter(f"{who} must be a number. Got {type(value).__name__}.")
     try:
         number = float(value)
-    except (OverflowError, TypeError):
-        raise InvalidParameter(f"{who} must be a finite real number.") from None
+    except OverflowError:
+        raise InvalidParameter(f"{who} must be finite. Got an integer beyond all floats.") from None
     if not math.isfinite(number):
         raise InvalidParameter(f"{who} must be finite. Got {number!r}.")
     return number
@@ -131,3 +133,23 @@ def check_degrees(latitude: ArrayLike, longitude: ArrayLike, who: str) -> None:
             f"degrees. {bad} of {np.size(good)} did not. "
             "Latitude comes first; GeoJSON and some databases put longitude first."
         )
+
+
+def check_box(
+    south: float, west: float, north: float, east: float, who: str
+) -> tuple[float, float, float, float]:
+    """Return the sides of a box of degrees with ``south < north`` and ``west < east``.
+
+    ``east < west`` is read as across longitude 180° and comes back a turn (360°) larger.
+    """
+    south, north = real_number(south, f"{who}: 'south'"), real_number(north, f"{who}: 'north'")
+    west, east = real_number(west, f"{who}: 'west'"), real_number(east, f"{who}: 'east'")
+    check_degrees([south, north], [west, east], who)
+    if east < west:
+        east += 360.0
+    if not (south < north and west < east <= west + 360.0):
+        raise InvalidParameter(
+            f"{who} must have south < north and west ≠ east, and go round the earth at most once. "
+            f"Got south={south!r}, west={west!r}, north={north!r}, east={east!r}."
+        )
+    return south, west, north, east

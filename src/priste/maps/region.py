@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ from priste.maps.geojson import PointPart, PolygonPart, read_geojson
 from priste.maps.grid import Grid
 from priste.maps.projection import LARGEST_RADIUS_KM, check_degrees, real_number
 from priste.maps.rings import Ring, closed_corners, valid_polygon
+
+SetOperation: TypeAlias = Callable[[frozenset[int], frozenset[int]], frozenset[int]]
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -58,10 +60,7 @@ class Region:
     cells: tuple[int, ...]
 
     def __init__(self, grid: Grid, cells: Cells) -> None:
-        if not isinstance(grid, Grid):
-            raise InvalidParameter(
-                f"The 'grid' of Region must be a Grid. Got {type(grid).__name__}."
-            )
+        _check_grid(grid)
         numbers = tuple(sorted(read_cell_numbers(cells, name="cells")))
         if isinstance(cells, Region) and cells.grid != grid:
             raise InvalidParameter("A Region of one map cannot be read as a Region of another.")
@@ -86,22 +85,23 @@ class Region:
         cover: Cover = "touching",
     ) -> Region:
         """Cover a rectangle given in km from the map's south-west corner."""
-        check_cover(cover)
-        sides = [
-            real_number(value, "A side of Region.box") for value in (x_min, y_min, x_max, y_max)
-        ]
-        if not (sides[0] < sides[2] and sides[1] < sides[3]):
+        _check_rule(grid, cover)
+        x_min, y_min = real_number(x_min, "'x_min'"), real_number(y_min, "'y_min'")
+        x_max, y_max = real_number(x_max, "'x_max'"), real_number(y_max, "'y_max'")
+        if not (x_min < x_max and y_min < y_max):
             raise InvalidParameter(
-                f"Region.box must have x_min < x_max and y_min < y_max (km). Got {sides}."
+                "Region.box must have x_min < x_max and y_min < y_max (km). "
+                f"Got x from {x_min!r} to {x_max!r}, y from {y_min!r} to {y_max!r}."
             )
-        return cls._found(grid, cells_of_box(grid, *sides, cover), "Region.box")
+        cells = cells_of_box(grid, x_min, y_min, x_max, y_max, cover)
+        return cls._found(grid, cells, "Region.box")
 
     @classmethod
     def circle(
         cls, grid: Grid, x: float, y: float, radius_km: float, *, cover: Cover = "touching"
     ) -> Region:
         """Cover a disc: centre in km from the map's south-west corner, radius in km."""
-        check_cover(cover)
+        _check_rule(grid, cover)
         x, y = real_number(x, "'x' of Region.circle"), real_number(y, "'y' of Region.circle")
         radius = real_number(radius_km, "The 'radius_km' of a circle")
         if not radius > 0.0:
@@ -120,7 +120,7 @@ class Region:
         Rings may be closed (last corner = first) or left open, and run either way round. A ring
         that crosses itself, or a hole that leaves the polygon, is an error.
         """
-        check_cover(cover)
+        _check_rule(grid, cover)
         who = "Region.polygon"
         inner = [closed_corners(hole, who) for hole in holes]
         shape = valid_polygon(closed_corners(ring, who), inner, who)
@@ -143,7 +143,7 @@ class Region:
 
         ``east < west`` means across longitude 180°.
         """
-        check_cover(cover)
+        _check_rule(grid, cover)
         pieces = box_on_map(grid, south, west, north, east)
         return cls._found(grid, cells_of_polygons(grid, pieces, cover), "Region.box_latlon")
 
@@ -156,6 +156,7 @@ class Region:
         Distances are those of the map, so the edge is true to ``grid.distance_error`` when the
         centre lies on the map.
         """
+        _check_rule(grid, cover)
         lat, lon = real_number(lat, "'lat'"), real_number(lon, "'lon'")
         check_degrees(lat, lon, "The centre of Region.circle_latlon")
         radius = real_number(radius_km, "The 'radius_km' of a circle")
@@ -176,7 +177,7 @@ class Region:
         Edges are straight in degrees, as in GeoJSON, and go the shorter way round the
         earth, so a polygon may cross longitude 180°. Other rules as for :meth:`polygon`.
         """
-        check_cover(cover)
+        _check_rule(grid, cover)
         who = "Region.polygon_latlon"
         outer, *inner = (closed_corners(one, who)[:, ::-1] for one in (ring, *holes))
         pieces = polygon_on_map(grid, outer, inner, who)
@@ -199,7 +200,7 @@ class Region:
         the map raises :class:`OutsideMap`; ``outside="ignore"`` leaves such features out, as
         long as one is on the map.
         """
-        check_cover(cover)
+        _check_rule(grid, cover)
         if outside not in ("error", "ignore"):
             raise InvalidParameter(f"'outside' must be 'error' or 'ignore'. Got {outside!r}.")
         found: list[NDArray[np.int64]] = []
@@ -234,26 +235,28 @@ class Region:
         return len(self.cells)
 
     def __or__(self, other: Region) -> Region:
-        return self._joined(other, self._numbers | other._numbers)
+        return self._joined(other, frozenset.__or__)
 
     def __and__(self, other: Region) -> Region:
-        return self._joined(other, self._numbers & other._numbers)
+        return self._joined(other, frozenset.__and__)
 
     def __sub__(self, other: Region) -> Region:
-        return self._joined(other, self._numbers - other._numbers)
+        return self._joined(other, frozenset.__sub__)
 
     def __xor__(self, other: Region) -> Region:
-        return self._joined(other, self._numbers ^ other._numbers)
+        return self._joined(other, frozenset.__xor__)
 
     def __invert__(self) -> Region:
         return Region(self.grid, np.flatnonzero(~self.mask))
 
-    def _joined(self, other: Region, cells: Iterable[int]) -> Region:
+    def _joined(self, other: Region, join: SetOperation) -> Region:
+        if not isinstance(other, Region):
+            return NotImplemented
         if other.grid != self.grid:
             raise InvalidParameter(
                 "Regions can be joined only when their maps are equal. Got two different grids."
             )
-        return Region(self.grid, cells)
+        return Region(self.grid, join(self._numbers, other._numbers))
 
     @property
     def mask(self) -> NDArray[np.bool_]:
@@ -273,13 +276,23 @@ class Region:
         #..
         # covered; a character is a cell of 0.5 km; north is up
         """
-        return draw_cells(self.grid, self.cells, width=width, height=height)
+        return draw_cells(self.grid, self.mask, width=width, height=height)
 
     def __repr__(self) -> str:
         if len(self) <= 20:
             return f"Region(grid, {list(self.cells)})"
         first = ", ".join(map(str, self.cells[:5]))
         return f"<Region of {len(self)} of {self.grid.size} cells: {first}, …>"
+
+
+def _check_grid(grid: Grid) -> None:
+    if not isinstance(grid, Grid):
+        raise InvalidParameter(f"The 'grid' of a Region must be a Grid. Got {type(grid).__name__}.")
+
+
+def _check_rule(grid: Grid, cover: Cover) -> None:
+    _check_grid(grid)
+    check_cover(cover)
 
 
 def _cells_of_part(

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 Ring: TypeAlias = Sequence[Sequence[float]] | NDArray[Any]
 """The corners of one closed line; a third coordinate (a height) is ignored."""
 
+LARGEST_COORDINATE = 1e13
+
 
 def closed_corners(ring: Ring, who: str) -> NDArray[np.float64]:
     """Return the corners as a closed (n, 2) array; ``ring`` may be open or closed."""
@@ -26,8 +28,11 @@ def closed_corners(ring: Ring, who: str) -> NDArray[np.float64]:
     if corners.dtype.kind not in "iuf":
         raise InvalidParameter(f"{who}: a ring must be a sequence of corners, pairs of numbers.")
     corners = corners.astype(np.float64).reshape(-1, 2)
-    if not np.all(np.isfinite(corners)):
-        raise InvalidParameter(f"{who}: the corners of a ring must be finite numbers.")
+    # Written so that a NaN is refused. Beyond the limit, areas would overflow.
+    if not np.all(np.abs(corners) <= LARGEST_COORDINATE):
+        raise InvalidParameter(
+            f"{who}: the corners of a ring must be finite numbers within ±{LARGEST_COORDINATE:g}."
+        )
     if np.any(corners[0] != corners[-1]):
         corners = np.vstack([corners, corners[:1]])
     distinct = len(np.unique(corners, axis=0))
