@@ -1,0 +1,25 @@
+"""Events: formulas about where somebody was at which steps, and their automata of worlds.
+
+Build formulas in Python with :func:`at`, :func:`presence`, :func:`pattern`,
+:func:`at_least`, ``&``, ``|``, ``~``, or read them from text with :func:`parse_event`.
+"""
+
+from priste.events.automaton import Automaton, Layer
+from priste.events.formula import ALWAYS, DEFAULT_MAX_WORLDS, NEVER, Event
+from priste.events.language import StepReader, parse_event
+from priste.events.predicates import at, at_least, pattern, presence
+
+__all__ = [
+    "ALWAYS",
+    "DEFAULT_MAX_WORLDS",
+    "NEVER",
+    "Automaton",
+    "Event",
+    "Layer",
+    "StepReader",
+    "at",
+    "at_least",
+    "parse_event",
+    "pattern",
+    "presence",
+]

@@ -1,0 +1,150 @@
+"""The words events are built from: at, presence, pattern, at_least.
+
+Everything a user passes in is checked here, once; the formulas behind trust it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from priste.errors import InvalidParameter
+from priste.events.formula import And, At, AtLeast, Event
+from priste.maps.cells import Cells, cell_numbers
+
+MAX_STEPS = 10_000_000
+"""The most steps one event may be given: an endless iterable must not fill the memory."""
+
+
+def at(step: int, cells: Cells) -> Event:
+    """Return the predicate "in one of these cells at this step".
+
+    ``step`` is a whole number >= 0; ``cells`` any nonempty iterable of cell numbers or a
+    ``Region``. Raises :class:`InvalidParameter` otherwise.
+
+    >>> at(3, [0, 1]).holds([7, 7, 7, 1])
+    True
+    """
+    return At(step_number(step, "step", "at"), cell_numbers(cells, name="cells"))
+
+
+def presence(cells: Cells, steps: Iterable[int]) -> Event:
+    """Return the event "in one of these cells at one or more of these steps".
+
+    The paper's PRESENCE. ``steps`` may come in any order; a step given twice counts once.
+    At least one is needed.
+
+    >>> presence({0}, range(1, 3)).holds([0, 5, 0])
+    True
+    """
+    region = cell_numbers(cells, name="cells")
+    return AtLeast(1, region, tuple(sorted(set(step_numbers(steps, "presence")))))
+
+
+def pattern(regions: Iterable[Cells], steps: Iterable[int]) -> Event:
+    """Return the event "in ``regions[i]`` at ``steps[i]``, for every i".
+
+    The paper's PATTERN. As many regions as steps, at least one; the steps may come in any
+    order, and a step given twice asks for both of its regions.
+
+    >>> pattern([[0], [1, 2]], [0, 2]).holds([0, 9, 2])
+    True
+    """
+    numbers = step_numbers(steps, "pattern")
+    if isinstance(regions, (str, bytes, Mapping)) or not isinstance(regions, Iterable):
+        raise InvalidParameter(
+            "The 'regions' of pattern must be a sequence with one region per step. "
+            f"Got {type(regions).__name__}."
+        )
+    checked = [cell_numbers(region, name=f"regions[{i}]") for i, region in enumerate(regions)]
+    if len(checked) != len(numbers):
+        raise InvalidParameter(
+            "The 'regions' and 'steps' of pattern must be equally many, one region per step. "
+            f"Got {len(checked)} regions and {len(numbers)} steps."
+        )
+    return pattern_of(zip(numbers, checked, strict=True))
+
+
+def at_least(k: int, cells: Cells, steps: Iterable[int]) -> Event:
+    """Return the event "in one of these cells at ``k`` or more of these steps".
+
+    ``k`` is a whole number >= 0: with 0 the event always happens, with more than there are
+    steps never. ``steps`` may come in any order but not twice, since it would be unclear
+    how often a repeated step counts.
+
+    >>> gym_twice = at_least(2, [4], range(5))
+    >>> gym_twice.holds([4, 0, 0, 4, 0]), gym_twice.holds([4, 0, 0, 0, 0])
+    (True, False)
+    >>> gym_twice.automaton().width
+    3
+    """
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 0:
+        raise InvalidParameter(
+            "The 'k' of at_least must be a whole number >= 0: how many of the steps are "
+            f"spent in the cells. Got {shown(k)}."
+        )
+    region = cell_numbers(cells, name="cells")
+    return counting(int(k), region, step_numbers(steps, "at_least"), "at_least")
+
+
+def counting(k: int, cells: frozenset[int], steps: list[int], who: str) -> Event:
+    """Return "in the cells at ``k`` or more of the steps" from checked numbers, if all differ."""
+    ordered = tuple(sorted(set(steps)))
+    if len(ordered) != len(steps):
+        raise InvalidParameter(
+            f"The 'steps' of {who} must all differ, or it is unclear how often a step "
+            f"counts. Got {len(steps)} steps of which {len(ordered)} are distinct."
+        )
+    return AtLeast(k, cells, ordered)
+
+
+def pattern_of(places: Iterable[tuple[int, frozenset[int]]]) -> Event:
+    """Join checked (step, cells) pairs, at least one, with ``and``."""
+    event: Event | None = None
+    for step, cells in places:
+        event = At(step, cells) if event is None else And(event, At(step, cells))
+    if event is None:
+        raise InvalidParameter("A pattern needs at least one region and step. Got none.")
+    return event
+
+
+def step_number(step: object, name: str, who: str) -> int:
+    """Return a checked step number as a plain ``int``."""
+    if isinstance(step, bool) or not isinstance(step, (int, np.integer)) or step < 0:
+        raise InvalidParameter(
+            f"The '{name}' of {who} must be a whole number >= 0 (steps count from 0). "
+            f"Got {shown(step)}."
+        )
+    return int(step)
+
+
+def step_numbers(steps: Iterable[int], who: str) -> list[int]:
+    """Return checked step numbers in the order given, repetitions included; at least one."""
+    if isinstance(steps, (str, bytes, Mapping)) or not isinstance(steps, Iterable):
+        raise InvalidParameter(
+            f"The 'steps' of {who} must be an iterable of step numbers. "
+            f"Got {type(steps).__name__}. For a single step write [step]."
+        )
+    numbers: list[int] = []
+    for entry in steps:
+        if len(numbers) >= MAX_STEPS:
+            raise InvalidParameter(
+                f"The 'steps' of {who} must be at most {MAX_STEPS:,} numbers. Got more."
+            )
+        numbers.append(step_number(entry, "steps", who))
+    if not numbers:
+        raise InvalidParameter(
+            f"The 'steps' of {who} must name at least one step. Got none. "
+            "An event that never happens is priste.events.NEVER."
+        )
+    return numbers
+
+
+def shown(value: object) -> str:
+    """Return a short text of a refused value, whatever it is."""
+    if isinstance(value, int) and abs(value) > 10**40:
+        # Python refuses to write out integers of thousands of digits.
+        return "an integer of more than 40 digits"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,45 @@
+"""Reading a trajectory: true cells in, and never out again in a message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from priste.errors import InvalidParameter
+
+
+def trajectory_cells(trajectory: Sequence[int], last_step: int | None) -> list[int]:
+    """Return the cells of a trajectory as plain integers, checked.
+
+    ``last_step`` is the last step somebody will look at; ``None`` asks for nothing.
+    Raises :class:`InvalidParameter` for an entry that is not a cell number (whole,
+    >= 0, not a bool) and for a trajectory that ends too early. True locations are
+    secret: messages name positions in the trajectory and never what stands there.
+    """
+    try:
+        entries = list(trajectory)
+    except TypeError:
+        raise InvalidParameter(
+            "A trajectory must be a sequence of cell numbers, one per step from step 0. "
+            f"Got a value of type {type(trajectory).__name__}."
+        ) from None
+    cells = []
+    for step, entry in enumerate(entries):
+        if isinstance(entry, bool) or not isinstance(entry, (int, np.integer)):
+            raise InvalidParameter(
+                "A trajectory must hold whole cell numbers. "
+                f"Its entry at step {step} has the type {type(entry).__name__}."
+            )
+        if entry < 0:
+            raise InvalidParameter(
+                "A trajectory must hold cell numbers >= 0 (cells count from 0). "
+                f"Its entry at step {step} is negative."
+            )
+        cells.append(int(entry))
+    if last_step is not None and len(cells) <= last_step:
+        raise InvalidParameter(
+            f"The trajectory ends too early: the event looks at step {last_step}, so it needs "
+            f"{last_step + 1} entries (steps count from 0). It has {len(cells)}."
+        )
+    return cells
