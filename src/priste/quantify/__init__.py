@@ -1,5 +1,8 @@
 """What releases say about an event: four nonnegative recursions and their worst prior."""
 
+from priste.quantify.leakage import Leakage
 from priste.quantify.moments import Moments
+from priste.quantify.quantifier import Quantifier
+from priste.quantify.worst_prior import leakages, passes, worst_prior_leakage
 
-__all__ = ["Moments"]
+__all__ = ["Leakage", "Moments", "Quantifier", "leakages", "passes", "worst_prior_leakage"]

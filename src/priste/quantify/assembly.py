@@ -1,0 +1,135 @@
+"""From mantissas and exponents to the answers that people read."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from priste.quantify.leakage import Leakage
+from priste.quantify.moments import Floats, Integers, Moments
+
+_LEAST_NORMAL = 2.0**-1022
+_LEAST_FLOAT = 2.0**-1074
+
+
+def to_shared_exponent(mantissa: Floats, exponent: Integers) -> tuple[Floats, Integers, bool]:
+    """Give each row (first axis) one exponent, its largest value in [0.5, 1).
+
+    The last result tells whether some positive value fell below the normal floats, so that
+    it lost digits or vanished.
+    """
+    axes = tuple(range(1, mantissa.ndim))
+    positive = mantissa > 0.0
+    top = np.max(exponent, axis=axes, where=positive, initial=np.iinfo(np.int64).min)
+    top[~positive.any(axis=axes)] = 0
+    shift = exponent - top.reshape((-1,) + (1,) * len(axes))
+    values = np.ldexp(mantissa, np.clip(shift, -3000, 0).astype(np.int32))
+    return values, top, bool((positive & (values < _LEAST_NORMAL)).any())
+
+
+def assembled(
+    prior_rows: Floats,
+    mantissa: Floats,
+    exponent: Integers,
+    relative_error: float,
+    backward_error: float,
+) -> Moments:
+    """Build Moments from priors (2, rows) and joint probabilities (rows, 2, k).
+
+    ``backward_error`` is the absolute error of Pr(EVENT | world, state). A joint
+    probability is a mass times that, the masses of a row add up to b + d, and the larger
+    of b and d is below 1 in mantissa units: so b and d are off by at most twice it.
+    """
+    values, row_exponent, lost = to_shared_exponent(mantissa, exponent)
+    absolute = 2.0 * backward_error * (1.0 + 2.0 * relative_error)
+    if backward_error > 0.0:
+        absolute += _LEAST_FLOAT  # the line above may itself have rounded down
+    if lost:
+        absolute += _LEAST_FLOAT
+    return Moments(
+        prior_rows[0],
+        prior_rows[1],
+        values[:, 0],
+        values[:, 1],
+        row_exponent,
+        relative_error,
+        absolute,
+    )
+
+
+def weighted_sum(weights: Floats, values: Floats, exponent: Integers) -> tuple[float, int]:
+    """Return mantissa and exponent of ``sum(weights * values * 2**exponent)``; (0.0, 0) for 0."""
+    used = (weights > 0.0) & (values > 0.0)
+    if not used.any():
+        return 0.0, 0
+    mantissa, binary = np.frexp(values[used])
+    place = exponent[used] + binary
+    top = int(place.max())
+    shift = np.maximum(place - top, -3000).astype(np.int32)
+    total, carry = math.frexp(float(np.ldexp(mantissa, shift) @ weights[used]))
+    return total, carry + top
+
+
+def log_ratio(upper: tuple[float, int], lower: tuple[float, int]) -> float:
+    """Return ln(upper / lower) of two (mantissa, exponent); lower > 0. Exactly 0 when equal."""
+    if upper[0] == 0.0:
+        return -math.inf
+    return math.log(upper[0] / lower[0]) + (upper[1] - lower[1]) * math.log(2.0)
+
+
+@dataclass(frozen=True)
+class KnownPrior:
+    """a, ā, b, d under one prior, each as (mantissa, exponent)."""
+
+    prior_event: tuple[float, int]
+    prior_complement: tuple[float, int]
+    event: tuple[float, int]
+    complement: tuple[float, int]
+
+    @classmethod
+    def of(cls, moments: Moments, weights: Floats) -> KnownPrior:
+        """Mix the rows of ``moments`` with ``weights``."""
+        plain = np.zeros(moments.rows, dtype=np.int64)
+        return cls(
+            weighted_sum(weights, moments.prior_event, plain),
+            weighted_sum(weights, moments.prior_complement, plain),
+            weighted_sum(weights, moments.event, moments.exponent),
+            weighted_sum(weights, moments.complement, moments.exponent),
+        )
+
+    def log_likelihoods(self) -> tuple[float, float]:
+        """Return ln Pr(o | EVENT), ln Pr(o | not EVENT); both must have positive probability."""
+        return (
+            log_ratio(self.event, self.prior_event),
+            log_ratio(self.complement, self.prior_complement),
+        )
+
+    def posterior(self) -> float:
+        """Return Pr(EVENT | o); the releases must have positive probability."""
+        top = max(exponent for mantissa, exponent in (self.event, self.complement) if mantissa)
+        happened = math.ldexp(self.event[0], max(self.event[1] - top, -3000))
+        did_not = math.ldexp(self.complement[0], max(self.complement[1] - top, -3000))
+        return happened / (happened + did_not)
+
+    def log_likelihood_ratio(self) -> float:
+        """Return ln of Pr(o | EVENT) / Pr(o | not EVENT), 0 where there is nothing to learn."""
+        if not (self.prior_event[0] and self.prior_complement[0]):
+            return 0.0
+        if not (self.event[0] or self.complement[0]):
+            return 0.0
+        for_event, against_event = self.log_likelihoods()
+        return for_event - against_event
+
+
+def known_prior_leakage(moments: Moments, weights: Floats, labels: Integers) -> Leakage:
+    """Return the log-likelihood ratio under one prior, in both directions.
+
+    Where the prior leaves nothing to learn (it makes the event certain or impossible, or
+    the releases impossible) both directions are 0: no prior of this kind ever breaks a
+    promise. The ratio is plain arithmetic: off by a few times the relative error.
+    """
+    ratio = KnownPrior.of(moments, weights).log_likelihood_ratio()
+    prior = {int(labels[row]): float(weights[row]) for row in np.flatnonzero(weights)}
+    return Leakage(abs(ratio), ratio, 0.0 - ratio, prior)

@@ -1,0 +1,104 @@
+"""Validation of what enters a quantifier: likelihoods and priors."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from priste.errors import InvalidParameter
+from priste.quantify.moments import Floats
+from priste.quantify.propagation import Likelihood
+
+PRIOR_TOLERANCE = 1e-9
+"""A prior must sum to 1 within this. It is used as given: no answer depends on its scale."""
+
+_RANGE = 2.0**-1000
+"""Least ratio of a positive likelihood to the largest one that can be carried."""
+
+
+def as_floats(values: object, *, name: str) -> Floats:
+    """Return a float64 array, without copying one; refuse what is not real numbers."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InvalidParameter(
+            f"The {name} must be an array of numbers; its rows differ in length."
+        ) from error
+    if array.dtype.kind not in "fiu":
+        raise InvalidParameter(f"The {name} must be real numbers. Got dtype {array.dtype}.")
+    return array.astype(np.float64, copy=False)
+
+
+def checked_nonnegative(values: object, shape: tuple[int | None, ...], *, name: str) -> Floats:
+    """Refuse another shape (None matches any length), NaN, infinities and negatives."""
+    array = as_floats(values, name=name)
+    fits = array.ndim == len(shape) and all(
+        wanted in (None, got) for wanted, got in zip(shape, array.shape, strict=True)
+    )
+    if not fits:
+        wanted = ", ".join("any" if length is None else str(length) for length in shape)
+        raise InvalidParameter(f"The {name} must have shape ({wanted}). Got {array.shape}.")
+    if not np.isfinite(array).all():
+        raise InvalidParameter(f"The {name} must be finite. Got NaN or an infinity.")
+    if (array < 0.0).any():
+        raise InvalidParameter(f"The {name} must be >= 0. Got {float(array.min())!r}.")
+    return array
+
+
+def scaled_likelihood(array: Floats, *, name: str) -> Likelihood:
+    """Take out a power of two so that the largest value lies in [0.5, 1). Exact."""
+    largest = float(array.max(initial=0.0))
+    if largest == 0.0:
+        return Likelihood(array.copy(), 0)
+    if largest > 1.0:
+        least = float(np.min(array, where=array > 0.0, initial=np.inf))
+        if least / largest < _RANGE:
+            raise InvalidParameter(
+                f"The {name} must not span more than a factor 2**1000. It goes from {least!r} to "
+                f"{largest!r}."
+            )
+    exponent = math.frexp(largest)[1]
+    return Likelihood(np.ldexp(array, -exponent), exponent)
+
+
+def checked_likelihood(values: object, cells: int) -> Likelihood:
+    """Validate P(release | cell), one number per cell, densities allowed."""
+    name = "'likelihood' of Quantifier.observe"
+    array = checked_nonnegative(values, (cells,), name=name)
+    if not array.any():
+        raise InvalidParameter(
+            f"The {name} must be positive for some cell: a release that no cell can make was "
+            "not made. For silence pass None."
+        )
+    return scaled_likelihood(array, name=name)
+
+
+def checked_candidates(values: object, cells: int) -> Likelihood:
+    """Validate candidate columns (cells, k) into rows (k, cells). Columns of zeros are allowed:
+    a release that no cell can make tells nothing, because it is never made."""
+    name = "'likelihoods' of candidate releases"
+    array = checked_nonnegative(values, (cells, None), name=name)
+    if array.shape[1] == 0:
+        raise InvalidParameter(f"The {name} must have at least one column. Got none.")
+    return scaled_likelihood(np.ascontiguousarray(array.T), name=name)
+
+
+def checked_priors(values: object, cells: int | None, *, name: str) -> Floats:
+    """Validate distributions, one per row; a single one may be given flat."""
+    array = as_floats(values, name=name)
+    if array.ndim == 1:
+        array = array[None, :]
+    array = checked_nonnegative(array, (None, cells), name=name)
+    if len(array) == 0:
+        raise InvalidParameter(f"The {name} must hold at least one distribution. Got none.")
+    for number, row in enumerate(array):
+        total = math.fsum(row)
+        if abs(total - 1.0) > PRIOR_TOLERANCE:
+            raise InvalidParameter(
+                f"The {name} must sum to 1 within {PRIOR_TOLERANCE}. "
+                f"Row {number} sums to {total!r}."
+            )
+    frozen = array.copy()
+    frozen.flags.writeable = False
+    return frozen

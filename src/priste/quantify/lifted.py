@@ -1,0 +1,267 @@
+"""The lifted chain: mobility states times the worlds of an event, and its backward vectors."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+
+from priste.errors import InvalidParameter
+from priste.quantify.moments import Floats, Integers
+from priste.quantify.rounding import check_products
+
+if TYPE_CHECKING:
+    from priste.events import Event, Layer
+    from priste.mobility import MarkovModel
+
+BACKWARD_BYTES = 2**28
+"""Memory above which backward vectors are kept at every k-th step only and recomputed between."""
+
+_LIFT = 900
+"""Backward vectors are pulled times 2**900, so that products of tiny probabilities survive."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Moves:
+    """One layer on the states of its step: where each (world, state) goes."""
+
+    target: Integers  # (worlds before, states) -> world after
+    worlds_after: int
+    # (world before, world after, mask over states or None for all of them)
+    flows: tuple[tuple[int, int, Floats | None], ...]
+
+
+class LiftedChain:
+    """A mobility model and an event, as one chain over (world, state).
+
+    Arrays of the lifted chain are (rows, worlds, states). ``last`` is the step of the
+    event's last layer, -1 for an event that always or never happens; from there on
+    worlds do not change. Shared between copies of a quantifier; never changes.
+    """
+
+    def __init__(self, model: MarkovModel, event: Event) -> None:
+        automaton = event.automaton()
+        self.model = model
+        self.layers = {layer.step: layer for layer in automaton.layers}
+        self.last = automaton.layers[-1].step if automaton.layers else -1
+        if automaton.constant is None:
+            accepting = np.array([0.0, 1.0])
+        else:
+            accepting = np.array([float(automaton.constant)])
+        self.outcome = np.stack([accepting, 1.0 - accepting])
+        """(2, worlds after the event): 1 where the world means event, not event."""
+        self._check_fit(automaton.layers)
+        self._worlds = self._worlds_by_step()
+        self._moves: dict[int, _Moves] = {}
+        self._roundings: list[tuple[int, float]] = [(0, 0.0)]
+
+    def _check_fit(self, layers: tuple[Layer, ...]) -> None:
+        size = self.model.grid.size
+        for layer in layers:
+            largest = max(max(cells) for cells in layer.classes)
+            if largest >= size:
+                raise InvalidParameter(
+                    f"The 'event' of a Quantifier must name cells 0 to {size - 1} of the model's "
+                    f"map. At step {layer.step} it names {largest}. Was it made for another map?"
+                )
+        horizon = self.model.horizon
+        if horizon is not None and self.last > horizon:
+            raise InvalidParameter(
+                f"The 'event' of a Quantifier must end within the model's steps 0 to {horizon}. "
+                f"It ends at step {self.last}. Give the model more matrices, or cycle them."
+            )
+
+    def _worlds_by_step(self) -> list[int]:
+        counts, worlds = [], 1
+        for step in range(self.last + 1):
+            layer = self.layers.get(step)
+            worlds = layer.worlds_after if layer else worlds
+            counts.append(worlds)
+        return counts
+
+    def worlds(self, step: int) -> int:
+        """Return the number of worlds after ``step``; 1 before the event, -1 being the start."""
+        if step < 0:
+            return 1
+        if step >= self.last:
+            return int(self.outcome.shape[1])
+        return self._worlds[step]
+
+    def cells(self, step: int) -> Integers | None:
+        """Return the cell of each state, or None where states are the cells in order."""
+        cells = np.asarray(self.model.cell_of_state(step))
+        size = self.model.grid.size
+        if len(cells) == size and np.array_equal(cells, np.arange(size)):
+            return None
+        return cells
+
+    def on_states(self, by_cell: Floats, step: int) -> Floats:
+        """Spread values per cell (last axis) over the states of a step."""
+        cells = self.cells(step)
+        return by_cell if cells is None else by_cell[..., cells]
+
+    def on_cells(self, by_state: Floats, step: int) -> Floats:
+        """Add values per state (last axis) up to values per cell."""
+        cells = self.cells(step)
+        if cells is None:
+            return by_state
+        states = len(cells)
+        collect = sparse.csr_array(
+            (np.ones(states), (cells, np.arange(states))), shape=(self.model.grid.size, states)
+        )
+        flat = by_state.reshape(-1, states)
+        added = np.ascontiguousarray((collect @ flat.T).T)
+        return added.reshape(*by_state.shape[:-1], self.model.grid.size)
+
+    def _moves_at(self, step: int) -> _Moves | None:
+        layer = self.layers.get(step)
+        if layer is None:
+            return None
+        if step not in self._moves:
+            classes = np.zeros(self.model.grid.size, dtype=np.int64)
+            for number, cells in enumerate(layer.classes, start=1):
+                classes[list(cells)] = number
+            cells_of_states = self.cells(step)
+            if cells_of_states is not None:
+                classes = classes[cells_of_states]
+            target = np.asarray(layer.moves, dtype=np.int64)[:, classes]
+            flows: list[tuple[int, int, Floats | None]] = []
+            for before in range(len(target)):
+                for after in np.unique(target[before]):
+                    mask = target[before] == after
+                    flows.append(
+                        (before, int(after), None if mask.all() else mask.astype(np.float64))
+                    )
+            self._moves[step] = _Moves(target, layer.worlds_after, tuple(flows))
+        return self._moves[step]
+
+    def enter(self, values: Floats, step: int) -> Floats:
+        """Move masses (rows, worlds before, states) into the worlds after the layer of ``step``."""
+        moves = self._moves_at(step)
+        if moves is None:
+            return values
+        after = np.zeros((values.shape[0], moves.worlds_after, values.shape[2]))
+        for source, target, mask in moves.flows:
+            after[:, target] += values[:, source] if mask is None else values[:, source] * mask
+        return after
+
+    def leave(self, values: Floats, step: int) -> Floats:
+        """Read values (..., worlds after, states) in the worlds before the layer of ``step``."""
+        moves = self._moves_at(step)
+        if moves is None:
+            return values
+        return values[..., moves.target, np.arange(values.shape[-1])]
+
+    def push(self, values: Floats, step: int) -> Floats:
+        """Move masses (..., states) from ``step - 1`` to ``step``."""
+        rows = values.reshape(-1, values.shape[-1])
+        moved = self.model.transition(step - 1).push(rows)
+        return moved.reshape(*values.shape[:-1], -1)
+
+    def pull(self, values: Floats, step: int) -> Floats:
+        """Carry values (..., states) at ``step`` back to ``step - 1``."""
+        columns = values.reshape(-1, values.shape[-1]).T
+        carried = self.model.transition(step - 1).pull(columns)
+        return np.ascontiguousarray(carried.T).reshape(*values.shape[:-1], -1)
+
+    def cost(self, step: int) -> float:
+        """Multiply-adds of moving one row of states from ``step - 1`` to ``step``."""
+        return self.model.transition(step - 1).cost if step > 0 else 0.0
+
+    def roundings(self, step: int) -> tuple[int, float]:
+        """Add up what the movement from step 0 to ``step`` loses.
+
+        Returns the number of roundings behind a number, and the sum of ``log1p`` of the
+        row sum errors of the transitions. Raises ``InvalidParameter`` beyond the model's
+        horizon, and for a transition that could underflow unseen.
+        """
+        while len(self._roundings) <= step:
+            here = len(self._roundings)
+            transition = self.model.transition(here - 1)
+            check_products(transition)
+            count, row_sums = self._roundings[-1]
+            # the sums of the product; merging worlds; merging bands, twice
+            count += transition.nonzeros_per_row + self.worlds(here - 1) + 4
+            row_sums += math.log1p(transition.row_sum_error)
+            self._roundings.append((count, row_sums))
+        return self._roundings[step]
+
+
+class BackwardVectors:
+    """v(world, state) = Pr(EVENT | world and state at a step), and the same of its negation.
+
+    Two recursions of their own, never a difference. Made once per event, for the steps up
+    to its last layer. When they would take more than ``BACKWARD_BYTES``, only every
+    k-th step is kept (k about the root of the number of steps) and the stretch in use is
+    computed again: twice the work, the root of the memory.
+    """
+
+    def __init__(self, chain: LiftedChain) -> None:
+        self._chain = chain
+        self.absolute_error = 0.0
+        """What underflow may have taken from any of them: 0 unless some is below 1e-255."""
+        last = chain.last
+        chain.roundings(max(last, 0))  # refuses a model that cannot carry the event
+        states = max((chain.model.states(step) for step in range(last + 1)), default=0)
+        width = max((chain.worlds(step) for step in range(last + 1)), default=1)
+        needed = 16 * states * width * (last + 1)
+        self._stride = 1 if needed <= BACKWARD_BYTES else math.isqrt(last) + 1
+        self._kept: dict[int, Floats] = {}
+        self._stretch: dict[int, Floats] = {}
+        if last < 0:
+            return
+        current = np.broadcast_to(
+            chain.outcome[:, :, None], (2, chain.worlds(last), chain.model.states(last))
+        )
+        for step in range(last - 1, -1, -1):
+            current = self._one_back(current, step + 1)
+            if step % self._stride == 0:
+                self._kept[step] = current
+
+    def _one_back(self, values: Floats, step: int) -> Floats:
+        chain = self._chain
+        before = chain.leave(values, step)
+        carried = chain.pull(before * 2.0**_LIFT, step)
+        least = np.min(carried, where=carried > 0.0, initial=np.inf)
+        # Lifted numbers below 2**53 can lose products in the next step; below 2**-122
+        # they lose digits now, on the way back to plain units.
+        if least < (2.0**53 if step > 1 else 2.0**-122):
+            self.absolute_error += 4 * 2.0**-1074
+        result: Floats = carried * 2.0**-_LIFT
+        result.flags.writeable = False
+        return result
+
+    def at(self, step: int) -> Floats:
+        """Return (2, worlds, states) after the layer of ``step``; (2, worlds, 1) after the event.
+
+        The first index is 0 for the event and 1 for its negation.
+        """
+        chain = self._chain
+        if step >= chain.last:
+            return chain.outcome[:, :, None]
+        if step in self._kept:
+            return self._kept[step]
+        if step not in self._stretch:
+            upper = min(step - step % self._stride + self._stride, chain.last)
+            current = self.at(upper)
+            if upper == chain.last:
+                current = np.broadcast_to(
+                    current, (2, chain.worlds(upper), chain.model.states(upper))
+                )
+            counted, self._stretch = self.absolute_error, {}
+            for below in range(upper - 1, step - step % self._stride, -1):
+                current = self._one_back(current, below + 1)
+                self._stretch[below] = current
+            self.absolute_error = counted  # these steps were counted in the first pass
+        return self._stretch[step]
+
+    def at_start(self) -> Floats:
+        """Return (2, cells): Pr(EVENT | first cell) and Pr(not EVENT | first cell)."""
+        chain = self._chain
+        cells = chain.model.grid.size
+        after = self.at(0)
+        after = np.broadcast_to(after, (2, after.shape[1], cells))
+        return np.ascontiguousarray(chain.leave(after, 0)[:, 0, :])

@@ -1,0 +1,146 @@
+"""Two ways to the same numbers: the forward operator and the backward replay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from priste.quantify.lifted import BackwardVectors, LiftedChain
+from priste.quantify.moments import Floats, Integers
+from priste.quantify.scaling import ScaledRows
+
+
+@dataclass(frozen=True, eq=False)
+class Likelihood:
+    """P(release | cell) = values * 2**exponent, the largest value in [0.5, 1)."""
+
+    values: Floats
+    exponent: int
+
+
+Record = Likelihood | None
+"""One observation: the likelihood of a release, or None for silence."""
+
+
+class ForwardOperator:
+    """G: Pr(o_0 .. o_t, (world, state) at t | row), one row per start or prior.
+
+    Immutable: ``observed`` returns the next one. What is known before the next release
+    (one transition further) is computed on demand and kept, since candidates and the
+    observation itself both need it.
+    """
+
+    def __init__(self, chain: LiftedChain, starts: Floats) -> None:
+        """``starts`` (rows, cells): the distribution of the first cell in each row."""
+        self._chain = chain
+        self.absorbed = 0
+        self._starts = starts
+        self._rows: ScaledRows | None = None
+        self._predicted: ScaledRows | None = None
+        self._candidates: ScaledRows | None = None
+
+    def predicted(self) -> ScaledRows:
+        """Return (rows, worlds, states) at step ``absorbed``, before what it releases."""
+        if self._predicted is None:
+            chain, step = self._chain, self.absorbed
+            if self._rows is None:
+                self._predicted = ScaledRows.of(chain.enter(self._starts[:, None, :], 0))
+            else:
+                self._predicted = self._rows.through(
+                    lambda values: chain.enter(chain.push(values, step), step), rescale=False
+                )
+        return self._predicted
+
+    def observed(self, record: Record) -> ForwardOperator:
+        """Return the operator after one more observation."""
+        rows = self.predicted()
+        if record is None:
+            rows = rows.through(lambda values: values)
+        else:
+            emission = self._chain.on_states(record.values, self.absorbed)
+            rows = rows.through(lambda values: values * emission).times_power(record.exponent)
+        after = ForwardOperator(self._chain, self._starts)
+        after._rows, after.absorbed = rows, self.absorbed + 1
+        return after
+
+    def joint(self, backward: BackwardVectors) -> tuple[Floats, Integers]:
+        """Return mantissas and exponents (rows, 2) of b and d; needs an observation."""
+        rows = self._rows if self._rows is not None else self.predicted()
+        step = max(self.absorbed - 1, 0)
+        vectors = backward.at(step)
+        if vectors.shape[2] == 1:
+            outcome = vectors[:, :, 0].T
+            return rows.through(lambda values: values.sum(axis=2) @ outcome).entries()
+        flat = vectors.reshape(2, -1).T
+        return rows.through(lambda values: values.reshape(len(values), -1) @ flat).entries()
+
+    def candidates(self, backward: BackwardVectors) -> ScaledRows:
+        """Return H (rows, 2, cells): b and d of the next release are H times its likelihood."""
+        if self._candidates is None:
+            chain, step = self._chain, self.absorbed
+            vectors = backward.at(step)
+
+            def weigh(values: Floats) -> Floats:
+                weighed = np.zeros((values.shape[0], 2, values.shape[2]))
+                for world in range(values.shape[1]):
+                    for side in range(2):
+                        vector = vectors[side, world]
+                        if vector.any():
+                            weighed[:, side] += values[:, world] * vector
+                return chain.on_cells(weighed, step)
+
+            self._candidates = self.predicted().through(weigh)
+        return self._candidates
+
+
+def replay(
+    chain: LiftedChain,
+    backward: BackwardVectors,
+    records: Sequence[Record],
+    columns: Likelihood | None = None,
+) -> ScaledRows:
+    """Return (k, 2, 1, cells): b and d for every first cell, by going back through time.
+
+    ``columns`` (values (k, cells)) are candidates for the release after ``records``; k = 1
+    without them. Needs a record or candidates. Costs one pull per step and column after
+    the event, twice the number of worlds before its end, and no memory beyond that of
+    the columns.
+    """
+    pending: list[Record] = [*records] if columns is None else [*records, columns]
+    newest = len(pending) - 1
+    count = 1 if columns is None else len(columns.values)
+    current = ScaledRows.of(np.ones((count, 1, 1, chain.model.states(newest))))
+    # After the event worlds no longer matter: b and d share one column until its end.
+    if newest < chain.last:
+        current = _lifted(current, backward.at(newest))
+    for step in range(newest, -1, -1):
+        record = pending[step]
+        if record is not None:
+            current = _weighed(current, chain.on_states(record.values, step), record.exponent)
+        if step == chain.last:
+            current = _lifted(current, backward.at(step))
+        current = _one_back(chain, current, step)
+    return current if chain.last >= 0 else _lifted(current, backward.at(0))
+
+
+def _lifted(rows: ScaledRows, vectors: Floats) -> ScaledRows:
+    """Split columns into the event and its negation, and into worlds."""
+    return rows.through(lambda values: values * vectors)
+
+
+def _weighed(rows: ScaledRows, emission: Floats, exponent: int) -> ScaledRows:
+    """Multiply by one likelihood (states,) for all, or by one per column (k, states)."""
+    by_column = emission.reshape(-1, 1, 1, emission.shape[-1])
+    return rows.through(lambda values: values * by_column).times_power(exponent)
+
+
+def _one_back(chain: LiftedChain, rows: ScaledRows, step: int) -> ScaledRows:
+    """Carry columns from after the layer of ``step`` to after that of ``step - 1``."""
+
+    def carry(values: Floats) -> Floats:
+        before = chain.leave(values, step) if step <= chain.last else values
+        return chain.pull(before, step) if step > 0 else before
+
+    return rows.through(carry, rescale=False)

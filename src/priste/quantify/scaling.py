@@ -1,0 +1,153 @@
+"""Rows of nonnegative numbers that neither underflow nor overflow, however long the stream.
+
+Each row carries a power of two of its own, so scaling is exact. The stored numbers of
+a row lie between ``SMALLEST`` and about ``2**TOP``. Any of them times *any* positive
+float, the smallest subnormal included, is then a normal number, so a matrix product loses
+no summand to underflow and a stored zero is an exact zero. A row whose numbers
+spread further than that is kept as a sum of several bands, each with its own
+power of two; on ordinary maps there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste.quantify.moments import Floats, Integers
+
+TOP = 900
+"""Binary exponent of the largest number of a row after scaling: room for sums on top of it."""
+
+SMALLEST = 2.0**53
+"""Least positive number stored: times the least positive float (2**-1074) it is still normal."""
+
+_BAND = 840
+"""Binary digits that one band spans; below TOP - 53 so that every number is above SMALLEST."""
+
+_NO_EXPONENT = np.int64(-(2**62))
+"""Stands for the exponent of zero."""
+
+_LARGEST_SHIFT = 1023
+"""2.0**shift is a float up to here."""
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """Numbers ``values * 2**exponent``; values (rows, ...) and one exponent per row."""
+
+    values: Floats
+    exponent: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledRows:
+    """Nonnegative numbers with a power of two per row: the sum of its bands.
+
+    Immutable; the arrays are never written to once they are here.
+
+    >>> rows = ScaledRows.of(np.array([[0.5, 0.25], [0.0, 0.0]]))
+    >>> halved = rows.through(lambda values: values * 0.5)
+    >>> mantissa, exponent = halved.entries()
+    >>> mantissa * 2.0**exponent
+    array([[0.25 , 0.125],
+           [0.   , 0.   ]])
+    """
+
+    bands: tuple[Band, ...]
+
+    @classmethod
+    def of(cls, values: Floats) -> ScaledRows:
+        """Scale plain numbers, rows along the first axis."""
+        return _settled([Band(values, np.zeros(len(values), dtype=np.int64))])
+
+    def through(self, linear: Callable[[Floats], Floats], *, rescale: bool = True) -> ScaledRows:
+        """Apply a map that is linear in each row with nonnegative float coefficients.
+
+        The map may sum products of an entry with *one* float each; its result has the
+        same number of rows. ``rescale=False`` keeps the powers of two where the numbers
+        allow it, which saves two passes over them; use it at most once in a row of calls.
+        """
+        return _settled([Band(linear(b.values), b.exponent) for b in self.bands], rescale)
+
+    def entries(self) -> tuple[Floats, Integers]:
+        """Return mantissa in [0.5, 1) and exponent of every entry; zero has exponent 0."""
+        mantissa, exponent = _entries(self.bands)
+        return mantissa, np.where(mantissa > 0.0, exponent, 0)
+
+    def times_power(self, exponent: int) -> ScaledRows:
+        """Multiply by ``2**exponent``, exactly."""
+        if exponent == 0:
+            return self
+        return ScaledRows(tuple(Band(b.values, b.exponent + exponent) for b in self.bands))
+
+
+def _positive_minimum(values: Floats) -> float:
+    """Return the least positive entry, inf when there is none."""
+    least = float(values.min(initial=np.inf))
+    if least > 0.0:
+        return least
+    return float(np.min(values, where=values > 0.0, initial=np.inf))
+
+
+def _settled(bands: Sequence[Band], rescale: bool = True) -> ScaledRows:
+    """Restore the invariant of the module on numbers that are normal or zero."""
+    if len(bands) == 1:
+        values, exponent = bands[0].values, bands[0].exponent
+        if not rescale:
+            if _positive_minimum(values) >= SMALLEST:
+                return ScaledRows((bands[0],))
+            return _spread(bands)
+        trailing = tuple(range(1, values.ndim))
+        top = values.max(axis=trailing)
+        shift = TOP - np.frexp(top)[1]
+        shift[top == 0.0] = 0
+        if shift.max(initial=0) <= _LARGEST_SHIFT:
+            factor = np.ldexp(1.0, shift).reshape((-1,) + (1,) * len(trailing))
+            scaled = values * factor
+            if _positive_minimum(scaled) >= SMALLEST:
+                return ScaledRows((Band(scaled, exponent - shift),))
+    return _spread(bands)
+
+
+def _entries(bands: Sequence[Band]) -> tuple[Floats, Integers]:
+    """Add the bands entry by entry. At most one rounding per band, and no underflow that counts.
+
+    Per entry the largest summand has a mantissa in [0.5, 1), so what a smaller one loses
+    below 2**-1074 is far below one rounding of the sum.
+    """
+    parts: list[tuple[Floats, Integers]] = []
+    for band in bands:
+        mantissa, binary = np.frexp(band.values)
+        per_row = band.exponent.reshape((-1,) + (1,) * (band.values.ndim - 1))
+        parts.append((mantissa, np.where(mantissa > 0.0, binary + per_row, _NO_EXPONENT)))
+    top = parts[0][1]
+    for _, exponent in parts[1:]:
+        top = np.maximum(top, exponent)
+    total = np.zeros(top.shape)
+    for mantissa, exponent in parts:
+        total += np.ldexp(mantissa, np.maximum(exponent - top, -2000).astype(np.int32))
+    mantissa, carry = np.frexp(total)
+    return mantissa, np.where(mantissa > 0.0, top + carry, _NO_EXPONENT)
+
+
+def _spread(bands: Sequence[Band]) -> ScaledRows:
+    """Cut numbers that spread too far into bands of ``_BAND`` binary digits."""
+    mantissa, exponent = _entries(bands)
+    trailing = tuple(range(1, mantissa.ndim))
+    row_top = exponent.max(axis=trailing)
+    row_top[row_top == _NO_EXPONENT] = 0
+    below: NDArray[np.int64] = row_top.reshape((-1,) + (1,) * len(trailing)) - exponent
+    number = below // _BAND
+    positive = mantissa > 0.0
+    pieces = []
+    for band in np.unique(number[positive]):
+        here = positive & (number == band)
+        shift = np.where(here, TOP - (below - band * _BAND), 0).astype(np.int32)
+        values = np.where(here, np.ldexp(mantissa, shift), 0.0)
+        pieces.append(Band(values, row_top - TOP - band * _BAND))
+    if not pieces:
+        pieces.append(Band(np.zeros(mantissa.shape), row_top))
+    return ScaledRows(tuple(pieces))

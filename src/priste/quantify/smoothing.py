@@ -1,0 +1,96 @@
+"""Where the user was: forward-backward smoothing of the location at each step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+
+from priste.errors import InvalidParameter
+from priste.quantify.assembly import to_shared_exponent
+from priste.quantify.lifted import LiftedChain
+from priste.quantify.moments import Floats
+from priste.quantify.propagation import Record
+from priste.quantify.scaling import ScaledRows
+
+
+def location_posterior(
+    chain: LiftedChain, first: Floats, records: Sequence[Record], step: int | None
+) -> Floats:
+    """Return Pr(cell at ``step`` | records), (cells,), or for all recorded steps when None.
+
+    ``first`` is the distribution of the first cell. See ``Quantifier.location_posterior``.
+    """
+    newest = len(records) - 1
+    if step is None:
+        result = np.empty((len(records), chain.model.grid.size))
+        before = list(_filtered(chain, first, records, newest))
+        for here, later in _later(chain, records, 0):
+            result[here] = _normalised(chain, before[here], later, here)
+        return result
+    step = _checked_step(step, len(records))
+    *_, at_step = _filtered(chain, first, records, step)
+    later = ScaledRows.of(np.ones((1, chain.model.states(step))))
+    for _, later in _later(chain, records, step):
+        pass
+    return _normalised(chain, at_step, later, step)
+
+
+def _checked_step(step: object, following: int) -> int:
+    if not isinstance(step, int | np.integer) or isinstance(step, bool):
+        raise InvalidParameter(f"The 'step' of location_posterior must be an int. Got {step!r}.")
+    if not 0 <= step <= following:
+        raise InvalidParameter(
+            f"The 'step' of location_posterior must be 0 to {following}: the observed steps and "
+            f"the next one. Got {step}."
+        )
+    return int(step)
+
+
+def _filtered(
+    chain: LiftedChain, first: Floats, records: Sequence[Record], end: int
+) -> Iterator[ScaledRows]:
+    """Yield Pr(records up to here, state) for each step up to ``end``."""
+    current = ScaledRows.of(first[None, :])
+    for step in range(end + 1):
+        if step > 0:
+            current = current.through(partial(chain.push, step=step))
+        if step < len(records):
+            current = _weighed(chain, current, records[step], step)
+        yield current
+
+
+def _later(
+    chain: LiftedChain, records: Sequence[Record], end: int
+) -> Iterator[tuple[int, ScaledRows]]:
+    """Yield each recorded step down to ``end`` with Pr(records after it | state)."""
+    newest = len(records) - 1
+    if newest < end:
+        return
+    current = ScaledRows.of(np.ones((1, chain.model.states(newest))))
+    yield newest, current
+    for step in range(newest, end, -1):
+        current = _weighed(chain, current, records[step], step)
+        current = current.through(partial(chain.pull, step=step))
+        yield step - 1, current
+
+
+def _weighed(chain: LiftedChain, rows: ScaledRows, record: Record, step: int) -> ScaledRows:
+    if record is None:
+        return rows
+    emission = chain.on_states(record.values, step)
+    return rows.through(lambda values: values * emission)
+
+
+def _normalised(chain: LiftedChain, before: ScaledRows, after: ScaledRows, step: int) -> Floats:
+    mantissa, exponent = before.entries()
+    later_mantissa, later_exponent = after.entries()
+    values, _, _ = to_shared_exponent(mantissa * later_mantissa, exponent + later_exponent)
+    if not values.any():
+        raise InvalidParameter(
+            "The releases are impossible under this prior, so the location has no posterior. "
+            "Give a prior that allows a first cell from which they could come."
+        )
+    by_cell = chain.on_cells(values[0], step)
+    return np.asarray(by_cell / by_cell.sum())
