@@ -1,0 +1,24 @@
+"""Mechanisms turn the true cell into a random output; all of them are emission tables on a grid.
+
+They know nothing of events. What each one promises is in :class:`Mechanism`.
+"""
+
+from priste.mechanisms.emission_table import EmissionTable
+from priste.mechanisms.exact_law import ExactLaw
+from priste.mechanisms.identity import Identity
+from priste.mechanisms.mechanism import Mechanism
+from priste.mechanisms.planar_laplace import PlanarLaplace
+from priste.mechanisms.registry import mechanism_from_dict
+from priste.mechanisms.rows import ROW_SUM_TOLERANCE
+from priste.mechanisms.uniform import Uniform
+
+__all__ = [
+    "ROW_SUM_TOLERANCE",
+    "EmissionTable",
+    "ExactLaw",
+    "Identity",
+    "Mechanism",
+    "PlanarLaplace",
+    "Uniform",
+    "mechanism_from_dict",
+]

@@ -1,0 +1,174 @@
+"""Anybody's own mechanism, given as the table of its probabilities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from priste.errors import InvalidParameter
+from priste.maps import Grid
+from priste.mechanisms.mechanism import Mechanism, as_float, refuse_large_table
+from priste.mechanisms.rows import exact_row_excess, settle_rows
+from priste.mechanisms.saved_arrays import array_to_dict
+
+GIVEN_ROW_TOLERANCE = 1e-9
+"""Rows of a given table must sum to 1 within this; they are then scaled to sum to 1."""
+
+
+class EmissionTable(Mechanism):
+    """A mechanism from a table (cells, outputs) of probabilities; outputs need not be cells.
+
+    ``table[l, o]`` is Pr(output o | true cell l): finite, >= 0, rows summing to 1 within 1e-9. A
+    row that sums to 1 within 2**-50 is used to the bit; any other is divided by its sum (its zeros
+    stay zeros). ``output_cells`` names the cell that each output means, if any; by default output
+    and cell have the same number when there are as many outputs as cells, and outputs are not
+    cells otherwise. The table is copied.
+
+    Its budget is a share between 0 and 1 (per nothing, not per km): at ``budget`` b the output is
+    drawn from the table with probability b and from ``background`` otherwise, a row that does not
+    depend on the cell. So less budget is always a further processing of more budget, and at 0
+    every row is the background. ``background`` defaults to the mean of the rows: the outputs as
+    they come from a user who may be anywhere.
+
+    ``claimed_alpha`` is what ``smallest_alpha()`` measures, as nothing else is known.
+
+    >>> grid = Grid(rows=1, columns=2, cell_size=1.0)
+    >>> coin = EmissionTable(grid, [[0.75, 0.25], [0.25, 0.75]])
+    >>> coin.with_budget(0.5).emission().tolist()
+    [[0.625, 0.375], [0.375, 0.625]]
+    """
+
+    def __init__(
+        self,
+        grid: Grid,
+        table: ArrayLike,
+        *,
+        output_cells: ArrayLike | None = None,
+        background: ArrayLike | None = None,
+        budget: float = 1.0,
+    ) -> None:
+        given = _as_floats(table, "table")
+        if given.ndim != 2 or given.shape[0] != grid.size or given.shape[1] == 0:
+            raise InvalidParameter(
+                f"The 'table' of EmissionTable must have one row for each of the {grid.size} cells "
+                f"and at least one column. Got shape {given.shape}."
+            )
+        refuse_large_table("EmissionTable", *given.shape)
+        super().__init__(grid, given.shape[1])
+        self._given = _as_laws(given, "table")
+        self._background = _as_laws(self._background_row(background)[None, :], "background")[0]
+        for array in (self._given, self._background):
+            array.flags.writeable = False
+        self._output_cells = self._meaning(output_cells)
+        share = as_float(budget)
+        if share is None or not 0.0 <= share <= 1.0:
+            raise InvalidParameter(
+                f"The 'budget' of EmissionTable must be a share from 0 to 1. Got {budget!r}."
+            )
+        self._budget = share
+
+    @property
+    def budget(self) -> float:
+        return self._budget
+
+    @property
+    def claimed_alpha(self) -> float:
+        return self.smallest_alpha()
+
+    def with_budget(self, budget: float) -> EmissionTable:
+        """Return the mixture with another share of the table, from 0 up to its own."""
+        value = self._checked_budget(budget)
+        return self if value == self._budget else self._remixed(value)
+
+    def output_cells(self) -> NDArray[np.int64] | None:
+        return self._output_cells
+
+    def describe(self) -> dict[str, Any]:
+        cells = self._output_cells
+        return {
+            "kind": "emission_table",
+            "table": array_to_dict(self._given),
+            "output_cells": None if cells is None else cells.tolist(),
+            "background": array_to_dict(self._background),
+            "budget": self._budget,
+        }
+
+    def _make_table(self) -> NDArray[np.float64]:
+        if self._budget == 1.0:
+            return self._given
+        if self._budget == 0.0:
+            return np.repeat(self._background[None, :], self.grid.size, axis=0)
+        mixture = self._budget * self._given + (1.0 - self._budget) * self._background
+        return settle_rows(mixture)
+
+    def _remixed(self, budget: float) -> EmissionTable:
+        # Everything else was validated when this one was made; calibrators ask often.
+        other = EmissionTable.__new__(EmissionTable)
+        Mechanism.__init__(other, self.grid, self.outputs)
+        other._given = self._given
+        other._background = self._background
+        other._output_cells = self._output_cells
+        other._budget = budget
+        return other
+
+    def _background_row(self, background: ArrayLike | None) -> NDArray[np.float64]:
+        if background is None:
+            mean: NDArray[np.float64] = self._given.mean(axis=0)
+            return mean
+        row = _as_floats(background, "background")
+        if row.shape != (self.outputs,):
+            raise InvalidParameter(
+                "The 'background' of EmissionTable must have one entry for each of the "
+                f"{self.outputs} outputs. Got shape {row.shape}."
+            )
+        return row
+
+    def _meaning(self, output_cells: ArrayLike | None) -> NDArray[np.int64] | None:
+        if output_cells is None:
+            if self.outputs != self.grid.size:
+                return None
+            return super().output_cells()
+        cells = np.asarray(output_cells)
+        if (
+            cells.shape != (self.outputs,)
+            or not np.issubdtype(cells.dtype, np.integer)
+            or (cells < 0).any()
+            or (cells >= self.grid.size).any()
+        ):
+            raise InvalidParameter(
+                "The 'output_cells' of EmissionTable must name a cell from 0 to "
+                f"{self.grid.size - 1} for each of the {self.outputs} outputs. "
+                f"Got an array of {cells.dtype} with shape {cells.shape}."
+            )
+        meant = cells.astype(np.int64)
+        meant.flags.writeable = False
+        return meant
+
+
+def _as_floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind not in "fiu":
+            raise TypeError(str(given.dtype))
+        return given.astype(np.float64)
+    except (TypeError, ValueError) as problem:
+        raise InvalidParameter(
+            f"The {name!r} of EmissionTable must be an array of real numbers. Got {problem}."
+        ) from problem
+
+
+def _as_laws(rows: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+    if not np.isfinite(rows).all() or (rows < 0).any() or (rows > 1.0 + GIVEN_ROW_TOLERANCE).any():
+        raise InvalidParameter(
+            f"The {name!r} of EmissionTable must hold probabilities: finite and from 0 to 1."
+        )
+    worst = float(np.abs(exact_row_excess(rows)).max())
+    if not worst <= GIVEN_ROW_TOLERANCE:
+        raise InvalidParameter(
+            f"Every row of the {name!r} of EmissionTable must sum to 1 within "
+            f"{GIVEN_ROW_TOLERANCE:g}. Got a row that misses it by {worst:.3g}. Check which axis "
+            "holds the true cells: rows do."
+        )
+    return settle_rows(rows)

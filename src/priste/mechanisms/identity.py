@@ -1,0 +1,62 @@
+"""The mechanism that adds no noise: for comparison, and for maps where nothing needs hiding."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste.maps import Grid
+from priste.mechanisms.mechanism import Mechanism
+from priste.mechanisms.planar_laplace import PlanarLaplace
+from priste.mechanisms.uniform import Uniform
+
+
+class Identity(Mechanism):
+    """Releases the true cell. It hides nothing: its budget and its alpha are infinite.
+
+    It is the end of the planar Laplace family: ``with_budget(alpha)`` for a finite alpha > 0 is
+    ``PlanarLaplace(grid, alpha)``, and at 0 ``Uniform(grid)``.
+
+    >>> Identity(Grid(rows=1, columns=2, cell_size=1.0)).emission().tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+    def __init__(self, grid: Grid) -> None:
+        super().__init__(grid, grid.size)
+
+    @property
+    def budget(self) -> float:
+        return math.inf
+
+    @property
+    def claimed_alpha(self) -> float:
+        return math.inf
+
+    def with_budget(self, budget: float) -> Mechanism:
+        value = self._checked_budget(budget)
+        if value == math.inf:
+            return self
+        if value == 0.0:
+            return Uniform(self.grid)
+        return PlanarLaplace(self.grid, value)
+
+    def row(self, cell: int) -> NDArray[np.float64]:
+        return self._unit(self._checked_cell(cell))
+
+    def column(self, output: int) -> NDArray[np.float64]:
+        return self._unit(self._checked_output(output))
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": "identity"}
+
+    def _unit(self, position: int) -> NDArray[np.float64]:
+        unit = np.zeros(self.grid.size)
+        unit[position] = 1.0
+        unit.flags.writeable = False
+        return unit
+
+    def _make_table(self) -> NDArray[np.float64]:
+        return np.eye(self.grid.size)

@@ -1,0 +1,42 @@
+"""Arrays of floats as text, exact to the bit, for state files."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste.errors import InvalidParameter
+
+
+def array_to_dict(array: NDArray[np.float64]) -> dict[str, Any]:
+    """Return shape and content (little-endian float64 in base64) of an array of floats.
+
+    >>> array_to_dict(np.array([0.5]))
+    {'shape': [1], 'float64': 'AAAAAAAA4D8='}
+    """
+    content = np.ascontiguousarray(array, dtype="<f8").tobytes()
+    return {"shape": list(array.shape), "float64": base64.b64encode(content).decode("ascii")}
+
+
+def array_from_dict(saved: object, *, name: str) -> NDArray[np.float64]:
+    """Return the array that ``array_to_dict`` saved, exact to the bit."""
+    problem = f"The {name!r} of a saved mechanism must hold a 'shape' and its 'float64' in base64."
+    if not isinstance(saved, dict) or set(saved) != {"shape", "float64"}:
+        raise InvalidParameter(f"{problem} Got {type(saved).__name__}.")
+    shape, text = saved["shape"], saved["float64"]
+    if not isinstance(shape, list) or not all(type(n) is int and n >= 0 for n in shape):
+        raise InvalidParameter(f"{problem} Its shape cannot be read.")
+    try:
+        content = base64.b64decode(text, validate=True)
+    except (TypeError, ValueError, binascii.Error) as problem_found:
+        raise InvalidParameter(f"{problem} Its content cannot be read.") from problem_found
+    expected = 8
+    for n in shape:
+        expected *= n
+    if len(content) != expected:
+        raise InvalidParameter(f"{problem} Its content does not have its shape.")
+    return np.frombuffer(content, dtype="<f8").astype(np.float64).reshape(shape)
