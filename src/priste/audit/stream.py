@@ -1,0 +1,104 @@
+"""What a finished stream of releases tells about events, step by step.
+
+Given the likelihood of each release at every cell, nothing else about the releasing
+side matters: the same functions audit priste's own streams, somebody else's
+mechanism, and a trace that was released long ago.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste.errors import InvalidParameter
+from priste.events import Event
+from priste.mechanisms import Mechanism
+from priste.mobility import MarkovModel
+from priste.quantify import Quantifier
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class EventAudit:
+    """What the releases up to each step tell about one event.
+
+    ``leakage[t]`` is the worst-prior leakage after step t, ``belief[t]`` the probability of
+    the event given the releases up to t for the stated prior, and ``prior_belief`` that
+    before any release. ``worst_prior`` belongs to the step of the largest leakage.
+    """
+
+    leakage: tuple[float, ...]
+    belief: tuple[float, ...]
+    prior_belief: float
+    worst_prior: Mapping[int, float]
+
+    @property
+    def max(self) -> float:
+        """The largest leakage of the stream; 0 for an empty one."""
+        return max(self.leakage, default=0.0)
+
+
+def audit_stream(
+    model: MarkovModel,
+    events: Mapping[str, Event],
+    likelihoods: Iterable[Floats | None],
+    *,
+    prior: Floats | None = None,
+) -> dict[str, EventAudit]:
+    """Return for each event what the stream tells about it, step by step.
+
+    ``likelihoods`` yields per step the (m,) probability of that step's release at every
+    cell, None for silence. The leakage is against every prior; the belief is that of an
+    adversary whose prior over the first cell is ``prior``, uniform unless given.
+
+    >>> from priste import Grid, MarkovModel, PlanarLaplace, presence
+    >>> grid = Grid(rows=2, columns=2, cell_size=1.0)
+    >>> model = MarkovModel.gaussian(grid, sigma=1.0)
+    >>> column = PlanarLaplace(grid, alpha=1.0).column(0)
+    >>> found = audit_stream(model, {"corner": presence([0], [1])}, [column, None])
+    >>> found["corner"].leakage[0] > 0, len(found["corner"].leakage)
+    (True, 2)
+    """
+    if prior is None:
+        prior = np.full(model.grid.size, 1.0 / model.grid.size)
+    likelihoods = list(likelihoods)
+    found = {}
+    for name, event in events.items():
+        quantifier = Quantifier(model, event)
+        before = quantifier.posterior(prior=prior)
+        leakage, belief, worst, worst_prior = [], [], -math.inf, {}
+        for likelihood in likelihoods:
+            quantifier.observe(likelihood)
+            now = quantifier.leakage()
+            leakage.append(now.value)
+            belief.append(quantifier.posterior(prior=prior))
+            if now.value > worst:
+                worst, worst_prior = now.value, dict(now.worst_prior)
+        found[name] = EventAudit(tuple(leakage), tuple(belief), before, worst_prior)
+    return found
+
+
+def columns_of(mechanism: Mechanism, outputs: Iterable[int | None]) -> list[Floats | None]:
+    """Return the likelihood of each output under one mechanism, None where there was no release.
+
+    This states an emission model for a trace that is already released: every output
+    is taken to come from ``mechanism``, independently given the true cells.
+    """
+    table = mechanism.emission()
+    columns: list[Floats | None] = []
+    for step, output in enumerate(outputs):
+        if output is None:
+            columns.append(None)
+            continue
+        if not 0 <= output < mechanism.outputs:
+            raise InvalidParameter(
+                f"The release of step {step} must be an output of the mechanism, "
+                f"0 to {mechanism.outputs - 1}. Got {output!r}. Was it made on another map?"
+            )
+        columns.append(table[:, output])
+    return columns

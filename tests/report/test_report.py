@@ -1,0 +1,193 @@
+"""The report says what the numbers say, shows the truth only when asked, and needs no network."""
+
+import math
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from priste import Grid, InvalidParameter
+from priste.audit import EventAudit
+from priste.report import EventTrack, StreamReport, odds, percent, render, save_figures, write_html
+
+STEPS = 6
+GRID = Grid(rows=3, columns=4, cell_size=0.5)
+
+
+def a_report(**changes: object) -> StreamReport:
+    """Return a small stream that keeps its promise for one of two events."""
+    kept = EventTrack(
+        name="clinic <b>&",
+        text="presence(clinic, 2..3)",
+        epsilon=0.5,
+        steps=(2, 3),
+        guarded=EventAudit(
+            (0.1, 0.2, 0.5, 0.4, 0.3, 0.3), (0.2,) * STEPS, 0.18, {3: 0.25, 7: 0.75}
+        ),
+        bare=EventAudit((0.3, 1.0, 2.0, math.inf, math.inf, 3.0), (0.9,) * STEPS, 0.18, {3: 1.0}),
+    )
+    known = {
+        "title": "Ada's week",
+        "grid": GRID,
+        "times": tuple(f"Mon {h:02d}:00" for h in range(STEPS)),
+        "promise": ("Nobody can tell.",),
+        "regions": {"clinic": (5, 6)},
+        "events": (kept,),
+        "released": (0, 1, None, 5, 11, 11),
+        "budgets": (1.0, 1.0, 0.0, 0.25, 0.5, 1.0),
+        "full_budget": 1.0,
+        "distances": (0.5, 0.0, 1.0),
+        "bare_distances": (0.25, 0.0, 0.5),
+    }
+    return StreamReport(**{**known, **changes})  # type: ignore[arg-type]
+
+
+class Strict(HTMLParser):
+    """Collects what a browser would fetch, and checks that elements close in order."""
+
+    VOID = {"meta", "br", "path", "use", "rect", "line", "image", "stop"}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.fetched: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in self.VOID:
+            self.open.append(tag)
+        self._note(attrs)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._note(attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+    def _note(self, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name in ("src", "href", "xlink:href", "action", "data") and value:
+                self.fetched.append(value)
+
+
+def test_the_page_is_well_formed_and_asks_nothing_of_the_network() -> None:
+    """Every element closes; every reference points into the page or is inline data."""
+    page = Strict()
+    page.feed(render(a_report()))
+    assert page.open == []
+    assert all(link.startswith(("#", "data:")) for link in page.fetched)
+    assert "@import" not in render(a_report())
+    assert not re.search(r"url\((?!#)", render(a_report()))
+
+
+def test_the_page_is_a_pure_function_of_the_report() -> None:
+    """The same report gives the same bytes."""
+    assert render(a_report()) == render(a_report())
+
+
+def test_a_kept_promise_and_a_broken_one_read_differently() -> None:
+    """The verdict follows the numbers, not the intention."""
+    assert "The promise was kept." in render(a_report())
+    event = a_report().events[0]
+    broken = replace(event, epsilon=0.4)
+    page = render(a_report(events=(broken,)))
+    assert "The promise was not kept." in page
+    assert "The promise was kept." not in page
+
+
+def test_names_are_escaped() -> None:
+    """An event's name cannot put markup into the page."""
+    page = render(a_report(title="<script>alert(1)</script>"))
+    assert "<script" not in page
+    assert "clinic &lt;b&gt;&amp;" in page
+
+
+def test_the_truth_is_shown_only_when_given() -> None:
+    """The page has no trace of the true path unless the report carries it."""
+    hidden = render(a_report())
+    shown = render(a_report(truth=(0, 1, 2, 6, 10, None)))
+    assert ">truth<" not in hidden
+    assert ">truth<" in shown
+    assert "truth" not in repr(a_report(truth=(0, 1, 2, 6, 10, None)))
+
+
+def test_distances_lose_their_order() -> None:
+    """A distance cannot be assigned to its step: the sample is kept sorted."""
+    assert a_report().distances == (0.0, 0.5, 1.0)
+    assert a_report().median_metres == 500.0
+    assert math.isnan(a_report(distances=()).median_metres)
+
+
+def test_several_streams_share_a_page() -> None:
+    """Each stream has its own section, only the first is open."""
+    page = render([a_report(title="one"), a_report(title="two")])
+    assert page.count("<details open>") == 1
+    assert "2 protected streams" in page
+
+
+def test_a_stream_without_events_or_distances_is_shown_too() -> None:
+    """Nothing to say about events is no reason to fail."""
+    page = render(a_report(events=(), distances=(), bare_distances=(), regions={}, promise=()))
+    assert "No event was named." in page
+
+
+def test_lengths_must_agree() -> None:
+    """A report whose sequences disagree is refused with the numbers."""
+    with pytest.raises(InvalidParameter, match=r"one entry per step, 6.*released.*2"):
+        a_report(released=(1, 2))
+
+
+def test_the_file_is_whole_or_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failure while writing leaves the old file and no rubbish."""
+    path = write_html(a_report(), tmp_path / "report.html")
+    before = path.read_bytes()
+    assert before.startswith(b"<!doctype html>")
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_html(a_report(title="other"), path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_an_existing_file_can_be_protected(tmp_path: Path) -> None:
+    """With ``replace=False`` nothing is overwritten."""
+    path = write_html(a_report(), tmp_path / "report.html")
+    with pytest.raises(FileExistsError):
+        write_html(a_report(), path, replace=False)
+
+
+def test_figures_as_files_are_repeatable(tmp_path: Path) -> None:
+    """PNG and PDF come out byte for byte the same twice."""
+    first = save_figures(a_report(), tmp_path / "a")
+    second = save_figures(a_report(), tmp_path / "b")
+    assert {p.name for p in first} == {
+        f"{name}.{kind}"
+        for name in ("map", "leakage-1", "belief-1", "budgets", "distances")
+        for kind in ("png", "pdf")
+    }
+    for one, two in zip(first, second, strict=True):
+        assert one.read_bytes() == two.read_bytes()
+    with pytest.raises(InvalidParameter, match="png, pdf, svg"):
+        save_figures(a_report(), tmp_path, formats=["bmp"])
+
+
+@given(st.floats(0, 1000))
+def test_odds_never_promise_less_than_they_say(leakage: float) -> None:
+    """The words for a leakage grow with it and never show nan."""
+    assert "nan" not in odds(leakage)
+    assert odds(leakage).endswith(("×", "limit"))
+
+
+@given(st.floats(0, 1))
+def test_percent_claims_certainty_only_for_certainty(p: float) -> None:
+    """100 % and 0 % are said of 1 and 0 alone."""
+    assert (percent(p) == "100 %") == (p == 1)
+    assert (percent(p) == "0 %") == (p == 0)
