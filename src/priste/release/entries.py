@@ -1,0 +1,64 @@
+"""One step of a stream as it is stored: a release, and what is needed to replay it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste.release.records import Release, number_from_json, number_to_json
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A release with what is needed to replay it.
+
+    ``column`` is the digest of the column that the quantifiers observed, None for silence.
+    ``likelihood`` is that column itself, as text, when the mechanism at the budget of the
+    release does not determine it.
+    """
+
+    release: Release
+    column: str | None
+    likelihood: str | None
+
+
+def column_digest(column: NDArray[np.float64]) -> str:
+    """Return 16 hex digits that change with any bit of the column."""
+    return hashlib.sha256(np.ascontiguousarray(column, dtype="<f8").tobytes()).hexdigest()[:16]
+
+
+def entry_to_json(entry: Entry) -> dict[str, Any]:
+    """Return the entry as one record of a state file."""
+    r = entry.release
+    record: dict[str, Any] = {
+        "step": r.step,
+        "output": r.cell,
+        "leakage": [number_to_json(value) for value in r.leakage],
+    }
+    if r.cell is not None:
+        record["budget"] = number_to_json(r.budget)
+        record["attempts"] = r.attempts
+        record["undecided"] = r.undecided
+        record["column"] = entry.column
+    if entry.likelihood is not None:
+        record["likelihood"] = entry.likelihood
+    return record
+
+
+def entry_from_json(record: Mapping[str, Any]) -> Entry:
+    """Undo :func:`entry_to_json`; KeyError, TypeError or ValueError if it is none."""
+    silent = record["output"] is None
+    release = Release(
+        step=record["step"],
+        cell=record["output"],
+        budget=0.0 if silent else number_from_json(record["budget"]),
+        leakage=tuple(number_from_json(value) for value in record["leakage"]),
+        attempts=0 if silent else record["attempts"],
+        undecided=0 if silent else record["undecided"],
+    )
+    return Entry(release, None if silent else record["column"], record.get("likelihood"))

@@ -1,0 +1,370 @@
+"""State files and journals: one format, append-only, checked to the byte.
+
+A file is text, one frame a line::
+
+    priste-stream 1                                  the name and version of the format
+    H <length> <digest> {...}                        what the stream is made of
+    R <length> <digest> {...}                        one line per step
+    ...
+
+``length`` is that of the JSON in bytes, 8 hex digits. ``digest`` is the first 32 hex
+digits of a SHA-256 over the digest before it, the kind and the JSON: a chain, so that no
+line can be changed, moved, removed from the middle or taken from another file without notice.
+Only a missing end cannot be told from a file that never had it.
+
+Guarantees. ``append`` returns after the lines are on the disk (fsync). A file is
+created whole and with mode 0600, whatever the umask, and never over another file. Opening a
+journal for writing locks it against other processes. A last line without its end is
+what a crash leaves: it was never acknowledged, so opening for writing cuts it off and
+reports how many bytes; anything else that does not check raises
+:class:`~priste.errors.StateError` and leaves the file as it was.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from priste.errors import StateError
+
+FORMAT = "priste-stream"
+VERSION = 1
+
+Json = Mapping[str, Any]
+
+_MAGIC = f"{FORMAT} {VERSION}\n".encode("ascii")
+_HEAD = re.compile(rb"([HR]) ([0-9a-f]{8}) ([0-9a-f]{32}) ")
+_HEAD_LENGTH = len(b"R 00000000 ") + 32 + 1
+# What the beginning of a frame's head may look like when the rest has not been written.
+_TORN_HEAD = re.compile(rb"R?\Z|R [0-9a-f]{0,8}\Z|R [0-9a-f]{8} [0-9a-f]{0,32}\Z")
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a state file says.
+
+    ``end`` is the number of bytes that check, ``torn`` the number of bytes of an unfinished
+    last line after them, ``chain`` the digest of the last frame.
+    """
+
+    header: Json
+    records: tuple[Json, ...]
+    end: int
+    torn: int
+    chain: str
+    ends_with_newline: bool
+
+
+def _digest(previous: str, kind: bytes, payload: bytes) -> str:
+    return hashlib.sha256(previous.encode("ascii") + kind + payload).hexdigest()[:32]
+
+
+def _frame(kind: bytes, content: Json, previous: str) -> tuple[bytes, str]:
+    payload = json.dumps(content, separators=(",", ":"), allow_nan=False).encode("ascii")
+    digest = _digest(previous, kind, payload)
+    return b"%s %08x %s %s\n" % (kind, len(payload), digest.encode("ascii"), payload), digest
+
+
+def _first_digest() -> str:
+    return hashlib.sha256(_MAGIC).hexdigest()[:32]
+
+
+def encode(header: Json, records: Iterable[Json]) -> bytes:
+    """Return the bytes of a whole file."""
+    head, chain = _frame(b"H", header, _first_digest())
+    parts = [_MAGIC, head]
+    for record in records:
+        line, chain = _frame(b"R", record, chain)
+        parts.append(line)
+    return b"".join(parts)
+
+
+def _corrupt(path: Path, what: str) -> StateError:
+    return StateError(
+        f"The state file {str(path)!r} is corrupt: {what}. It was left as it is. Restore it "
+        "from a copy; starting the stream anew would forget what has already been released."
+    )
+
+
+def decode(data: bytes, path: Path) -> Contents:
+    """Read the bytes of a file, or raise :class:`StateError`; ``path`` is for messages only."""
+    if not data.startswith(_MAGIC):
+        raise _not_ours(data, path)
+    records: list[Json] = []
+    header: Json | None = None
+    chain = _first_digest()
+    position = len(_MAGIC)
+    while position < len(data):
+        newline = data.find(b"\n", position)
+        line = data[position:] if newline < 0 else data[position:newline]
+        where = f"line {len(records) + (2 if header is None else 3)}"
+        kind = b"H" if header is None else b"R"
+        if newline < 0 and header is not None and _is_torn(line):
+            break
+        match = _HEAD.match(line)
+        payload = line[_HEAD_LENGTH:]
+        if match is None or match[1] != kind or int(match[2], 16) != len(payload):
+            raise _corrupt(path, f"{where} is not a whole frame of this format")
+        digest = _digest(chain, kind, payload)
+        if match[3].decode("ascii") != digest:
+            raise _corrupt(path, f"{where} does not match its digest")
+        content = json.loads(payload)
+        if header is None:
+            header = content
+        else:
+            records.append(content)
+        chain = digest
+        position = len(data) if newline < 0 else newline + 1
+    if header is None:
+        raise _corrupt(path, "it ends before its header does")
+    return Contents(
+        header=header,
+        records=tuple(records),
+        end=position,
+        torn=len(data) - position,
+        chain=chain,
+        ends_with_newline=data[position - 1 : position] == b"\n",
+    )
+
+
+def _is_torn(tail: bytes) -> bool:
+    """Tell whether a last line without newline is the beginning of a frame and no more.
+
+    A whole frame that lacks only its newline is not torn: it checks, and is kept.
+    """
+    if _TORN_HEAD.match(tail):
+        return True
+    match = _HEAD.match(tail)
+    return match is not None and match[1] == b"R" and len(tail) < _HEAD_LENGTH + int(match[2], 16)
+
+
+def _not_ours(data: bytes, path: Path) -> StateError:
+    version = re.match(rf"{FORMAT} (\d+)\n".encode("ascii"), data)
+    if version is not None:
+        return StateError(
+            f"The state file {str(path)!r} has version {int(version[1])} of its format; this "
+            f"priste reads version {VERSION}. Open it with the priste that wrote it. It was "
+            "left as it is."
+        )
+    if _MAGIC.startswith(data):
+        return _corrupt(path, f"it has only {len(data)} bytes")
+    return StateError(
+        f"The file {str(path)!r} is not a state file of priste (it does not begin with "
+        f"{FORMAT!r}). It was left as it is; choose another path."
+    )
+
+
+def read(path: Path) -> Contents:
+    """Read a whole state file or journal without changing it."""
+    return decode(_bytes_of(path), path)
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as problem:
+        raise StateError(
+            f"The state file {str(path)!r} cannot be read: {problem.strerror}."
+        ) from problem
+
+
+def _sync_folder(path: Path) -> None:
+    folder = os.open(path.parent, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _write_private(path: Path, data: bytes) -> None:
+    """Write a new file of mode 0600 and push it to the disk; the path must be free."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        os.fchmod(fd, 0o600)  # an odd umask may have taken the owner's bits away
+        _write_all(fd, data)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+
+
+def _lock(fd: int, path: Path) -> None:
+    import fcntl  # POSIX only; the rest of the package works without it
+
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as problem:
+        if problem.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+            raise
+        raise StateError(
+            f"The journal {str(path)!r} is in use by another Protector. Two writers would draw "
+            "twice for one step. Close the other one first."
+        ) from problem
+
+
+def create(path: Path, header: Json, records: Iterable[Json] = ()) -> None:
+    """Create a state file in one piece; raise :class:`StateError` if the path is taken."""
+    temporary = _temporary(path)
+    try:
+        _write_private(temporary, encode(header, records))
+        try:
+            os.link(temporary, path)  # unlike a rename, this cannot replace a file
+        finally:
+            os.unlink(temporary)
+        _sync_folder(path)
+    except FileExistsError as problem:
+        raise StateError(
+            f"There is already a file at {str(path)!r}; it was not touched. Continue its stream "
+            "with Protector.resume(path), or choose another path."
+        ) from problem
+    except OSError as problem:
+        raise StateError(
+            f"The state file {str(path)!r} cannot be written: {problem.strerror}."
+        ) from problem
+
+
+def replace(path: Path, header: Json, records: Sequence[Json]) -> None:
+    """Write a state file over an earlier state of the same stream, and over nothing else.
+
+    The earlier state must check, carry the same header and hold a beginning of ``records``.
+    """
+    try:
+        fd = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        create(path, header, records)
+        return
+    except OSError as problem:
+        raise StateError(
+            f"The file at {str(path)!r} cannot be replaced: {problem.strerror}."
+        ) from problem
+    try:
+        _lock(fd, path)
+        earlier = read(path)
+        same_stream = earlier.header.get("stream") == header.get("stream")
+        if not same_stream or list(earlier.records) != list(records[: len(earlier.records)]):
+            raise StateError(
+                f"The file at {str(path)!r} holds another stream, or more of this one than is "
+                "to be saved; it was not touched. Choose another path."
+            )
+        temporary = _temporary(path)
+        _write_private(temporary, encode(header, records))
+        os.replace(temporary, path)
+        _sync_folder(path)
+    except OSError as problem:
+        raise StateError(
+            f"The state file {str(path)!r} cannot be written: {problem.strerror}."
+        ) from problem
+    finally:
+        os.close(fd)
+
+
+def refuse_if_locked(path: Path) -> None:
+    """Raise :class:`StateError` while another Protector writes to this journal."""
+    try:
+        fd = os.open(path, os.O_RDONLY)
+    except OSError as problem:
+        raise StateError(
+            f"The state file {str(path)!r} cannot be read: {problem.strerror}."
+        ) from problem
+    try:
+        _lock(fd, path)
+    finally:
+        os.close(fd)
+
+
+class Journal:
+    """An open, locked journal; use :meth:`open`."""
+
+    def __init__(self, path: Path, fd: int, size: int, chain: str) -> None:
+        self.path = path
+        self._fd = fd
+        self._size = size
+        self._chain = chain
+        self._owner = os.getpid()
+
+    @classmethod
+    def open(cls, path: Path) -> tuple[Journal, Contents]:
+        """Lock a journal, read it, and cut off a last line that a crash left unfinished."""
+        try:
+            fd = os.open(path, os.O_RDWR | os.O_APPEND)
+        except OSError as problem:
+            raise StateError(
+                f"The journal {str(path)!r} cannot be opened: {problem.strerror}."
+            ) from problem
+        try:
+            _lock(fd, path)
+            if not os.path.samestat(os.fstat(fd), os.stat(path)):
+                raise StateError(f"The journal {str(path)!r} was replaced while it was opened.")
+            contents = read(path)
+            if contents.torn:
+                os.ftruncate(fd, contents.end)
+            size = contents.end
+            if not contents.ends_with_newline:
+                _write_all(fd, b"\n")
+                size += 1
+            os.fsync(fd)
+        except BaseException:
+            os.close(fd)
+            raise
+        return cls(path, fd, size, contents.chain), contents
+
+    def append(self, records: Iterable[Json]) -> None:
+        """Write records and wait until they are on the disk.
+
+        On any failure the journal closes itself: what is on the disk is then decided by
+        opening it again, never by a second attempt.
+        """
+        if self._fd < 0:
+            raise StateError(f"The journal {str(self.path)!r} is closed. Resume it first.")
+        if os.getpid() != self._owner:
+            raise StateError(
+                f"The journal {str(self.path)!r} belongs to the process that opened it, not to "
+                "a fork of it: two writers would draw twice for one step."
+            )
+        lines = []
+        chain = self._chain
+        for record in records:
+            line, chain = _frame(b"R", record, chain)
+            lines.append(line)
+        data = b"".join(lines)
+        try:
+            if os.fstat(self._fd).st_size != self._size:
+                raise StateError(
+                    f"Something else wrote to the journal {str(self.path)!r}. Nothing was added."
+                )
+            _write_all(self._fd, data)
+            os.fsync(self._fd)
+        except OSError as problem:
+            self.close()
+            raise StateError(
+                f"The journal {str(self.path)!r} cannot be written: {problem.strerror}. Nothing "
+                "was released. Make room and continue with Protector.resume(path)."
+            ) from problem
+        except BaseException:
+            self.close()
+            raise
+        self._chain = chain
+        self._size += len(data)
+
+    def close(self) -> None:
+        """Give up the file and its lock; closing twice is fine."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1

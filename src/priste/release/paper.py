@@ -1,0 +1,153 @@
+"""The loop of the paper, Algorithms 2 and 3, for reproduction and comparison.
+
+Draw at the full budget, check the drawn output, lower the budget and draw again if the check
+fails. With a mechanism that uses the predicted location (a δ-location set) this is Algorithm
+3: the prediction is the posterior after past releases, pushed one step forward.
+
+**What it does not promise.** The check uses the column of the mechanism at the accepted budget.
+The law of what is released is another one: the mixture over the rejections before it, and how
+often an output is rejected depends on the true cell. An adversary who knows the algorithm
+learns more than ε; :meth:`Paper.law` computes how much, and docs/release.md shows it. Use
+``certified`` to protect people.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from priste.errors import InvalidParameter
+from priste.mechanisms import Mechanism
+from priste.quantify import Moments
+from priste.randomness import BitSource
+from priste.release.calibration import Draw, Floats, Law, Situation, finite_budget, register
+
+DECAY = 0.5
+"""The paper's decay of the budget after a failed check."""
+
+MAX_ATTEMPTS = 30
+"""After this many draws the release is uninformative: the 29 before went down to α * 2**-28."""
+
+Checker = Callable[[Moments, float, float | None], bool | None]
+"""``checker(moments, epsilon, seconds)``: True private, False not, None undecided in time."""
+
+
+class Paper:
+    """Draw, check, lower the budget, draw again; no guarantee against those who know the loop.
+
+    ``decay`` in (0, 1) multiplies the budget after a failed check. The draw number
+    ``max_attempts`` is made at budget 0, unchecked: it is uninformative and changes no ratio.
+    ``checker`` decides instead of the exact check, for example a solver of the paper's quadratic
+    programme. ``check_seconds`` is handed to it as its time limit; an undecided check counts
+    as failed (the paper's conservative release) and is counted in ``Release.undecided``.
+    The exact check needs no limit and ignores it.
+    """
+
+    def __init__(
+        self,
+        *,
+        decay: float = DECAY,
+        max_attempts: int = MAX_ATTEMPTS,
+        check_seconds: float | None = None,
+        checker: Checker | None = None,
+    ) -> None:
+        if isinstance(decay, bool) or not isinstance(decay, int | float) or not 0 < decay < 1:
+            raise InvalidParameter(f"The 'decay' of Paper must be in (0, 1). Got {decay!r}.")
+        if (
+            isinstance(max_attempts, bool)
+            or not isinstance(max_attempts, int)
+            or not 1 <= max_attempts <= 10_000
+        ):
+            raise InvalidParameter(
+                f"The 'max_attempts' of Paper must be an integer from 1 to 10000. "
+                f"Got {max_attempts!r}."
+            )
+        if check_seconds is not None and not (
+            isinstance(check_seconds, int | float) and 0 < check_seconds < math.inf
+        ):
+            raise InvalidParameter(
+                "The 'check_seconds' of Paper must be finite and > 0, or None for no limit. "
+                f"Got {check_seconds!r}."
+            )
+        self._decay = float(decay)
+        self._max_attempts = max_attempts
+        self._check_seconds = check_seconds
+        self._checker = checker
+
+    def budgets(self, mechanism: Mechanism) -> tuple[float, ...]:
+        """Return the budgets of the draws in order; the last is 0."""
+        exact = (mechanism.budget,) if math.isinf(mechanism.budget) else ()
+        top = finite_budget(mechanism)
+        falling = (top * self._decay**k for k in range(self._max_attempts))
+        checked = (*exact, *(budget for budget in falling if budget > 0.0))
+        return (*checked[: self._max_attempts - 1], 0.0)
+
+    def draw(self, situation: Situation, cell: int, bits: BitSource) -> Draw:
+        """Draw until a check passes or the budget has reached 0."""
+        undecided = 0
+        budgets = self.budgets(situation.mechanism)
+        for attempt, budget in enumerate(budgets[:-1], start=1):
+            mechanism = situation.at(budget)
+            output = mechanism.sample(cell, bits)
+            verdict = self._verdict(situation, mechanism.column(output))
+            if verdict:
+                return Draw(output, budget, attempt, undecided)
+            undecided += verdict is None
+        output = situation.at(0.0).sample(cell, bits)
+        return Draw(output, 0.0, len(budgets), undecided)
+
+    def law(self, situation: Situation) -> Law:
+        """Return the true law, one layer per attempt, including all rejections.
+
+        ``joint[k, l, o]`` is the chance of being rejected k times and then accepted with o. With a
+        time-limited checker the law is that of the verdicts it gives when asked here.
+        """
+        budgets = self.budgets(situation.mechanism)
+        layers = []
+        reached = np.ones(situation.mechanism.grid.size)
+        for budget in budgets[:-1]:
+            table = situation.at(budget).emission()
+            accepted = self._accepted(situation, table)
+            layers.append(reached[:, None] * np.where(accepted, table, 0.0))
+            reached = reached * table[:, ~accepted].sum(axis=1)
+        layers.append(reached[:, None] * situation.at(0.0).emission())
+        return Law(budgets, np.stack(layers))
+
+    def describe(self) -> dict[str, Any]:
+        """Return the parameters under their names; a checker of one's own cannot be described."""
+        described: dict[str, Any] = {
+            "kind": "paper",
+            "decay": self._decay,
+            "max_attempts": self._max_attempts,
+            "check_seconds": self._check_seconds,
+        }
+        if self._checker is not None:
+            described["kind"] = "paper with a checker"
+        return described
+
+    def _verdict(self, situation: Situation, column: Floats) -> bool | None:
+        if self._checker is None:
+            return bool(situation.passes(column[:, None])[0])
+        undecided = False
+        for moments, epsilon in situation.moments(column):
+            verdict = self._checker(moments, epsilon, self._check_seconds)
+            if verdict is False:
+                return False
+            undecided |= verdict is None
+        return None if undecided else True
+
+    def _accepted(self, situation: Situation, table: Floats) -> Any:
+        possible = table.any(axis=0)
+        accepted = np.zeros(table.shape[1], dtype=bool)
+        if self._checker is None:
+            accepted[possible] = situation.passes(table[:, possible])
+        else:
+            for output in np.flatnonzero(possible):
+                accepted[output] = self._verdict(situation, table[:, output]) is True
+        return accepted
+
+
+register("paper", Paper)

@@ -1,0 +1,423 @@
+"""The release loop: one stream of locations in, one stream of private outputs out."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import secrets
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from priste.errors import InvalidParameter, ReleaseRefused, StateError
+from priste.mechanisms import Mechanism
+from priste.randomness import BitSource, Seed, bit_source
+from priste.release import journal as files
+from priste.release.calibration import Calibrator, Draw, Law
+from priste.release.entries import Entry, column_digest, entry_from_json, entry_to_json
+from priste.release.public_state import PublicState
+from priste.release.records import Ledger, Release
+from priste.release.terms import (
+    Epsilons,
+    Events,
+    Models,
+    Terms,
+    floats_from_text,
+    floats_to_text,
+    make_terms,
+    terms_from_json,
+    terms_to_json,
+)
+
+MAX_SKIPPED_STEPS = 100_000
+"""How far ahead a release may jump: every skipped step is a silent one and takes time."""
+
+_log = logging.getLogger("priste.release")
+
+
+class Protector:
+    """Release locations one by one so that every guarded event stays deniable.
+
+    ``model`` is how people move, or a sequence of models that are all guarded against;
+    ``events`` an event, a sequence, or a mapping from names to events; ``epsilon`` one bound or
+    one per event. ``calibrator`` is ``"certified"`` (the default), ``"paper"``, or an object with
+    the methods of :class:`~priste.release.Calibrator`. ``rng`` None draws from the
+    system's cryptographic generator; a seed repeats its draws and is for experiments alone.
+    ``public_prior`` (m,) feeds the prediction that location sets use; uniform by default.
+    ``journal`` is the path of a new file: every release is on the disk before it is returned.
+
+    Guarantee of ``certified``: after every release, for every event, every guarded model and
+    every prior over the first cell, the likelihoods of all releases (and budgets) given the event
+    and given its negation differ by at most a factor e**ε, in both directions.
+    It assumes that whether a step is silent does not depend on where the user is.
+
+    >>> from priste import Grid, MarkovModel, PlanarLaplace, presence
+    >>> grid = Grid(rows=4, columns=4, cell_size=1.0)
+    >>> model = MarkovModel.gaussian(grid, sigma=1.0)
+    >>> clinic = presence([0, 1], steps=[1, 2])
+    >>> p = Protector(model, clinic, PlanarLaplace(grid, alpha=1.0), epsilon=0.5, rng=7)
+    >>> r = p.release(5)
+    >>> r.step, r.leakage[0] <= 0.5
+    (0, True)
+    >>> p.release(11, step=0) == r  # asking again draws nothing
+    True
+    >>> p.release(None).cell is None  # a missing fix
+    True
+    """
+
+    def __init__(
+        self,
+        model: Models,
+        events: Events,
+        mech: Mechanism,
+        epsilon: Epsilons,
+        calibrator: str | Calibrator = "certified",
+        rng: Seed | BitSource = None,
+        *,
+        public_prior: ArrayLike | None = None,
+        journal: str | Path | None = None,
+    ) -> None:
+        terms = make_terms(model, events, mech, epsilon, calibrator, public_prior)
+        self._begin(terms, secrets.token_hex(16), rng)
+        if journal is not None:
+            self._start_journal(Path(journal))
+
+    def _begin(self, terms: Terms, stream: str, rng: Seed | BitSource) -> None:
+        self._terms = terms
+        self._stream = stream
+        self._bits = bit_source(rng)
+        self._state = PublicState(terms)
+        self._entries: list[Entry] = []
+        self._journal: files.Journal | None = None
+        self._torn_bytes = 0
+        self._stopped: str | None = None
+        self._over_limit: tuple[str, ...] = ()
+        self._turn = threading.RLock()
+
+    # ------------------------------------------------------------------ looking
+
+    @property
+    def next_step(self) -> int:
+        """The step that the next call of :meth:`release` is about; steps count from 0."""
+        return self._state.step
+
+    @property
+    def leakage(self) -> tuple[float, ...]:
+        """The leakage so far, one entry per event in order."""
+        return self._state.leakage
+
+    @property
+    def event_names(self) -> tuple[str, ...]:
+        """The names of the events in order; "event", "event0", "event1", … unless named."""
+        return self._terms.event_names
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        """The bounds of the events in order."""
+        return self._terms.epsilons
+
+    @property
+    def ledger(self) -> Ledger:
+        """All releases so far."""
+        return Ledger(self._terms.event_names, [entry.release for entry in self._entries])
+
+    @property
+    def torn_bytes(self) -> int:
+        """How many bytes of an unfinished last line were left out when the state was read."""
+        return self._torn_bytes
+
+    def law(self) -> Law:
+        """Return the exact law of the next release, for an adversary who knows the past ones."""
+        with self._turn:
+            return self._state.law()
+
+    def public_state(self) -> PublicState:
+        """Return a copy of the public side of the stream, to follow what might come."""
+        with self._turn:
+            return self._state.copy()
+
+    # ------------------------------------------------------------------ releasing
+
+    def release(self, cell: int | None, step: int | None = None) -> Release:
+        """Release one step and return what was released.
+
+        ``cell`` is the true cell, or None for a missing fix: then nothing is released, nothing is
+        spent, and the step is over. ``step`` None means the next one. A step that was released
+        before returns the same release without a new draw, whatever the cell; steps that
+        are skipped become silent. With a journal, the release is on the disk when this
+        returns.
+
+        Raises :class:`~priste.errors.ReleaseRefused` if the leakage already exceeds an ε, which
+        only a change of policy can bring about; ``release(None)`` is still possible then.
+        """
+        with self._turn:
+            wanted = self._checked_step(step)
+            if wanted < self._state.step:
+                return self._entries[wanted].release
+            true_cell = self._checked_cell(cell)
+            self._refuse_when_stopped()
+            self._state.check_horizon(wanted)
+            if true_cell is not None and self._over_limit:
+                raise ReleaseRefused(
+                    f"The releases before the change of policy already tell more than allowed "
+                    f"about {list(self._over_limit)}. No further release can undo that, so nothing "
+                    "is released. Silent steps are possible; otherwise relax ε or begin anew."
+                )
+            silent = range(self._state.step, wanted if true_cell is not None else wanted + 1)
+            if silent:
+                self._commit([None] * len(silent))
+            if true_cell is not None:
+                drawn = self._terms.calibrator.draw(self._state, true_cell, self._bits)
+                self._commit([drawn])
+            return self._entries[wanted].release
+
+    def _commit(self, draws: Sequence[Draw | None]) -> None:
+        """Take draws (None for silence) into the state, the journal and the ledger.
+
+        The journal comes before the ledger and the caller, so a release that anybody has seen is on
+        the disk. Whatever interrupts this stops the Protector: only the file can tell then
+        how far the stream came.
+        """
+        self._stopped = "a release was interrupted"
+        entries = [self._take_in(drawn) for drawn in draws]
+        if self._journal is not None:
+            self._journal.append(entry_to_json(entry) for entry in entries)
+        self._entries.extend(entries)
+        self._stopped = None
+
+    def _take_in(self, drawn: Draw | None) -> Entry:
+        step = self._state.step
+        if drawn is None:
+            self._state.advance(None)
+            return Entry(Release(step, None, 0.0, self._state.leakage, 0), None, None)
+        if drawn.likelihood is None:
+            column = self._state.column(drawn.output, drawn.budget)
+            likelihood = None
+        else:
+            column = np.array(drawn.likelihood, dtype=np.float64)
+            likelihood = floats_to_text(column)
+        self._state.advance(column, drawn.budget)
+        release = Release(
+            step=step,
+            cell=int(drawn.output),
+            budget=float(drawn.budget),
+            leakage=self._state.leakage,
+            attempts=int(drawn.attempts),
+            undecided=int(drawn.undecided),
+        )
+        return Entry(release, column_digest(column), likelihood)
+
+    def _checked_step(self, step: int | None) -> int:
+        if step is None:
+            return self._state.step
+        if isinstance(step, bool) or not isinstance(step, int | np.integer) or step < 0:
+            raise InvalidParameter(
+                f"The 'step' of a release must be an integer >= 0, or None for the next. "
+                f"Got {step!r}."
+            )
+        if step - self._state.step > MAX_SKIPPED_STEPS:
+            raise InvalidParameter(
+                f"A release may skip at most {MAX_SKIPPED_STEPS} steps; the next step is "
+                f"{self._state.step}. Got {step}. Check the clock, or begin a new stream."
+            )
+        return int(step)
+
+    def _checked_cell(self, cell: int | None) -> int | None:
+        if cell is None:
+            return None
+        cells = self._terms.mechanism.grid.size
+        whole = isinstance(cell, int | np.integer) and not isinstance(cell, bool)
+        if not whole or not 0 <= cell < cells:
+            # The value stays out of the message: it is where the user is.
+            raise InvalidParameter(
+                f"The 'cell' of a release must be an integer from 0 to {cells - 1}, or None for a "
+                "missing fix. Got something else; cell_at() of the grid finds cells."
+            )
+        return int(cell)
+
+    def _refuse_when_stopped(self) -> None:
+        if self._stopped is not None:
+            raise StateError(
+                f"This Protector has stopped: {self._stopped}. Continue the stream with "
+                "Protector.resume(journal) or from its last saved state."
+            )
+
+    # ------------------------------------------------------------------ keeping
+
+    def save(self, path: str | Path) -> None:
+        """Write the whole state to a private file, at once or not at all.
+
+        An earlier state of this stream at the path is replaced; any other file there raises
+        :class:`~priste.errors.StateError` and stays as it is. The file holds the terms, the
+        models and the releases; no true location, and no state of a random generator (from
+        which the noise could be undone).
+        """
+        with self._turn:
+            self._refuse_when_stopped()
+            files.replace(Path(path), self._header(), self._records())
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        rng: Seed | BitSource = None,
+        mech: Mechanism | None = None,
+        calibrator: Calibrator | None = None,
+    ) -> Self:
+        """Return the Protector whose state is in a file, without writing to the file.
+
+        ``mech`` and ``calibrator`` are needed only for classes of one's own, which a file cannot
+        hold. To go on writing to a journal use :meth:`resume`; a journal that another
+        Protector is writing to cannot be loaded.
+        """
+        path = Path(path)
+        files.refuse_if_locked(path)
+        return cls._restore(path, files.read(path), rng, mech, calibrator)
+
+    @classmethod
+    def resume(
+        cls,
+        path: str | Path,
+        *,
+        rng: Seed | BitSource = None,
+        mech: Mechanism | None = None,
+        calibrator: Calibrator | None = None,
+    ) -> Self:
+        """Continue the stream of a journal (or saved state), writing every release to it.
+
+        A last line that a crash left unfinished belongs to a release that nobody has seen: it is
+        cut off, logged, and counted in :attr:`torn_bytes`. Ask for the step you were at with
+        ``release(cell, step=k)``: if it had been released, the same release comes back.
+        """
+        path = Path(path)
+        journal, contents = files.Journal.open(path)
+        try:
+            protector = cls._restore(path, contents, rng, mech, calibrator)
+        except BaseException:
+            journal.close()
+            raise
+        protector._journal = journal
+        return protector
+
+    @classmethod
+    def _restore(
+        cls,
+        path: Path,
+        contents: files.Contents,
+        rng: Seed | BitSource,
+        mech: Mechanism | None,
+        calibrator: Calibrator | None,
+    ) -> Self:
+        terms = terms_from_json(contents.header, path, mech=mech, calibrator=calibrator)
+        self = cls.__new__(cls)
+        self._begin(terms, str(contents.header["stream"]), rng)
+        self._over_limit = tuple(contents.header["over_limit"])
+        self._torn_bytes = contents.torn
+        if contents.torn:
+            _log.warning(
+                "The last line of %s was unfinished (%d bytes): a crash came before its release "
+                "was returned. It does not count.", path, contents.torn
+            )  # fmt: skip
+        for record in contents.records:
+            self._replay(record, path)
+        return self
+
+    def _replay(self, record: Mapping[str, Any], path: Path) -> None:
+        try:
+            entry = entry_from_json(record)
+            release = entry.release
+            if release.step != self._state.step:
+                raise ValueError(f"step {release.step} comes where step {self._state.step} should")
+            column = self._recorded_column(entry)
+            self._state.advance(column, release.budget, leakage=release.leakage)
+        except (KeyError, TypeError, ValueError) as problem:
+            raise StateError(
+                f"A line of {str(path)!r} cannot be replayed: {problem}. It was left as it is."
+            ) from problem
+        if column is not None and column_digest(column) != entry.column:
+            raise StateError(
+                f"Step {release.step} of {str(path)!r} was released with other probabilities than "
+                "this installation computes (another version of priste or numpy, or another "
+                "kind of processor). Continue the stream where it was begun. It was left as it is."
+            )
+        self._entries.append(entry)
+
+    def _recorded_column(self, entry: Entry) -> NDArray[np.float64] | None:
+        if entry.release.cell is None:
+            return None
+        if entry.likelihood is not None:
+            return floats_from_text(entry.likelihood)
+        return self._state.column(entry.release.cell, entry.release.budget)
+
+    def _header(self) -> dict[str, Any]:
+        return {
+            "stream": self._stream,
+            "over_limit": list(self._over_limit),
+            **terms_to_json(self._terms),
+        }
+
+    def _records(self) -> list[dict[str, Any]]:
+        return [entry_to_json(entry) for entry in self._entries]
+
+    def _start_journal(self, path: Path) -> None:
+        files.create(path, self._header(), self._records())
+        self._journal, _ = files.Journal.open(path)
+
+    def with_policy(
+        self, events: Events, epsilon: Epsilons, *, journal: str | Path | None = None
+    ) -> Self:
+        """Continue this stream under other events or another ε, from the same past releases.
+
+        The releases so far are counted against the new events. If they already tell more than the
+        new ε allows, no release can undo that: the new Protector refuses all but silence.
+        This Protector stops; the new one begins a file of its own if ``journal`` is given.
+        """
+        with self._turn:
+            self._refuse_when_stopped()
+            old = self._terms
+            terms = make_terms(
+                old.models, events, old.mechanism, epsilon, old.calibrator, old.public_prior
+            )
+            new = type(self).__new__(type(self))
+            new._begin(terms, secrets.token_hex(16), self._bits)
+            for entry in self._entries:
+                column = new._recorded_column(entry)
+                new._state.advance(column, entry.release.budget)
+                counted = dataclasses.replace(entry.release, leakage=new._state.leakage)
+                new._entries.append(dataclasses.replace(entry, release=counted))
+            new._over_limit = new._state.over_limit()
+            if journal is not None:
+                new._start_journal(Path(journal))
+            self._stopped = "its stream goes on under another policy"
+            self.close()
+            return new
+
+    def close(self) -> None:
+        """Give up the journal and its lock; without a journal this does nothing."""
+        with self._turn:
+            if self._journal is not None:
+                self._journal.close()
+                self._stopped = self._stopped or "its journal was closed"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return (
+            f"Protector({', '.join(self._terms.event_names)}; next step {self.next_step}, "
+            f"{type(self._terms.calibrator).__name__.lower()})"
+        )

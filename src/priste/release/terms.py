@@ -1,0 +1,280 @@
+"""The terms of a stream: what is guarded, how, and how strictly; fixed while it runs.
+
+Terms are written into the first line of a state file and restored from it, so that a file is
+enough to continue a stream. Models are stored whole, in the format of ``MarkovModel.save``.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from priste.errors import InvalidParameter, PristeError, StateError
+from priste.events import Event, parse_event
+from priste.mechanisms import Mechanism, mechanism_from_dict
+from priste.mobility import MarkovModel
+from priste.release.calibration import Calibrator, from_description, named
+
+PRIOR_SUM_TOLERANCE = 1e-9
+"""How far the sum of a public prior may be from 1."""
+
+Models = MarkovModel | Sequence[MarkovModel]
+Events = Event | Sequence[Event] | Mapping[str, Event]
+Epsilons = float | Sequence[float] | Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """What a stream is released under; made and checked by :func:`make_terms`.
+
+    Every event is guarded under every model; predictions use the first model and
+    ``public_prior`` (None for uniform).
+    """
+
+    models: tuple[MarkovModel, ...]
+    event_names: tuple[str, ...]
+    events: tuple[Event, ...]
+    epsilons: tuple[float, ...]
+    mechanism: Mechanism
+    calibrator: Calibrator
+    public_prior: NDArray[np.float64] | None
+
+    @property
+    def last_step(self) -> int | None:
+        """The last step for which all models have movement; None if there is no end."""
+        ends = [model.horizon for model in self.models if model.horizon is not None]
+        return min(ends, default=None)
+
+
+def make_terms(
+    model: Models,
+    events: Events,
+    mech: Mechanism,
+    epsilon: Epsilons,
+    calibrator: str | Calibrator,
+    public_prior: ArrayLike | None,
+) -> Terms:
+    """Check everything a Protector is given, and bring it to one form."""
+    models = (model,) if isinstance(model, MarkovModel) else tuple(model)
+    if not models or not all(isinstance(each, MarkovModel) for each in models):
+        raise InvalidParameter(
+            "The 'model' of a Protector must be a MarkovModel or a sequence of at least one."
+        )
+    if not isinstance(mech, Mechanism):
+        raise InvalidParameter(
+            f"The 'mech' of a Protector must be a Mechanism. Got {type(mech).__name__}. For a "
+            "matrix of your own use EmissionTable(grid, matrix)."
+        )
+    if any(each.grid != mech.grid for each in models):
+        raise InvalidParameter(
+            "The models and the mechanism of a Protector must be on one grid. Got "
+            f"{[repr(each.grid) for each in models]} and {mech.grid!r}."
+        )
+    names, formulas = _named_events(events)
+    return Terms(
+        models=models,
+        event_names=names,
+        events=formulas,
+        epsilons=_epsilons(epsilon, names),
+        mechanism=mech,
+        calibrator=_calibrator(calibrator),
+        public_prior=_prior(public_prior, mech.grid.size),
+    )
+
+
+def _named_events(events: Events) -> tuple[tuple[str, ...], tuple[Event, ...]]:
+    if isinstance(events, Event):
+        pairs = {"event": events}
+    elif isinstance(events, Mapping):
+        pairs = dict(events)
+    elif isinstance(events, Sequence) and not isinstance(events, str):
+        pairs = {f"event{k}": event for k, event in enumerate(events)}
+    else:
+        raise InvalidParameter(
+            "The 'events' of a Protector must be an Event, a sequence of events, or a mapping from "
+            f"names to events. Got {type(events).__name__}. parse_event() reads text."
+        )
+    if not pairs:
+        raise InvalidParameter("A Protector needs at least one event to guard. Got none.")
+    for name, event in pairs.items():
+        if not isinstance(name, str) or not isinstance(event, Event):
+            raise InvalidParameter(
+                "The 'events' of a Protector must be Events, named by text if they are named. Got "
+                f"{type(name).__name__} -> {type(event).__name__}."
+            )
+    return tuple(pairs), tuple(pairs.values())
+
+
+def _epsilons(epsilon: Epsilons, names: tuple[str, ...]) -> tuple[float, ...]:
+    values: tuple[object, ...]
+    if isinstance(epsilon, Mapping):
+        if set(epsilon) != set(names):
+            raise InvalidParameter(
+                f"The 'epsilon' of a Protector names {sorted(epsilon)}, its events are "
+                f"{sorted(names)}. Give one value per event."
+            )
+        values = tuple(epsilon[name] for name in names)
+    elif isinstance(epsilon, Sequence | np.ndarray) and not isinstance(epsilon, str):
+        values = tuple(epsilon)
+    else:
+        values = (epsilon,) * len(names)
+    if len(values) != len(names):
+        raise InvalidParameter(
+            f"The 'epsilon' of a Protector must be one number, or one per event ({len(names)}). "
+            f"Got {len(values)}."
+        )
+    for value in values:
+        number = isinstance(value, int | float | np.integer | np.floating)
+        if isinstance(value, bool) or not number or not 0 < float(value) < math.inf:  # type: ignore[arg-type]  # a number, as just checked
+            raise InvalidParameter(
+                "The 'epsilon' of a Protector must be finite and > 0 (natural logarithm of the "
+                f"largest likelihood ratio). Got {value!r}."
+            )
+    return tuple(float(value) for value in values)  # type: ignore[arg-type]  # numbers, as checked
+
+
+def _calibrator(calibrator: str | Calibrator) -> Calibrator:
+    if isinstance(calibrator, str):
+        return named(calibrator)
+    if isinstance(calibrator, type) or not isinstance(calibrator, Calibrator):
+        raise InvalidParameter(
+            "The 'calibrator' of a Protector must be a name or an object with draw(), law() and "
+            f"describe(). Got {calibrator!r}."
+        )
+    return calibrator
+
+
+def _prior(prior: ArrayLike | None, cells: int) -> NDArray[np.float64] | None:
+    if prior is None:
+        return None
+    array = np.array(prior, dtype=np.float64)
+    if array.shape != (cells,) or not np.isfinite(array).all() or (array < 0).any():
+        raise InvalidParameter(
+            f"The 'public_prior' of a Protector must hold {cells} finite numbers >= 0, one per "
+            f"cell. Got shape {array.shape}."
+        )
+    if abs(array.sum() - 1.0) > PRIOR_SUM_TOLERANCE:
+        raise InvalidParameter(
+            f"The 'public_prior' of a Protector must sum to 1 within {PRIOR_SUM_TOLERANCE:g}. "
+            f"Got {array.sum()!r}."
+        )
+    array.flags.writeable = False
+    return array
+
+
+def terms_to_json(terms: Terms) -> dict[str, Any]:
+    """Return the terms as the header of a state file."""
+    mechanism = terms.mechanism.describe()
+    return {
+        "grid": terms.mechanism.grid.to_dict(),
+        "models": [
+            {"fingerprint": model.fingerprint(), "file": _model_to_text(model)}
+            for model in terms.models
+        ],
+        "events": [
+            {"name": name, "event": str(event), "epsilon": epsilon}
+            for name, event, epsilon in zip(
+                terms.event_names, terms.events, terms.epsilons, strict=True
+            )
+        ],
+        "mechanism": {"fingerprint": _fingerprint(mechanism), "description": mechanism},
+        "calibrator": terms.calibrator.describe(),
+        "public_prior": None if terms.public_prior is None else floats_to_text(terms.public_prior),
+    }
+
+
+def terms_from_json(
+    header: Mapping[str, Any],
+    path: Path,
+    *,
+    mech: Mechanism | None = None,
+    calibrator: Calibrator | None = None,
+) -> Terms:
+    """Restore terms from a header; ``path`` is for messages.
+
+    ``mech`` and ``calibrator`` stand in for parts that cannot be restored from their
+    description, such as a class of one's own. They must describe themselves as the file does.
+    """
+    from priste.maps import Grid
+
+    try:
+        grid = Grid.from_dict(header["grid"])
+        models = [_model_from_text(entry["file"], path) for entry in header["models"]]
+        for model, entry in zip(models, header["models"], strict=True):
+            if model.fingerprint() != entry["fingerprint"]:
+                raise StateError(
+                    f"A mobility model in {str(path)!r} does not match its fingerprint: it was "
+                    "written by another version. Open it with the priste that wrote it."
+                )
+        described = header["mechanism"]
+        if mech is None:
+            mech = mechanism_from_dict(grid, described["description"])
+        _must_match("mech", _fingerprint(mech.describe()), described["fingerprint"], path)
+        if calibrator is None:
+            calibrator = from_description(header["calibrator"])
+        _must_match("calibrator", calibrator.describe(), header["calibrator"], path)
+        prior = header["public_prior"]
+        return make_terms(
+            models,
+            {entry["name"]: parse_event(entry["event"], {}) for entry in header["events"]},
+            mech,
+            [entry["epsilon"] for entry in header["events"]],
+            calibrator,
+            None if prior is None else floats_from_text(prior),
+        )
+    except StateError:
+        raise
+    except (PristeError, KeyError, TypeError, ValueError) as problem:
+        raise StateError(
+            f"The stream in {str(path)!r} cannot be restored: {problem} If its mechanism or "
+            "calibrator is a class of your own, give it as 'mech' or 'calibrator'."
+        ) from problem
+
+
+def _must_match(name: str, given: object, stored: object, path: Path) -> None:
+    if given != stored:
+        raise StateError(
+            f"The {name!r} does not match the one that the stream in {str(path)!r} was made with. "
+            "A stream keeps its terms; for other events or another ε use with_policy()."
+        )
+
+
+def _fingerprint(description: Mapping[str, Any]) -> str:
+    text = json.dumps(description, sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def _model_to_text(model: MarkovModel) -> str:
+    with tempfile.TemporaryDirectory(prefix="priste-") as folder:
+        path = Path(folder) / "model.npz"
+        model.save(path)
+        return base64.b64encode(path.read_bytes()).decode("ascii")
+
+
+def _model_from_text(text: str, path: Path) -> MarkovModel:
+    with tempfile.TemporaryDirectory(prefix="priste-") as folder:
+        file = Path(folder) / "model.npz"
+        file.write_bytes(base64.b64decode(text, validate=True))
+        return MarkovModel.load(file)
+
+
+def floats_to_text(array: NDArray[np.float64]) -> str:
+    """Return the exact bits of a vector of floats as text."""
+    return base64.b64encode(np.ascontiguousarray(array, dtype="<f8").tobytes()).decode("ascii")
+
+
+def floats_from_text(text: str) -> NDArray[np.float64]:
+    """Undo :func:`floats_to_text`."""
+    array = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f8").astype(np.float64)
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,214 @@
+"""The file format of state files and journals: every byte counts, nothing foreign is touched."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from priste.errors import StateError
+from priste.release import journal as files
+
+HEADER = {"stream": "ab12", "terms": "as agreed"}
+RECORDS = [{"step": k, "output": 3 * k, "leakage": [0.125 * k]} for k in range(4)]
+
+
+def written(path: Path, records: list[dict[str, object]] = RECORDS) -> bytes:
+    files.create(path, HEADER, records)
+    return path.read_bytes()
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    """A file gives back its header and records, and ends where its bytes end."""
+    data = written(tmp_path / "s")
+    contents = files.read(tmp_path / "s")
+    assert contents.header == HEADER
+    assert list(contents.records) == RECORDS
+    assert (contents.end, contents.torn) == (len(data), 0)
+
+
+def test_appended_records_equal_records_written_at_once(tmp_path: Path) -> None:
+    """A journal grown record by record has the same bytes as a file written in one go."""
+    files.create(tmp_path / "grown", HEADER)
+    journal, _ = files.Journal.open(tmp_path / "grown")
+    journal.append(RECORDS[:1])
+    journal.append(RECORDS[1:])
+    journal.close()
+    assert (tmp_path / "grown").read_bytes() == written(tmp_path / "whole")
+
+
+def test_cut_at_every_byte(tmp_path: Path) -> None:
+    """A file cut anywhere loses at most its unfinished last line, or is refused; never more."""
+    data = written(tmp_path / "s")
+    ends = [k + 1 for k, byte in enumerate(data) if byte == 10]  # magic, header, then records
+    cut = tmp_path / "cut"
+    for length in range(len(data)):
+        cut.write_bytes(data[:length])
+        header_end = ends[1] - 1  # a header that lacks only its newline checks
+        if length < header_end:
+            with pytest.raises(StateError):
+                files.Journal.open(cut)
+            assert cut.read_bytes() == data[:length]
+            continue
+        journal, contents = files.Journal.open(cut)
+        journal.close()
+        whole = sum(1 for end in ends[2:] if end - 1 <= length)
+        assert list(contents.records) == RECORDS[:whole]
+        assert cut.read_bytes() == data[: ends[1 + whole]]
+
+
+def test_every_bit_matters(tmp_path: Path) -> None:
+    """One flipped bit anywhere is noticed, and the file stays as it was found."""
+    data = written(tmp_path / "s", RECORDS[:2])
+    hurt = tmp_path / "hurt"
+    for position in range(len(data)):
+        for bit in range(8):
+            damaged = bytearray(data)
+            damaged[position] ^= 1 << bit
+            hurt.write_bytes(bytes(damaged))
+            with pytest.raises(StateError):
+                files.Journal.open(hurt)
+            assert hurt.read_bytes() == bytes(damaged)
+
+
+@pytest.mark.parametrize("change", ["drop", "swap", "repeat", "splice"])
+def test_lines_cannot_be_moved(tmp_path: Path, change: str) -> None:
+    """Lines removed from the middle, swapped, repeated or taken from another file are noticed."""
+    lines = written(tmp_path / "s").splitlines(keepends=True)
+    other = files.encode({"stream": "other"}, RECORDS).splitlines(keepends=True)
+    changed = {
+        "drop": lines[:3] + lines[4:],
+        "swap": [*lines[:3], lines[4], lines[3], *lines[5:]],
+        "repeat": [*lines[:4], lines[3], *lines[4:]],
+        "splice": lines[:3] + other[3:],
+    }[change]
+    path = tmp_path / "changed"
+    path.write_bytes(b"".join(changed))
+    with pytest.raises(StateError, match="corrupt"):
+        files.read(path)
+
+
+def test_garbage_after_the_end_is_not_a_torn_line(tmp_path: Path) -> None:
+    """Only the beginning of a frame counts as torn; zeros, text or a wrong digest do not."""
+    data = written(tmp_path / "s")
+    path = tmp_path / "tail"
+    for tail in (b"\0\0\0\0", b"hello", b"R 0000", b"R 00000002 " + b"0" * 32 + b" {}"):
+        path.write_bytes(data + tail)
+        if tail == b"R 0000":
+            assert files.read(path).torn == len(tail)
+        else:
+            with pytest.raises(StateError, match="corrupt"):
+                files.Journal.open(path)
+            assert path.read_bytes() == data + tail
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "only 0 bytes"),
+        (b"prist", "only 5 bytes"),
+        (b"PK\x03\x04 a zip file", "not a state file"),
+        (b"priste-stream 0\nanything", "version 0"),
+        (b"priste-stream 2\nanything", "version 2"),
+        (b"priste-stream 1\n", "ends before its header"),
+    ],
+)
+def test_foreign_and_other_versions(tmp_path: Path, content: bytes, message: str) -> None:
+    """Foreign files and other versions are named as such, and survive every attempt."""
+    path = tmp_path / "s"
+    path.write_bytes(content)
+    with pytest.raises(StateError, match=message):
+        files.read(path)
+    with pytest.raises(StateError, match=message):
+        files.replace(path, HEADER, RECORDS)
+    with pytest.raises(StateError, match="already a file"):
+        files.create(path, HEADER)
+    assert path.read_bytes() == content
+
+
+def test_missing_files_and_folders(tmp_path: Path) -> None:
+    """A path that is not there, or is a folder, is a StateError with the system's reason."""
+    for action in (files.read, files.Journal.open, files.refuse_if_locked):
+        with pytest.raises(StateError, match="No such file"):
+            action(tmp_path / "nothing")
+    with pytest.raises(StateError, match="Is a directory"):
+        files.Journal.open(tmp_path)
+    with pytest.raises(StateError, match="cannot be written"):
+        files.create(tmp_path / "no folder" / "s", HEADER)
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o377])
+def test_files_are_private(tmp_path: Path, umask: int) -> None:
+    """New and replaced files have mode 0600 whatever the umask, and no temporary file remains."""
+    before = os.umask(umask)
+    try:
+        files.create(tmp_path / "s", HEADER)
+        files.replace(tmp_path / "s", HEADER, RECORDS)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "s").stat().st_mode) == 0o600
+    assert [p.name for p in tmp_path.iterdir()] == ["s"]
+
+
+def test_replace_only_goes_forward(tmp_path: Path) -> None:
+    """A saved state is replaced by a later one of its stream, not by an earlier or another one."""
+    path = tmp_path / "s"
+    files.replace(path, HEADER, RECORDS[:2])
+    files.replace(path, HEADER, RECORDS[:3])
+    kept = path.read_bytes()
+    for header, records in (
+        (HEADER, RECORDS[:2]),
+        ({"stream": "other"}, RECORDS),
+        (HEADER, [*RECORDS[:2], {"step": 2, "output": 99}, RECORDS[3]]),
+    ):
+        with pytest.raises(StateError, match="another stream, or more"):
+            files.replace(path, header, records)
+    assert path.read_bytes() == kept
+
+
+def test_one_writer_at_a_time(tmp_path: Path) -> None:
+    """A journal in use cannot be opened, loaded or replaced by anybody else."""
+    files.create(tmp_path / "s", HEADER)
+    journal, _ = files.Journal.open(tmp_path / "s")
+    with pytest.raises(StateError, match="in use"):
+        files.Journal.open(tmp_path / "s")
+    with pytest.raises(StateError, match="in use"):
+        files.refuse_if_locked(tmp_path / "s")
+    with pytest.raises(StateError, match="in use"):
+        files.replace(tmp_path / "s", HEADER, RECORDS)
+    journal.close()
+    files.Journal.open(tmp_path / "s")[0].close()
+
+
+def test_a_journal_that_somebody_else_wrote_to_stops(tmp_path: Path) -> None:
+    """Bytes that appear in the file from elsewhere end the writing; nothing is added to them."""
+    files.create(tmp_path / "s", HEADER)
+    journal, _ = files.Journal.open(tmp_path / "s")
+    with (tmp_path / "s").open("ab") as stranger:
+        stranger.write(b"x")
+    seen = (tmp_path / "s").read_bytes()
+    with pytest.raises(StateError, match="Something else wrote"):
+        journal.append(RECORDS[:1])
+    with pytest.raises(StateError, match="closed"):
+        journal.append(RECORDS[:1])
+    assert (tmp_path / "s").read_bytes() == seen
+
+
+def test_a_full_disk_closes_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the disk takes only half a line, the journal closes, and opens again without it."""
+    files.create(tmp_path / "s", HEADER, RECORDS[:1])
+    journal, _ = files.Journal.open(tmp_path / "s")
+    real = os.write
+
+    def half(fd: int, data: bytes) -> int:
+        real(fd, bytes(data)[: len(data) // 2])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "write", half)
+    with pytest.raises(StateError, match="No space left"):
+        journal.append(RECORDS[1:2])
+    monkeypatch.undo()
+    again, contents = files.Journal.open(tmp_path / "s")
+    again.close()
+    assert list(contents.records) == RECORDS[:1]
+    assert contents.torn > 0
