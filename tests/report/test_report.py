@@ -49,7 +49,7 @@ def a_report(**changes: object) -> StreamReport:
 class Strict(HTMLParser):
     """Collects what a browser would fetch, and checks that elements close in order."""
 
-    VOID = {"meta", "br", "path", "use", "rect", "line", "image", "stop"}
+    VOID = frozenset({"meta", "br", "path", "use", "rect", "line", "image", "stop"})
 
     def __init__(self) -> None:
         super().__init__()
