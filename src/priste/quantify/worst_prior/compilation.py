@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import ParamSpec, TypeVar, cast
 
 import numba
 
-Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 
-def compiled(function: Kernel) -> Kernel:
+def compiled(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """Compile ``function`` at its first call, and keep the machine code when possible.
 
     The guarantees of the kernels rest on IEEE rounding, so no option that lets the
@@ -21,4 +22,4 @@ def compiled(function: Kernel) -> Kernel:
         kernel = numba.njit(cache=True, nogil=True)(function)
     except RuntimeError:  # numba found no directory in which to keep the machine code
         kernel = numba.njit(nogil=True)(function)
-    return kernel  # type: ignore[no-any-return]  # numba is untyped
+    return cast("Callable[Arguments, Result]", kernel)

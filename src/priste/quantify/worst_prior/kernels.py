@@ -19,8 +19,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from priste.quantify.worst_prior.compilation import compiled
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Found = tuple[bool, float, int, int]
 
 MARGIN = 2.0**-50
 """Bounds the relative error of any product of three numbers, and of their sums, 8 half-ulps."""
@@ -45,7 +51,9 @@ B, D, A, C, E, INDEX = 0, 1, 2, 3, 4, 5
 
 
 @compiled
-def prepare_rows(b, d, a, c, exponent, absolute, rows):  # type: ignore[no-untyped-def]
+def prepare_rows(
+    b: Floats, d: Floats, a: Floats, c: Floats, exponent: Integers, absolute: float, rows: Floats
+) -> bool:
     """Fill ``rows``; return whether they span so much that slopes need exponents.
 
     Each row's (b, d) and (a, ā) are brought to [1/2, 1) by powers of two, which changes
@@ -107,7 +115,7 @@ def prepare_rows(b, d, a, c, exponent, absolute, rows):  # type: ignore[no-untyp
     if highest < lowest:  # every row is excluded
         rows[E, :] = 0.0
         return False
-    wide = smallest < NARROW or highest - lowest > 200.0
+    wide = bool(smallest < NARROW or highest - lowest > 200.0)
     for i in range(n):
         if rows[E, i] == NEVER:  # an excluded row has no scale of its own
             rows[E, i] = highest
@@ -120,13 +128,13 @@ def prepare_rows(b, d, a, c, exponent, absolute, rows):  # type: ignore[no-untyp
 
 
 @compiled
-def row_exceeds(row, r):  # type: ignore[no-untyped-def]
+def row_exceeds(row: Floats, r: float) -> bool:
     """Whether F_ii > 0 cannot be ruled out."""
-    return row[B] * row[C] * (1.0 + MARGIN) > r * row[A] * row[D] * (1.0 - MARGIN)
+    return bool(row[B] * row[C] * (1.0 + MARGIN) > r * row[A] * row[D] * (1.0 - MARGIN))
 
 
 @compiled
-def scaled_up(x, shift):  # type: ignore[no-untyped-def]
+def scaled_up(x: float, shift: int) -> float:
     """x * 2**shift, never below the exact value however far it underflows."""
     y = math.ldexp(x, shift)
     if -1e-300 < y < 1e-300:
@@ -135,7 +143,7 @@ def scaled_up(x, shift):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def pair_exceeds(p, q, r):  # type: ignore[no-untyped-def]
+def pair_exceeds(p: Floats, q: Floats, r: float) -> bool:
     """Whether some mixture of two rows may have F > 0, each row alone having F <= 0.
 
     True whenever F_pq > 2 sqrt(F_pp F_qq) in exact arithmetic; true at most for pairs
@@ -157,16 +165,16 @@ def pair_exceeds(p, q, r):  # type: ignore[no-untyped-def]
         y = scaled_up(y, int(half - apart))
     cross = x + y
     if not cross > 0.0:
-        return cross != cross  # inf - inf: in doubt
+        return math.isnan(cross)  # inf - inf: in doubt
     own_p = r * p[A] * p[D] * down - p[B] * p[C] * up
     own_q = r * q[A] * q[D] * down - q[B] * q[C] * up
     if own_p <= 0.0 or own_q <= 0.0:
         return True
-    return cross > root * math.sqrt(own_p) * math.sqrt(own_q) * down
+    return bool(cross > root * math.sqrt(own_p) * math.sqrt(own_q) * down)
 
 
 @compiled
-def pair_supremum(p, q, r):  # type: ignore[no-untyped-def]
+def pair_supremum(p: Floats, q: Floats, r: float) -> float:
     """The ratio at which a pair that exceeds r stops exceeding, from above; inf beyond the largest.
 
     The result is > r and no mixture of the pair is above it.
@@ -197,7 +205,7 @@ def pair_supremum(p, q, r):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def greater(mantissa, exponent, other_mantissa, other_exponent):  # type: ignore[no-untyped-def]
+def greater(mantissa: float, exponent: float, other_mantissa: float, other_exponent: float) -> bool:
     """Compare two slopes given as mantissa in [1/2, 1) (or plain, exponent 0) and exponent."""
     if exponent == other_exponent:
         return mantissa > other_mantissa
@@ -205,7 +213,7 @@ def greater(mantissa, exponent, other_mantissa, other_exponent):  # type: ignore
 
 
 @compiled
-def slope(x, y, e):  # type: ignore[no-untyped-def]
+def slope(x: float, y: float, e: float) -> tuple[float, float]:
     """x / y * 2**e for x >= 0, y > 0 as mantissa and exponent, with one rounding."""
     if x == 0.0:
         return 0.0, -NEVER
@@ -216,7 +224,7 @@ def slope(x, y, e):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def top_slope(rows, count, u, r, wide):  # type: ignore[no-untyped-def]
+def top_slope(rows: Floats, count: int, u: float, r: float, wide: bool) -> tuple[float, float]:
     """The largest (b - u d) / (r a - u ā) over the first ``count`` rows with b > u d."""
     bs = rows[B, :count]
     ds = rows[D, :count]
@@ -245,7 +253,7 @@ def top_slope(rows, count, u, r, wide):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def bottom_slope(rows, count, u, r, wide):  # type: ignore[no-untyped-def]
+def bottom_slope(rows: Floats, count: int, u: float, r: float, wide: bool) -> tuple[float, float]:
     """The smallest (u d - b) / (u ā - r a) over the first ``count`` rows with u ā > r a."""
     bs = rows[B, :count]
     ds = rows[D, :count]
@@ -274,7 +282,7 @@ def bottom_slope(rows, count, u, r, wide):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def exchange(rows, i, j):  # type: ignore[no-untyped-def]
+def exchange(rows: Floats, i: int, j: int) -> None:
     """Swap two prepared rows in place."""
     for line in range(6):
         kept = rows[line, i]
@@ -283,8 +291,10 @@ def exchange(rows, i, j):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def keep_above(rows, count, u, r, wide, mantissa, exponent):  # type: ignore[no-untyped-def]
-    """Move the rows whose top slope at u is above the given one to the front; return how many."""
+def keep_above(
+    rows: Floats, count: int, u: float, r: float, wide: bool, mantissa: float, exponent: float
+) -> int:
+    """Move the rows whose top slope at u is above the given one to the front; count them."""
     kept = 0
     for i in range(count):
         x = rows[B, i] - u * rows[D, i]
@@ -304,8 +314,10 @@ def keep_above(rows, count, u, r, wide, mantissa, exponent):  # type: ignore[no-
 
 
 @compiled
-def keep_below(rows, count, u, r, wide, mantissa, exponent):  # type: ignore[no-untyped-def]
-    """Move the rows whose bottom slope at u is below the given one to the front; return how many."""
+def keep_below(
+    rows: Floats, count: int, u: float, r: float, wide: bool, mantissa: float, exponent: float
+) -> int:
+    """Move the rows whose bottom slope at u is below the given one to the front; count them."""
     kept = 0
     for i in range(count):
         y = u * rows[C, i] - r * rows[A, i]
@@ -325,7 +337,16 @@ def keep_below(rows, count, u, r, wide, mantissa, exponent):  # type: ignore[no-
 
 
 @compiled
-def row_at(rows, count, u, r, wide, mantissa, exponent, top):  # type: ignore[no-untyped-def]
+def row_at(
+    rows: Floats,
+    count: int,
+    u: float,
+    r: float,
+    wide: bool,
+    mantissa: float,
+    exponent: float,
+    top: bool,
+) -> int:
     """The position of a row that has the given top (or bottom) slope at u."""
     for i in range(count):
         x = rows[B, i] - u * rows[D, i]
@@ -352,7 +373,7 @@ def row_at(rows, count, u, r, wide, mantissa, exponent, top):  # type: ignore[no
 
 
 @compiled
-def any_pair(rows, r, raising):  # type: ignore[no-untyped-def]
+def any_pair(rows: Floats, r: float, raising: bool) -> Found:
     """Test every pair: (whether one exceeds r or the ratio was raised, ratio, row, row).
 
     Without ``raising`` the first pair in doubt ends the test. With it, r is raised to
@@ -379,7 +400,7 @@ def any_pair(rows, r, raising):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def any_row(rows, r, raising):  # type: ignore[no-untyped-def]
+def any_row(rows: Floats, r: float, raising: bool) -> Found:
     """Test every row alone, as :func:`any_pair` does for pairs."""
     one = -1
     for i in range(rows.shape[1]):
@@ -396,7 +417,7 @@ def any_row(rows, r, raising):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def raised(p, q, r):  # type: ignore[no-untyped-def]
+def raised(p: Floats, q: Floats, r: float) -> float:
     """A ratio above r that the pair does not exceed; rounding may have made it seem to exceed r."""
     if pair_exceeds(p, q, r):
         return pair_supremum(p, q, r)
@@ -404,7 +425,9 @@ def raised(p, q, r):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def search(rows, r, raising, wide, tops, bottoms):  # type: ignore[no-untyped-def]
+def search(
+    rows: Floats, r: float, raising: bool, wide: bool, tops: Floats, bottoms: Floats
+) -> Found:
     """Test all priors by levels u of w·b / w·d; the answer has the form of :func:`any_pair`.
 
     ``tops`` and ``bottoms`` are scratch space, (6, n) each. No row alone may exceed r.
@@ -553,8 +576,18 @@ def search(rows, r, raising, wide, tops, bottoms):  # type: ignore[no-untyped-de
 
 
 @compiled
-def column_verdicts(events, complements, a, c, exponent, absolute, r, pairs_only, passed):  # type: ignore[no-untyped-def]
-    """For each line of ``events`` and ``complements``: is every prior certainly within r both ways?"""
+def column_verdicts(
+    events: Floats,
+    complements: Floats,
+    a: Floats,
+    c: Floats,
+    exponent: Integers,
+    absolute: float,
+    r: float,
+    pairs_only: bool,
+    passed: Flags,
+) -> None:
+    """For each line of ``events`` and ``complements``: are all priors surely within r?"""
     n = a.shape[0]
     rows = np.empty((6, n))
     tops = np.empty((6, n))
@@ -583,7 +616,18 @@ def column_verdicts(events, complements, a, c, exponent, absolute, r, pairs_only
 
 
 @compiled
-def column_suprema(b, d, a, c, exponent, absolute, pairs_only, ratios, first, second):  # type: ignore[no-untyped-def]
+def column_suprema(
+    b: Floats,
+    d: Floats,
+    a: Floats,
+    c: Floats,
+    exponent: Integers,
+    absolute: float,
+    pairs_only: bool,
+    ratios: Floats,
+    first: Integers,
+    second: Integers,
+) -> None:
     """For each line of ``b`` and ``d``: an upper bound of sup R in one direction, and its rows.
 
     ``ratios`` gets the bounds, at least SMALLEST_RATIO; ``first`` and ``second`` the one or

@@ -76,7 +76,7 @@ def pair_weights(
     return _weights(first, second, max(tries, key=log2_ratio))
 
 
-_OFFSETS = tuple(sign * 2.0**k for k in range(7) for sign in (-1.0, 1.0)) + (0.0,)
+_OFFSETS = (0.0, *(sign * 2.0**k for k in range(7) for sign in (-1.0, 1.0)))
 
 
 def _weights(first: int, second: int, log2_share: float) -> dict[int, float]:
