@@ -136,7 +136,7 @@ class Grid:
         """How much too long a distance on this map can be, as a fraction; 0.0 on a plane.
 
         On the earth, distances between positions of the map are never shorter than the
-        geodesic (up to 1e-5 of it) and never longer by more than this fraction, at most 0.001.
+        geodesic (up to rounding) and never longer by more than this fraction, at most 0.001.
         """
         return stretch_at(self._reach) if self.is_geographic else 0.0
 

@@ -3,9 +3,8 @@
 The projection is azimuthal equidistant on the WGS84 ellipsoid: a position is drawn at
 its true geodesic distance and direction from the projection's centre. Distances between
 any two positions within :data:`LARGEST_RADIUS_KM` of the centre come out never too
-short (up to rounding and the flattening of the earth, below one part in 10⁵) and at most
-0.1 % too long; over a city of 30 km radius, about four parts in a million. It works alike at
-the equator, at the poles and across longitude 180°.
+short (up to rounding) and at most 0.1 % too long; over a city of 30 km radius, about four
+parts in a million. It works alike at the equator, at the poles and across longitude 180°.
 """
 
 from __future__ import annotations
@@ -23,7 +22,9 @@ from priste.errors import InvalidParameter
 if TYPE_CHECKING:
     from pyproj import Geod
 
-EARTH_RADIUS_KM = 6371.0088
+SMALLEST_CURVATURE_RADIUS_KM = 6335.439
+"""The ellipsoid bends most along the meridian at the equator; a bound on stretch uses that."""
+
 LARGEST_RADIUS_KM = 450.0
 """How far from the centre of its projection a map may reach, so that 0.1 % is kept."""
 
@@ -95,10 +96,10 @@ class LocalProjection:
 def stretch_at(radius_km: float) -> float:
     """Return how much too long a distance can come out within ``radius_km`` of the centre.
 
-    A fraction: 0.001 is 0.1 %. On the sphere it is the stretch of the circle of that radius,
-    c / sin c - 1.
+    A fraction: 0.001 is 0.1 %. On a sphere it would be the stretch of the circle of that radius,
+    c / sin c - 1; with the smallest radius of curvature of the ellipsoid it is an upper bound.
     """
-    angle = radius_km / EARTH_RADIUS_KM
+    angle = radius_km / SMALLEST_CURVATURE_RADIUS_KM
     return angle / math.sin(angle) - 1.0 if angle > 0.0 else 0.0
 
 
