@@ -1,0 +1,486 @@
+"""How people move on a map: made from matrices, from a formula, or fitted to data."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from priste.errors import InvalidParameter
+from priste.maps import Grid
+from priste.mobility import storage
+from priste.mobility.drawing import draw_index
+from priste.mobility.gaussian import (
+    Form,
+    gaussian_transition,
+    mass_beyond,
+    truncated_gaussian,
+)
+from priste.mobility.long_run import long_run_share
+from priste.mobility.schedule import Schedule
+from priste.mobility.second_order import fitted_pairs, given_pairs
+from priste.mobility.sequences import (
+    GAP,
+    CellSequences,
+    checked_offsets,
+    checked_sequences,
+    counts_of,
+    moves_of,
+)
+from priste.mobility.smoothing import Smoothing, as_smoothing, smoothed
+from priste.mobility.structured import AnyTransition, as_transition
+from priste.mobility.transitions import Transition
+from priste.mobility.validation import (
+    FloatArray,
+    IntArray,
+    distribution,
+    finite_number,
+    frozen_ints,
+    whole_number,
+)
+from priste.randomness import BitSource, Seed, bit_source
+
+
+class MarkovModel:
+    """How people move from step to step on a map; immutable.
+
+    ``matrix`` is one (m, m) matrix for every step (array-like or ``scipy.sparse``), or a
+    sequence of them, one per step (a ``(T, m, m)`` array will do): ``matrix[t]`` leads from
+    step ``t`` to step ``t + 1``. With ``cycle=True`` the sequence repeats for ever.
+
+    Guarantee: entries are finite and >= 0 and rows sum to 1 within
+    ``ROW_SUM_TOLERANCE``; anything else is refused with the number of the row. Rows within
+    the tolerance are used as they are, never rescaled; ``row_sum_error`` bounds what is
+    missing, for whoever adds up errors. Inputs are copied.
+
+    >>> model = MarkovModel(Grid(rows=1, columns=2, cell_size=1.0), [[0.9, 0.1], [0.5, 0.5]])
+    >>> model.transition(0).push(np.array([1.0, 0.0]))
+    array([0.9, 0.1])
+    """
+
+    def __init__(self, grid: Grid, matrix: object, *, cycle: bool = False) -> None:
+        _check_grid(grid, "MarkovModel")
+        self._grid = grid
+        self._schedule = _schedule_of(grid, matrix, cycle=cycle)
+        self._truncated_mass = 0.0
+
+    @classmethod
+    def _assemble(cls, grid: Grid, schedule: Schedule, truncated_mass: float = 0.0) -> MarkovModel:
+        model = cls.__new__(cls)
+        model._grid = grid
+        model._schedule = schedule
+        model._truncated_mass = truncated_mass
+        return model
+
+    @classmethod
+    def gaussian(
+        cls, grid: Grid, sigma: float, *, reach: float | None = None, form: Form = "auto"
+    ) -> MarkovModel:
+        """Move to a cell with probability proportional to ``exp(-d**2 / (2 * sigma**2))``.
+
+        ``d`` is the distance in km between the centres and ``sigma`` (km) is > 0: the
+        paper's synthetic data. ``form`` "dense" stores the whole matrix, "separable" two
+        small factors of it, and "auto" is dense up to ``DENSE_LIMIT`` cells. ``reach`` (km)
+        cuts longer moves and divides each row by what is left: a sparse matrix, which then
+        *is* the model. ``truncated_mass`` tells the largest mass cut from a row.
+
+        >>> model = MarkovModel.gaussian(Grid(rows=200, columns=200, cell_size=0.5), sigma=1.0)
+        >>> model.transition(0).shape
+        (40000, 40000)
+        """
+        _check_grid(grid, "MarkovModel.gaussian")
+        if reach is None:
+            whole = gaussian_transition(grid, sigma, form=form)
+            return cls._assemble(grid, Schedule((), (whole,), cyclic=True))
+        if form != "auto":
+            raise InvalidParameter(
+                "The 'reach' of MarkovModel.gaussian makes a sparse matrix. "
+                f"Got form={form!r} too; leave it out."
+            )
+        cut = truncated_gaussian(grid, sigma, reach)
+        mass = float(mass_beyond(grid, sigma, reach).max())
+        return cls._assemble(grid, Schedule((), (cut,), cyclic=True), mass)
+
+    @classmethod
+    def fit(
+        cls,
+        grid: Grid,
+        cell_sequences: CellSequences,
+        smoothing: Smoothing | float | None = None,
+        *,
+        cycle: int | None = None,
+        steps_per_phase: int = 1,
+        offsets: Iterable[int] | None = None,
+        order: int = 1,
+        backoff: float = 1.0,
+    ) -> MarkovModel:
+        """Count the moves of sequences of cells and smooth them into a model.
+
+        A sequence has one cell per step; ``None`` is a gap, and no move leads into or out
+        of it. There must be one move at least. ``smoothing`` keeps every row a distribution,
+        also of cells that nobody visited: ``GaussianPrior`` (the default), ``AddNearby``,
+        ``AddEverywhere`` or ``MaximumLikelihood``; a number > 0 means
+        ``AddEverywhere(number)``, and 0 ``MaximumLikelihood()``.
+
+        ``cycle=24`` fits one matrix per phase of a cycle of 24 phases, each of
+        ``steps_per_phase`` steps; sequence ``k`` starts at step ``offsets[k]`` of the cycle
+        (default 0). The model starts at step 0 of the cycle; see :meth:`starting_at`.
+
+        ``order=2`` fits a second-order model over pairs of cells: ``smoothing`` makes the
+        first-order part, which must be local unless the map is small, and a pair leans
+        on it with the weight of ``backoff`` (> 0) observed moves. Not with ``cycle``.
+
+        >>> grid = Grid(rows=1, columns=3, cell_size=1.0)
+        >>> model = MarkovModel.fit(grid, [[0, 1, None, 1, 2]], smoothing=1)
+        >>> model.transition(0).toarray()[1]
+        array([0.25, 0.25, 0.5 ])
+        """
+        owner = "MarkovModel.fit"
+        _check_grid(grid, owner)
+        choice = as_smoothing(smoothing)
+        order = whole_number(order, name=f"'order' of {owner}", at_least=1)
+        per_phase = whole_number(steps_per_phase, name=f"'steps_per_phase' of {owner}", at_least=1)
+        phases = 1 if cycle is None else whole_number(cycle, name="'cycle' (phases)", at_least=1)
+        if order > 2 or (order == 2 and phases > 1):
+            raise InvalidParameter(
+                f"The 'order' of {owner} must be 1, or 2 without a cycle. "
+                f"Got order={order}, cycle={cycle!r}."
+            )
+        backoff = finite_number(backoff, name=f"'backoff' of {owner}", positive=True)
+        sequences = checked_sequences(cell_sequences, grid.size, owner=owner)
+        moves = moves_of(sequences, checked_offsets(offsets, len(sequences), owner=owner))
+        if not moves.sources.size:
+            raise InvalidParameter(
+                f"The sequences of {owner} hold no move: nowhere do two known cells follow each "
+                "other. For a model without data use MarkovModel.gaussian."
+            )
+        phase_of = moves.steps // per_phase % phases
+        fitted: list[AnyTransition] = []
+        shape = (grid.size, grid.size)
+        for phase in range(phases):
+            here = phase_of == phase
+            counts = counts_of(moves.sources[here], moves.targets[here], shape)
+            fitted.append(smoothed(counts, *choice.prior(grid, counts)))
+        if order == 2:
+            return cls._assemble(grid, fitted_pairs(grid, fitted[0], moves, backoff))
+        repeating = tuple(fitted[phase] for phase in range(phases) for _ in range(per_phase))
+        if phases == 1:
+            repeating = repeating[:1]
+        return cls._assemble(grid, Schedule((), repeating, cyclic=True))
+
+    @classmethod
+    def second_order(cls, grid: Grid, first: object, table: object) -> MarkovModel:
+        """Build a model whose next cell depends on the two cells before.
+
+        ``first`` is the (m, m) matrix of the move from step 0 to step 1. ``table`` gives the
+        probability of cell ``k`` after the cells ``i``, ``j``: an (m, m, m) array indexed
+        ``[i, j, k]``, a ``scipy.sparse`` matrix of shape (m * m, m) with row ``i * m + j``,
+        or a mapping ``{(i, j): {k: probability}}`` (or ``{(i, j): (m,) array}``). Every pair
+        that can occur needs a row that sums to 1; pairs that cannot need none and are left
+        out. States are the m cells at step 0 and the pairs from step 1 on, so
+        ``transition(0)`` is rectangular; ``pairs`` lists them.
+        """
+        owner = "MarkovModel.second_order"
+        _check_grid(grid, owner)
+        opening = as_transition(first, name=f"'first' of {owner}")
+        _check_square(opening, grid, f"'first' of {owner}")
+        return cls._assemble(grid, given_pairs(grid, opening, table))
+
+    # What it is
+
+    @property
+    def grid(self) -> Grid:
+        """The map whose cells the model moves between."""
+        return self._grid
+
+    @property
+    def horizon(self) -> int | None:
+        """Number of moves described; ``None`` for ever (one matrix, or a cycle)."""
+        return self._schedule.horizon
+
+    @property
+    def order(self) -> int:
+        """1, or 2 if the next cell depends on the two before."""
+        return 1 if self._schedule.pairs is None else 2
+
+    @property
+    def period(self) -> int | None:
+        """Steps after which the transitions repeat: 1 for one matrix; ``None`` for never."""
+        return len(self._schedule.repeating) if self._schedule.cyclic else None
+
+    @property
+    def pairs(self) -> IntArray | None:
+        """The (n, 2) states (previous, current cell) of a second-order model, else ``None``."""
+        return self._schedule.pairs
+
+    @property
+    def truncated_mass(self) -> float:
+        """Largest mass that ``gaussian(reach=...)`` cut from a row; 0.0 otherwise."""
+        return self._truncated_mass
+
+    @cached_property
+    def row_sum_error(self) -> float:
+        """Largest ``row_sum_error`` of the transitions; see :class:`Transition`."""
+        return max(transition.row_sum_error for transition in self._schedule.transitions())
+
+    @cached_property
+    def _cells(self) -> IntArray:
+        return frozen_ints(np.arange(self._grid.size, dtype=np.int64))
+
+    @cached_property
+    def _cells_of_pairs(self) -> IntArray:
+        pairs = self._schedule.pairs
+        return self._cells if pairs is None else frozen_ints(pairs[:, 1].copy())
+
+    def transition(self, step: int) -> Transition:
+        """Return the move from ``step`` to ``step + 1``; refuses steps beyond ``horizon``."""
+        return self._schedule.at(whole_number(step, name="'step' of a MarkovModel", at_least=0))
+
+    def states(self, step: int) -> int:
+        """Return the number of states at ``step``; at step 0 they are the m cells, in order."""
+        return int(self.cell_of_state(step).size)
+
+    def cell_of_state(self, step: int) -> IntArray:
+        """Return the cell of each state at ``step``, read-only."""
+        step = whole_number(step, name="'step' of a MarkovModel", at_least=0)
+        if self.horizon is not None and step > self.horizon:
+            self._schedule.at(step)
+        return self._cells if step == 0 else self._cells_of_pairs
+
+    def starting_at(self, step: int) -> MarkovModel:
+        """Return the model of someone whose step 0 is ``step`` of this model.
+
+        For a cycle of 24 hours, ``starting_at(8)`` starts in the morning. A sequence loses
+        its first ``step`` matrices. A model that is the same at every step is returned as
+        it is, and so is a second-order one: it knows no clock.
+        """
+        step = whole_number(step, name="'step' of MarkovModel.starting_at", at_least=0)
+        if self.period == 1:
+            return self
+        self._schedule.at(step)
+        repeating = self._schedule.repeating
+        if self._schedule.cyclic:
+            cut = step % len(repeating)
+            rotated = repeating[cut:] + repeating[:cut]
+        else:
+            rotated = repeating[step:]
+        schedule = Schedule((), rotated, self._schedule.cyclic)
+        return self._assemble(self._grid, schedule, self._truncated_mass)
+
+    def __repr__(self) -> str:
+        horizon = "for ever" if self.horizon is None else f"{self.horizon} moves"
+        kind = type(self._schedule.repeating[0]).__name__
+        return f"<MarkovModel of order {self.order} on {self._grid.size} cells, {horizon}, {kind}>"
+
+    # What it does
+
+    def sample(
+        self,
+        steps: int,
+        rng: Seed | BitSource = None,
+        start: int | Sequence[float] | FloatArray | None = None,
+    ) -> IntArray:
+        """Draw the cells of steps 0 to ``steps - 1`` of one trajectory.
+
+        ``start`` is the cell of step 0, or a distribution over the m cells from which it is
+        drawn; ``None`` means every cell alike. ``rng``: ``None`` for the system's generator,
+        or a seed. Every draw is exact: a row's floats are read as rationals and divided by
+        their exact sum.
+
+        >>> grid = Grid(rows=1, columns=2, cell_size=1.0)
+        >>> MarkovModel(grid, [[0, 1], [1, 0]]).sample(4, start=0)
+        array([0, 1, 0, 1])
+        """
+        steps = whole_number(steps, name="'steps' of MarkovModel.sample", at_least=1)
+        if self.horizon is not None and steps > self.horizon + 1:
+            raise InvalidParameter(
+                f"The 'steps' of MarkovModel.sample must be at most {self.horizon + 1} for a model "
+                f"of {self.horizon} moves. Got {steps}."
+            )
+        source = bit_source(rng)
+        state = self._draw_start(start, source)
+        cells = np.empty(steps, dtype=np.int64)
+        cells[0] = state
+        for step in range(1, steps):
+            state = self._schedule.at(step - 1).draw(state, source)
+            cells[step] = self._cells_of_pairs[state]
+        return cells
+
+    def _draw_start(self, start: object, source: BitSource) -> int:
+        size = self._grid.size
+        if start is None:
+            return source.below(size)
+        if np.ndim(start) == 0:  # type: ignore[arg-type]  # anything may come in
+            cell = whole_number(start, name="'start' cell of MarkovModel.sample", at_least=0)
+            if cell >= size:
+                raise InvalidParameter(
+                    f"The 'start' cell of MarkovModel.sample must be below {size}."
+                )
+            return cell
+        name = "'start' of MarkovModel.sample"
+        return draw_index(distribution(start, size=size, name=name), source)
+
+    def stationary(self) -> FloatArray:
+        """Return the (m,) long-run share of time in each cell, started from every cell alike.
+
+        That is the average of the distributions of the first ``n`` steps in the limit of
+        many, so it exists for every model that goes on for ever. Irreducible (also
+        periodic): the stationary distribution, whatever the start. Reducible: each closed
+        class gets the mass that ends up in it. A cycle: the shares at its step 0, counted
+        once per round. A sequence without cycle has none, and is refused.
+
+        The answer is unchanged by a move up to ``STATIONARY_TOLERANCE`` (sum of absolute
+        differences), or a ``PristeError`` says that it was not found.
+
+        >>> grid = Grid(rows=1, columns=2, cell_size=1.0)
+        >>> MarkovModel(grid, [[0.5, 0.5], [0.25, 0.75]]).stationary().round(12)
+        array([0.33333333, 0.66666667])
+        """
+        if self.horizon is not None:
+            raise InvalidParameter(
+                f"MarkovModel.stationary needs a model that goes on for ever. This one ends after "
+                f"{self.horizon} moves; give cycle=True if its matrices repeat."
+            )
+        start = np.full(self._grid.size, 1.0 / self._grid.size)
+        for transition in self._schedule.opening:
+            start = transition.push(start)
+        share = long_run_share(self._schedule.repeating, start)
+        return np.bincount(self._cells_of_pairs, weights=share, minlength=self._grid.size)
+
+    def log_likelihood(
+        self, cell_sequences: CellSequences, *, offsets: Iterable[int] | None = None
+    ) -> float:
+        """Return the natural log of the probability of the sequences, given their first cells.
+
+        ``None`` is a gap, as in :meth:`fit`: what follows counts as given again. Sequence
+        ``k`` starts at step ``offsets[k]`` of the model (default 0). No moves: 0.0. A move
+        that the model excludes: ``-inf``. In a second-order model the first move after a
+        start or a gap is judged by the first-order part.
+        """
+        owner = "MarkovModel.log_likelihood"
+        sequences = checked_sequences(cell_sequences, self._grid.size, owner=owner)
+        moves = moves_of(sequences, checked_offsets(offsets, len(sequences), owner=owner))
+        logs: list[float] = []
+        if self._schedule.pairs is None:
+            for step in self._groups(moves.steps):
+                here = self._group_of(moves.steps) == step
+                found = self._schedule.at(int(step)).entries(
+                    moves.sources[here], moves.targets[here]
+                )
+                logs.extend(_logs(found))
+        else:
+            opened = moves.before == GAP
+            logs.extend(_logs(self._pair_entries(moves.sources[opened], moves.targets[opened])))
+            later = ~opened
+            logs.extend(
+                _logs(
+                    self._triple_entries(
+                        moves.before[later], moves.sources[later], moves.targets[later]
+                    )
+                )
+            )
+        return math.fsum(logs) if all(map(math.isfinite, logs)) else -math.inf
+
+    def _group_of(self, steps: IntArray) -> IntArray:
+        """Map steps to the first step with the same transition object's place in the cycle."""
+        return steps % self.period if self.period is not None else steps
+
+    def _groups(self, steps: IntArray) -> IntArray:
+        return np.unique(self._group_of(steps))
+
+    def _state_of_pairs(self, previous: IntArray, current: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the states of pairs, and whether each exists (else the state is 0)."""
+        pairs = self._schedule.pairs
+        if pairs is None:
+            raise InvalidParameter("Only a second-order model has pairs for states.")
+        size = self._grid.size
+        codes = pairs[:, 0] * size + pairs[:, 1]
+        wanted = previous * size + current
+        places = np.minimum(np.searchsorted(codes, wanted), codes.size - 1)
+        exists = codes[places] == wanted
+        return np.where(exists, places, 0), exists.astype(np.int64)
+
+    def _pair_entries(self, sources: IntArray, targets: IntArray) -> FloatArray:
+        states, exists = self._state_of_pairs(sources, targets)
+        return self._schedule.opening[0].entries(sources, states) * exists
+
+    def _triple_entries(self, before: IntArray, sources: IntArray, targets: IntArray) -> FloatArray:
+        earlier, earlier_exists = self._state_of_pairs(before, sources)
+        later, later_exists = self._state_of_pairs(sources, targets)
+        found = self._schedule.repeating[0].entries(earlier, later)
+        return found * earlier_exists * later_exists
+
+    # Files
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        return storage.fingerprint(self._grid, self._schedule)
+
+    def fingerprint(self) -> str:
+        """Return 64 hexadecimal digits that any change of map or probability would change."""
+        return self._fingerprint
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to ``path`` (npz), whole or not at all.
+
+        A model file there is replaced; any other file is left alone with a
+        :class:`StateError`. A model fitted to people's traces is personal data.
+        """
+        storage.write_model(path, self._grid, self._schedule, self._truncated_mass)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> MarkovModel:
+        """Read what :meth:`save` wrote, to the bit; anything else is a :class:`StateError`."""
+        return cls._assemble(*storage.read_model(path))
+
+
+def _logs(probabilities: FloatArray) -> list[float]:
+    with np.errstate(divide="ignore"):
+        return [float(log) for log in np.log(probabilities)]
+
+
+def _check_grid(grid: object, owner: str) -> None:
+    if not isinstance(grid, Grid):
+        raise InvalidParameter(f"The 'grid' of {owner} must be a Grid. Got {type(grid).__name__}.")
+
+
+def _check_square(transition: AnyTransition, grid: Grid, name: str) -> None:
+    if transition.shape != (grid.size, grid.size):
+        raise InvalidParameter(
+            f"The {name} must have shape ({grid.size}, {grid.size}), one row and one column per "
+            f"cell of the map. Got {transition.shape}."
+        )
+
+
+def _schedule_of(grid: Grid, matrix: object, *, cycle: bool) -> Schedule:
+    name = "'matrix' of MarkovModel"
+    single, items = _one_or_many(matrix)
+    if not items:
+        raise InvalidParameter(f"The {name} must hold one matrix at least. Got an empty sequence.")
+    known: dict[int, AnyTransition] = {}
+    steps = []
+    for step, item in enumerate(items):
+        if id(item) not in known:
+            here = name if single else f"{name} (step {step})"
+            known[id(item)] = as_transition(item, name=here)
+            _check_square(known[id(item)], grid, here)
+        steps.append(known[id(item)])
+    return Schedule((), tuple(steps), cyclic=single or cycle)
+
+
+def _one_or_many(matrix: object) -> tuple[bool, list[object]]:
+    """Tell one matrix from a sequence of them."""
+    if isinstance(matrix, np.ndarray):
+        return (False, list(matrix)) if matrix.ndim == 3 else (True, [matrix])
+    if isinstance(matrix, list | tuple):
+        first = matrix[0] if matrix else None
+        nested = isinstance(first, list | tuple) and bool(first) and np.ndim(first[0]) > 0
+        if not matrix or sparse.issparse(first) or isinstance(first, Transition) or nested:
+            return False, list(matrix)
+        if isinstance(first, np.ndarray) and first.ndim == 2:
+            return False, list(matrix)
+    return True, [matrix]

@@ -1,0 +1,199 @@
+"""Movement that remembers one step more, as a first-order chain over pairs of cells.
+
+The state at step 0 is the cell; from step 1 on it is the pair (previous cell, current
+cell). Only pairs that can occur become states, in increasing order of
+``previous * m + current``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from scipy import sparse
+
+from priste.errors import InvalidParameter
+from priste.maps import Grid
+from priste.mobility.gaussian import MAX_NONZEROS
+from priste.mobility.schedule import Schedule
+from priste.mobility.sequences import GAP, Moves, counts_of
+from priste.mobility.smoothing import smoothed_rows
+from priste.mobility.structured import AnyTransition
+from priste.mobility.transitions import DenseTransition, SparseTransition
+from priste.mobility.validation import (
+    IntArray,
+    frozen_ints,
+    probability_array,
+    sparse_nonnegative,
+    sparse_rows,
+    whole_number,
+)
+
+MAX_PAIRS = 1_000_000
+"""Number of pairs of cells above which a second-order model is refused."""
+
+_ADVICE = (
+    "Make the first-order part local: smoothing=AddNearby(...) or GaussianPrior(reach=...), "
+    "or use a coarser map."
+)
+
+
+def _as_csr(first: AnyTransition) -> sparse.csr_array:
+    if isinstance(first, SparseTransition):
+        return first.matrix
+    if isinstance(first, DenseTransition):
+        return sparse.csr_array(first.matrix)
+    raise InvalidParameter(
+        f"A second-order model of {first.shape[0]} cells needs a sparse first-order part; with "
+        f"every pair of cells possible it would have {first.shape[0] ** 2} states. {_ADVICE}"
+    )
+
+
+def _codes(matrix: sparse.csr_array) -> IntArray:
+    """Return ``row * columns + column`` of the stored entries, increasing."""
+    rows = np.repeat(np.arange(matrix.shape[0], dtype=np.int64), np.diff(matrix.indptr))
+    return rows * matrix.shape[1] + matrix.indices
+
+
+def _check_size(pairs: int, nonzeros: int) -> None:
+    if pairs > MAX_PAIRS or nonzeros > MAX_NONZEROS:
+        raise InvalidParameter(
+            f"A second-order model may have at most {MAX_PAIRS} pairs of cells and "
+            f"{MAX_NONZEROS} moves between them. This one would have {pairs} and {nonzeros}. "
+            f"{_ADVICE}"
+        )
+
+
+def fitted_pairs(grid: Grid, first: AnyTransition, moves: Moves, backoff: float) -> Schedule:
+    """Fit the lifted chain: observed triples, and ``backoff`` moves of the first-order row.
+
+    The probability of ``k`` after the pair ``(i, j)`` is
+    ``(count(i, j, k) + backoff * first[j, k]) / (count(i, j, .) + backoff)``, so a pair that
+    was never continued moves like the first-order model. ``backoff`` is > 0.
+    """
+    matrix = _as_csr(first)
+    size = grid.size
+    into = np.bincount(matrix.indices, minlength=size)
+    _check_size(matrix.nnz, int(into @ np.diff(matrix.indptr)))
+    codes = _codes(matrix)
+    known = moves.before != GAP
+    triples = np.searchsorted(codes, moves.before[known] * size + moves.sources[known])
+    counts = counts_of(triples, moves.targets[known], (codes.size, size))
+    prior = sparse.csr_array(matrix[codes % size])
+    table = smoothed_rows(counts, prior, np.full(codes.size, backoff))
+    return _lifted(grid, matrix, codes, table)
+
+
+def given_pairs(grid: Grid, first: AnyTransition, table: object) -> Schedule:
+    """Build the lifted chain from a table of conditional probabilities; see ``second_order``."""
+    matrix = _as_csr(first)
+    codes, rows = _read_table(grid.size, table)
+    return _lifted(grid, matrix, codes, rows)
+
+
+def _read_table(size: int, table: object) -> tuple[IntArray, sparse.csr_array]:
+    name = "'table' of MarkovModel.second_order"
+    if isinstance(table, Mapping):
+        return _read_mapping(size, table, name)
+    if sparse.issparse(table):
+        matrix = sparse_nonnegative(table, name=name)
+    else:
+        array = probability_array(table, name=name)
+        if array.shape != (size, size, size):
+            raise InvalidParameter(
+                f"The {name} must have shape ({size}, {size}, {size}), or be scipy.sparse of shape "
+                f"({size * size}, {size}), or a mapping from pairs. Got shape {array.shape}."
+            )
+        matrix = sparse_nonnegative(sparse.csr_array(array.reshape(-1, size)), name=name)
+    if matrix.shape != (size * size, size):
+        raise InvalidParameter(
+            f"The sparse {name} must have shape ({size * size}, {size}). Got {matrix.shape}."
+        )
+    stated = np.flatnonzero(np.diff(matrix.indptr))  # an empty row: this pair is not described
+    return stated.astype(np.int64), sparse.csr_array(matrix[stated])
+
+
+def _read_mapping(
+    size: int, table: Mapping[object, object], name: str
+) -> tuple[IntArray, sparse.csr_array]:
+    codes: list[int] = []
+    rows: list[sparse.csr_array] = []
+    for pair, row in table.items():
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise InvalidParameter(f"The keys of the {name} must be pairs of cells. Got {pair!r}.")
+        cells = [whole_number(cell, name=f"cells of the {name}", at_least=0) for cell in pair]
+        if isinstance(row, Mapping):
+            targets = [whole_number(to, name=f"cells of the {name}", at_least=0) for to in row]
+            values = probability_array(list(row.values()), name=name)
+        else:
+            values = probability_array(row, name=name)
+            if values.shape != (size,):
+                raise InvalidParameter(
+                    f"The row of pair {pair!r} of the {name} must have shape ({size},). "
+                    f"Got {values.shape}."
+                )
+            targets = list(range(size))
+        if max([*cells, *targets]) >= size:
+            raise InvalidParameter(
+                f"The cells of the {name} must be below {size}. Look at pair {pair!r}."
+            )
+        codes.append(cells[0] * size + cells[1])
+        where = (np.zeros(len(targets), dtype=np.int64), np.array(targets, dtype=np.int64))
+        rows.append(sparse.csr_array((values, where), shape=(1, size)))
+    if not rows:
+        raise InvalidParameter(f"The {name} must describe one pair at least. Got none.")
+    order = np.argsort(np.array(codes, dtype=np.int64))
+    stacked = sparse.csr_array(sparse.vstack([rows[place] for place in order], format="csr"))
+    return np.array(codes, dtype=np.int64)[order], sparse_nonnegative(stacked, name=name)
+
+
+def _lifted(
+    grid: Grid, first: sparse.csr_array, codes: IntArray, table: sparse.csr_array
+) -> Schedule:
+    size = grid.size
+    opening_codes = _codes(first)
+    reached = _reachable(size, opening_codes, codes, table)
+    states, kept = codes[reached], sparse.csr_array(table[reached])
+    _check_size(states.size, kept.nnz)
+    opening = sparse.csr_array(
+        (first.data, np.searchsorted(states, opening_codes), first.indptr),
+        shape=(size, states.size),
+    )
+    next_codes = np.repeat(states % size, np.diff(kept.indptr)) * size + kept.indices
+    lifted = sparse.csr_array(
+        (kept.data, np.searchsorted(states, next_codes), kept.indptr),
+        shape=(states.size, states.size),
+    )
+    name = "'table' of MarkovModel.second_order (rows are its pairs in increasing order)"
+    pairs = frozen_ints(np.stack(np.divmod(states, size), axis=1))
+    return Schedule(
+        opening=(SparseTransition(opening),),
+        repeating=(SparseTransition(sparse_rows(lifted, name=name)),),
+        cyclic=True,
+        pairs=pairs,
+    )
+
+
+def _reachable(size: int, opening: IntArray, codes: IntArray, table: sparse.csr_array) -> IntArray:
+    """Return the rows of ``table`` that can occur; each pair that can must have one."""
+    reached = np.zeros(codes.size, dtype=np.bool_)
+    frontier = _places(size, np.unique(opening), codes)
+    while frontier.size:
+        reached[frontier] = True
+        rows = sparse.csr_array(table[frontier])
+        current = np.repeat(codes[frontier] % size, np.diff(rows.indptr))
+        following = _places(size, np.unique(current * size + rows.indices), codes)
+        frontier = following[~reached[following]]
+    return np.flatnonzero(reached).astype(np.int64)
+
+
+def _places(size: int, wanted: IntArray, codes: IntArray) -> IntArray:
+    places = np.minimum(np.searchsorted(codes, wanted), codes.size - 1)
+    missing = codes[places] != wanted
+    if missing.any():
+        pair = tuple(int(cell) for cell in divmod(int(wanted[np.argmax(missing)]), size))
+        raise InvalidParameter(
+            f"The 'table' of MarkovModel.second_order must have a row for every pair that can "
+            f"occur. Pair {pair} can, and has none."
+        )
+    return places.astype(np.int64)

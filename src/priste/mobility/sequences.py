@@ -1,0 +1,137 @@
+"""Sequences of cells with gaps: checked, cut into moves, counted.
+
+Training data are true locations, so no message here repeats a cell number: it says which
+sequence and which position to look at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from priste.errors import InvalidParameter
+from priste.mobility.validation import IntArray, whole_number
+
+GAP = -1
+"""How a missing cell is stored once the sequences are checked."""
+
+CellSequences = Iterable[Sequence[int | None] | IntArray]
+
+
+def _checked_sequence(sequence: object, index: int, size: int, owner: str) -> IntArray:
+    if isinstance(sequence, int | np.integer) or sequence is None:
+        raise InvalidParameter(
+            f"The sequences of {owner} must be a list of sequences of cells. "
+            "Got a list of cells; for one sequence write [cells]."
+        )
+    if isinstance(sequence, np.ndarray) and sequence.ndim == 1 and sequence.dtype.kind in "iu":
+        array, gaps = sequence.astype(np.int64), None
+        if sequence.dtype.kind == "u" and sequence.size and sequence.max() >= size:
+            array[sequence >= size] = size  # too large for int64, perhaps: refused below
+    else:
+        array, gaps = _from_items(sequence, index, owner)
+    wrong = (array < 0) | (array >= size)
+    if gaps is not None:
+        wrong &= ~gaps
+    if wrong.any():
+        raise InvalidParameter(
+            f"The sequences of {owner} must hold cell numbers 0..{size - 1} or None for a gap. "
+            f"Sequence {index} has another number at position {int(np.argmax(wrong))}."
+        )
+    return array
+
+
+def _from_items(sequence: object, index: int, owner: str) -> tuple[IntArray, np.ndarray]:
+    try:
+        items = list(sequence)  # type: ignore[call-overload]  # a TypeError is the answer
+    except TypeError:
+        raise InvalidParameter(
+            f"Sequence {index} of {owner} must be a sequence of cells. "
+            f"Got {type(sequence).__name__}."
+        ) from None
+    for position, item in enumerate(items):
+        is_cell = isinstance(item, int | np.integer) and not isinstance(item, bool)
+        if not is_cell and item is not None:
+            raise InvalidParameter(
+                f"The sequences of {owner} must hold whole numbers, or None for a gap. "
+                f"Sequence {index} has a {type(item).__name__} at position {position}."
+            )
+    gaps = np.array([item is None for item in items], dtype=np.bool_)
+    # A number too large for int64 is no cell either; -2 is refused like any negative.
+    numbers = (GAP if item is None else int(item) for item in items)
+    array = np.fromiter(
+        (number if -2 < number < 2**62 else -2 for number in numbers), np.int64, len(items)
+    )
+    return array, gaps
+
+
+def checked_sequences(sequences: object, size: int, *, owner: str) -> list[IntArray]:
+    """Return one int64 array per sequence, ``GAP`` where it had ``None``.
+
+    Sequences of length 0 and 1 are fine; they hold no move.
+    """
+    if isinstance(sequences, str | bytes) or not isinstance(sequences, Iterable):
+        raise InvalidParameter(
+            f"The sequences of {owner} must be a list of sequences of cells. "
+            f"Got {type(sequences).__name__}."
+        )
+    return [
+        _checked_sequence(sequence, index, size, owner) for index, sequence in enumerate(sequences)
+    ]
+
+
+def checked_offsets(offsets: Iterable[int] | None, count: int, *, owner: str) -> list[int]:
+    """Return one starting step per sequence; ``None`` means that all start at step 0."""
+    if offsets is None:
+        return [0] * count
+    if not isinstance(offsets, Iterable):
+        raise InvalidParameter(
+            f"The 'offsets' of {owner} must be one whole number per sequence. Got {offsets!r}."
+        )
+    name = f"'offsets' of {owner}"
+    numbers = [whole_number(offset, name=name, at_least=0) for offset in offsets]
+    if len(numbers) != count:
+        raise InvalidParameter(
+            f"The {name} must hold one number per sequence ({count}). Got {len(numbers)}."
+        )
+    return numbers
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Moves between known cells: ``sources[k]`` to ``targets[k]`` at step ``steps[k]``.
+
+    ``before[k]`` is the cell before the source, or ``GAP`` if that is not known.
+    """
+
+    sources: IntArray
+    targets: IntArray
+    steps: IntArray
+    before: IntArray
+
+
+def moves_of(sequences: list[IntArray], offsets: list[int]) -> Moves:
+    """Cut sequences into moves. A gap makes no move, neither into nor out of it."""
+    sources, targets, steps, before = [], [], [], []
+    for cells, offset in zip(sequences, offsets, strict=True):
+        if len(cells) < 2:
+            continue
+        known = np.flatnonzero((cells[:-1] != GAP) & (cells[1:] != GAP))
+        earlier = np.concatenate([np.array([GAP], dtype=np.int64), cells[:-1]])
+        sources.append(cells[known])
+        targets.append(cells[known + 1])
+        steps.append(known + offset)
+        before.append(earlier[known])
+    empty = [np.empty(0, dtype=np.int64)]
+    return Moves(*(np.concatenate(part or empty) for part in (sources, targets, steps, before)))
+
+
+def counts_of(sources: IntArray, targets: IntArray, shape: tuple[int, int]) -> sparse.csr_array:
+    """Count the pairs into a CSR array of whole numbers (as floats, exact below 2**53)."""
+    ones = np.ones(sources.size)
+    counts = sparse.csr_array((ones, (sources, targets)), shape=shape)
+    counts.sum_duplicates()
+    return counts

@@ -1,0 +1,227 @@
+"""A model as a file (npz, no pickle), and the fingerprint of its exact content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+import tempfile
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from priste.errors import InvalidParameter, StateError
+from priste.maps import Grid
+from priste.mobility.schedule import Schedule
+from priste.mobility.structured import AnyTransition, BlendedTransition, SeparableTransition
+from priste.mobility.transitions import DenseTransition, SparseTransition
+from priste.mobility.validation import frozen_ints
+
+FORMAT = "priste mobility model"
+VERSION = 1
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    TypeError,
+    LookupError,
+    EOFError,
+    AttributeError,
+    NotImplementedError,
+    OverflowError,
+    RuntimeError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What numpy, zipfile and json raise on files that are not what they seem."""
+
+
+def _arrays_of(transition: AnyTransition) -> tuple[str, Arrays]:
+    if isinstance(transition, DenseTransition):
+        return "dense", {"matrix": transition.matrix}
+    if isinstance(transition, SparseTransition):
+        return "sparse", _csr_arrays(transition.matrix)
+    if isinstance(transition, SeparableTransition):
+        rows, columns = transition.factors
+        return "separable", {"rows": rows, "columns": columns}
+    weights, prior, seen = transition.parts
+    rows, columns = prior.factors
+    arrays = {"weights": weights, "rows": rows, "columns": columns, **_csr_arrays(seen)}
+    return "blended", arrays
+
+
+def _csr_arrays(matrix: sparse.csr_array) -> Arrays:
+    return {
+        "data": matrix.data,
+        "indices": matrix.indices.astype(np.int64),
+        "indptr": matrix.indptr.astype(np.int64),
+        "shape": np.array(matrix.shape, dtype=np.int64),
+    }
+
+
+def _transition_from(kind: str, arrays: Arrays) -> AnyTransition:
+    if kind == "dense":
+        return DenseTransition(arrays["matrix"])
+    if kind == "sparse":
+        return SparseTransition(_csr_from(arrays))
+    if kind == "separable":
+        return SeparableTransition(arrays["rows"], arrays["columns"])
+    if kind == "blended":
+        prior = SeparableTransition(arrays["rows"], arrays["columns"])
+        return BlendedTransition(arrays["weights"], prior, _csr_from(arrays))
+    raise StateError(f"unknown kind of transition {kind!r}")
+
+
+def _csr_from(arrays: Arrays) -> sparse.csr_array:
+    rows, columns = (int(length) for length in arrays["shape"])
+    parts = (arrays["data"], arrays["indices"], arrays["indptr"])
+    return sparse.csr_array(parts, shape=(rows, columns))
+
+
+def _digest(transition: AnyTransition) -> str:
+    kind, arrays = _arrays_of(transition)
+    digest = hashlib.sha256(kind.encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        digest.update(f"|{name}|{array.dtype.str}|{array.shape}|".encode())
+        digest.update(array.data if array.size else b"")
+    return digest.hexdigest()
+
+
+def fingerprint(grid: Grid, schedule: Schedule) -> str:
+    """Return the SHA-256 of everything that determines the law, as 64 hexadecimal digits."""
+    known: dict[int, str] = {}
+    for transition in schedule.transitions():
+        if id(transition) not in known:
+            known[id(transition)] = _digest(transition)
+    pairs = schedule.pairs
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "grid": grid.to_dict(),
+        "opening": [known[id(transition)] for transition in schedule.opening],
+        "repeating": [known[id(transition)] for transition in schedule.repeating],
+        "cyclic": schedule.cyclic,
+        "pairs": None if pairs is None else hashlib.sha256(pairs.astype("<i8").data).hexdigest(),
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def write_model(
+    path: str | os.PathLike[str], grid: Grid, schedule: Schedule, truncated_mass: float
+) -> None:
+    """Write the file whole or not at all. Replaces a model file, never any other file."""
+    target = Path(path)
+    if target.exists() and not _is_model(target):
+        raise StateError(
+            f"MarkovModel.save will not overwrite {str(target)!r}: it is not a mobility model. "
+            "Choose another path, or remove the file yourself."
+        )
+    places: dict[int, int] = {}
+    stored: list[AnyTransition] = []
+    for transition in schedule.transitions():
+        if id(transition) not in places:
+            places[id(transition)] = len(stored)
+            stored.append(transition)
+    arrays: Arrays = {}
+    kinds = []
+    for place, transition in enumerate(stored):
+        kind, parts = _arrays_of(transition)
+        kinds.append(kind)
+        arrays.update({f"{place}.{name}": array for name, array in parts.items()})
+    if schedule.pairs is not None:
+        arrays["pairs"] = schedule.pairs
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "grid": grid.to_dict(),
+        "kinds": kinds,
+        "opening": [places[id(transition)] for transition in schedule.opening],
+        "repeating": [places[id(transition)] for transition in schedule.repeating],
+        "cyclic": schedule.cyclic,
+        "truncated_mass": truncated_mass,
+        "fingerprint": fingerprint(grid, schedule),
+    }
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    try:
+        _replace(target, arrays)
+    except OSError as error:
+        raise StateError(f"MarkovModel.save cannot write {str(target)!r}: {error}.") from error
+
+
+def _replace(target: Path, arrays: Arrays) -> None:
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]  # the stub mistakes a keyword
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _header(archive: Any) -> dict[str, Any]:
+    header = json.loads(bytes(archive["header"]))
+    if header["format"] != FORMAT:
+        raise StateError("it was written by something else")
+    if header["version"] != VERSION:
+        raise StateError(f"it has version {header['version']!r}, and this is version {VERSION}")
+    return dict(header)
+
+
+def _is_model(path: Path) -> bool:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return bool(json.loads(bytes(archive["header"]))["format"] == FORMAT)
+    except _UNREADABLE:
+        return False
+
+
+def read_model(path: str | os.PathLike[str]) -> tuple[Grid, Schedule, float]:
+    """Read a file of :func:`write_model`; validates all of it, and its fingerprint."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            header = _header(archive)
+            grid = Grid.from_dict(header["grid"])
+            schedule = _schedule_from(archive, header)
+            truncated_mass = float(header["truncated_mass"])
+        if fingerprint(grid, schedule) != header["fingerprint"]:
+            raise StateError("its content does not match its fingerprint")
+    except (StateError, *_UNREADABLE) as error:
+        raise StateError(
+            f"MarkovModel.load cannot read {str(path)!r}: "
+            f"{error or type(error).__name__}. It must be a file that MarkovModel.save wrote."
+        ) from error
+    return grid, schedule, truncated_mass
+
+
+def _schedule_from(archive: Any, header: dict[str, Any]) -> Schedule:
+    stored: list[AnyTransition] = []
+    for place, kind in enumerate(header["kinds"]):
+        prefix = f"{place}."
+        parts = {
+            name.removeprefix(prefix): archive[name]
+            for name in archive.files
+            if name.startswith(prefix)
+        }
+        stored.append(_transition_from(kind, parts))
+    pairs = None
+    if "pairs" in archive.files:
+        pairs = frozen_ints(archive["pairs"].astype(np.int64))
+    opening = tuple(stored[place] for place in header["opening"])
+    repeating = tuple(stored[place] for place in header["repeating"])
+    if not repeating:
+        raise InvalidParameter("it holds no transition")
+    return Schedule(opening, repeating, bool(header["cyclic"]), pairs)

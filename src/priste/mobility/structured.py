@@ -1,0 +1,209 @@
+"""Transitions of large maps that touch every cell without an m by m array."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from scipy import sparse
+
+from priste.errors import InvalidParameter
+from priste.mobility.drawing import draw_index, integer_weights
+from priste.mobility.transitions import (
+    DenseTransition,
+    SparseTransition,
+    checked_columns,
+    checked_rows,
+    sparse_entries,
+)
+from priste.mobility.validation import (
+    FloatArray,
+    IntArray,
+    check_row_sums,
+    frozen,
+    probability_array,
+    row_sum_error_bound,
+    row_sums,
+    sparse_nonnegative,
+)
+from priste.randomness import BitSource
+
+
+class SeparableTransition:
+    """Rows and columns of a rectangular map move independently: ``M = K_rows (x) K_columns``.
+
+    State ``row * columns + column`` goes to ``row' * columns + column'`` with probability
+    ``K_rows[row, row'] * K_columns[column, column']``, the product meant without rounding.
+    Two small matrix products do what the large one would, with fewer roundings.
+
+    >>> stay_or_swap = [[0.75, 0.25], [0.25, 0.75]]
+    >>> step = SeparableTransition(stay_or_swap, [[1.0]])
+    >>> step.push(np.array([1.0, 0.0]))
+    array([0.75, 0.25])
+    """
+
+    __slots__ = ("_columns", "_rows", "nonzeros_per_row", "row_sum_error", "shape")
+
+    def __init__(self, row_factor: object, column_factor: object) -> None:
+        rows = DenseTransition(row_factor, name="'row_factor' of SeparableTransition")
+        columns = DenseTransition(column_factor, name="'column_factor' of SeparableTransition")
+        for factor in (rows, columns):
+            if factor.shape[0] != factor.shape[1]:
+                raise InvalidParameter(
+                    f"The factors of SeparableTransition must be square. Got {factor.shape}."
+                )
+        self._rows, self._columns = rows.matrix, columns.matrix
+        size = rows.shape[0] * columns.shape[0]
+        self.shape: tuple[int, int] = (size, size)
+        self.nonzeros_per_row = rows.nonzeros_per_row + columns.nonzeros_per_row
+        # (1 + e)(1 + f) - 1, rounded up
+        both = rows.row_sum_error + columns.row_sum_error
+        self.row_sum_error = (both + rows.row_sum_error * columns.row_sum_error) * (1 + 1e-15)
+
+    @property
+    def factors(self) -> tuple[FloatArray, FloatArray]:
+        """The row factor and the column factor, read-only."""
+        return self._rows, self._columns
+
+    @property
+    def cost(self) -> float:
+        return float(self.shape[0] * (len(self._rows) + len(self._columns)))
+
+    def push(self, rows: FloatArray) -> FloatArray:
+        array = checked_rows(rows, self.shape[0])
+        r, c = len(self._rows), len(self._columns)
+        across = (array.reshape(-1, c) @ self._columns).reshape(-1, r, c)
+        return np.matmul(self._rows.T, across).reshape(array.shape)
+
+    def pull(self, columns: FloatArray) -> FloatArray:
+        array = checked_columns(columns, self.shape[1])
+        r, c = len(self._rows), len(self._columns)
+        along = (self._rows @ array.reshape(r, -1)).reshape(r, c, -1)
+        return np.matmul(self._columns, along).reshape(array.shape)
+
+    def toarray(self) -> FloatArray:
+        return np.kron(self._rows, self._columns)
+
+    def entries(self, sources: IntArray, targets: IntArray) -> FloatArray:
+        from_row, from_column = np.divmod(sources, len(self._columns))
+        to_row, to_column = np.divmod(targets, len(self._columns))
+        return self._rows[from_row, to_row] * self._columns[from_column, to_column]
+
+    def draw(self, state: int, source: BitSource) -> int:
+        row, column = divmod(state, len(self._columns))
+        to_row = draw_index(self._rows[row], source)
+        return to_row * len(self._columns) + draw_index(self._columns[column], source)
+
+    def exact_row_sum(self, state: int) -> Fraction:
+        """Return the sum of a row without any rounding."""
+        row, column = divmod(state, len(self._columns))
+        return exact_sum(self._rows[row]) * exact_sum(self._columns[column])
+
+
+class BlendedTransition:
+    """What was seen (sparse) blended with a full separable prior: ``diag(w) @ P + S``.
+
+    ``w`` holds the weight of the prior in each row and ``S`` the rest, so row ``i`` of ``S``
+    sums to ``1 - w[i]``. Fitted models of large maps have this form: every move of the
+    prior keeps a positive probability and no m by m array exists.
+
+    >>> uniform = SeparableTransition([[1.0]], np.full((2, 2), 0.5))
+    >>> seen = sparse.csr_array([[0.5, 0.0], [0.0, 0.0]])
+    >>> BlendedTransition([0.5, 1.0], uniform, seen).toarray()
+    array([[0.75, 0.25],
+           [0.5 , 0.5 ]])
+    """
+
+    __slots__ = (
+        "_prior",
+        "_seen",
+        "_seen_transposed",
+        "_weights",
+        "nonzeros_per_row",
+        "row_sum_error",
+        "shape",
+    )
+
+    def __init__(self, prior_weights: object, prior: SeparableTransition, seen: object) -> None:
+        name = "'prior_weights' of BlendedTransition"
+        self._weights = frozen(probability_array(prior_weights, name=name))
+        self._prior = prior
+        self._seen = sparse_nonnegative(seen, name="'seen' of BlendedTransition")
+        if self._seen.shape != prior.shape or self._weights.shape != (prior.shape[0],):
+            raise InvalidParameter(
+                f"The parts of BlendedTransition must fit: prior {prior.shape}, "
+                f"seen {self._seen.shape}, prior_weights {self._weights.shape}."
+            )
+        sums = self._weights + row_sums(self._seen)
+        check_row_sums(sums, name="blend of BlendedTransition")
+        self._seen_transposed = self._seen.T.tocsr()
+        self.shape = prior.shape
+        per_row = np.diff(self._seen.indptr).astype(np.int64)
+        per_column = np.diff(self._seen_transposed.indptr)
+        most = int(max(per_row.max(), per_column.max()))
+        # One rounding for the weight, one for adding the two parts.
+        self.nonzeros_per_row = max(prior.nonzeros_per_row + 2, most + 1)
+        self.row_sum_error = row_sum_error_bound(sums, per_row + 1) + float(
+            self._weights.max()
+        ) * prior.row_sum_error * (1 + 1e-15)
+
+    @property
+    def parts(self) -> tuple[FloatArray, SeparableTransition, sparse.csr_array]:
+        """Weights of the prior, the prior, and the sparse rest."""
+        return self._weights, self._prior, self._seen
+
+    @property
+    def cost(self) -> float:
+        return self._prior.cost + float(self._seen.nnz) + 2.0 * self.shape[0]
+
+    def push(self, rows: FloatArray) -> FloatArray:
+        array = checked_rows(rows, self.shape[0])
+        seen = np.asarray((self._seen_transposed @ array.T).T, dtype=np.float64)
+        return self._prior.push(array * self._weights) + seen
+
+    def pull(self, columns: FloatArray) -> FloatArray:
+        array = checked_columns(columns, self.shape[1])
+        weights = self._weights if array.ndim == 1 else self._weights[:, None]
+        return weights * self._prior.pull(array) + self._seen @ array
+
+    def toarray(self) -> FloatArray:
+        return self._weights[:, None] * self._prior.toarray() + self._seen.toarray()
+
+    def entries(self, sources: IntArray, targets: IntArray) -> FloatArray:
+        prior = self._weights[sources] * self._prior.entries(sources, targets)
+        return prior + sparse_entries(self._seen, sources, targets)
+
+    def draw(self, state: int, source: BitSource) -> int:
+        begin, end = self._seen.indptr[state], self._seen.indptr[state + 1]
+        seen = self._seen.data[begin:end]
+        prior_mass = Fraction(float(self._weights[state])) * self._prior.exact_row_sum(state)
+        seen_mass = exact_sum(seen)
+        total = prior_mass + seen_mass
+        share = prior_mass / total
+        if source.below(share.denominator) < share.numerator:
+            return self._prior.draw(state, source)
+        return int(self._seen.indices[begin + draw_index(seen, source)])
+
+
+def exact_sum(values: FloatArray) -> Fraction:
+    """Add nonnegative floats without rounding."""
+    positive = values[values > 0.0]
+    if not positive.size:
+        return Fraction(0)
+    whole = integer_weights(positive)
+    return Fraction(float(positive[0])) * sum(whole) / whole[0]
+
+
+AnyTransition = DenseTransition | SparseTransition | SeparableTransition | BlendedTransition
+"""The forms a model can hold, save and load."""
+
+
+def as_transition(matrix: object, *, name: str) -> AnyTransition:
+    """Validate ``matrix`` (array-like, ``scipy.sparse`` or one of our forms) into a transition."""
+    if isinstance(
+        matrix, DenseTransition | SparseTransition | SeparableTransition | BlendedTransition
+    ):
+        return matrix
+    if sparse.issparse(matrix):
+        return SparseTransition(matrix, name=name)
+    return DenseTransition(matrix, name=name)
