@@ -174,7 +174,7 @@ class Quantifier:
     def moments(self) -> Moments:
         """Return the four quantities for the releases so far, one row per start or prior."""
         if self._moments is None:
-            if not self._records:
+            if not self._observed:  # silence tells nothing: b = a and d = ā, exactly
                 mantissa, binary = np.frexp(self._prior_rows.T[:, :, None])
                 self._moments = self._assembled(mantissa, binary.astype(np.int64), 0)
             elif self._goes_forward(1, candidates=False):
@@ -292,8 +292,8 @@ class Quantifier:
         """Return how far the releases tell the event from its negation.
 
         Without ``prior``: an upper bound over every prior that this quantifier means
-        (see :func:`priste.quantify.worst_prior_leakage` for its slack), 0 before any
-        observation. ``worst_prior`` names cells, or numbers of the given ``priors``.
+        (see :func:`priste.quantify.worst_prior_leakage` for its slack), exactly 0 as long as
+        nothing but silence was observed. ``worst_prior`` names cells, or numbers of the given ``priors``.
 
         With ``prior``, weights over the rows (see :meth:`posterior`): the two logarithms
         for that prior alone, and the prior itself as ``worst_prior``. They are 0
@@ -302,8 +302,11 @@ class Quantifier:
         """
         if prior is not None:
             return known_prior_leakage(self.moments(), self._weights(prior), self._labels())
-        found = worst_prior_leakage(self.moments())
         labels = self._labels()
+        if not self._observed:
+            open_rows = np.flatnonzero((self._prior_rows > 0.0).all(axis=0))
+            return Leakage(0.0, 0.0, 0.0, {int(labels[row]): 1.0 for row in open_rows[:1]})
+        found = worst_prior_leakage(self.moments())
         named = {int(labels[row]): weight for row, weight in found.worst_prior.items()}
         return replace(found, worst_prior=named)
 

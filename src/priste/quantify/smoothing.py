@@ -22,18 +22,15 @@ def location_posterior(
 
     ``first`` is the distribution of the first cell. See ``Quantifier.location_posterior``.
     """
-    newest = len(records) - 1
     if step is None:
         result = np.empty((len(records), chain.model.grid.size))
-        before = list(_filtered(chain, first, records, newest))
-        for here, later in _later(chain, records, 0):
+        before = list(_filtered(chain, first, records, len(records) - 1))
+        for here, later in _later(chain, records, 0) if records else ():
             result[here] = _normalised(chain, before[here], later, here)
         return result
     step = _checked_step(step, len(records))
     *_, at_step = _filtered(chain, first, records, step)
-    later = ScaledRows.of(np.ones((1, chain.model.states(step))))
-    for _, later in _later(chain, records, step):
-        pass
+    *_, (_, later) = _later(chain, records, step)
     return _normalised(chain, at_step, later, step)
 
 
@@ -64,10 +61,8 @@ def _filtered(
 def _later(
     chain: LiftedChain, records: Sequence[Record], end: int
 ) -> Iterator[tuple[int, ScaledRows]]:
-    """Yield each recorded step down to ``end`` with Pr(records after it | state)."""
-    newest = len(records) - 1
-    if newest < end:
-        return
+    """Yield each recorded step (or the next) down to ``end`` with Pr(records after it | state)."""
+    newest = max(len(records) - 1, end)
     current = ScaledRows.of(np.ones((1, chain.model.states(newest))))
     yield newest, current
     for step in range(newest, end, -1):

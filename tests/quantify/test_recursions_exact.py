@@ -1,0 +1,223 @@
+"""The four recursions against path enumeration in fractions, within the bound they state."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from priste import InvalidParameter, Quantifier
+from priste.events import at
+from priste.maps import Grid
+from priste.mobility import MarkovModel
+from priste.quantify import Moments
+from tests.oracles.path_enumeration import PathEnumeration
+from tests.quantify.strategies import LAST_STEP, distributions, instances, likelihoods
+
+LARGEST_USEFUL_GAMMA = 1e-13
+"""On these maps the stated error must be this small, or the bound would prove nothing."""
+
+
+def exact_value(mantissa: float, exponent: int) -> Fraction:
+    return Fraction(float(mantissa)) * Fraction(2) ** int(exponent)
+
+
+def assert_within_bound(moments: Moments, exact: list[tuple[Fraction, ...]]) -> None:
+    """Each of a, ā, b, d is within relative_error, exactly 0 where the truth is 0."""
+    assert moments.relative_error < LARGEST_USEFUL_GAMMA
+    assert moments.absolute_error == 0.0
+    gamma = Fraction(moments.relative_error)
+    for row, (a, complement, b, d) in enumerate(exact):
+        computed = (
+            Fraction(float(moments.prior_event[row])),
+            Fraction(float(moments.prior_complement[row])),
+            exact_value(moments.event[row], moments.exponent[row]),
+            exact_value(moments.complement[row], moments.exponent[row]),
+        )
+        for got, true in zip(computed, (a, complement, b, d), strict=True):
+            assert abs(got - true) <= gamma * true
+
+
+def observed(q: Quantifier, columns: list[list[float] | None]) -> Quantifier:
+    for column in columns:
+        q.observe(column)
+    return q
+
+
+def oracle(model, event, columns, *, normalise=True):
+    steps = max(len(columns), LAST_STEP + 1)
+    return PathEnumeration(model, steps, normalise=normalise).joint(event, columns)
+
+
+@pytest.mark.parametrize("method", ["forward", "replay", "auto"])
+@settings(max_examples=60, deadline=None)
+@given(instances())
+def test_all_first_cells_agree_with_path_enumeration(method, instance):
+    """Every method gives a, ā, b, d of every first cell within the stated bound of the truth."""
+    model, event, columns = instance
+    columns = columns[: LAST_STEP + 1]
+    q = observed(Quantifier(model, event, method=method), columns)
+    assert_within_bound(q.moments(), oracle(model, event, columns))
+
+
+@settings(max_examples=40, deadline=None)
+@given(instances())
+def test_the_bound_covers_stored_matrices_too(instance):
+    """The bound holds whether rows are meant as stored or divided by their exact sums."""
+    model, event, columns = instance
+    columns = columns[: LAST_STEP + 1]
+    q = observed(Quantifier(model, event, method="forward"), columns)
+    assert_within_bound(q.moments(), oracle(model, event, columns, normalise=False))
+
+
+@pytest.mark.parametrize("method", ["forward", "replay"])
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_given_priors_agree_with_path_enumeration(method, data):
+    """Rows for K given priors are the mixtures of the exact rows of the first cells."""
+    model, event, columns = data.draw(instances())
+    columns = columns[: LAST_STEP + 1]
+    priors = data.draw(st.lists(distributions(model.grid.size), min_size=1, max_size=3))
+    q = observed(Quantifier(model, event, priors=np.array(priors), method=method), columns)
+    by_cell = oracle(model, event, columns)
+    exact = [
+        tuple(
+            sum((Fraction(w) * row[k] for w, row in zip(prior, by_cell, strict=True)), Fraction(0))
+            for k in range(4)
+        )
+        for prior in priors
+    ]
+    assert_within_bound(q.moments(), exact)
+
+
+@pytest.mark.parametrize("method", ["forward", "replay"])
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_candidates_equal_observing_them(method, data):
+    """candidate_moments of a column is, within the bound, what observing that column gives."""
+    model, event, columns = data.draw(instances())
+    columns = columns[:LAST_STEP]
+    q = observed(Quantifier(model, event, method=method), columns)
+    size = model.grid.size
+    candidates = data.draw(
+        st.lists(likelihoods(size).filter(lambda c: c is not None), min_size=1, max_size=3)
+    )
+    moments = q.candidate_moments(np.array(candidates).T)
+    assert moments.candidates == len(candidates)
+    for k, candidate in enumerate(candidates):
+        one = Moments(
+            moments.prior_event,
+            moments.prior_complement,
+            moments.event[:, k],
+            moments.complement[:, k],
+            moments.exponent,
+            moments.relative_error,
+            moments.absolute_error,
+        )
+        assert_within_bound(one, oracle(model, event, [*columns, candidate]))
+    assert q.step == len(columns)
+    by_event, by_complement, exponent = q.candidate_operator()
+    for k, candidate in enumerate(candidates):
+        exact = oracle(model, event, [*columns, candidate])
+        for row in range(size):
+            for weights, true in ((by_event, exact[row][2]), (by_complement, exact[row][3])):
+                got = exact_value(weights[row] @ np.array(candidate), exponent[row])
+                assert abs(got - true) <= Fraction(LARGEST_USEFUL_GAMMA) * true
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_starts_are_the_rows_of_their_cells(data):
+    """starts=cells gives exactly the rows of those cells."""
+    model, event, columns = data.draw(instances())
+    columns = columns[: LAST_STEP + 1]
+    size = model.grid.size
+    starts = data.draw(st.sets(st.integers(0, size - 1), min_size=1))
+    q = observed(Quantifier(model, event, starts=starts), columns)
+    exact = oracle(model, event, columns)
+    assert_within_bound(q.moments(), [exact[cell] for cell in sorted(starts)])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_posterior_and_likelihoods_under_a_prior(data):
+    """posterior, log_likelihoods and leakage(prior) are the exact ones; impossible cases raise."""
+    tolerance = 1e-9
+    model, event, columns = data.draw(instances())
+    columns = columns[: LAST_STEP + 1]
+    prior = data.draw(distributions(model.grid.size))
+    q = observed(Quantifier(model, event), columns)
+    rows = oracle(model, event, columns)
+    a, complement, b, d = (
+        sum((Fraction(w) * row[k] for w, row in zip(prior, rows, strict=True)), Fraction(0))
+        for k in range(4)
+    )
+    if b + d == 0:
+        with pytest.raises(InvalidParameter, match="impossible under this prior"):
+            q.posterior(prior)
+    else:
+        assert q.posterior(prior) == pytest.approx(float(b / (b + d)), rel=tolerance)
+    if a == 0 or complement == 0:
+        with pytest.raises(InvalidParameter, match="under this prior"):
+            q.log_likelihoods(prior)
+        assert q.leakage(prior).value == 0.0
+        return
+    happened, did_not = q.log_likelihoods(prior)
+    for got, true in ((happened, b / a), (did_not, d / complement)):
+        assert np.exp(got) == pytest.approx(float(true), rel=tolerance, abs=0.0)
+    leakage = q.leakage(prior)
+    if b and d:
+        ratio = float(b * complement / (a * d))
+        assert np.exp(leakage.for_event) == pytest.approx(ratio, rel=tolerance)
+        assert leakage.for_event == -leakage.against_event
+    elif b or d:
+        assert leakage.value == np.inf
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_location_posterior_is_the_smoothed_one(data):
+    """The location at each step given all releases equals the sum over paths."""
+    tolerance = 1e-12
+    model, event, columns = data.draw(instances())
+    columns = columns[: LAST_STEP + 1]
+    prior = data.draw(distributions(model.grid.size))
+    q = observed(Quantifier(model, event), columns)
+    paths = PathEnumeration(model, max(len(columns) + 1, 1))
+    exact_prior = [Fraction(x) for x in prior]
+    everywhere = None
+    for step in range(len(columns) + 1):
+        weights = paths.location(exact_prior, columns, step)
+        if not any(weights):
+            with pytest.raises(InvalidParameter, match="impossible under this prior"):
+                q.location_posterior(prior, step)
+            continue
+        got = q.location_posterior(prior, step)
+        expected = [float(w / sum(weights)) for w in weights]
+        np.testing.assert_allclose(got, expected, rtol=tolerance, atol=0.0)
+        if step < len(columns):
+            everywhere = q.location_posterior(prior) if everywhere is None else everywhere
+            np.testing.assert_allclose(everywhere[step], got, rtol=tolerance, atol=0.0)
+
+
+def test_constant_events_have_exact_priors():
+    """An event that always or never happens has a = 1, ā = 0 (or 0, 1) to the bit."""
+    grid = Grid(rows=1, columns=3, cell_size=1.0)
+    model = MarkovModel(grid, np.full((3, 3), 1 / 3))
+    somewhere = at(2, [0])
+    for method in ("forward", "replay"):
+        always = Quantifier(model, somewhere | ~somewhere, method=method)
+        never = Quantifier(model, somewhere & ~somewhere, method=method)
+        for q, a in ((always, 1.0), (never, 0.0)):
+            q.observe([0.5, 0.25, 0.0])
+            q.observe([0.5, 0.25, 0.0])
+            moments = q.moments()
+            assert moments.prior_event.tolist() == [a] * 3
+            assert moments.prior_complement.tolist() == [1.0 - a] * 3
+            assert q.posterior([0.5, 0.5, 0.0]) == a
+            impossible_side = moments.complement if a else moments.event
+            assert not impossible_side.any()
+            assert q.leakage().value == 0.0
