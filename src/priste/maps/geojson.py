@@ -47,6 +47,11 @@ class Feature:
 
 def read_geojson(source: Mapping[str, Any] | str | os.PathLike[str]) -> tuple[Feature, ...]:
     """Return the features of a GeoJSON mapping, or of the file at a path; at least one."""
+    if not isinstance(source, (Mapping, str, os.PathLike)):
+        raise InvalidParameter(
+            "GeoJSON must be given as a mapping or as the path of a file. "
+            f"Got {type(source).__name__}."
+        )
     document = source if isinstance(source, Mapping) else _loaded(source)
     if not isinstance(document, Mapping):
         raise _broken("the document must be an object")

@@ -24,10 +24,10 @@ def closed_corners(ring: Ring, who: str) -> NDArray[np.float64]:
     try:
         corners = np.asarray([[corner[0], corner[1]] for corner in ring])
     except (TypeError, ValueError, IndexError, KeyError):
-        corners = np.empty((0, 2), dtype=object)
-    if corners.dtype.kind not in "iuf":
+        corners = np.empty(0, dtype=object)
+    if corners.ndim != 2 or corners.dtype.kind not in "iuf":
         raise InvalidParameter(f"{who}: a ring must be a sequence of corners, pairs of numbers.")
-    corners = corners.astype(np.float64).reshape(-1, 2)
+    corners = corners.astype(np.float64)
     # Written so that a NaN is refused. Beyond the limit, areas would overflow.
     if not np.all(np.abs(corners) <= LARGEST_COORDINATE):
         raise InvalidParameter(
