@@ -95,10 +95,10 @@ def test_what_it_prints() -> None:
 def test_a_drawing_shows_each_cell_of_a_small_map() -> None:
     """North up, one character per cell."""
     assert Region(Grid(3, 4, 0.25), [0, 6, 11]).drawing().splitlines() == [
+        "# covered; a character is a cell of 0.25 km; north is up",
         "...#",
         "..#.",
         "#...",
-        "# covered; a character is a cell of 0.25 km; north is up",
     ]
 
 
@@ -107,10 +107,10 @@ def test_a_drawing_of_a_large_map_is_bounded() -> None:
     grid = Grid(5, 7, 1.0)
     region = Region.box(grid, 0, 0, 3, 2) | Region(grid, [34])
     assert region.drawing(width=4, height=9).splitlines() == [
+        "# covered, + in part; a character is 2×2 cells, 2 km; north is up",
         "...#",
         "....",
         "#+..",
-        "# covered, + in part; a character is 2×2 cells, 2 km; north is up",
     ]
 
 
@@ -127,7 +127,7 @@ def test_a_drawing_fits_and_hides_no_cell(
     """Any covered cell shows, whatever the space."""
     grid = Grid(rows, columns, 1.0)
     cell = data.draw(st.integers(0, grid.size - 1))
-    *lines, _ = Region(grid, [cell]).drawing(width=width, height=height).splitlines()
+    _, *lines = Region(grid, [cell]).drawing(width=width, height=height).splitlines()
     assert len(lines) <= height
     assert max(map(len, lines)) <= width
     assert sum(line.count("#") + line.count("+") for line in lines) == 1

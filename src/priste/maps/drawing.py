@@ -14,7 +14,7 @@ WHOLLY, PARTLY, NOT_AT_ALL = "#", "+", "."
 
 
 def draw_cells(grid: Grid, mask: NDArray[np.bool_], *, width: int, height: int) -> str:
-    """Return lines of at most ``width`` characters, at most ``height`` of them, and a legend.
+    """Return lines of at most ``width`` characters, at most ``height`` of them, after a legend.
 
     ``mask`` (m,) is true at the cells to draw.
 
@@ -28,7 +28,7 @@ def draw_cells(grid: Grid, mask: NDArray[np.bool_], *, width: int, height: int) 
     counts, totals = _block_sums(covered, block), _block_sums(np.ones_like(covered), block)
     characters = np.where(counts == 0, NOT_AT_ALL, np.where(counts == totals, WHOLLY, PARTLY))
     lines = ["".join(row) for row in characters[::-1]]
-    return "\n".join([*lines, _legend(grid, block)])
+    return "\n".join([_legend(grid, block), *lines])
 
 
 def _block_sums(values: NDArray[np.int64], block: int) -> NDArray[np.int64]:

@@ -266,15 +266,15 @@ class Region:
         return mask
 
     def drawing(self, *, width: int = 78, height: int = 40) -> str:
-        """Return the region drawn in text, north up, with a line of legend.
+        """Return the region drawn in text, north up, after a line of legend.
 
         Lines are at most ``width`` characters and there are at most ``height`` of them besides the
         legend. On a larger map a character stands for a square block of cells.
 
         >>> print(Region(Grid(2, 3, 0.5), [0, 4]).drawing())
+        # covered; a character is a cell of 0.5 km; north is up
         .#.
         #..
-        # covered; a character is a cell of 0.5 km; north is up
         """
         return draw_cells(self.grid, self.mask, width=width, height=height)
 
