@@ -6,7 +6,9 @@ They know nothing of events. What each one promises is in :class:`Mechanism`.
 from priste.mechanisms.emission_table import EmissionTable
 from priste.mechanisms.exact_law import ExactLaw
 from priste.mechanisms.identity import Identity
+from priste.mechanisms.location_set import LocationSet
 from priste.mechanisms.mechanism import Mechanism
+from priste.mechanisms.planar_isotropic import PlanarIsotropic
 from priste.mechanisms.planar_laplace import PlanarLaplace
 from priste.mechanisms.registry import mechanism_from_dict
 from priste.mechanisms.rows import ROW_SUM_TOLERANCE
@@ -17,7 +19,9 @@ __all__ = [
     "EmissionTable",
     "ExactLaw",
     "Identity",
+    "LocationSet",
     "Mechanism",
+    "PlanarIsotropic",
     "PlanarLaplace",
     "Uniform",
     "mechanism_from_dict",

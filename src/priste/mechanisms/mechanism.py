@@ -32,6 +32,13 @@ MAX_TABLE_BYTES = 2**30
 ROUNDING_SLIP = 1e-11
 """What floating point may add to a log ratio of two entries of one column, at most."""
 
+FLOOR = 2.0**-512
+"""Added to every entry of a law with tails: a uniform release with a probability nobody meets.
+
+Without it, tails that underflow to 0 would make an output possible from one cell and impossible
+from another. A mixture with a law that does not depend on the cell keeps every ratio's bound.
+"""
+
 _BLOCK_ENTRIES = 2**21
 
 
@@ -150,6 +157,16 @@ class Mechanism(ABC):
 
     def __copy__(self) -> Self:
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Tables can be made again, and processes pass mechanisms to each other.
+        return {**self.__dict__, "_table": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+            setattr(self, name, value)
 
     def _checked_cell(self, cell: int) -> int:
         # The message leaves the value out: it is where the user is.

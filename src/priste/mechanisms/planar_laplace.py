@@ -11,11 +11,8 @@ from numpy.typing import NDArray
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.mechanisms.laplace_integrals import LaplaceTable, laplace_table
-from priste.mechanisms.mechanism import ROUNDING_SLIP, Mechanism, as_float
+from priste.mechanisms.mechanism import FLOOR, ROUNDING_SLIP, Mechanism, as_float
 from priste.mechanisms.uniform import Uniform
-
-FLOOR = 2.0**-512
-"""Added to every entry: with probability m x 2**-512 the release is uniform."""
 
 
 class PlanarLaplace(Mechanism):

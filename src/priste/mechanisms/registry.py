@@ -9,7 +9,9 @@ from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.mechanisms.emission_table import EmissionTable
 from priste.mechanisms.identity import Identity
+from priste.mechanisms.location_set import LocationSet
 from priste.mechanisms.mechanism import Mechanism
+from priste.mechanisms.planar_isotropic import PlanarIsotropic
 from priste.mechanisms.planar_laplace import PlanarLaplace
 from priste.mechanisms.saved_arrays import array_from_dict
 from priste.mechanisms.uniform import Uniform
@@ -47,9 +49,25 @@ def _emission_table(grid: Grid, saved: Mapping[str, Any]) -> Mechanism:
     )
 
 
+def _location_set(grid: Grid, saved: Mapping[str, Any]) -> Mechanism:
+    belief = array_from_dict(saved["belief"], name="belief")
+    return LocationSet(mechanism_from_dict(grid, saved["base"]), saved["delta"], belief)
+
+
+def _planar_isotropic(grid: Grid, saved: Mapping[str, Any]) -> Mechanism:
+    belief = saved["belief"]
+    if belief is not None:
+        belief = array_from_dict(belief, name="belief")
+    return PlanarIsotropic(
+        grid, saved["alpha"], cells=saved["cells"], delta=saved["delta"], belief=belief
+    )
+
+
 _KINDS: dict[str, tuple[set[str], Callable[[Grid, Mapping[str, Any]], Mechanism]]] = {
     "emission_table": ({"table", "output_cells", "background", "budget"}, _emission_table),
     "identity": (set(), lambda grid, saved: Identity(grid)),
+    "location_set": ({"base", "delta", "belief"}, _location_set),
+    "planar_isotropic": ({"alpha", "cells", "delta", "belief"}, _planar_isotropic),
     "planar_laplace": ({"alpha"}, lambda grid, saved: PlanarLaplace(grid, saved["alpha"])),
     "uniform": (set(), lambda grid, saved: Uniform(grid)),
 }
