@@ -1,4 +1,4 @@
-"""The compiled search for the worst prior: is any prior above a ratio r, and which r is the last?
+"""The compiled search for the worst prior: is any prior above a ratio r, and what is the largest?
 
 Everything here works on *prepared rows*, a (6, n) array with one column per row of
 the Moments and these lines::
@@ -8,7 +8,7 @@ the Moments and these lines::
 
 so that the exact problem is never worse than the one solved. ``docs/soundness.md``
 derives why the roundings made here are covered by MARGIN and by the factor that
-``verdicts`` takes off r; each function below says which direction it errs in.
+``verdicts`` takes off r; each function below says in which direction it errs.
 
 One module, because numba's cache of machine code watches a single file: a kernel that
 calls another module would go on using its old code after that module changed.
@@ -29,7 +29,7 @@ Flags = NDArray[np.bool_]
 Found = tuple[bool, float, int, int]
 
 MARGIN = 2.0**-50
-"""Bounds the relative error of any product of three numbers, and of their sums, 8 half-ulps."""
+"""Bounds the relative error of a product of four factors and of what is added to it: 8 u."""
 
 FLUSH = 2.0**-970
 """Within a row, entries this much below the larger one are rounded in the unsafe direction."""
@@ -38,12 +38,17 @@ SMALLEST_RATIO = 2.0**-50
 LARGEST_RATIO = 2.0**900
 """The ratios r that can be tested; a supremum above the largest is reported as infinite."""
 
-NARROW = 2.0**-200
-NARROW_RATIO = 2.0**420
-"""Rows within NARROW of each other need no exponents: slopes are plain doubles up to this r."""
+NARROW_JOINT = 2.0**-300
+NARROW_PRIOR = 2.0**-220
+NARROW_RATIO = 2.0**530
+"""When no positive b, d and no positive a, ā is below these, no product or quotient of the
+search underflows up to this r, and slopes are plain doubles. No supremum is above it then."""
 
 RAISE_PRECISION = 2.0**-40
 """A pair's own supremum is bracketed to this relative width."""
+
+FEW_PAIRS = 4
+"""Pairs per remaining row at which testing them is cheaper than another level."""
 
 NEVER = 1e300
 TINIEST = 5e-324
@@ -51,86 +56,74 @@ B, D, A, C, E, INDEX = 0, 1, 2, 3, 4, 5
 
 
 @compiled
-def prepare_rows(
-    b: Floats, d: Floats, a: Floats, c: Floats, exponent: Integers, absolute: float, rows: Floats
+def prepare_narrow(
+    b: Floats, d: Floats, a: Floats, c: Floats, scale: Floats, absolute: float, rows: Floats
 ) -> bool:
-    """Fill ``rows``; return whether they span so much that slopes need exponents.
+    """Fill ``rows`` with plain numbers; return whether all of them are in the narrow range.
 
-    Each row's (b, d) and (a, ā) are brought to [1/2, 1) by powers of two, which changes
-    no ratio because a prior's weights can absorb them.
+    ``scale`` holds 2**exponent relative to the largest exponent (0 where that underflows).
     """
     n = b.shape[0]
-    smallest = 1.0
-    lowest = NEVER
-    highest = -NEVER
+    least_joint = 1.0
+    least_prior = 1.0
+    largest = 0.0
     for i in range(n):
-        bi = b[i]
-        di = d[i]
-        ai = a[i]
-        ci = c[i]
-        if absolute > 0.0:
-            bi += absolute
-            ci += absolute
-            di = max(di - absolute, 0.0)
-            ai = max(ai - absolute, 0.0)
-        _, shift = math.frexp(max(bi, di))
-        _, prior_shift = math.frexp(max(ai, ci))
-        if -1000 < shift < 1000:
-            scale = math.ldexp(1.0, -shift)
-            bi *= scale
-            di *= scale
-        else:
-            bi = math.ldexp(bi, -shift)
-            di = math.ldexp(di, -shift)
-        ai = math.ldexp(ai, -prior_shift)
-        ci = math.ldexp(ci, -prior_shift)
-        if di < FLUSH:
-            di = 0.0
-        if ai < FLUSH:
-            ai = 0.0
-        if 0.0 < bi < FLUSH:
-            bi = FLUSH
-        if 0.0 < ci < FLUSH:
-            ci = FLUSH
+        bi = (b[i] + absolute) * scale[i]
+        di = max(d[i] - absolute, 0.0) * scale[i]
+        ai = max(a[i] - absolute, 0.0)
+        ci = c[i] + absolute
         rows[B, i] = bi
         rows[D, i] = di
         rows[A, i] = ai
         rows[C, i] = ci
+        rows[E, i] = 0.0
         rows[INDEX, i] = i
-        if bi > 0.0:
-            smallest = min(smallest, bi)
-        if di > 0.0:
-            smallest = min(smallest, di)
-        if ai > 0.0:
-            smallest = min(smallest, ai)
-        if ci > 0.0:
-            smallest = min(smallest, ci)
-        if bi > 0.0 or di > 0.0:
-            e = float(exponent[i]) + shift - prior_shift
-            rows[E, i] = e
-            lowest = min(lowest, e)
-            highest = max(highest, e)
-        else:
-            rows[E, i] = NEVER
-    if highest < lowest:  # every row is excluded
-        rows[E, :] = 0.0
-        return False
-    wide = bool(smallest < NARROW or highest - lowest > 200.0)
-    for i in range(n):
-        if rows[E, i] == NEVER:  # an excluded row has no scale of its own
-            rows[E, i] = highest
-        if not wide:
-            scale = math.ldexp(1.0, int(rows[E, i] - highest))
-            rows[B, i] *= scale
-            rows[D, i] *= scale
-            rows[E, i] = 0.0
-    return wide
+        if b[i] + absolute > 0.0 and bi < least_joint:
+            least_joint = bi
+        if d[i] > absolute and di < least_joint:
+            least_joint = di
+        if ai > 0.0 and ai < least_prior:
+            least_prior = ai
+        if ci > 0.0 and ci < least_prior:
+            least_prior = ci
+        largest = max(largest, max(bi, di), max(ai, ci))
+    return least_joint >= NARROW_JOINT and least_prior >= NARROW_PRIOR and largest <= 2.0
 
 
 @compiled
-def row_exceeds(row: Floats, r: float) -> bool:
-    """Whether F_ii > 0 cannot be ruled out."""
-    return bool(row[B] * row[C] * (1.0 + MARGIN) > r * row[A] * row[D] * (1.0 - MARGIN))
+def prepare_wide(
+    b: Floats, d: Floats, a: Floats, c: Floats, exponent: Integers, absolute: float, rows: Floats
+) -> None:
+    """Fill ``rows`` with numbers of any size.
+
+    Each row's (b, d) and (a, ā) are brought to [1/2, 1) by powers of two, which changes
+    no ratio because a prior's weights can absorb them. Then in b ā and a d of two rows an
+    underflow is always beside a product that dwarfs it.
+    """
+    highest = -NEVER
+    for i in range(b.shape[0]):
+        bi = b[i] + absolute
+        ci = c[i] + absolute
+        di = max(d[i] - absolute, 0.0)
+        ai = max(a[i] - absolute, 0.0)
+        _, shift = math.frexp(max(bi, di))
+        _, prior_shift = math.frexp(max(ai, ci))
+        bi = math.ldexp(bi, -shift)
+        di = math.ldexp(di, -shift)
+        ai = math.ldexp(ai, -prior_shift)
+        ci = math.ldexp(ci, -prior_shift)
+        rows[B, i] = max(bi, FLUSH) if b[i] + absolute > 0.0 else 0.0
+        rows[C, i] = max(ci, FLUSH) if c[i] + absolute > 0.0 else 0.0
+        rows[D, i] = di if di >= FLUSH else 0.0
+        rows[A, i] = ai if ai >= FLUSH else 0.0
+        rows[INDEX, i] = i
+        rows[E, i] = NEVER
+        if bi > 0.0 or di > 0.0:
+            rows[E, i] = float(exponent[i]) + shift - prior_shift
+            highest = max(highest, rows[E, i])
+    for i in range(b.shape[0]):
+        if rows[E, i] == NEVER:  # an excluded row has no scale of its own
+            rows[E, i] = highest if highest > -NEVER else 0.0
 
 
 @compiled
@@ -143,7 +136,7 @@ def scaled_up(x: float, shift: int) -> float:
 
 
 @compiled
-def pair_exceeds(p: Floats, q: Floats, r: float) -> bool:
+def pair_exceeds(ps: Floats, p: int, qs: Floats, q: int, r: float) -> bool:
     """Whether some mixture of two rows may have F > 0, each row alone having F <= 0.
 
     True whenever F_pq > 2 sqrt(F_pp F_qq) in exact arithmetic; true at most for pairs
@@ -151,10 +144,10 @@ def pair_exceeds(p: Floats, q: Floats, r: float) -> bool:
     """
     up = 1.0 + MARGIN
     down = 1.0 - MARGIN
-    x = p[B] * q[C] * up - r * q[A] * p[D] * down
-    y = q[B] * p[C] * up - r * p[A] * q[D] * down
+    x = ps[B, p] * qs[C, q] * up - r * qs[A, q] * ps[D, p] * down
+    y = qs[B, q] * ps[C, p] * up - r * ps[A, p] * qs[D, q] * down
     root = 2.0 * down
-    apart = p[E] - q[E]
+    apart = ps[E, p] - qs[E, q]
     if apart != 0.0:
         # Work in units of the geometric mean of the two scales.
         apart = min(max(apart, -8000.0), 8000.0)
@@ -164,44 +157,82 @@ def pair_exceeds(p: Floats, q: Floats, r: float) -> bool:
         x = scaled_up(x, int(half))
         y = scaled_up(y, int(half - apart))
     cross = x + y
-    if not cross > 0.0:
-        return math.isnan(cross)  # inf - inf: in doubt
-    own_p = r * p[A] * p[D] * down - p[B] * p[C] * up
-    own_q = r * q[A] * q[D] * down - q[B] * q[C] * up
+    if cross <= 0.0:
+        return False
+    own_p = r * ps[A, p] * ps[D, p] * down - ps[B, p] * ps[C, p] * up
+    own_q = r * qs[A, q] * qs[D, q] * down - qs[B, q] * qs[C, q] * up
     if own_p <= 0.0 or own_q <= 0.0:
         return True
-    return bool(cross > root * math.sqrt(own_p) * math.sqrt(own_q) * down)
+    return not cross <= root * math.sqrt(own_p) * math.sqrt(own_q) * down
 
 
 @compiled
-def pair_supremum(p: Floats, q: Floats, r: float) -> float:
-    """The ratio at which a pair that exceeds r stops exceeding, from above; inf beyond the largest.
+def pair_supremum(ps: Floats, p: int, qs: Floats, q: int, r: float) -> float:
+    """A ratio above r, close to the pair's supremum, that the pair does not exceed.
 
-    The result is > r and no mixture of the pair is above it.
+    ``inf`` when it exceeds the largest ratio. A pair that does not exceed r, though
+    rounding elsewhere made it seem so, raises r by the least step.
     """
     low = r
     high = LARGEST_RATIO
-    if pair_exceeds(p, q, high):
+    if pair_exceeds(ps, p, qs, q, high):
         return math.inf
-    # Doubling first: most pairs are found close to where they stop.
+    # Growing steps first: most pairs stop exceeding close to where they were found.
     step = RAISE_PRECISION
     while low * (1.0 + step) < high:
         middle = low * (1.0 + step)
-        if pair_exceeds(p, q, middle):
-            low = middle
-            step *= 16.0
-        else:
+        if not pair_exceeds(ps, p, qs, q, middle):
             high = middle
             break
+        low = middle
+        step *= 32.0
     while high > low * (1.0 + RAISE_PRECISION):
-        middle = math.sqrt(low) * math.sqrt(high)
-        if middle > 0.999 * high:
-            middle = low + 0.5 * (high - low)
-        if pair_exceeds(p, q, middle):
+        middle = math.sqrt(low) * math.sqrt(high) if high > 1.5 * low else 0.5 * (low + high)
+        if pair_exceeds(ps, p, qs, q, middle):
             low = middle
         else:
             high = middle
     return high
+
+
+@compiled
+def any_pair(ps: Floats, p_count: int, qs: Floats, q_count: int, r: float, raising: bool) -> Found:
+    """Test pairs of the first rows of ``ps`` and ``qs``: (whether one exceeds r, r, row, row).
+
+    Without ``raising`` the first pair in doubt ends the test. With it, r is raised to
+    the supremum of each pair that exceeds it, so that none is above the r returned.
+    """
+    one = -1
+    other = -1
+    for i in range(p_count):
+        for j in range(q_count):
+            if pair_exceeds(ps, i, qs, j, r):
+                one = int(ps[INDEX, i])
+                other = int(qs[INDEX, j])
+                if not raising:
+                    return True, r, one, other
+                r = pair_supremum(ps, i, qs, j, r)
+                if r == math.inf:
+                    return True, r, one, other
+    return one >= 0, r, one, other
+
+
+@compiled
+def any_row(rows: Floats, r: float, raising: bool) -> Found:
+    """Test every row alone (F_ii > 0), as :func:`any_pair` does for pairs."""
+    bs, ds, As, cs = rows[B], rows[D], rows[A], rows[C]
+    up = 1.0 + MARGIN
+    one = -1
+    for i in range(rows.shape[1]):
+        if bs[i] * cs[i] * up > r * As[i] * ds[i] * (1.0 - MARGIN):
+            one = i
+            if not raising:
+                return True, r, one, one
+            own = As[i] * ds[i]
+            r = bs[i] * cs[i] / own * (1.0 + 8.0 * MARGIN) if own > 0.0 else math.inf
+            if r > LARGEST_RATIO:
+                return True, math.inf, one, one
+    return one >= 0, r, one, one
 
 
 @compiled
@@ -213,8 +244,10 @@ def greater(mantissa: float, exponent: float, other_mantissa: float, other_expon
 
 
 @compiled
-def slope(x: float, y: float, e: float) -> tuple[float, float]:
+def slope(x: float, y: float, e: float, wide: bool) -> tuple[float, float]:
     """x / y * 2**e for x >= 0, y > 0 as mantissa and exponent, with one rounding."""
+    if not wide:
+        return x / y, 0.0
     if x == 0.0:
         return 0.0, -NEVER
     x_mantissa, x_shift = math.frexp(x)
@@ -239,7 +272,7 @@ def top_slope(rows: Floats, count: int, u: float, r: float, wide: bool) -> tuple
                 y = r * As[i] - u * cs[i]
                 if y <= 0.0:
                     return 1.0, NEVER
-                m, k = slope(x, y, es[i])
+                m, k = slope(x, y, es[i], True)
                 if greater(m, k, mantissa, exponent):
                     mantissa, exponent = m, k
         return mantissa, exponent
@@ -268,7 +301,7 @@ def bottom_slope(rows: Floats, count: int, u: float, r: float, wide: bool) -> tu
                 x = u * ds[i] - bs[i]
                 if x <= 0.0:
                     return 0.0, -NEVER
-                m, k = slope(x, y, es[i])
+                m, k = slope(x, y, es[i], True)
                 if greater(mantissa, exponent, m, k):
                     mantissa, exponent = m, k
         return mantissa, exponent
@@ -284,10 +317,11 @@ def bottom_slope(rows: Floats, count: int, u: float, r: float, wide: bool) -> tu
 @compiled
 def exchange(rows: Floats, i: int, j: int) -> None:
     """Swap two prepared rows in place."""
-    for line in range(6):
-        kept = rows[line, i]
-        rows[line, i] = rows[line, j]
-        rows[line, j] = kept
+    if i != j:
+        for line in range(6):
+            kept = rows[line, i]
+            rows[line, i] = rows[line, j]
+            rows[line, j] = kept
 
 
 @compiled
@@ -302,11 +336,8 @@ def keep_above(
             continue
         y = r * rows[A, i] - u * rows[C, i]
         if y > 0.0:
-            if wide:
-                m, k = slope(x, y, rows[E, i])
-                if not greater(m, k, mantissa, exponent):
-                    continue
-            elif not x / y > mantissa:
+            m, k = slope(x, y, rows[E, i], wide)
+            if not greater(m, k, mantissa, exponent):
                 continue
         exchange(rows, i, kept)
         kept += 1
@@ -325,11 +356,8 @@ def keep_below(
             continue
         x = u * rows[D, i] - rows[B, i]
         if x > 0.0:
-            if wide:
-                m, k = slope(x, y, rows[E, i])
-                if not greater(mantissa, exponent, m, k):
-                    continue
-            elif not x / y < mantissa:
+            m, k = slope(x, y, rows[E, i], wide)
+            if not greater(mantissa, exponent, m, k):
                 continue
         exchange(rows, i, kept)
         kept += 1
@@ -345,83 +373,70 @@ def row_at(
     wide: bool,
     mantissa: float,
     exponent: float,
-    top: bool,
+    sign: float,
 ) -> int:
-    """The position of a row that has the given top (or bottom) slope at u."""
+    """The position of a row with the given slope at u: a top one (sign 1) or a bottom one (-1)."""
     for i in range(count):
-        x = rows[B, i] - u * rows[D, i]
-        y = r * rows[A, i] - u * rows[C, i]
-        if top:
-            if x <= 0.0:
-                continue
-            if y <= 0.0:
-                return i
-        else:
-            if y >= 0.0:
-                continue
-            if x >= 0.0:
-                return i
-            x = -x
-            y = -y
-        if wide:
-            m, k = slope(x, y, rows[E, i])
+        x = sign * (rows[B, i] - u * rows[D, i])
+        y = sign * (r * rows[A, i] - u * rows[C, i])
+        if x > 0.0 and y > 0.0:
+            m, k = slope(x, y, rows[E, i], wide)
             if m == mantissa and k == exponent:
                 return i
-        elif x / y == mantissa:
+        elif (sign > 0.0 and x > 0.0) or (sign < 0.0 and y > 0.0):
             return i
     return 0
 
 
 @compiled
-def any_pair(rows: Floats, r: float, raising: bool) -> Found:
-    """Test every pair: (whether one exceeds r or the ratio was raised, ratio, row, row).
+def beyond_levels(rows: Floats, r: float, wide: bool) -> tuple[bool, int, int]:
+    """Compare the rows that no level u separates: (whether nothing can exceed r, row, row).
 
-    Without ``raising`` the first pair in doubt ends the test. With it, r is raised to
-    the supremum of each pair that exceeds it, so the result bounds all pairs.
+    Where the event is impossible (a = 0) the bottom slope is d / ā at every level, and
+    where it alone explains the releases (d = 0) the top slope is b / (r a); against
+    those, the steepest top (at u = 0) and the flattest bottom (at u = inf) decide. The
+    two rows are a pair in doubt, or -1. If no top at all is above a bottom, all is safe.
     """
     n = rows.shape[1]
-    exceeded = False
-    one = -1
-    other = -1
+    nothing = NEVER if wide else 0.0
+    top, top_e = top_slope(rows, n, 0.0, r, wide)
+    bottom, bottom_e, bottom_at = math.inf, nothing, -1
+    impossible, impossible_e, impossible_at = math.inf, nothing, -1
+    certain, certain_e, certain_at = 0.0, -nothing, -1
     for i in range(n):
-        p = rows[:, i]
-        for j in range(i + 1, n):
-            q = rows[:, j]
-            if pair_exceeds(p, q, r):
-                exceeded = True
-                one = i
-                other = j
-                if not raising:
-                    return exceeded, r, one, other
-                r = pair_supremum(p, q, r)
-                if r == math.inf:
-                    return exceeded, r, one, other
-    return exceeded, r, one, other
+        if rows[C, i] > 0.0:
+            if not wide and rows[D, i] >= bottom * rows[C, i] and rows[A, i] > 0.0:
+                continue
+            m, k = slope(rows[D, i], rows[C, i], rows[E, i], wide)
+            if bottom_at < 0 or greater(bottom, bottom_e, m, k):
+                bottom, bottom_e, bottom_at = m, k, i
+            if rows[A, i] == 0.0 and (impossible_at < 0 or greater(impossible, impossible_e, m, k)):
+                impossible, impossible_e, impossible_at = m, k, i
+        elif rows[B, i] > 0.0 and rows[D, i] == 0.0:
+            m, k = slope(rows[B, i], r * rows[A, i], rows[E, i], wide)
+            if certain_at < 0 or greater(m, k, certain, certain_e):
+                certain, certain_e, certain_at = m, k, i
+    if bottom_at < 0 or not greater(top, top_e, bottom, bottom_e):
+        return True, -1, -1
+    if impossible_at >= 0 and greater(top, top_e, impossible, impossible_e):
+        return False, row_at(rows, n, 0.0, r, wide, top, top_e, 1.0), impossible_at
+    if certain_at >= 0 and greater(certain, certain_e, bottom, bottom_e):
+        return False, certain_at, bottom_at
+    return False, -1, -1
 
 
 @compiled
-def any_row(rows: Floats, r: float, raising: bool) -> Found:
-    """Test every row alone, as :func:`any_pair` does for pairs."""
-    one = -1
+def level_range(rows: Floats, r: float) -> tuple[float, float]:
+    """The levels u between which a top and a bottom row exist: min r a / ā, max b / d."""
+    bs, ds, As, cs = rows[B], rows[D], rows[A], rows[C]
+    low = math.inf
+    high = 0.0
     for i in range(rows.shape[1]):
-        p = rows[:, i]
-        if row_exceeds(p, r):
-            one = i
-            if not raising:
-                return True, r, one, one
-            own = p[A] * p[D]
-            r = p[B] * p[C] / own * (1.0 + 8.0 * MARGIN) if own > 0.0 else math.inf
-            if r > LARGEST_RATIO:
-                return True, math.inf, one, one
-    return one >= 0, r, one, one
-
-
-@compiled
-def raised(p: Floats, q: Floats, r: float) -> float:
-    """A ratio above r that the pair does not exceed; rounding may have made it seem to exceed r."""
-    if pair_exceeds(p, q, r):
-        return pair_supremum(p, q, r)
-    return r * (1.0 + RAISE_PRECISION)
+        if bs[i] > high * ds[i] and ds[i] > 0.0:
+            high = bs[i] / ds[i]
+        if r * As[i] < low * cs[i] and As[i] > 0.0:
+            low = r * As[i] / cs[i]
+    return low * (1.0 - MARGIN), high * (1.0 + MARGIN)
 
 
 @compiled
@@ -435,144 +450,124 @@ def search(
     flattest row with u ā > r a ("bottom"); both slopes fall with u, so an interval of
     levels is safe when the top slope at its lower end is not above the bottom slope at
     its upper end. Intervals that are not safe are halved after dropping the rows that
-    cannot matter in them, and end with the pairs of the few rows left.
+    cannot matter in them, and end with the pairs of the few rows left. Work beyond that
+    of testing every pair is never done: then every pair is tested.
     """
     n = rows.shape[1]
     one = -1
     other = -1
-
-    # Rows that no level separates are compared once: where the event is impossible
-    # (a = 0, slope d / ā at every level) and where it alone explains the releases (d = 0).
     while True:
-        top, top_e = top_slope(rows, n, 0.0, r, wide)
-        bottom, bottom_e = 1.0 if wide else math.inf, NEVER if wide else 0.0
-        certain, certain_e = 0.0, -NEVER if wide else 0.0
-        impossible, impossible_e = bottom, bottom_e
-        top_at = -1
-        bottom_at = -1
-        certain_at = -1
-        impossible_at = -1
-        for i in range(n):
-            if rows[C, i] > 0.0:
-                if wide:
-                    m, k = slope(rows[D, i], rows[C, i], rows[E, i])
-                else:
-                    m, k = rows[D, i] / rows[C, i], 0.0
-                if bottom_at < 0 or greater(bottom, bottom_e, m, k):
-                    bottom, bottom_e = m, k
-                    bottom_at = i
-                if rows[A, i] == 0.0 and (
-                    impossible_at < 0 or greater(impossible, impossible_e, m, k)
-                ):
-                    impossible, impossible_e = m, k
-                    impossible_at = i
-            if rows[B, i] > 0.0 and rows[D, i] == 0.0:
-                if wide:
-                    m, k = slope(rows[B, i], r * rows[A, i], rows[E, i])
-                else:
-                    m, k = rows[B, i] / (r * rows[A, i]), 0.0
-                if certain_at < 0 or greater(m, k, certain, certain_e):
-                    certain, certain_e = m, k
-                    certain_at = i
-        if bottom_at < 0 or not greater(top, top_e, bottom, bottom_e):
+        safe, i, j = beyond_levels(rows, r, wide)
+        if safe:
             return one >= 0, r, one, other
-        if impossible_at >= 0 and greater(top, top_e, impossible, impossible_e):
-            top_at = row_at(rows, n, 0.0, r, wide, top, top_e, True)
-            bottom_at = impossible_at
-        elif certain_at >= 0 and greater(certain, certain_e, bottom, bottom_e):
-            top_at = certain_at
-        else:
+        if i < 0:
             break
-        one = top_at
-        other = bottom_at
+        one, other = i, j
         if not raising:
             return True, r, one, other
-        r = raised(rows[:, one], rows[:, other], r)
+        r = pair_supremum(rows, i, rows, j, r)
         if r == math.inf:
             return True, r, one, other
 
-    top_count = 0
-    bottom_count = 0
-    highest = 0.0
-    lowest = math.inf
-    for i in range(n):
-        if rows[B, i] > 0.0 and rows[D, i] > 0.0:
-            tops[:, top_count] = rows[:, i]
-            top_count += 1
-            highest = max(highest, rows[B, i] / rows[D, i])
-        if rows[C, i] > 0.0 and rows[A, i] > 0.0:
-            bottoms[:, bottom_count] = rows[:, i]
-            bottom_count += 1
-            lowest = min(lowest, r * rows[A, i] / rows[C, i])
-    if lowest >= highest:
+    low, high = level_range(rows, r)
+    if low >= high:
         return one >= 0, r, one, other
-
-    lows = np.empty(256)
-    highs = np.empty(256)
-    top_counts = np.empty(256, np.int64)
-    bottom_counts = np.empty(256, np.int64)
-    lows[0] = lowest
-    highs[0] = highest
-    top_counts[0] = top_count
-    bottom_counts[0] = bottom_count
+    tops[:, :] = rows
+    bottoms[:, :] = rows
+    intervals = np.empty((2, 256))
+    counts = np.empty((2, 256), np.int64)
+    intervals[0, 0] = low
+    intervals[1, 0] = high
+    counts[:, 0] = n
     waiting = 1
+    work = 0
     while waiting > 0:
         waiting -= 1
-        low = lows[waiting]
-        high = highs[waiting]
-        top_count = top_counts[waiting]
-        bottom_count = bottom_counts[waiting]
-        top, top_e = top_slope(tops, top_count, low, r, wide)
-        bottom, bottom_e = bottom_slope(bottoms, bottom_count, high, r, wide)
+        low = intervals[0, waiting]
+        high = intervals[1, waiting]
+        t = counts[0, waiting]
+        b = counts[1, waiting]
+        work += t + b
+        top, top_e = top_slope(tops, t, low, r, wide)
+        bottom, bottom_e = bottom_slope(bottoms, b, high, r, wide)
         if not greater(top, top_e, bottom, bottom_e):
             continue
-        top_count = keep_above(tops, top_count, low, r, wide, bottom, bottom_e)
-        bottom_count = keep_below(bottoms, bottom_count, high, r, wide, top, top_e)
-        few = top_count * bottom_count <= 8 * (top_count + bottom_count)
-        if few or waiting > 250 or high <= low * (1.0 + RAISE_PRECISION):
-            for i in range(top_count):
-                p = tops[:, i]
-                for j in range(bottom_count):
-                    q = bottoms[:, j]
-                    if pair_exceeds(p, q, r):
-                        one = int(p[INDEX])
-                        other = int(q[INDEX])
-                        if not raising:
-                            return True, r, one, other
-                        r = pair_supremum(p, q, r)
-                        if r == math.inf:
-                            return True, r, one, other
+        t = keep_above(tops, t, low, r, wide, bottom, bottom_e)
+        b = keep_below(bottoms, b, high, r, wide, top, top_e)
+        everything = work > n * n
+        if everything or t * b <= FEW_PAIRS * (t + b) or high <= low * (1.0 + RAISE_PRECISION):
+            if everything:
+                found, r, i, j = any_pair(rows, n, rows, n, r, raising)
+                waiting = 0
+            else:
+                found, r, i, j = any_pair(tops, t, bottoms, b, r, raising)
+                work += t * b
+            if found:
+                one, other = i, j
+                if not raising or r == math.inf:
+                    return True, r, one, other
             continue
         middle = math.sqrt(low) * math.sqrt(high)
         while True:
-            middle_top, middle_top_e = top_slope(tops, top_count, middle, r, wide)
-            middle_bottom, middle_bottom_e = bottom_slope(bottoms, bottom_count, middle, r, wide)
+            middle_top, middle_top_e = top_slope(tops, t, middle, r, wide)
+            middle_bottom, middle_bottom_e = bottom_slope(bottoms, b, middle, r, wide)
             if not greater(middle_top, middle_top_e, middle_bottom, middle_bottom_e):
                 break
-            i = row_at(tops, top_count, middle, r, wide, middle_top, middle_top_e, True)
-            j = row_at(
-                bottoms, bottom_count, middle, r, wide, middle_bottom, middle_bottom_e, False
-            )
-            one = int(tops[INDEX, i])
-            other = int(bottoms[INDEX, j])
+            i = row_at(tops, t, middle, r, wide, middle_top, middle_top_e, 1.0)
+            j = row_at(bottoms, b, middle, r, wide, middle_bottom, middle_bottom_e, -1.0)
+            one, other = int(tops[INDEX, i]), int(bottoms[INDEX, j])
             if not raising:
                 return True, r, one, other
-            r = raised(tops[:, i], bottoms[:, j], r)
+            r = pair_supremum(tops, i, bottoms, j, r)
             if r == math.inf:
                 return True, r, one, other
         if greater(middle_top, middle_top_e, bottom, bottom_e):
-            lows[waiting] = middle
-            highs[waiting] = high
-            top_counts[waiting] = top_count
-            bottom_counts[waiting] = bottom_count
+            intervals[0, waiting] = middle
+            intervals[1, waiting] = high
+            counts[0, waiting] = t
+            counts[1, waiting] = b
             waiting += 1
         if greater(top, top_e, middle_bottom, middle_bottom_e):
-            lows[waiting] = low
-            highs[waiting] = middle
-            top_counts[waiting] = top_count
-            bottom_counts[waiting] = bottom_count
+            intervals[0, waiting] = low
+            intervals[1, waiting] = middle
+            counts[0, waiting] = t
+            counts[1, waiting] = b
             waiting += 1
     return one >= 0, r, one, other
+
+
+@compiled
+def tested(
+    b: Floats,
+    d: Floats,
+    a: Floats,
+    c: Floats,
+    exponent: Integers,
+    scale: Floats,
+    absolute: float,
+    r: float,
+    raising: bool,
+    every_pair: bool,
+    space: Floats,
+) -> Found:
+    """One direction of one column: prepare the rows, test each alone, then all mixtures."""
+    rows = space[0]
+    wide = not prepare_narrow(b, d, a, c, scale, absolute, rows)
+    if wide:
+        prepare_wide(b, d, a, c, exponent, absolute, rows)
+    else:
+        r = min(r, NARROW_RATIO)
+    found, r, one, other = any_row(rows, r, raising)
+    if (found and not raising) or r == math.inf:
+        return found, r, one, other
+    n = rows.shape[1]
+    if every_pair:
+        mixed, r, i, j = any_pair(rows, n, rows, n, r, raising)
+    else:
+        mixed, r, i, j = search(rows, r, raising, wide, space[1], space[2])
+    if mixed:
+        return True, r, i, j
+    return found, r, one, other
 
 
 @compiled
@@ -582,72 +577,53 @@ def column_verdicts(
     a: Floats,
     c: Floats,
     exponent: Integers,
+    scale: Floats,
     absolute: float,
     r: float,
-    pairs_only: bool,
+    every_pair: bool,
     passed: Flags,
 ) -> None:
     """For each line of ``events`` and ``complements``: are all priors surely within r?"""
-    n = a.shape[0]
-    rows = np.empty((6, n))
-    tops = np.empty((6, n))
-    bottoms = np.empty((6, n))
-    for column in range(events.shape[0]):
-        passed[column] = True
-        for reverse in range(2):
-            if reverse == 0:
-                wide = prepare_rows(
-                    events[column], complements[column], a, c, exponent, absolute, rows
-                )
-            else:
-                wide = prepare_rows(
-                    complements[column], events[column], c, a, exponent, absolute, rows
-                )
-            level = r if wide else min(r, NARROW_RATIO)
-            exceeded, _, _, _ = any_row(rows, level, False)
-            if not exceeded:
-                if pairs_only:
-                    exceeded, _, _, _ = any_pair(rows, level, False)
-                else:
-                    exceeded, _, _, _ = search(rows, level, False, wide, tops, bottoms)
-            if exceeded:
-                passed[column] = False
-                break
+    space = np.empty((3, 6, a.shape[0]))
+    for k in range(events.shape[0]):
+        b = events[k]
+        d = complements[k]
+        exceeded, _, _, _ = tested(
+            b, d, a, c, exponent, scale, absolute, r, False, every_pair, space
+        )
+        if not exceeded:
+            exceeded, _, _, _ = tested(
+                d, b, c, a, exponent, scale, absolute, r, False, every_pair, space
+            )
+        passed[k] = not exceeded
 
 
 @compiled
 def column_suprema(
-    b: Floats,
-    d: Floats,
+    events: Floats,
+    complements: Floats,
     a: Floats,
     c: Floats,
     exponent: Integers,
+    scale: Floats,
     absolute: float,
-    pairs_only: bool,
+    every_pair: bool,
     ratios: Floats,
-    first: Integers,
-    second: Integers,
+    pairs: Integers,
 ) -> None:
-    """For each line of ``b`` and ``d``: an upper bound of sup R in one direction, and its rows.
+    """For each line of ``events`` and ``complements``: upper bounds of sup R and sup 1/R.
 
-    ``ratios`` gets the bounds, at least SMALLEST_RATIO; ``first`` and ``second`` the one or
-    two rows that reach it (equal for one, -1 if nothing exceeds SMALLEST_RATIO).
+    ``ratios`` (2, k) gets the bounds, at least SMALLEST_RATIO; ``pairs`` (2, k, 2) the rows
+    that reach them: the same twice for one row, -1 if nothing exceeds SMALLEST_RATIO.
     """
-    n = a.shape[0]
-    rows = np.empty((6, n))
-    tops = np.empty((6, n))
-    bottoms = np.empty((6, n))
-    for column in range(b.shape[0]):
-        wide = prepare_rows(b[column], d[column], a, c, exponent, absolute, rows)
-        exceeded, r, one, other = any_row(rows, SMALLEST_RATIO, True)
-        if r < math.inf:
-            if pairs_only:
-                exceeded, r, i, j = any_pair(rows, r, True)
-            else:
-                exceeded, r, i, j = search(rows, r, True, wide, tops, bottoms)
-            if exceeded:
-                one = i
-                other = j
-        ratios[column] = r
-        first[column] = one
-        second[column] = other
+    space = np.empty((3, 6, a.shape[0]))
+    least = SMALLEST_RATIO
+    for k in range(events.shape[0]):
+        b = events[k]
+        d = complements[k]
+        _, ratios[0, k], pairs[0, k, 0], pairs[0, k, 1] = tested(
+            b, d, a, c, exponent, scale, absolute, least, True, every_pair, space
+        )
+        _, ratios[1, k], pairs[1, k, 0], pairs[1, k, 1] = tested(
+            d, b, c, a, exponent, scale, absolute, least, True, every_pair, space
+        )

@@ -21,6 +21,9 @@ plus four times the relative error of the moments."""
 SEARCH_ROUNDING = 64 * 2.0**-53
 """Bounds what the roundings of the search can hide, relative to the ratio (docs/soundness.md)."""
 
+LARGEST_SPREAD = 2**50
+"""Exponents are compared as doubles, which must hold their differences exactly."""
+
 FEW_ROWS = 12
 """Up to this many rows, testing every pair is quicker than searching."""
 
@@ -50,21 +53,14 @@ def worst_prior_leakage(moments: Moments, *, all_pairs: bool = False) -> Leakage
             "The moments of worst_prior_leakage must describe one set of releases. Got "
             f"{moments.candidates} candidates. Use leakages(moments) for many."
         )
-    ratios, first, second = _suprema(moments, all_pairs)
-    (towards, against), value = _logarithms(moments, ratios), 0.0
-    if first[0, 0] < 0 and first[1, 0] < 0:
+    ratios, pairs = _suprema(moments, all_pairs)
+    for_event, against_event = (float(log) for log in _logarithms(moments, ratios)[:, 0])
+    if pairs.max() < 0:
         return Leakage(0.0, 0.0, 0.0, {})
-    reverse = bool(against[0] > towards[0])
-    value = float(max(towards[0], against[0]))
-    side = int(reverse)
-    prior = pair_weights(
-        moments,
-        int(first[side, 0]),
-        int(second[side, 0]),
-        float(ratios[side, 0]),
-        reverse=reverse,
-    )
-    return Leakage(value, float(towards[0]), float(against[0]), prior)
+    side = int(against_event > for_event)
+    one, other = (int(row) for row in pairs[side, 0])
+    prior = pair_weights(moments, one, other, float(ratios[side, 0]), reverse=side == 1)
+    return Leakage(max(for_event, against_event), for_event, against_event, prior)
 
 
 def leakages(moments: Moments, *, all_pairs: bool = False) -> Floats:
@@ -72,9 +68,8 @@ def leakages(moments: Moments, *, all_pairs: bool = False) -> Floats:
 
     One set of releases counts as one column.
     """
-    ratios, first, _ = _suprema(moments, all_pairs)
-    towards, against = _logarithms(moments, ratios)
-    return np.where((first < 0).all(axis=0), 0.0, np.maximum(towards, against))
+    ratios, pairs = _suprema(moments, all_pairs)
+    return np.where(pairs.max(axis=(0, 2)) < 0, 0.0, _logarithms(moments, ratios).max(axis=0))
 
 
 def passes(moments: Moments, epsilon: float, *, all_pairs: bool = False) -> NDArray[np.bool_]:
@@ -94,8 +89,8 @@ def passes(moments: Moments, epsilon: float, *, all_pairs: bool = False) -> NDAr
         raise InvalidParameter(f"The 'epsilon' of passes must be >= 0. Got {epsilon!r}.")
     from priste.quantify.worst_prior import kernels
 
-    columns = _lines(moments.event).shape[0]
-    passed = np.zeros(columns, dtype=np.bool_)
+    columns = moments.candidates
+    passed = np.zeros(1 if columns is None else columns, dtype=np.bool_)
     if epsilon == math.inf:
         passed[:] = True
         return passed
@@ -103,15 +98,9 @@ def passes(moments: Moments, epsilon: float, *, all_pairs: bool = False) -> NDAr
     if doubt == math.inf:
         return passed
     r = min(math.exp(min(epsilon, 700.0)) / doubt, kernels.LARGEST_RATIO)
-    kernels.column_verdicts(
-        _lines(moments.event),
-        _lines(moments.complement),
-        *_prior(moments),
-        moments.absolute_error,
-        r,
-        all_pairs or moments.rows <= FEW_ROWS,
-        passed,
-    )
+    events, complements = _lines(moments.event), _lines(moments.complement)
+    every_pair = all_pairs or moments.rows <= FEW_ROWS
+    kernels.column_verdicts(events, complements, *_shared(moments), r, every_pair, passed)
     return passed
 
 
@@ -120,15 +109,25 @@ def _lines(columns: Floats) -> Floats:
     return np.ascontiguousarray(np.atleast_2d(columns.T))
 
 
-def _prior(moments: Moments) -> tuple[Floats, Floats, NDArray[np.int64]]:
+def _shared(moments: Moments) -> tuple[Floats, Floats, NDArray[np.int64], Floats, float]:
+    """What all columns share, as the kernels take it: a, ā, exponents, scales, absolute error."""
     a = np.ascontiguousarray(moments.prior_event)
     c = np.ascontiguousarray(moments.prior_complement)
-    if not (np.maximum(a, c) > 0).all():
+    unlikely = np.flatnonzero((a <= 0) & (c <= 0))
+    if unlikely.size:
         raise InvalidParameter(
-            "Each row of the moments needs an event or a complement of positive probability; "
-            f"row {int(np.argmin(np.maximum(a, c)))} has neither."
+            "Each row of the moments needs an event or a complement of positive probability. "
+            f"Row {unlikely[0]} has neither."
         )
-    return a, c, np.ascontiguousarray(moments.exponent)
+    exponent = np.ascontiguousarray(moments.exponent)
+    if int(exponent.max()) - int(exponent.min()) > LARGEST_SPREAD:
+        raise InvalidParameter(
+            f"The exponents of the moments must lie within {LARGEST_SPREAD} of each other. Got "
+            f"{exponent.min()} to {exponent.max()}."
+        )
+    below = exponent - exponent.max()
+    scale = np.ldexp(1.0, np.maximum(below, -2000))
+    return a, c, below, scale, float(moments.absolute_error)
 
 
 def _doubt(moments: Moments) -> float:
@@ -139,26 +138,16 @@ def _doubt(moments: Moments) -> float:
     return ((1 + gamma) / (1 - gamma)) ** 2 * (1 + SEARCH_ROUNDING)
 
 
-def _suprema(
-    moments: Moments, all_pairs: bool
-) -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
-    """Bounds of sup R and sup 1/R, (2, k), and the rows that reach them."""
+def _suprema(moments: Moments, all_pairs: bool) -> tuple[Floats, NDArray[np.int64]]:
+    """Bounds of sup R and sup 1/R, (2, k), and the rows that reach them, (2, k, 2)."""
     from priste.quantify.worst_prior import kernels
 
     events, complements = _lines(moments.event), _lines(moments.complement)
-    a, c, exponent = _prior(moments)
     ratios = np.empty((2, events.shape[0]))
-    first = np.empty((2, events.shape[0]), dtype=np.int64)
-    second = np.empty((2, events.shape[0]), dtype=np.int64)
-    few = all_pairs or moments.rows <= FEW_ROWS
-    absolute = moments.absolute_error
-    kernels.column_suprema(
-        events, complements, a, c, exponent, absolute, few, ratios[0], first[0], second[0]
-    )
-    kernels.column_suprema(
-        complements, events, c, a, exponent, absolute, few, ratios[1], first[1], second[1]
-    )
-    return ratios, first, second
+    pairs = np.empty((2, events.shape[0], 2), dtype=np.int64)
+    every_pair = all_pairs or moments.rows <= FEW_ROWS
+    kernels.column_suprema(events, complements, *_shared(moments), every_pair, ratios, pairs)
+    return ratios, pairs
 
 
 def _logarithms(moments: Moments, ratios: Floats) -> Floats:
