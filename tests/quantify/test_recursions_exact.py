@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.oracles.path_enumeration import PathEnumeration
+from tests.quantify.strategies import LAST_STEP, distributions, instances, likelihoods
 
 from priste import InvalidParameter, Quantifier
 from priste.events import at
 from priste.maps import Grid
 from priste.mobility import MarkovModel
 from priste.quantify import Moments
-from tests.oracles.path_enumeration import PathEnumeration
-from tests.quantify.strategies import LAST_STEP, distributions, instances, likelihoods
 
 LARGEST_USEFUL_GAMMA = 1e-13
 """On these maps the stated error must be this small, or the bound would prove nothing."""
@@ -120,7 +120,7 @@ def test_candidates_equal_observing_them(method, data):
         assert_within_bound(one, oracle(model, event, [*columns, candidate]))
     assert q.step == len(columns)
     by_event, by_complement, exponent = q.candidate_operator()
-    for k, candidate in enumerate(candidates):
+    for candidate in candidates:
         exact = oracle(model, event, [*columns, candidate])
         for row in range(size):
             for weights, true in ((by_event, exact[row][2]), (by_complement, exact[row][3])):

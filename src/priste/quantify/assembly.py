@@ -9,8 +9,8 @@ import numpy as np
 
 from priste.quantify.leakage import Leakage
 from priste.quantify.moments import Floats, Integers, Moments
+from priste.quantify.scaling import LEAST_NORMAL
 
-_LEAST_NORMAL = 2.0**-1022
 _LEAST_FLOAT = 2.0**-1074
 
 
@@ -26,7 +26,7 @@ def to_shared_exponent(mantissa: Floats, exponent: Integers) -> tuple[Floats, In
     top[~positive.any(axis=axes)] = 0
     shift = exponent - top.reshape((-1,) + (1,) * len(axes))
     values = np.ldexp(mantissa, np.clip(shift, -3000, 0).astype(np.int32))
-    return values, top, bool((positive & (values < _LEAST_NORMAL)).any())
+    return values, top, bool((positive & (values < LEAST_NORMAL)).any())
 
 
 def assembled(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,17 +12,26 @@ from scipy import sparse
 
 from priste.errors import InvalidParameter
 from priste.quantify.moments import Floats, Integers
-from priste.quantify.rounding import check_products
+from priste.quantify.movement import (
+    may_lose_products,
+    pull_states,
+    pulled_in_stages,
+    push_states,
+    pushed_in_stages,
+)
+from priste.quantify.scaling import ScaledRows
 
 if TYPE_CHECKING:
     from priste.events import Event, Layer
-    from priste.mobility import MarkovModel
+    from priste.mobility import MarkovModel, Transition
 
 BACKWARD_BYTES = 2**28
 """Memory above which backward vectors are kept at every k-th step only and recomputed between."""
 
-_LIFT = 900
-"""Backward vectors are pulled times 2**900, so that products of tiny probabilities survive."""
+_LEAST_FLOAT = 2.0**-1074
+
+_BAND_MERGES = 16
+"""Roundings allowed per step for adding up bands: two per scaling, at most five in a step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +66,7 @@ class LiftedChain:
         self._check_fit(automaton.layers)
         self._worlds = self._worlds_by_step()
         self._moves: dict[int, _Moves] = {}
+        self._losing: dict[int, bool] = {}
         self._roundings: list[tuple[int, float]] = [(0, 0.0)]
 
     def _check_fit(self, layers: tuple[Layer, ...]) -> None:
@@ -148,6 +159,12 @@ class LiftedChain:
             after[:, target] += values[:, source] if mask is None else values[:, source] * mask
         return after
 
+    def entered(self, rows: ScaledRows, step: int) -> ScaledRows:
+        """Apply :meth:`enter` to scaled rows."""
+        if step not in self.layers:
+            return rows
+        return rows.through(partial(self.enter, step=step), rescale=False)
+
     def leave(self, values: Floats, step: int) -> Floats:
         """Read values (..., worlds after, states) in the worlds before the layer of ``step``."""
         moves = self._moves_at(step)
@@ -155,17 +172,26 @@ class LiftedChain:
             return values
         return values[..., moves.target, np.arange(values.shape[-1])]
 
-    def push(self, values: Floats, step: int) -> Floats:
+    def pushed(self, rows: ScaledRows, step: int) -> ScaledRows:
         """Move masses (..., states) from ``step - 1`` to ``step``."""
-        rows = values.reshape(-1, values.shape[-1])
-        moved = self.model.transition(step - 1).push(rows)
-        return moved.reshape(*values.shape[:-1], -1)
+        transition = self.model.transition(step - 1)
+        if self._loses_products(transition):
+            return pushed_in_stages(rows, transition)
+        return rows.through(partial(push_states, transition=transition), rescale=False)
 
-    def pull(self, values: Floats, step: int) -> Floats:
+    def pulled(self, rows: ScaledRows, step: int) -> ScaledRows:
         """Carry values (..., states) at ``step`` back to ``step - 1``."""
-        columns = values.reshape(-1, values.shape[-1]).T
-        carried = self.model.transition(step - 1).pull(columns)
-        return np.ascontiguousarray(carried.T).reshape(*values.shape[:-1], -1)
+        transition = self.model.transition(step - 1)
+        if self._loses_products(transition):
+            return pulled_in_stages(rows, transition)
+        return rows.through(partial(pull_states, transition=transition), rescale=False)
+
+    def _loses_products(self, transition: Transition) -> bool:
+        # The model keeps its transitions alive, so that an id names one for good.
+        known = self._losing.get(id(transition))
+        if known is None:
+            known = self._losing[id(transition)] = may_lose_products(transition)
+        return known
 
     def cost(self, step: int) -> float:
         """Multiply-adds of moving one row of states from ``step - 1`` to ``step``."""
@@ -176,15 +202,14 @@ class LiftedChain:
 
         Returns the number of roundings behind a number, and the sum of ``log1p`` of the
         row sum errors of the transitions. Raises ``InvalidParameter`` beyond the model's
-        horizon, and for a transition that could underflow unseen.
+        horizon.
         """
         while len(self._roundings) <= step:
             here = len(self._roundings)
             transition = self.model.transition(here - 1)
-            check_products(transition)
             count, row_sums = self._roundings[-1]
-            # the sums of the product; merging worlds; merging bands, twice
-            count += transition.nonzeros_per_row + self.worlds(here - 1) + 4
+            # the sums of the product; merging worlds; merging bands after each stage
+            count += transition.nonzeros_per_row + self.worlds(here - 1) + _BAND_MERGES
             row_sums += math.log1p(transition.row_sum_error)
             self._roundings.append((count, row_sums))
         return self._roundings[step]
@@ -202,7 +227,10 @@ class BackwardVectors:
     def __init__(self, chain: LiftedChain) -> None:
         self._chain = chain
         self.absolute_error = 0.0
-        """What underflow may have taken from any of them: 0 unless some is below 1e-255."""
+        """What underflow may have taken from any of them; 0 unless some is below 2**-1022.
+
+        Each step loses at most the least float, and the steps before only average it.
+        """
         last = chain.last
         chain.roundings(max(last, 0))  # refuses a model that cannot carry the event
         states = max((chain.model.states(step) for step in range(last + 1)), default=0)
@@ -223,14 +251,10 @@ class BackwardVectors:
 
     def _one_back(self, values: Floats, step: int) -> Floats:
         chain = self._chain
-        before = chain.leave(values, step)
-        carried = chain.pull(before * 2.0**_LIFT, step)
-        least = np.min(carried, where=carried > 0.0, initial=np.inf)
-        # Lifted numbers below 2**53 can lose products in the next step; below 2**-122
-        # they lose digits now, on the way back to plain units.
-        if least < (2.0**53 if step > 1 else 2.0**-122):
-            self.absolute_error += 4 * 2.0**-1074
-        result: Floats = carried * 2.0**-_LIFT
+        before = ScaledRows.of(chain.leave(values, step))
+        result, lost = chain.pulled(before, step).plain()
+        if lost:
+            self.absolute_error += _LEAST_FLOAT
         result.flags.writeable = False
         return result
 

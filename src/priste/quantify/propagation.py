@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -48,9 +49,8 @@ class ForwardOperator:
             if self._rows is None:
                 self._predicted = ScaledRows.of(chain.enter(self._starts[:, None, :], 0))
             else:
-                self._predicted = self._rows.through(
-                    lambda values: chain.enter(chain.push(values, step), step), rescale=False
-                )
+                moved = chain.pushed(self._rows, step)
+                self._predicted = chain.entered(moved, step)
         return self._predicted
 
     def observed(self, record: Record) -> ForwardOperator:
@@ -138,9 +138,6 @@ def _weighed(rows: ScaledRows, emission: Floats, exponent: int) -> ScaledRows:
 
 def _one_back(chain: LiftedChain, rows: ScaledRows, step: int) -> ScaledRows:
     """Carry columns from after the layer of ``step`` to after that of ``step - 1``."""
-
-    def carry(values: Floats) -> Floats:
-        before = chain.leave(values, step) if step <= chain.last else values
-        return chain.pull(before, step) if step > 0 else before
-
-    return rows.through(carry, rescale=False)
+    if step <= chain.last:
+        rows = rows.through(partial(chain.leave, step=step), rescale=False)
+    return chain.pulled(rows, step) if step > 0 else rows

@@ -293,7 +293,8 @@ class Quantifier:
 
         Without ``prior``: an upper bound over every prior that this quantifier means
         (see :func:`priste.quantify.worst_prior_leakage` for its slack), exactly 0 as long as
-        nothing but silence was observed. ``worst_prior`` names cells, or numbers of the given ``priors``.
+        nothing but silence was observed. ``worst_prior`` names cells, or numbers of the given
+        ``priors``.
 
         With ``prior``, weights over the rows (see :meth:`posterior`): the two logarithms
         for that prior alone, and the prior itself as ``worst_prior``. They are 0

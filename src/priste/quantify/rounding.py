@@ -19,16 +19,6 @@ each observation). The three multiply::
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from priste.errors import InvalidParameter
-from priste.mobility.structured import BlendedTransition, SeparableTransition
-
-if TYPE_CHECKING:
-    from priste.mobility.transitions import Transition
-    from priste.quantify.moments import Floats
 
 UNIT_ROUNDOFF = 2.0**-53
 
@@ -56,29 +46,3 @@ def relative_error_bound(roundings: int, row_sums: float, observations: int) -> 
         + observations * math.log1p(EMISSION_ROW_SUM_ERROR)
     )
     return math.expm1(logarithm) * _EVALUATION
-
-
-def check_products(transition: Transition) -> None:
-    """Refuse a transition whose products of several stages could underflow unseen.
-
-    Dense and sparse transitions multiply by one float, which the scaling of rows allows
-    for. Separable and blended ones multiply by two or three; nothing is lost as long as
-    the product of their least positive factors is at least the least positive float.
-    """
-    if isinstance(transition, SeparableTransition):
-        factors: tuple[Floats, ...] = transition.factors
-    elif isinstance(transition, BlendedTransition):
-        weights, prior, _ = transition.parts
-        factors = (weights, *prior.factors)
-    else:
-        return
-    exponent = 0
-    for factor in factors:
-        least = float(np.min(factor, where=factor > 0.0, initial=1.0))
-        exponent += math.frexp(least)[1] - 1
-    if exponent < -1074:
-        raise InvalidParameter(
-            "The factors of a separable transition must not multiply to less than 2**-1074, or "
-            f"moves would vanish by underflow. The least positive ones give 2**{exponent}. Set "
-            "factors below 2**-500 to 0."
-        )

@@ -24,6 +24,9 @@ TOP = 900
 SMALLEST = 2.0**53
 """Least positive number stored: times the least positive float (2**-1074) it is still normal."""
 
+LEAST_NORMAL = 2.0**-1022
+"""Floats below this have fewer digits."""
+
 _BAND = 840
 """Binary digits that one band spans; below TOP - 53 so that every number is above SMALLEST."""
 
@@ -67,8 +70,9 @@ class ScaledRows:
         """Apply a map that is linear in each row with nonnegative float coefficients.
 
         The map may sum products of an entry with *one* float each; its result has the
-        same number of rows. ``rescale=False`` keeps the powers of two where the numbers
-        allow it, which saves two passes over them; use it at most once in a row of calls.
+        same number of rows. ``rescale=False`` keeps the powers of two where no number fell
+        below ``SMALLEST``, which saves two passes; for maps that cannot grow a row's total
+        beyond the states times 2**TOP, so that nothing overflows however often they are used.
         """
         return _settled([Band(linear(b.values), b.exponent) for b in self.bands], rescale)
 
@@ -76,6 +80,25 @@ class ScaledRows:
         """Return mantissa in [0.5, 1) and exponent of every entry; zero has exponent 0."""
         mantissa, exponent = _entries(self.bands)
         return mantissa, np.where(mantissa > 0.0, exponent, 0)
+
+    def plus(self, other: ScaledRows) -> ScaledRows:
+        """Add other rows of the same shape."""
+        return _settled([*self.bands, *other.bands])
+
+    def plain(self) -> tuple[Floats, bool]:
+        """Return the numbers as plain floats, and whether some fell below the normal ones.
+
+        They must be below 2**1023. What falls below 2**-1022 loses digits or becomes 0.
+        """
+        if len(self.bands) == 1 and abs(self.bands[0].exponent).max() <= _LARGEST_SHIFT - 1:
+            values, factor = self.bands[0].values, np.ldexp(1.0, self.bands[0].exponent)
+            result = values * factor.reshape((-1,) + (1,) * (values.ndim - 1))
+            positive = values > 0.0
+        else:
+            mantissa, exponent = self.entries()
+            result = np.ldexp(mantissa, np.maximum(exponent, -3000).astype(np.int32))
+            positive = mantissa > 0.0
+        return result, bool((positive & (result < LEAST_NORMAL)).any())
 
     def times_power(self, exponent: int) -> ScaledRows:
         """Multiply by ``2**exponent``, exactly."""

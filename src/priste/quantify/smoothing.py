@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 import numpy as np
 
@@ -52,7 +51,7 @@ def _filtered(
     current = ScaledRows.of(first[None, :])
     for step in range(end + 1):
         if step > 0:
-            current = current.through(partial(chain.push, step=step))
+            current = chain.pushed(current, step)
         if step < len(records):
             current = _weighed(chain, current, records[step], step)
         yield current
@@ -67,7 +66,7 @@ def _later(
     yield newest, current
     for step in range(newest, end, -1):
         current = _weighed(chain, current, records[step], step)
-        current = current.through(partial(chain.pull, step=step))
+        current = chain.pulled(current, step)
         yield step - 1, current
 
 
