@@ -1,0 +1,36 @@
+"""Fixes in and out of files, and the clock that turns them into one cell per step.
+
+:func:`read_traces` reads GPX, CSV, Parquet, GeoJSON, Geolife, T-Drive, Cabspotting, OwnTracks and
+NMEA, one user at a time; :class:`Timeline` makes cells of a trace; :func:`write_released`
+writes the source back with released positions and nothing that would betray the true ones.
+"""
+
+from __future__ import annotations
+
+from priste.traces.fixes import Fix, Trace
+from priste.traces.formats import Format, detect_format
+from priste.traces.geolife import Label, read_labels
+from priste.traces.options import Columns
+from priste.traces.problems import Problem, ReadingReport
+from priste.traces.reading import Traces, read_traces
+from priste.traces.timeline import StepCells, Timeline
+from priste.traces.writing import WritingReport, write_released, write_traces
+
+__all__ = [
+    "Columns",
+    "Fix",
+    "Format",
+    "Label",
+    "Problem",
+    "ReadingReport",
+    "StepCells",
+    "Timeline",
+    "Trace",
+    "Traces",
+    "WritingReport",
+    "detect_format",
+    "read_labels",
+    "read_traces",
+    "write_released",
+    "write_traces",
+]

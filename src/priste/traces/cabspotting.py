@@ -1,0 +1,73 @@
+"""Cabspotting: one file per cab, lines ``latitude longitude occupied unixtime``, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+
+from priste.traces.cleaning import Record
+from priste.traces.fixes import Trace
+from priste.traces.lines import lines_of
+from priste.traces.options import Reading
+from priste.traces.points import DECIMALS, ReleasedPoints
+from priste.traces.problems import Problem, Tally
+from priste.traces.sources import SourceFile
+
+KEEPABLE = frozenset({"occupied"})
+
+
+def records(
+    file: SourceFile, reading: Reading, tally: Tally
+) -> Iterator[tuple[str | None, Record]]:
+    """Yield the records of a file in its order; lines that are none are counted."""
+    for line in lines_of(file.path):
+        parsed = _parse(line)
+        if parsed is None:
+            tally.refuse(Problem.BAD_LINE)
+        else:
+            lat, lon, _, time = parsed
+            yield file.user, (time, lat, lon)
+
+
+def rewrite(
+    file: SourceFile, target: Path, reading: Reading, points: ReleasedPoints, keep: Collection[str]
+) -> int:
+    """Write the file with released points; ``occupied`` is 0 unless kept. Returns the lines."""
+    written = 0
+    with target.open("w", encoding="ascii", newline="\n") as out:
+        for line in lines_of(file.path):
+            parsed = _parse(line)
+            if parsed is None:
+                points.left_out.unreadable += 1
+                continue
+            _, _, occupied, time = parsed
+            point = points.at(file.user, time)
+            if point is not None:
+                out.write(_line(*point, occupied if "occupied" in keep else 0, time))
+                written += 1
+    return written
+
+
+def write(traces: Iterable[Trace], target: Path) -> None:
+    """Write one trace, newest first, as the data set does."""
+    with target.open("w", encoding="ascii", newline="\n") as out:
+        for trace in traces:
+            rows = zip(trace.lat.tolist(), trace.lon.tolist(), trace.times.tolist(), strict=True)
+            out.writelines(_line(lat, lon, 0, time) for lat, lon, time in reversed(list(rows)))
+
+
+def _line(lat: float, lon: float, occupied: int, time: int) -> str:
+    return f"{lat:.{DECIMALS}f} {lon:.{DECIMALS}f} {occupied} {time // 1_000_000}\n"
+
+
+def _parse(line: bytes | None) -> tuple[float, float, int, int] | None:
+    parts = () if line is None else line.split()
+    if len(parts) != 4:
+        return None
+    try:
+        lat, lon, occupied, time = float(parts[0]), float(parts[1]), int(parts[2]), int(parts[3])
+    except ValueError:
+        return None
+    if occupied not in (0, 1) or abs(time) > 2**40:
+        return None
+    return lat, lon, occupied, time * 1_000_000

@@ -1,0 +1,174 @@
+"""Geolife 1.3: ``Data/<user>/Trajectory/*.plt`` with six header lines, and ``labels.txt``.
+
+A line is ``latitude,longitude,0,altitude in feet,days since 1899-12-30,date,time``. All times are
+GMT, stated twice; a record whose two times differ is set aside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from priste.errors import TraceError
+from priste.traces.cleaning import Record
+from priste.traces.fixes import Trace, microseconds, moment
+from priste.traces.lines import lines_of
+from priste.traces.options import Reading
+from priste.traces.points import DECIMALS, ReleasedPoints
+from priste.traces.problems import Problem, Tally
+from priste.traces.sources import GEOLIFE_LABELS, SourceFile
+
+KEEPABLE = frozenset({"altitude", "labels"})
+NO_ALTITUDE = "-777"
+"""What the format writes where no altitude is known."""
+
+_HEADER = (
+    "Geolife trajectory\nWGS 84\nAltitude is in Feet\nReserved 3\n"
+    "0,2,255,My Track,0,0,2,8421376\n0\n"
+)
+_HEADER_LINES = 6
+_DAY_ZERO = datetime(1899, 12, 30, tzinfo=UTC)
+_TOLERATED = 2_000_000  # microseconds between the two times: days have ten decimals at most
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """How a user said to have travelled between two instants."""
+
+    start: datetime
+    end: datetime
+    mode: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    time: int | None
+    days: int | None
+    lat: float
+    lon: float
+    altitude: str
+
+
+def records(
+    file: SourceFile, reading: Reading, tally: Tally
+) -> Iterator[tuple[str | None, Record]]:
+    """Yield the records of a file in its order; counts lines that are none and bad clocks."""
+    for parsed in _parsed(file.path):
+        if parsed is None:
+            tally.refuse(Problem.BAD_LINE)
+        elif _contradicts(parsed):
+            tally.refuse(Problem.CONTRADICTORY_TIME)
+        else:
+            yield file.user, (parsed.time, parsed.lat, parsed.lon)
+
+
+def rewrite(
+    file: SourceFile, target: Path, reading: Reading, points: ReleasedPoints, keep: Collection[str]
+) -> int:
+    """Write the file with released points and no altitude, unless kept; returns the lines."""
+    written = 0
+    with target.open("w", encoding="ascii", newline="\r\n") as out:
+        out.write(_HEADER)
+        for parsed in _parsed(file.path):
+            if parsed is None or _contradicts(parsed):
+                points.left_out.unreadable += 1
+                continue
+            point = points.at(file.user, parsed.time)
+            if point is not None and parsed.time is not None:
+                altitude = parsed.altitude if "altitude" in keep else NO_ALTITUDE
+                out.write(_line(*point, parsed.time, altitude))
+                written += 1
+    return written
+
+
+def write(traces: Iterable[Trace], target: Path) -> None:
+    """Write traces as a folder of the 1.3 layout, one file per user."""
+    for trace in traces:
+        user = "000" if trace.user is None else trace.user
+        if not user or user.startswith(".") or "/" in user or "\\" in user or "\0" in user:
+            raise TraceError(f"The user {user[:40]!r} cannot be the name of a Geolife folder.")
+        folder = target / "Data" / user / "Trajectory"
+        folder.mkdir(parents=True)
+        name = f"{trace.start:%Y%m%d%H%M%S}.plt"
+        with (folder / name).open("w", encoding="ascii", newline="\r\n") as out:
+            out.write(_HEADER)
+            rows = zip(trace.lat.tolist(), trace.lon.tolist(), trace.times.tolist(), strict=True)
+            out.writelines(_line(lat, lon, time, NO_ALTITUDE) for lat, lon, time in rows)
+
+
+def read_labels(path: str | Path) -> dict[str, tuple[Label, ...]]:
+    """Return the labels of each user below a Geolife folder, in the order of their files.
+
+    Raises :class:`TraceError` with the number of a line that is no label.
+    """
+    found = {}
+    for file in sorted(Path(path).rglob(GEOLIFE_LABELS)):
+        labels = []
+        for number, line in enumerate(lines_of(file), start=1):
+            if number > 1:  # the first line names the columns
+                labels.append(_label(line, f"{file.parent.name}/{file.name}", number))
+        found[file.parent.resolve().name] = tuple(labels)
+    return found
+
+
+def _label(line: bytes | None, name: str, number: int) -> Label:
+    parts = [] if line is None else line.decode("utf-8", errors="replace").split("\t")
+    try:
+        start, end = (
+            datetime.strptime(part, "%Y/%m/%d %H:%M:%S").replace(tzinfo=UTC) for part in parts[:2]
+        )
+        return Label(start, end, parts[2].strip())
+    except (ValueError, IndexError):
+        raise TraceError(f"Line {number} of {name} is no label: start, end, mode.") from None
+
+
+def _parsed(path: Path) -> Iterator[_Line | None]:
+    """Yield the lines after the header, None for one that is no record."""
+    for number, line in enumerate(lines_of(path)):
+        if number == 0 and (line is None or not line.startswith(b"Geolife trajectory")):
+            raise TraceError(f"{path.name} does not begin with the header of a Geolife .plt file.")
+        if number >= _HEADER_LINES:
+            yield None if line is None else _parse(line)
+
+
+def _parse(line: bytes) -> _Line | None:
+    try:
+        parts = line.decode("ascii").split(",")
+        lat, lon, altitude, days = float(parts[0]), float(parts[1]), parts[3], parts[4]
+        date, clock = parts[5].strip(), parts[6].strip()
+        float(altitude)
+    except (ValueError, IndexError):
+        return None
+    return _Line(_stated(date, clock), _counted(days), lat, lon, altitude)
+
+
+def _stated(date: str, clock: str) -> int | None:
+    try:
+        time = datetime.fromisoformat(f"{date}T{clock}")
+    except ValueError:
+        return None
+    return microseconds(time.replace(tzinfo=UTC))
+
+
+def _counted(days: str) -> int | None:
+    try:
+        return microseconds(_DAY_ZERO + timedelta(days=float(days)))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _contradicts(line: _Line) -> bool:
+    if line.time is None or line.days is None:
+        return False
+    return abs(line.time - line.days) > _TOLERATED
+
+
+def _line(lat: float, lon: float, time: int, altitude: str) -> str:
+    when = moment(time)
+    days = (when - _DAY_ZERO) / timedelta(days=1)
+    return (
+        f"{lat:.{DECIMALS}f},{lon:.{DECIMALS}f},0,{altitude},{days:.10f},"
+        f"{when:%Y-%m-%d},{when:%H:%M:%S}\n"
+    )

@@ -1,0 +1,113 @@
+"""How a source is to be read: the names of its columns, the zone of its clock, honest times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import tzinfo
+
+from priste.errors import InvalidParameter, TraceError
+from priste.traces.cleaning import ClockRange
+from priste.traces.zones import check_unit
+
+# Compared without case, spaces, hyphens, underscores and dots.
+_ALIASES = {
+    "user": (
+        "user userid uid username person personid vehicle vehicleid device deviceid taxi taxiid "
+        "driver driverid traveller individual"
+    ),
+    "time": (
+        "time timestamp datetime tst t utc timeutc utctime eventtime recordedat createdat date "
+        "when gpstime epoch unixtime"
+    ),
+    "lat": "lat latitude y ycoord gpslat latitudedeg",
+    "lon": "lon lng long longitude x xcoord gpslon longitudedeg",
+}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The names under which a table (or the properties of a GeoJSON file) holds its fixes.
+
+    None means: find it by the usual names ("latitude", "lng", "timestamp", "user_id", …). A table
+    without a header has the columns ``column0``, ``column1``, … . ``user`` is optional.
+    ``time_unit`` is the unit of times given as numbers: "s", "ms" or "us" since 1970.
+    ``time_format`` reads times given as text, in the letters of strptime; without it
+    they are ISO 8601.
+    """
+
+    user: str | None = None
+    time: str | None = None
+    lat: str | None = None
+    lon: str | None = None
+    time_unit: str = "s"
+    time_format: str | None = None
+
+    def __post_init__(self) -> None:
+        check_unit(self.time_unit)
+
+    @classmethod
+    def of(cls, columns: Columns | Mapping[str, str] | None) -> Columns:
+        """Return columns given as a mapping such as ``{"lat": "y", "lon": "x"}``."""
+        if isinstance(columns, Columns):
+            return columns
+        given = dict(columns or {})
+        known = [field.name for field in fields(cls)]
+        for name, value in given.items():
+            if name not in known:
+                raise InvalidParameter(f"'columns' may name {', '.join(known)}. Got {name!r:.40}.")
+            if not isinstance(value, str):
+                raise InvalidParameter(
+                    f"'columns' maps to names. Got {type(value).__name__} for {name!r}."
+                )
+        return cls(**given)
+
+    def found_in(self, names: Sequence[str], what: str) -> Columns:
+        """Return columns with every name settled by the names that ``what`` really has."""
+        settled = {part: _settle(part, getattr(self, part), names, what) for part in _ALIASES}
+        used = [name for name in settled.values() if name is not None]
+        if len(set(used)) < len(used):
+            raise TraceError(
+                f"The user, time, lat and lon of {what} must be different columns. Got {settled}."
+            )
+        return Columns(**settled, time_unit=self.time_unit, time_format=self.time_format)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Everything a reader needs to know beside the file."""
+
+    columns: Columns
+    zone: tzinfo | None
+    clock: ClockRange
+    user: str | None
+
+
+def alias_of(name: str) -> str | None:
+    """Return which of user, time, lat, lon a column name usually means.
+
+    >>> alias_of("Latitude"), alias_of("user_id"), alias_of("id")
+    ('lat', 'user', None)
+    """
+    plain = name.strip().lower()
+    for mark in " _-.":
+        plain = plain.replace(mark, "")
+    return next((part for part, known in _ALIASES.items() if plain in known.split()), None)
+
+
+def _settle(part: str, wanted: str | None, names: Sequence[str], what: str) -> str | None:
+    has = f"It has {', '.join(map(repr, names[:30]))}."
+    if wanted is not None:
+        if list(names).count(wanted) != 1:
+            times = "more than once" if wanted in names else "not"
+            raise TraceError(f"The column {wanted!r} for '{part}' is {times} in {what}. {has}")
+        return wanted
+    likely = [name for name in names if alias_of(name) == part]
+    if len(likely) == 1:
+        return likely[0]
+    if not likely and part == "user":
+        return None
+    found = "No column" if not likely else f"More than one column ({', '.join(likely)})"
+    raise TraceError(
+        f"{found} of {what} looks like its '{part}'. {has} State it with columns={{{part!r}: …}}."
+    )

@@ -1,0 +1,137 @@
+"""Released cells as coordinates: what may stand in a file in place of the truth.
+
+A coordinate depends on the released cell and on fresh randomness alone, never on the fix it
+replaces; so it says no more than the release did. Every fix of a step gets the one
+point of its step: a second draw could be averaged with the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste.errors import InvalidParameter
+from priste.maps import Grid
+from priste.randomness import BitSource, Seed, bit_source
+from priste.traces.timeline import LARGEST_TIMELINE, Timeline
+
+PointChoice = Literal["centre", "random"]
+Released = Mapping[str | None, Sequence[int | None]]
+"""For each user the released cell of each step from 0 on, None where nothing was released."""
+
+DECIMALS = 7
+"""Of a degree in every written coordinate: about a centimetre, the same for every row."""
+
+_TRIES = 1_000
+_PARTS = 1 << 40  # a draw is one of this many equal parts of a cell's side
+
+
+@dataclass
+class LeftOut:
+    """How many records of the input were not written, and why."""
+
+    unreadable: int = 0
+    untimed: int = 0
+    unreleased: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them together."""
+        return self.unreadable + self.untimed + self.unreleased
+
+
+class ReleasedPoints:
+    """The point of each user and step; drawn once, when first asked for."""
+
+    def __init__(
+        self,
+        released: Released,
+        timeline: Timeline,
+        grid: Grid,
+        point: PointChoice = "centre",
+        rng: Seed | BitSource = None,
+    ) -> None:
+        if point not in get_args(PointChoice):
+            raise InvalidParameter(
+                f"A 'point' must be one of {get_args(PointChoice)}. Got {point!r:.40}."
+            )
+        if not grid.is_geographic:
+            raise InvalidParameter(
+                "Only a map of the earth can be written as coordinates. Make it with Grid.covering."
+            )
+        self.timeline = timeline
+        self.grid = grid
+        self.left_out = LeftOut()
+        self._released = released
+        self._random = point == "random"
+        self._bits = bit_source(rng)
+        self._points: dict[str | None, NDArray[np.float64]] = {}
+
+    def at(self, user: str | None, time: int | None) -> tuple[float, float] | None:
+        """Return the point for a record, or None (and count why) when it must be left out."""
+        if time is None:
+            self.left_out.untimed += 1
+            return None
+        points = self.of(user)
+        step = int(self.timeline.steps_of(np.int64(time).reshape(1))[0])
+        if not 0 <= step < len(points) or np.isnan(points[step, 0]):
+            self.left_out.unreleased += 1
+            return None
+        return float(points[step, 0]), float(points[step, 1])
+
+    def of(self, user: str | None) -> NDArray[np.float64]:
+        """Return the (steps, 2) latitudes and longitudes of a user; nan where nothing is."""
+        if user not in self._points:
+            self._points[user] = self._draw(self._released.get(user, ()))
+        return self._points[user]
+
+    def for_rows(
+        self, users: Sequence[str | None], times: NDArray[np.int64], timed: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """Return the (n, 2) points of many records; nan (counted) where one is left out."""
+        found = np.full((len(users), 2), np.nan)
+        steps = self.timeline.steps_of(np.where(timed, times, 0))
+        rows_of: dict[str | None, list[int]] = {}
+        for row, user in enumerate(users):
+            rows_of.setdefault(user, []).append(row)
+        for user, listed in rows_of.items():
+            rows, points = np.array(listed), self.of(user)
+            rows = rows[timed[rows] & (steps[rows] >= 0) & (steps[rows] < len(points))]
+            found[rows] = points[steps[rows]]
+        self.left_out.untimed += int(np.count_nonzero(~timed))
+        self.left_out.unreleased += int(np.count_nonzero(timed & np.isnan(found[:, 0])))
+        return found
+
+    def _draw(self, cells: Sequence[int | None]) -> NDArray[np.float64]:
+        if len(cells) > LARGEST_TIMELINE:
+            raise InvalidParameter(
+                f"A stream may have at most {LARGEST_TIMELINE} steps. Got {len(cells)}."
+            )
+        points = np.full((len(cells), 2), np.nan)
+        steps = [step for step, cell in enumerate(cells) if cell is not None]
+        if not steps:
+            return points
+        chosen = np.array([cells[step] for step in steps])
+        if self._random:
+            points[steps] = [self._random_point(int(cell)) for cell in chosen]
+        else:
+            points[steps] = np.round(np.stack(self.grid.latlon(chosen), axis=1), DECIMALS)
+        return points
+
+    def _random_point(self, cell: int) -> tuple[float, float]:
+        """Return a uniform point of a cell that is still in it after rounding."""
+        x_min, y_min, x_max, y_max = self.grid.bounds_of(cell)
+        for _ in range(_TRIES):
+            x = x_min + (x_max - x_min) * ((self._bits.below(_PARTS) + 0.5) / _PARTS)
+            y = y_min + (y_max - y_min) * ((self._bits.below(_PARTS) + 0.5) / _PARTS)
+            lat, lon = (round(value, DECIMALS) for value in self.grid.latlon_at(x, y))
+            if self.grid.cell_at(lat, lon, outside="nearest") == cell:
+                return lat, lon
+        raise InvalidParameter(
+            f"Cells of {self.grid.cell_size} km are too small for coordinates of {DECIMALS} "
+            "decimals. Use point='centre' or larger cells."
+        )

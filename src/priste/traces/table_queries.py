@@ -1,0 +1,126 @@
+"""SQL that gives any table the same columns: who, when (and whether with a zone), where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from priste.errors import TraceError
+from priste.traces.dialects import Dialect
+from priste.traces.options import Columns
+from priste.traces.zones import NO_TIME, check_unit
+
+_DAY = r"\d{4}[-/]\d{1,2}[-/]\d{1,2}"
+_CLOCK = r"\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"
+_ZONE = r"(Z|z|UTC|GMT|[+-]\d{2}(:?\d{2}){0,2}|[A-Za-z_]+(/[A-Za-z0-9_+-]+)+)"
+_NAIVE_TEXT = rf"\s*{_DAY}([ T]{_CLOCK})?\s*"
+_ZONED_TEXT = rf"\s*{_DAY}[ T]{_CLOCK}\s*{_ZONE}\s*"
+
+FILE_COLUMN = "priste: file"
+"""The column that says which file a row came from; no file has one of that name."""
+
+_NUMBERS = ("INT", "FLOAT", "DOUBLE", "DECIMAL", "REAL")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A table as DuckDB sees it: a relation, and the expressions of its columns.
+
+    ``source`` is what stands after FROM; ``names`` the columns as the file calls them, ``types``
+    as DuckDB does; ``columns`` says which of them hold the fixes.
+    """
+
+    source: str
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    columns: Columns
+    dialect: Dialect | None
+
+    def raw(self, name: str) -> str:
+        """Return the SQL name of a column; CSV columns are numbered, since names may repeat."""
+        if self.dialect is None:
+            return identifier(name)
+        return identifier(f"c{self.names.index(name)}")
+
+    def type_of(self, name: str) -> str:
+        """Return the type of a column, as DuckDB writes it."""
+        return self.types[self.names.index(name)]
+
+    def user(self) -> str:
+        """Return the expression of the user: text, NULL when empty."""
+        if self.columns.user is None:
+            return "CAST(NULL AS VARCHAR)"
+        return f"nullif(CAST({self.raw(self.columns.user)} AS VARCHAR), '')"
+
+    def time_and_zoned(self) -> tuple[str, str]:
+        """Return the expressions of the time in microseconds and of whether it had a zone."""
+        name = str(self.columns.time)
+        column, kind = self.raw(name), self.type_of(name)
+        if kind.startswith("TIMESTAMP WITH TIME ZONE"):
+            return _or_missing(f"epoch_us({column})"), "true"
+        if kind.startswith("TIMESTAMP") or kind == "DATE":
+            return _or_missing(f"epoch_us(CAST({column} AS TIMESTAMP))"), "false"
+        number = f"try_cast(round(try_cast({column} AS DOUBLE) * {self._unit()}) AS BIGINT)"
+        if any(part in kind for part in _NUMBERS):
+            return _or_missing(number), "true"
+        if kind != "VARCHAR":
+            raise TraceError(
+                f"The column {name!r} holds {kind} values, which are no times. "
+                "Times are timestamps, numbers since 1970, or text."
+            )
+        if self.columns.time_format is not None:
+            form = literal(self.columns.time_format)
+            zoned = "true" if "%z" in form or "%Z" in form else "false"
+            return _or_missing(f"epoch_us(try_strptime({column}, {form}))"), zoned
+        is_zoned = f"regexp_full_match({column}, {literal(_ZONED_TEXT)})"
+        is_naive = f"regexp_full_match({column}, {literal(_NAIVE_TEXT)})"
+        time = (
+            f"CASE WHEN {is_zoned} THEN epoch_us(try_cast({column} AS TIMESTAMPTZ)) "
+            f"WHEN {is_naive} THEN epoch_us(try_cast({column} AS TIMESTAMP)) ELSE {number} END"
+        )
+        return _or_missing(time), f"coalesce(NOT {is_naive}, true)"
+
+    def degrees(self, part: str) -> str:
+        """Return the expression of ``lat`` or ``lon``: a double, nan when it cannot be read."""
+        name = str(getattr(self.columns, part))
+        column = self.raw(name)
+        if self.dialect is not None and self.dialect.delimiter != ",":
+            column = f"replace({column}, ',', '.')"  # a decimal comma
+        return f"coalesce(try_cast({column} AS DOUBLE), CAST('nan' AS DOUBLE))"
+
+    def _unit(self) -> int:
+        return check_unit(self.columns.time_unit)
+
+
+def csv_source(files: Sequence[str], dialect: Dialect) -> str:
+    """Return the relation of CSV files of one dialect, every value as text, bad lines kept."""
+    columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(dialect.names)))
+    return (
+        f"read_csv([{', '.join(map(literal, files))}], auto_detect=false, "
+        f"delim={literal(dialect.delimiter)}, quote='\"', escape='\"', "
+        f"header={str(dialect.has_header).lower()}, columns={{{columns}}}, "
+        f"store_rejects=true, rejects_limit=0, filename={literal(FILE_COLUMN)})"
+    )
+
+
+def parquet_source(files: Sequence[str]) -> str:
+    """Return the relation of Parquet files."""
+    return f"read_parquet([{', '.join(map(literal, files))}], filename={literal(FILE_COLUMN)})"
+
+
+def literal(text: str) -> str:
+    """Return text as an SQL literal.
+
+    >>> literal("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"
+
+
+def identifier(name: str) -> str:
+    """Return a name as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _or_missing(expression: str) -> str:
+    return f"coalesce({expression}, CAST({NO_TIME} AS BIGINT))"

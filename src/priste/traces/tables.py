@@ -1,0 +1,277 @@
+"""Tables of fixes (CSV, Parquet, T-Drive lines), read and sorted by DuckDB out of core.
+
+Memory is bounded by ``MEMORY`` for DuckDB plus the fixes of one user at a time. What does
+not fit is spilled to a private folder that is removed afterwards.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste.errors import TraceError
+from priste.traces.cleaning import RawFixes
+from priste.traces.dialects import Dialect, dialect_of
+from priste.traces.formats import Format
+from priste.traces.options import Columns, Reading
+from priste.traces.problems import Problem, Tally
+from priste.traces.sources import Source, SourceFile
+from priste.traces.table_queries import (
+    FILE_COLUMN,
+    Layout,
+    csv_source,
+    identifier,
+    parquet_source,
+)
+from priste.traces.zones import NO_TIME, instants, zone_needed
+
+MEMORY = "256MB"
+_THREADS = 4
+_BATCH = 65_536
+_TDRIVE_NAMES = ("id", "time", "lon", "lat")
+_TDRIVE = Dialect(",", False, _TDRIVE_NAMES, "\n")
+# Rejected lines of these kinds may have swallowed others: the lines of the file are counted.
+_SWALLOWING = ("UNQUOTED VALUE", "LINE SIZE OVER MAXIMUM")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some rows of a table in its order: whose, when (NO_TIME if unknown), and Arrow columns."""
+
+    users: list[str | None]
+    times: NDArray[np.int64]
+    timed: NDArray[np.bool_]
+    columns: Any
+
+
+class OpenTable:
+    """The files of a source as one table on an open connection."""
+
+    def __init__(self, connection: Any, source: Source, reading: Reading, folder: Path) -> None:
+        self._connection = connection
+        self._source = source
+        self._reading = reading
+        self._files = [_readable(file, folder) for file in source.files]
+        self._owner = dict(zip(self._files, (f.user for f in source.files), strict=True))
+        self.layout = self._layout()
+
+    def users(self, tally: Tally) -> Iterator[tuple[str | None, RawFixes]]:
+        """Yield the records of each user in the order of the table, users in order of names."""
+        layout = self.layout
+        whole = self._reading.user is not None or (
+            layout.columns.user is None and len(self._files) == 1
+        )
+        who = "CAST(NULL AS VARCHAR)" if whole else layout.user()
+        if not whole and layout.columns.user is None:
+            who = identifier(FILE_COLUMN)
+        time, zoned = layout.time_and_zoned()
+        lat, lon = layout.degrees("lat"), layout.degrees("lon")
+        query = (
+            f"SELECT {who} AS u, {time} AS t, {zoned} AS z, {lat} AS a, {lon} AS o "
+            f"FROM (SELECT *, row_number() OVER () AS n FROM {layout.source})"
+        )
+        if not whole:
+            query += " ORDER BY u, n"
+        held: list[tuple[NDArray[Any], ...]] = []
+        current: str | None = None
+        seen = 0
+        for batch in self._batches(query):
+            seen += batch.num_rows
+            names, starts = _stretches(batch.column(0))
+            values = [column.to_numpy(zero_copy_only=False) for column in batch.columns[1:]]
+            for name, begin, end in zip(names, starts, [*starts[1:], batch.num_rows], strict=True):
+                if name != current and held:
+                    yield from self._user(current, held, whole, tally)
+                    held = []
+                current = name
+                held.append(tuple(value[begin:end] for value in values))
+        if held:
+            yield from self._user(current, held, whole, tally)
+        tally.refuse(Problem.BAD_LINE, self.bad_lines(seen))
+
+    def rows(self, names: list[str]) -> Iterator[Rows]:
+        """Yield the rows in the order of the table with the columns ``names`` as Arrow arrays."""
+        time, zoned = self.layout.time_and_zoned()
+        more = ", ".join(f"{self.layout.raw(name)} AS v{i}" for i, name in enumerate(names))
+        query = (
+            f"SELECT {self.layout.user()} AS u, {identifier(FILE_COLUMN)} AS f, {time} AS t, "
+            f"{zoned} AS z, {more} FROM {self.layout.source}"
+        )
+        for batch in self._batches(query):
+            clocks = batch.column(2).to_numpy(zero_copy_only=False)
+            has_zone = batch.column(3).to_numpy(zero_copy_only=False).astype(np.bool_)
+            times, exists = self._instants(clocks, has_zone, Tally())
+            timed = exists & (times != NO_TIME)
+            if self._reading.user is not None:
+                users: list[str | None] = [self._reading.user] * batch.num_rows
+            elif self.layout.columns.user is None:
+                users = [self._owner[file] for file in batch.column(1).to_pylist()]
+            else:
+                users = batch.column(0).to_pylist()
+                timed &= np.array([user is not None for user in users], dtype=np.bool_)
+            yield Rows(users, times, timed, batch.columns[4:])
+
+    def bad_lines(self, rows: int) -> int:
+        """Return how many lines of CSV could not be read, given how many rows could."""
+        if self.layout.dialect is None:
+            return 0
+        found = self._connection.execute(
+            "SELECT count(DISTINCT (scan_id, file_id, line)), "
+            f"count(*) FILTER (CAST(error_type AS VARCHAR) IN {_SWALLOWING}) FROM reject_errors"
+        ).fetchone()
+        rejected, swallowing = int(found[0]), int(found[1])
+        if not swallowing:
+            return rejected
+        headers = len(self._files) * self.layout.dialect.has_header
+        return max(rejected, sum(map(_count_lines, self._source.files)) - headers - rows)
+
+    def _user(
+        self, name: str | None, held: list[tuple[NDArray[Any], ...]], whole: bool, tally: Tally
+    ) -> Iterator[tuple[str | None, RawFixes]]:
+        clocks, zoned, lat, lon = (np.concatenate(parts) for parts in zip(*held, strict=True))
+        held.clear()
+        if whole:
+            name = self._source.files[0].user if self._reading.user is None else self._reading.user
+        elif name is None:
+            tally.refuse(Problem.MISSING_USER, clocks.size)
+            return
+        elif self.layout.columns.user is None:
+            name = self._owner[name]
+        times, exists = self._instants(clocks, zoned.astype(np.bool_), tally)
+        if not exists.all():
+            tally.refuse(Problem.NONEXISTENT_TIME, int(np.count_nonzero(~exists)))
+            times, lat, lon = times[exists], lat[exists], lon[exists]
+        yield name, RawFixes(times, lat, lon)
+
+    def _instants(
+        self, clocks: NDArray[np.int64], zoned: NDArray[np.bool_], tally: Tally
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        naive = ~zoned & (clocks != NO_TIME)
+        exists = np.ones(clocks.shape, dtype=np.bool_)
+        if not naive.any():
+            return clocks, exists
+        if self._reading.zone is None:
+            hint = " T-Drive's taxis drove in Beijing." if self._is(Format.TDRIVE) else ""
+            raise TraceError(f"{zone_needed(self._source.root.name)}{hint}")
+        times = clocks.copy()
+        times[naive], exists[naive] = instants(clocks[naive], self._reading.zone, tally)
+        return times, exists
+
+    def _is(self, kind: Format) -> bool:
+        return self._source.format is kind
+
+    def _layout(self) -> Layout:
+        wanted, what = self._reading.columns, self._source.root.name
+        if self._is(Format.PARQUET):
+            relation = parquet_source(self._files)
+            described = self._ask(
+                f"DESCRIBE SELECT * EXCLUDE ({identifier(FILE_COLUMN)}) FROM {relation}"
+            )
+            names = tuple(str(row[0]) for row in described)
+            types = tuple(str(row[1]) for row in described)
+            return Layout(relation, names, types, wanted.found_in(names, what), None)
+        if self._is(Format.TDRIVE):
+            dialect, columns = _TDRIVE, Columns("id", "time", "lat", "lon")
+        else:
+            dialect = self._one_dialect()
+            columns = wanted.found_in(dialect.names, what)
+        types = ("VARCHAR",) * len(dialect.names)
+        relation = csv_source(self._files, dialect)
+        return Layout(relation, dialect.names, types, columns, dialect)
+
+    def _one_dialect(self) -> Dialect:
+        first, *others = [dialect_of(file.path) for file in self._source.files]
+        for file, other in zip(self._source.files[1:], others, strict=True):
+            if (other.delimiter, other.names) != (first.delimiter, first.names):
+                raise TraceError(
+                    f"{file.name} has other columns than {self._source.files[0].name}. "
+                    "Read files of different columns one by one."
+                )
+        return first
+
+    def _ask(self, query: str) -> list[tuple[Any, ...]]:
+        with _plain_errors(self._source):
+            answer: list[tuple[Any, ...]] = self._connection.execute(query).fetchall()
+        return answer
+
+    def _batches(self, query: str) -> Iterator[Any]:
+        with _plain_errors(self._source):
+            yield from self._connection.sql(query).to_arrow_reader(_BATCH)
+
+
+@contextmanager
+def open_table(source: Source, reading: Reading) -> Iterator[OpenTable]:
+    """Open the files of a source as one table; what DuckDB spills is removed at the end."""
+    import duckdb
+
+    with tempfile.TemporaryDirectory(prefix="priste-") as folder:  # mode 0700
+        connection = duckdb.connect(
+            config={
+                "memory_limit": MEMORY,
+                "temp_directory": folder,
+                "threads": str(min(_THREADS, os.cpu_count() or 1)),
+                "autoinstall_known_extensions": "false",
+            }
+        )
+        try:
+            connection.execute("SET TimeZone = 'UTC'")
+            yield OpenTable(connection, source, reading, Path(folder))
+        finally:
+            connection.close()
+
+
+@contextmanager
+def _plain_errors(source: Source) -> Iterator[None]:
+    """Turn DuckDB's errors, which may quote lines of the file, into ones that do not."""
+    import duckdb
+    import pyarrow
+
+    try:
+        yield
+    except duckdb.OutOfMemoryException:
+        raise TraceError(
+            f"Sorting {source.root.name} needs more room than the temporary folder has. "
+            "Set TMPDIR to a folder on a larger disk."
+        ) from None
+    except (duckdb.Error, pyarrow.ArrowException):
+        kind = "Parquet" if source.format is Format.PARQUET else "CSV"
+        raise TraceError(
+            f"{source.root.name} cannot be read as {kind}: it may have been cut off, mix line "
+            "ends, or be something else."
+        ) from None
+
+
+def _readable(file: SourceFile, folder: Path) -> str:
+    """Return a name that DuckDB reads as this file alone: it takes ``*?[`` for patterns."""
+    name = str(file.path.resolve())
+    if not any(mark in name for mark in "*?["):
+        return name
+    link = folder / f"input-{len(list(folder.iterdir()))}"
+    link.symlink_to(name)
+    return str(link)
+
+
+def _stretches(users: Any) -> tuple[list[str | None], list[int]]:
+    """Return the users of a sorted column, one entry per stretch, and where each begins."""
+    encoded = users.dictionary_encode()
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    starts = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist()] if codes.size else []
+    known = encoded.dictionary.to_pylist()
+    return [None if codes[place] < 0 else known[codes[place]] for place in starts], starts
+
+
+def _count_lines(file: SourceFile) -> int:
+    count, last = 0, b"\n"
+    with file.path.open("rb") as data:
+        while chunk := data.read(1 << 20):
+            count += chunk.count(b"\n")
+            last = chunk[-1:]
+    return count + (last != b"\n")

@@ -1,0 +1,304 @@
+"""Writing: whole files under their final name or nothing, and never over what was read."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from priste.errors import InvalidParameter, TraceError
+from priste.maps import Grid
+from priste.randomness import BitSource, Seed
+from priste.traces import cabspotting, geojson, geolife, gpx, nmea, owntracks, table_writing
+from priste.traces.cleaning import ClockRange
+from priste.traces.fixes import Trace, microseconds
+from priste.traces.formats import Format, format_named, format_of_name
+from priste.traces.options import Columns, Reading
+from priste.traces.points import PointChoice, Released, ReleasedPoints
+from priste.traces.reading import TABLES, Traces
+from priste.traces.sources import GEOLIFE_LABELS, Source, SourceFile
+from priste.traces.tables import open_table
+from priste.traces.timeline import Timeline
+from priste.traces.zones import Zone, zone_of
+
+RowChoice = Literal["fixes", "steps"]
+
+_Rewrite = Callable[[SourceFile, Path, Reading, ReleasedPoints, Collection[str]], int]
+_REWRITE: dict[Format, _Rewrite] = {
+    Format.CABSPOTTING: cabspotting.rewrite,
+    Format.GEOJSON: geojson.rewrite,
+    Format.GEOLIFE: geolife.rewrite,
+    Format.GPX: gpx.rewrite,
+    Format.NMEA: nmea.rewrite,
+    Format.OWNTRACKS: owntracks.rewrite,
+}
+# Formats with a closed list of fields; tables have their columns, JSON any name.
+_KEEPABLE = {
+    Format.CABSPOTTING: cabspotting.KEEPABLE,
+    Format.GEOLIFE: geolife.KEEPABLE,
+    Format.GPX: gpx.KEEPABLE,
+    Format.NMEA: nmea.KEEPABLE,
+}
+_WRITE: dict[Format, Callable[[Iterable[Trace], Path], None]] = {
+    Format.CABSPOTTING: cabspotting.write,
+    Format.GEOJSON: geojson.write,
+    Format.GEOLIFE: geolife.write,
+    Format.GPX: gpx.write,
+    Format.NMEA: nmea.write,
+    Format.OWNTRACKS: owntracks.write,
+}
+_ONE_USER = (Format.CABSPOTTING, Format.GPX, Format.NMEA, Format.OWNTRACKS)
+
+
+@dataclass(frozen=True)
+class WritingReport:
+    """What was written, and which records of the input were left out and why.
+
+    ``unreadable`` records could not be read; ``untimed`` ones have no readable time (or user);
+    ``unreleased`` ones fall into a step, or belong to a user, for which nothing was released.
+    """
+
+    destination: str
+    written: int
+    unreadable: int
+    untimed: int
+    unreleased: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON-able values."""
+        return {
+            "destination": self.destination,
+            "written": self.written,
+            "left_out": {
+                "unreadable": self.unreadable,
+                "untimed": self.untimed,
+                "unreleased": self.unreleased,
+            },
+        }
+
+
+def write_released(
+    traces: Traces,
+    destination: str | Path,
+    released: Released,
+    timeline: Timeline,
+    grid: Grid,
+    *,
+    point: PointChoice = "centre",
+    rng: Seed | BitSource = None,
+    keep: Collection[str] = (),
+    rows: RowChoice = "fixes",
+    overwrite: bool = False,
+) -> WritingReport:
+    """Write a source back with released positions, in its own format, columns and order.
+
+    ``released`` gives each user's released cell of each step of ``timeline``. With
+    ``rows="fixes"`` every record of the input that has a time is written with the one point of
+    its step, whatever its own position was; so the times of the records, and how many there
+    are, are those of the input. With ``rows="steps"`` there is instead one record per released
+    step, at its middle, and nothing of the input but users, format and column names.
+
+    A point is the ``centre`` of the released cell or a ``random`` point of it. No other field of
+    the input is written unless ``keep`` names it: a column of a table, a property of GeoJSON, a
+    key of OwnTracks, a GPX tag ("ele"), "altitude" or "labels" of Geolife, "occupied" of
+    Cabspotting. Columns stay in their places, empty.
+
+    The destination appears whole or not at all, is never the input, and replaces an existing
+    file only with ``overwrite``; a folder only when empty. Raises :class:`TraceError`
+    otherwise.
+    """
+    if rows not in get_args(RowChoice):
+        raise InvalidParameter(f"'rows' must be one of {get_args(RowChoice)}. Got {rows!r:.40}.")
+    kept = _checked_keep(keep, traces.format)
+    target = Path(destination)
+    points = ReleasedPoints(released, timeline, grid, point, rng)
+    source = traces.source
+    _check_apart(source, target)
+    traces.check_unchanged()
+    if rows == "steps":
+        return _write_steps(traces, target, released, points, overwrite)
+    written = 0
+    with _whole(target, folder=source.is_folder, overwrite=overwrite) as draft:
+        for file in source.files:
+            path = draft / file.name if source.is_folder else draft
+            path.parent.mkdir(parents=True, exist_ok=True)
+            written += _rewrite(file, path, traces, points, kept)
+        if "labels" in kept and source.format is Format.GEOLIFE and source.is_folder:
+            for labels in sorted(source.root.rglob(GEOLIFE_LABELS)):
+                copy = draft / labels.relative_to(source.root)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(labels, copy)
+        traces.check_unchanged()
+    left = points.left_out
+    return WritingReport(str(target), written, left.unreadable, left.untimed, left.unreleased)
+
+
+def write_traces(
+    traces: Iterable[Trace],
+    destination: str | Path,
+    format: str | None = None,
+    *,
+    columns: Columns | Mapping[str, str] | None = None,
+    zone: Zone | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write traces as they are, with their true positions, to 7 decimals of a degree.
+
+    For data one made oneself. The format follows the name of the destination unless stated. GPX,
+    Cabspotting, OwnTracks and NMEA hold one user per file; Geolife is a folder. T-Drive lines need
+    the ``zone`` of their clock. Times of Geolife, Cabspotting, OwnTracks and T-Drive are whole
+    seconds, those of NMEA milliseconds.
+    """
+    target = Path(destination)
+    kind = format_of_name(target) if format is None else format_named(format)
+    if kind is None:
+        raise TraceError(f"The name {target.name!r} tells no format. State it with format=.")
+    if isinstance(traces, Traces):
+        _check_apart(traces.source, target)
+    place = None if zone is None else zone_of(zone)
+    reading = Reading(Columns.of(columns), place, ClockRange(), None)
+    with _whole(target, folder=kind is Format.GEOLIFE, overwrite=overwrite) as draft:
+        _write_plain(traces, draft, kind, reading)
+
+
+def _write_plain(traces: Iterable[Trace], draft: Path, kind: Format, reading: Reading) -> None:
+    if kind in TABLES:
+        table_writing.write(traces, draft, kind, reading)
+        return
+    _WRITE[kind](_only_one(traces, kind) if kind in _ONE_USER else traces, draft)
+
+
+def _only_one(traces: Iterable[Trace], kind: Format) -> Iterator[Trace]:
+    for count, trace in enumerate(traces):
+        if count:
+            raise TraceError(f"A file of format {kind} holds one user. Write a file for each.")
+        yield trace
+
+
+def _write_steps(
+    traces: Traces, target: Path, released: Released, points: ReleasedPoints, overwrite: bool
+) -> WritingReport:
+    source, reading = traces.source, traces.reading
+    written = 0
+
+    def of(user: str | None) -> Trace | None:
+        nonlocal written
+        places = points.of(user)
+        steps = np.flatnonzero(~np.isnan(places[:, 0]))
+        written += len(steps)
+        if not len(steps):
+            return None
+        times = [microseconds(points.timeline.middle_of(int(step))) for step in steps]
+        named = None if unnamed else user
+        return Trace(named, np.array(times), places[steps, 0], places[steps, 1])
+
+    unnamed = False
+    if source.format in TABLES:
+        reading = _named_like_the_input(source, reading)
+        unnamed = reading.columns.user is None
+    with _whole(target, folder=source.is_folder, overwrite=overwrite) as draft:
+        if source.is_folder and source.format is not Format.GEOLIFE:
+            for user in released:
+                trace = of(user)
+                if trace is not None:
+                    path = draft / f"{user}{source.files[0].path.suffix}"
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    _write_plain([trace], path, source.format, reading)
+        else:
+            made = (trace for trace in map(of, released) if trace is not None)
+            _write_plain(made, draft, source.format, reading)
+    return WritingReport(str(target), written, 0, 0, 0)
+
+
+def _named_like_the_input(source: Source, reading: Reading) -> Reading:
+    with open_table(source, reading) as table:
+        return Reading(table.layout.columns, reading.zone, reading.clock, reading.user)
+
+
+def _rewrite(
+    file: SourceFile, path: Path, traces: Traces, points: ReleasedPoints, keep: Collection[str]
+) -> int:
+    if traces.format in TABLES:
+        alone = Source(file.path, traces.format, (file,), ())
+        return table_writing.rewrite(alone, path, traces.reading, points, keep)
+    return _REWRITE[traces.format](file, path, traces.reading, points, keep)
+
+
+def _checked_keep(keep: Collection[str], kind: Format) -> frozenset[str]:
+    if isinstance(keep, str):
+        raise InvalidParameter(f"'keep' must be a collection of names. Got the text {keep!r:.40}.")
+    names = frozenset(keep)
+    allowed = _KEEPABLE.get(kind, names)
+    if not names <= allowed:
+        raise InvalidParameter(
+            f"'keep' may name {', '.join(sorted(allowed)) or 'nothing'} in format {kind}. "
+            f"Got {', '.join(sorted(names - allowed))}."
+        )
+    return names
+
+
+# Whole or not at all
+
+
+def _check_apart(source: Source, target: Path) -> None:
+    """Refuse a destination that is the input, lies in it, or holds it."""
+    end, start = target.resolve(), source.root.resolve()
+    same = end == start or (end.exists() and end.samefile(start))
+    inside = source.is_folder and start in end.parents
+    if same or inside or start.is_relative_to(end):
+        raise TraceError(
+            f"The destination {str(target)!r} is, holds or lies in what is read. "
+            "Released and true positions belong apart: write somewhere else."
+        )
+
+
+@contextmanager
+def _whole(target: Path, *, folder: bool, overwrite: bool) -> Iterator[Path]:
+    """Yield a path to write to, beside the target; it gets the target's name at the very end.
+
+    When anything fails, the draft is removed and the target is as before.
+    """
+    if target.exists():
+        if folder and (not target.is_dir() or any(target.iterdir())):
+            raise TraceError(f"{str(target)!r} exists. Choose a new or empty folder.")
+        if not folder and (target.is_dir() or not overwrite):
+            raise TraceError(
+                f"{str(target)!r} exists. Choose another name, or overwrite it on purpose."
+            )
+    if not target.parent.is_dir():
+        raise TraceError(f"There is no folder {str(target.parent)!r} to write into.")
+    draft = target.parent / f".{target.name}.{secrets.token_hex(6)}.part"
+    try:
+        if folder:
+            draft.mkdir()
+        yield draft
+        for file in draft.rglob("*") if folder else [draft]:
+            if file.is_file():
+                _sync(file)
+        if folder and target.exists():
+            target.rmdir()
+        os.replace(draft, target)
+        _sync(target.parent)
+    except OSError as error:
+        raise TraceError(f"{str(target)!r} cannot be written: {error.strerror}.") from None
+    finally:
+        if draft.is_dir():
+            shutil.rmtree(draft)
+        else:
+            draft.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file's content, or a folder's list of names, is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
