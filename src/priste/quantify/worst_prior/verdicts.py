@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +14,10 @@ from priste.quantify.moments import Moments
 from priste.quantify.worst_prior.weights import pair_weights
 
 Floats = NDArray[np.float64]
+Method = Literal["auto", "pairs", "search"]
 
 SLACK = 1e-9
-"""A reported ratio e^leakage is at most this much (relatively) above the exact supremum,
-plus four times the relative error of the moments."""
+"""A reported ratio e^leakage is at most this much, relatively, above the exact supremum."""
 
 SEARCH_ROUNDING = 64 * 2.0**-53
 """Bounds what the roundings of the search can hide, relative to the ratio (docs/soundness.md)."""
@@ -28,18 +29,22 @@ FEW_ROWS = 12
 """Up to this many rows, testing every pair is quicker than searching."""
 
 
-def worst_prior_leakage(moments: Moments, *, all_pairs: bool = False) -> Leakage:
+def worst_prior_leakage(moments: Moments, *, method: Method = "auto") -> Leakage:
     """Bound the log-likelihood ratio of event and complement over every prior, from above.
 
     Guarantee: never below the exact supremum; the ratio e^value is above the exact one by
-    at most ``SLACK`` + 4 * ``moments.relative_error``, relatively, when
-    ``moments.absolute_error`` is 0. Rows that the releases have excluded take part: a prior
-    may sit on them. A prior under which the event, its complement or the releases have
-    probability 0 compares nothing and is left out; if that leaves no prior, all values are
-    0 and ``worst_prior`` is empty. ``inf`` when no finite ratio bounds all priors (or one
-    above e^620). A direction whose supremum is below e^-34 is reported as that bound.
+    at most ``SLACK``, relatively, when ``moments.relative_error`` is at most 1e-10 and
+    ``moments.absolute_error`` is 0. In general 8 times the relative error comes on top, and
+    numbers as small as the absolute error are taken at their worst.
 
-    ``all_pairs`` tests every pair of rows instead of searching: the same guarantee, slower.
+    Rows that the releases have excluded (b = d = 0) take part: a prior may sit on them. A
+    prior under which the event, its complement or the releases have probability 0
+    compares nothing and is left out; if that leaves no prior, all values are 0 and
+    ``worst_prior`` is empty. ``inf`` when no finite ratio bounds all priors, or only one
+    above e^620. A direction whose supremum is below e^-34 is reported as that bound.
+
+    ``method`` "pairs" tests every pair of rows and "search" only those that can matter;
+    "auto" picks the quicker one. The guarantee is the same.
 
     >>> import numpy as np
     >>> m = Moments(np.array([0.5, 0.2]), np.array([0.5, 0.8]), np.array([0.5, 0.2]),
@@ -53,7 +58,9 @@ def worst_prior_leakage(moments: Moments, *, all_pairs: bool = False) -> Leakage
             "The moments of worst_prior_leakage must describe one set of releases. Got "
             f"{moments.candidates} candidates. Use leakages(moments) for many."
         )
-    ratios, pairs = _suprema(moments, all_pairs)
+    if _doubt(moments) == math.inf:
+        return Leakage(math.inf, math.inf, math.inf, {})
+    ratios, pairs = _suprema(moments, method)
     for_event, against_event = (float(log) for log in _logarithms(moments, ratios)[:, 0])
     if pairs.max() < 0:
         return Leakage(0.0, 0.0, 0.0, {})
@@ -63,21 +70,24 @@ def worst_prior_leakage(moments: Moments, *, all_pairs: bool = False) -> Leakage
     return Leakage(max(for_event, against_event), for_event, against_event, prior)
 
 
-def leakages(moments: Moments, *, all_pairs: bool = False) -> Floats:
+def leakages(moments: Moments, *, method: Method = "auto") -> Floats:
     """The ``value`` of :func:`worst_prior_leakage` for each candidate column, shape (k,).
 
-    One set of releases counts as one column.
+    One set of releases counts as one column. ``method`` as there.
     """
-    ratios, pairs = _suprema(moments, all_pairs)
+    ratios, pairs = _suprema(moments, method)
+    if _doubt(moments) == math.inf:
+        return np.full(ratios.shape[1], math.inf)
     return np.where(pairs.max(axis=(0, 2)) < 0, 0.0, _logarithms(moments, ratios).max(axis=0))
 
 
-def passes(moments: Moments, epsilon: float, *, all_pairs: bool = False) -> NDArray[np.bool_]:
+def passes(moments: Moments, epsilon: float, *, method: Method = "auto") -> NDArray[np.bool_]:
     """Whether every prior keeps the leakage of each candidate within ``epsilon``, shape (k,).
 
-    True only if it certainly does, given the error bounds of the moments; a candidate
-    whose leakage is within about ``SLACK`` of ``epsilon`` may be False. One set of releases
-    counts as one column.
+    True only if it certainly does, given the error bounds of the moments; False may also
+    mean doubt, when e^leakage is within ``SLACK`` (and 8 times the relative error) of
+    e^epsilon. One set of releases counts as one column. ``method`` as in
+    :func:`worst_prior_leakage`.
 
     >>> import numpy as np
     >>> m = Moments(np.array([0.5, 0.2]), np.array([0.5, 0.8]), np.array([0.5, 0.2]),
@@ -99,59 +109,69 @@ def passes(moments: Moments, epsilon: float, *, all_pairs: bool = False) -> NDAr
         return passed
     r = min(math.exp(min(epsilon, 700.0)) / doubt, kernels.LARGEST_RATIO)
     events, complements = _lines(moments.event), _lines(moments.complement)
-    every_pair = all_pairs or moments.rows <= FEW_ROWS
+    every_pair = _every_pair(moments, method)
     kernels.column_verdicts(events, complements, *_shared(moments), r, every_pair, passed)
     return passed
 
 
+def _every_pair(moments: Moments, method: Method) -> bool:
+    if method not in ("auto", "pairs", "search"):
+        raise InvalidParameter(f"The 'method' must be auto, pairs or search. Got {method!r}.")
+    return method == "pairs" or (method == "auto" and moments.rows <= FEW_ROWS)
+
+
 def _lines(columns: Floats) -> Floats:
-    """The columns as contiguous lines, (k, n)."""
-    return np.ascontiguousarray(np.atleast_2d(columns.T))
+    """The columns as lines (k, n), copied: one kind of array means one compilation."""
+    return np.array(columns.T, order="C", ndmin=2)
 
 
 def _shared(moments: Moments) -> tuple[Floats, Floats, NDArray[np.int64], Floats, float]:
     """What all columns share, as the kernels take it: a, ā, exponents, scales, absolute error."""
-    a = np.ascontiguousarray(moments.prior_event)
-    c = np.ascontiguousarray(moments.prior_complement)
+    a = np.array(moments.prior_event)
+    c = np.array(moments.prior_complement)
     unlikely = np.flatnonzero((a <= 0) & (c <= 0))
     if unlikely.size:
         raise InvalidParameter(
             "Each row of the moments needs an event or a complement of positive probability. "
             f"Row {unlikely[0]} has neither."
         )
-    exponent = np.ascontiguousarray(moments.exponent)
-    if int(exponent.max()) - int(exponent.min()) > LARGEST_SPREAD:
-        raise InvalidParameter(
-            f"The exponents of the moments must lie within {LARGEST_SPREAD} of each other. Got "
-            f"{exponent.min()} to {exponent.max()}."
-        )
-    below = exponent - exponent.max()
-    scale = np.ldexp(1.0, np.maximum(below, -2000))
-    return a, c, below, scale, float(moments.absolute_error)
+    exponent = np.array(moments.exponent)
+    positive = (moments.event > 0) | (moments.complement > 0)
+    alive = positive.reshape(moments.rows, -1).any(axis=1)
+    if alive.any():
+        highest, lowest = exponent[alive].max(), exponent[alive].min()
+        if int(highest) - int(lowest) > LARGEST_SPREAD:
+            raise InvalidParameter(
+                f"The exponents of the moments must lie within {LARGEST_SPREAD} of each other. "
+                f"Got {lowest} to {highest}."
+            )
+        exponent[alive] -= highest
+    exponent[~alive] = 0  # an excluded row has no scale of its own
+    scale = np.ldexp(1.0, np.maximum(exponent, -2000).astype(np.int32))
+    return a, c, exponent, scale, float(moments.absolute_error)
 
 
 def _doubt(moments: Moments) -> float:
     """By what factor the exact ratio may exceed the one that the search sees."""
     gamma = moments.relative_error
-    if not gamma < 0.5:
+    if not gamma < 0.5 or moments.absolute_error == math.inf:
         return math.inf
     return ((1 + gamma) / (1 - gamma)) ** 2 * (1 + SEARCH_ROUNDING)
 
 
-def _suprema(moments: Moments, all_pairs: bool) -> tuple[Floats, NDArray[np.int64]]:
+def _suprema(moments: Moments, method: Method) -> tuple[Floats, NDArray[np.int64]]:
     """Bounds of sup R and sup 1/R, (2, k), and the rows that reach them, (2, k, 2)."""
     from priste.quantify.worst_prior import kernels
 
     events, complements = _lines(moments.event), _lines(moments.complement)
     ratios = np.empty((2, events.shape[0]))
     pairs = np.empty((2, events.shape[0], 2), dtype=np.int64)
-    every_pair = all_pairs or moments.rows <= FEW_ROWS
+    every_pair = _every_pair(moments, method)
     kernels.column_suprema(events, complements, *_shared(moments), every_pair, ratios, pairs)
     return ratios, pairs
 
 
 def _logarithms(moments: Moments, ratios: Floats) -> Floats:
     """ln of the ratios and of the doubt about them, rounded upwards."""
-    doubt = _doubt(moments)
-    logs = np.log(ratios) + math.log(doubt) if doubt < math.inf else np.full_like(ratios, math.inf)
+    logs = np.log(ratios) + math.log(_doubt(moments))
     return np.asarray(logs + 2.0**-50 * (1.0 + np.abs(np.where(np.isfinite(logs), logs, 0.0))))
