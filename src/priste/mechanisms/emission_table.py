@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from priste.errors import InvalidParameter
 from priste.maps import Grid
-from priste.mechanisms.mechanism import Mechanism, as_float, refuse_large_table
+from priste.mechanisms.mechanism import Mechanism, as_float, refuse_large_table, shown
 from priste.mechanisms.rows import exact_row_excess, settle_rows
 from priste.mechanisms.saved_arrays import array_to_dict
 
@@ -65,7 +65,7 @@ class EmissionTable(Mechanism):
         share = as_float(budget)
         if share is None or not 0.0 <= share <= 1.0:
             raise InvalidParameter(
-                f"The 'budget' of EmissionTable must be a share from 0 to 1. Got {budget!r}."
+                f"The 'budget' of EmissionTable must be a share from 0 to 1. Got {shown(budget)}."
             )
         self._budget = share
 

@@ -181,7 +181,7 @@ class Mechanism(ABC):
         if not is_count(output) or not 0 <= output < self._outputs:
             raise InvalidParameter(
                 f"The 'output' given to {type(self).__name__} must be an integer from 0 to "
-                f"{self._outputs - 1}. Got {output!r}."
+                f"{self._outputs - 1}. Got {shown(output)}."
             )
         return int(output)
 
@@ -190,7 +190,8 @@ class Mechanism(ABC):
         if value is None or not 0.0 <= value <= self.budget:
             raise InvalidParameter(
                 f"The 'budget' given to {type(self).__name__}.with_budget must be from 0 to its "
-                f"own budget {self.budget:g}. Got {budget!r}. For more budget make a new mechanism."
+                f"own budget {self.budget:g}. Got {shown(budget)}. "
+                "For more budget make a new mechanism."
             )
         return value
 
@@ -211,6 +212,18 @@ def as_float(value: object) -> float | None:
     except OverflowError:
         return None
     return None if math.isnan(number) else number
+
+
+def shown(value: object) -> str:
+    """Return a value for an error message, short whatever it is.
+
+    >>> shown(-1.5), shown(10**5000)
+    ('-1.5', 'an integer of more than 40 digits')
+    """
+    if isinstance(value, int) and abs(value) >= 10**40:
+        return "an integer of more than 40 digits"  # Python refuses to write very long ones
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def refuse_large_table(who: str, cells: int, outputs: int) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from priste.errors import InvalidParameter
 from priste.maps import Cells, Grid
 from priste.mechanisms.hull_integrals import HullMasses
-from priste.mechanisms.mechanism import FLOOR, ROUNDING_SLIP, as_float
+from priste.mechanisms.mechanism import FLOOR, ROUNDING_SLIP, as_float, shown
 from priste.mechanisms.plausible_cells import (
     Surrogates,
     checked_belief,
@@ -66,7 +66,7 @@ class PlanarIsotropic(RestrictedMechanism):
         if value is None or not 0.0 <= value < math.inf:
             raise InvalidParameter(
                 "The 'alpha' of PlanarIsotropic must be finite and >= 0 (per unit of its norm; 0 "
-                f"is uninformative). Got {alpha!r}. For an exact release use Identity(grid)."
+                f"is uninformative). Got {shown(alpha)}. For an exact release use Identity(grid)."
             )
         if (cells is None) == (delta is None):
             raise InvalidParameter(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.mechanisms.laplace_integrals import LaplaceTable, laplace_table
-from priste.mechanisms.mechanism import FLOOR, ROUNDING_SLIP, Mechanism, as_float
+from priste.mechanisms.mechanism import FLOOR, ROUNDING_SLIP, Mechanism, as_float, shown
 from priste.mechanisms.uniform import Uniform
 
 
@@ -42,8 +42,8 @@ class PlanarLaplace(Mechanism):
         if value is None or not 0.0 < value < math.inf:
             raise InvalidParameter(
                 "The 'alpha' of PlanarLaplace must be finite and > 0 (per km). "
-                f"Got {alpha!r}. For an exact release use Identity(grid), for an uninformative one "
-                "Uniform(grid)."
+                f"Got {shown(alpha)}. For an exact release use Identity(grid), for one that says "
+                "nothing Uniform(grid)."
             )
         super().__init__(grid, grid.size)
         self._alpha = value

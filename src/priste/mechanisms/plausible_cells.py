@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from priste.errors import InvalidParameter
 from priste.maps import Cells, Grid, cell_numbers
 from priste.mechanisms.exact_law import ExactLaw
-from priste.mechanisms.mechanism import as_float
+from priste.mechanisms.mechanism import as_float, shown
 
 BELIEF_SUM_TOLERANCE = 1e-6
 """A belief must sum to 1 within this; only its proportions are used."""
@@ -41,8 +41,8 @@ def checked_delta(delta: float, *, who: str) -> float:
     value = as_float(delta)
     if value is None or not 0.0 <= value < 1.0:
         raise InvalidParameter(
-            f"The 'delta' of {who} must be from 0 up to but not including 1. Got {delta!r}. It is "
-            "the probability that may be left out of the location set; 0 keeps every possible cell."
+            f"The 'delta' of {who} must be from 0 up to but not including 1. Got {shown(delta)}. "
+            "It is the probability that may be left out of the set; 0 keeps every possible cell."
         )
     return value
 
