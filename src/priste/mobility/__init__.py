@@ -7,7 +7,7 @@ in silence, and nothing needs an m by m array unless it was given one.
 
 from __future__ import annotations
 
-from priste.mobility.gaussian import DENSE_LIMIT, MAX_NONZEROS, mass_beyond
+from priste.mobility.gaussian import DENSE_LIMIT, LEAST_WEIGHT, MAX_NONZEROS, mass_beyond
 from priste.mobility.long_run import STATIONARY_TOLERANCE
 from priste.mobility.model import MarkovModel
 from priste.mobility.second_order import MAX_PAIRS
@@ -24,6 +24,7 @@ from priste.mobility.validation import ROW_SUM_TOLERANCE
 
 __all__ = [
     "DENSE_LIMIT",
+    "LEAST_WEIGHT",
     "MAX_NONZEROS",
     "MAX_PAIRS",
     "ROW_SUM_TOLERANCE",

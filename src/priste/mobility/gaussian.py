@@ -22,8 +22,19 @@ from priste.mobility.validation import FloatArray, finite_number, frozen
 
 Form = Literal["auto", "dense", "separable"]
 
-DENSE_LIMIT = 2_500
-"""Number of states up to which a full matrix is the default form."""
+DENSE_LIMIT = 400
+"""Number of cells up to which a full matrix is the default form.
+
+Measured: at 400 the separable form moves 400 rows as fast as the dense one, and one row five
+times faster; at 1,600 it is more than twenty times faster at both.
+"""
+
+LEAST_WEIGHT = 2.0**-480
+"""Gaussian weights along one axis below this are 0 (moves beyond about 25.8 sigma).
+
+Products of two weights, normalised, and of a share of a fitted row stay above the least
+positive float, so that the separable form never loses a move that the dense form has.
+"""
 
 MAX_NONZEROS = 50_000_000
 """Number of stored probabilities above which a sparse matrix is refused (about 1 GB)."""
@@ -37,7 +48,8 @@ def _line_weights(length: int, cell_size: float, sigma: float) -> FloatArray:
     positions = np.arange(length, dtype=np.float64) * cell_size
     with np.errstate(over="ignore", under="ignore"):
         scaled = np.abs(positions[:, None] - positions) / sigma
-        return np.exp(-0.5 * scaled * scaled)
+        weights = np.exp(-0.5 * scaled * scaled)
+    return np.where(weights < LEAST_WEIGHT, 0.0, weights)
 
 
 def gaussian_factors(grid: Grid, sigma: float) -> tuple[FloatArray, FloatArray]:
@@ -65,8 +77,7 @@ def gaussian_transition(
     rows, columns = gaussian_factors(grid, sigma)
     if form == "separable" or (form == "auto" and grid.size > DENSE_LIMIT):
         return SeparableTransition(rows, columns)
-    with np.errstate(under="ignore"):
-        return DenseTransition(np.kron(rows, columns))
+    return DenseTransition(np.kron(rows, columns))
 
 
 def cells_within(grid: Grid, reach: float) -> sparse.csr_array:

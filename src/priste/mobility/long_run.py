@@ -8,26 +8,32 @@ takes the mass that ends up in it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy import sparse
 
 from priste.errors import PristeError
-from priste.mobility.gaussian import DENSE_LIMIT
-from priste.mobility.structured import AnyTransition, SeparableTransition
+from priste.mobility.structured import AnyTransition, BlendedTransition, SeparableTransition
 from priste.mobility.transitions import DenseTransition, SparseTransition
 from priste.mobility.validation import FloatArray, IntArray
 
 STATIONARY_TOLERANCE = 1e-10
 """Largest ``sum(abs(p @ M - p))`` of an answer ``p``."""
 
-MAX_POWER_STEPS = 50_000
-"""Steps of power iteration before a matrix-free answer is given up."""
+SOLVE_LIMIT = 2_500
+"""Number of states up to which a linear system is solved; above, Arnoldi iteration."""
+
+MAX_POWER_STEPS = 20_000
+"""Steps of power iteration before an answer is given up."""
 
 _REFERENCE_STEPS = 50
+_ARNOLDI_BASIS = 40
+_ARNOLDI_RESTARTS = 500
+_ARNOLDI_TOLERANCE = 1e-13
 
 Matrix = FloatArray | sparse.csr_array
+Push = Callable[[FloatArray], FloatArray]
 
 
 def long_run_share(transitions: Sequence[AnyTransition], start: FloatArray) -> FloatArray:
@@ -36,16 +42,23 @@ def long_run_share(transitions: Sequence[AnyTransition], start: FloatArray) -> F
     ``start`` is the distribution of the first state. The answer is unchanged by a round up
     to ``STATIONARY_TOLERANCE``; if that is not reached, a :class:`PristeError` says so.
     """
+
+    def push(share: FloatArray) -> FloatArray:
+        for transition in transitions:
+            share = transition.push(share)
+        return share
+
     matrix = _as_matrix(transitions)
     if matrix is not None:
         share = _by_classes(matrix, start)
-    elif len(transitions) == 1 and isinstance(transitions[0], SeparableTransition):
-        share = _of_separable(transitions[0], transitions, start)
+    elif all(_stays_and_connects(transition) for transition in transitions):
+        product = _of_factors(transitions)
+        share = _by_arnoldi(push, start.size) if product is None else product
     else:
-        share = _by_iteration(transitions, start)
-    share = share / share.sum()
-    moved = _round(transitions, share)
-    gap = float(np.abs(moved / moved.sum() - share).sum())
+        share = _by_iteration(push, start)
+    share = scaled(share)
+    moved = push(share)
+    gap = float(np.abs(scaled(moved) - share).sum())
     if not gap <= STATIONARY_TOLERANCE:
         raise PristeError(
             f"The long-run distribution was found only within {gap:.3g} (wanted "
@@ -55,72 +68,108 @@ def long_run_share(transitions: Sequence[AnyTransition], start: FloatArray) -> F
     return share
 
 
-def _round(transitions: Sequence[AnyTransition], share: FloatArray) -> FloatArray:
-    for transition in transitions:
-        share = transition.push(share)
-    return share
+def scaled(share: FloatArray) -> FloatArray:
+    """Divide nonnegative numbers by their sum."""
+    return np.asarray(share / share.sum(), dtype=np.float64)
 
 
 def _as_matrix(transitions: Sequence[AnyTransition]) -> Matrix | None:
     """Return one round as a matrix where that is cheap."""
     if len(transitions) == 1 and isinstance(transitions[0], SparseTransition):
         return transitions[0].matrix
-    if transitions[0].shape[0] > DENSE_LIMIT:
+    if transitions[0].shape[0] > SOLVE_LIMIT:
         return None
-    if len(transitions) == 1 and isinstance(transitions[0], DenseTransition):
-        return transitions[0].matrix
     product = transitions[0].toarray()
     for transition in transitions[1:]:
         product = transition.push(product)
     return product
 
 
-def _of_separable(
-    transition: SeparableTransition, transitions: Sequence[AnyTransition], start: FloatArray
-) -> FloatArray:
-    """Rows and columns move apart, so their shares multiply, unless they beat in step.
+def _stays_and_connects(transition: AnyTransition) -> bool:
+    """Whether every state may stay and leads to every other: then so does any round of such.
 
-    With a positive diagonal nothing is periodic and the powers of both factors converge.
+    "False" may also mean that it would take an m by m array to know.
     """
-    rows, columns = transition.factors
-    uniform = bool(np.all(start == start[0]))
-    if not uniform or not (np.all(np.diag(rows) > 0.0) and np.all(np.diag(columns) > 0.0)):
-        return _by_iteration(transitions, start)
-    parts = [
-        long_run_share([DenseTransition(factor)], np.full(len(factor), 1.0 / len(factor)))
-        for factor in (rows, columns)
-    ]
-    return np.kron(parts[0], parts[1])
+    if isinstance(transition, BlendedTransition):
+        weights, prior, _ = transition.parts
+        return bool(np.all(weights > 0.0)) and _stays_and_connects(prior)
+    if isinstance(transition, SeparableTransition):
+        return all(_stays_and_connects(DenseTransition(part)) for part in transition.factors)
+    matrix = transition.matrix
+    return bool(np.all(matrix.diagonal() > 0.0)) and _classes(matrix)[0] == 1
 
 
-def _by_iteration(transitions: Sequence[AnyTransition], start: FloatArray) -> FloatArray:
+def _of_factors(transitions: Sequence[AnyTransition]) -> FloatArray | None:
+    """Return the product of the shares of a lone separable transition's rows and columns."""
+    if len(transitions) > 1 or not isinstance(transitions[0], SeparableTransition):
+        return None
+    rows, columns = (
+        _by_classes(factor, np.full(len(factor), 1.0 / len(factor)))
+        for factor in transitions[0].factors
+    )
+    return np.asarray(np.kron(rows, columns), dtype=np.float64)
+
+
+def _classes(matrix: Matrix) -> tuple[int, IntArray]:
+    from scipy.sparse.csgraph import connected_components
+
+    count, labels = connected_components(
+        sparse.csr_array(matrix), directed=True, connection="strong"
+    )
+    return int(count), np.asarray(labels, dtype=np.int64)
+
+
+def _by_iteration(push: Push, start: FloatArray) -> FloatArray:
     """Iterate the lazy chain (half the time it stays): same answer, and never periodic."""
-    share = start / start.sum()
+    share = scaled(start)
     for _ in range(MAX_POWER_STEPS):
-        moved = _round(transitions, share)
-        moved /= moved.sum()
+        moved = scaled(push(share))
         if float(np.abs(moved - share).sum()) <= STATIONARY_TOLERANCE / 4.0:
             break
-        share = 0.5 * (share + moved)
+        share = np.asarray(0.5 * (share + moved), dtype=np.float64)
     return share
 
 
-def _by_classes(matrix: Matrix, start: FloatArray) -> FloatArray:
-    from scipy.sparse.csgraph import connected_components
+def _by_arnoldi(push: Push, size: int) -> FloatArray:
+    """Find the fixed distribution of a chain that is irreducible and not periodic.
 
-    pattern = sparse.csr_array(matrix)
-    count, labels = connected_components(pattern, directed=True, connection="strong")
+    The exact answer is > 0; what rounding puts below 0 is cut.
+    """
+    from scipy.sparse.linalg import ArpackError, LinearOperator, eigs
+
+    operator = LinearOperator(
+        (size, size), matvec=lambda share: push(np.reshape(share, -1)), dtype=np.float64
+    )
+    try:
+        _, vectors = eigs(
+            operator,
+            k=1,
+            which="LM",
+            v0=np.full(size, 1.0 / size),
+            ncv=min(size, _ARNOLDI_BASIS),
+            tol=_ARNOLDI_TOLERANCE,
+            maxiter=_ARNOLDI_RESTARTS,
+        )
+    except ArpackError as error:
+        raise PristeError(
+            f"The long-run distribution of {size} states was not found: {error}. "
+            "Give the start of sample() or the prior yourself."
+        ) from error
+    return np.maximum(scaled(np.real(vectors[:, 0])), 0.0)
+
+
+def _by_classes(matrix: Matrix, start: FloatArray) -> FloatArray:
+    count, labels = _classes(matrix)
     if count == 1:
         return _irreducible(matrix, start)
-    edges = pattern.tocoo()
+    edges = sparse.csr_array(matrix).tocoo()
     leaving = labels[edges.row] != labels[edges.col]
     is_open = np.zeros(count, dtype=np.bool_)
     is_open[labels[edges.row[leaving]]] = True
     transient = np.flatnonzero(is_open[labels])
     arrived = np.where(is_open[labels], 0.0, start)
     if transient.size:
-        within = _part(matrix, transient, transient)
-        visits = _solve_left(within, start[transient])
+        visits = _solve_left(_part(matrix, transient, transient), start[transient])
         into = np.asarray(visits @ matrix[transient], dtype=np.float64)
         arrived += np.where(is_open[labels], 0.0, into)
     mass = np.bincount(labels, weights=arrived, minlength=count)
@@ -136,19 +185,24 @@ def _by_classes(matrix: Matrix, start: FloatArray) -> FloatArray:
 
 def _irreducible(matrix: Matrix, start: FloatArray) -> FloatArray:
     """Solve ``p @ M = p`` with the weight of one state fixed; a likely one, for accuracy."""
-    if matrix.shape[0] == 1:
+    size = matrix.shape[0]
+    if size == 1:
         return np.ones(1)
+    if size > SOLVE_LIMIT:
+        # With half the time spent staying, a periodic chain is so no more.
+        staying = 0.0 if np.all(matrix.diagonal() > 0.0) else 0.5
+        return _by_arnoldi(lambda share: staying * share + (1.0 - staying) * (share @ matrix), size)
     guess = start
     for _ in range(_REFERENCE_STEPS):
         guess = 0.5 * (guess + np.asarray(guess @ matrix, dtype=np.float64))
     reference = int(np.argmax(guess))
-    others = np.flatnonzero(np.arange(matrix.shape[0]) != reference)
+    others = np.flatnonzero(np.arange(size) != reference)
     fixed = _part(matrix, np.array([reference]), others)
-    row = fixed.toarray() if sparse.issparse(fixed) else fixed
-    share = np.empty(matrix.shape[0])
+    row = fixed if isinstance(fixed, np.ndarray) else fixed.toarray()
+    share = np.empty(size)
     share[reference] = 1.0
-    share[others] = _solve_left(_part(matrix, others, others), np.asarray(row).reshape(-1))
-    return share / share.sum()
+    share[others] = _solve_left(_part(matrix, others, others), row.reshape(-1))
+    return scaled(share)
 
 
 def _part(matrix: Matrix, rows: IntArray, columns: IntArray) -> Matrix:

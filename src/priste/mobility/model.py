@@ -22,10 +22,10 @@ from priste.mobility.gaussian import (
 )
 from priste.mobility.long_run import long_run_share
 from priste.mobility.schedule import Schedule
-from priste.mobility.second_order import fitted_pairs, given_pairs
+from priste.mobility.second_order import fitted_pairs, given_pairs, triple_probabilities
 from priste.mobility.sequences import (
-    GAP,
     CellSequences,
+    Moves,
     checked_offsets,
     checked_sequences,
     counts_of,
@@ -86,7 +86,9 @@ class MarkovModel:
         paper's synthetic data. ``form`` "dense" stores the whole matrix, "separable" two
         small factors of it, and "auto" is dense up to ``DENSE_LIMIT`` cells. ``reach`` (km)
         cuts longer moves and divides each row by what is left: a sparse matrix, which then
-        *is* the model. ``truncated_mass`` tells the largest mass cut from a row.
+        *is* the model. ``truncated_mass`` tells the largest mass cut from a row. Without
+        ``reach``, a weight along a row or a column of the map below ``LEAST_WEIGHT`` (moves
+        beyond about 25.8 sigma) is 0, so that no product of two can underflow.
 
         >>> model = MarkovModel.gaussian(Grid(rows=200, columns=200, cell_size=0.5), sigma=1.0)
         >>> model.transition(0).shape
@@ -349,7 +351,8 @@ class MarkovModel:
         for transition in self._schedule.opening:
             start = transition.push(start)
         share = long_run_share(self._schedule.repeating, start)
-        return np.bincount(self._cells_of_pairs, weights=share, minlength=self._grid.size)
+        shares = np.bincount(self._cells_of_pairs, weights=share, minlength=self._grid.size)
+        return shares.astype(np.float64)
 
     def log_likelihood(
         self, cell_sequences: CellSequences, *, offsets: Iterable[int] | None = None
@@ -364,55 +367,23 @@ class MarkovModel:
         owner = "MarkovModel.log_likelihood"
         sequences = checked_sequences(cell_sequences, self._grid.size, owner=owner)
         moves = moves_of(sequences, checked_offsets(offsets, len(sequences), owner=owner))
-        logs: list[float] = []
         if self._schedule.pairs is None:
-            for step in self._groups(moves.steps):
-                here = self._group_of(moves.steps) == step
-                found = self._schedule.at(int(step)).entries(
-                    moves.sources[here], moves.targets[here]
-                )
-                logs.extend(_logs(found))
+            found = self._move_probabilities(moves)
         else:
-            opened = moves.before == GAP
-            logs.extend(_logs(self._pair_entries(moves.sources[opened], moves.targets[opened])))
-            later = ~opened
-            logs.extend(
-                _logs(
-                    self._triple_entries(
-                        moves.before[later], moves.sources[later], moves.targets[later]
-                    )
-                )
-            )
-        return math.fsum(logs) if all(map(math.isfinite, logs)) else -math.inf
+            found = triple_probabilities(self._schedule, self._schedule.pairs, moves)
+        return math.fsum(map(math.log, found.tolist())) if np.all(found > 0.0) else -math.inf
 
-    def _group_of(self, steps: IntArray) -> IntArray:
-        """Map steps to the first step with the same transition object's place in the cycle."""
-        return steps % self.period if self.period is not None else steps
-
-    def _groups(self, steps: IntArray) -> IntArray:
-        return np.unique(self._group_of(steps))
-
-    def _state_of_pairs(self, previous: IntArray, current: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the states of pairs, and whether each exists (else the state is 0)."""
-        pairs = self._schedule.pairs
-        if pairs is None:
-            raise InvalidParameter("Only a second-order model has pairs for states.")
-        size = self._grid.size
-        codes = pairs[:, 0] * size + pairs[:, 1]
-        wanted = previous * size + current
-        places = np.minimum(np.searchsorted(codes, wanted), codes.size - 1)
-        exists = codes[places] == wanted
-        return np.where(exists, places, 0), exists.astype(np.int64)
-
-    def _pair_entries(self, sources: IntArray, targets: IntArray) -> FloatArray:
-        states, exists = self._state_of_pairs(sources, targets)
-        return self._schedule.opening[0].entries(sources, states) * exists
-
-    def _triple_entries(self, before: IntArray, sources: IntArray, targets: IntArray) -> FloatArray:
-        earlier, earlier_exists = self._state_of_pairs(before, sources)
-        later, later_exists = self._state_of_pairs(sources, targets)
-        found = self._schedule.repeating[0].entries(earlier, later)
-        return found * earlier_exists * later_exists
+    def _move_probabilities(self, moves: Moves) -> FloatArray:
+        places = moves.steps if self.period is None else moves.steps % self.period
+        steps_of: dict[int, list[int]] = {}
+        for step in np.unique(places).tolist():
+            steps_of.setdefault(id(self._schedule.at(step)), []).append(step)
+        found = np.empty(places.size)
+        for steps in steps_of.values():
+            here = np.isin(places, steps)
+            transition = self._schedule.at(steps[0])
+            found[here] = transition.entries(moves.sources[here], moves.targets[here])
+        return found
 
     # Files
 
@@ -436,11 +407,6 @@ class MarkovModel:
     def load(cls, path: str | os.PathLike[str]) -> MarkovModel:
         """Read what :meth:`save` wrote, to the bit; anything else is a :class:`StateError`."""
         return cls._assemble(*storage.read_model(path))
-
-
-def _logs(probabilities: FloatArray) -> list[float]:
-    with np.errstate(divide="ignore"):
-        return [float(log) for log in np.log(probabilities)]
 
 
 def _check_grid(grid: object, owner: str) -> None:

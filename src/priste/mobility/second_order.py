@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from priste.errors import InvalidParameter
@@ -21,6 +22,7 @@ from priste.mobility.smoothing import smoothed_rows
 from priste.mobility.structured import AnyTransition
 from priste.mobility.transitions import DenseTransition, SparseTransition
 from priste.mobility.validation import (
+    FloatArray,
     IntArray,
     frozen_ints,
     probability_array,
@@ -188,12 +190,32 @@ def _reachable(size: int, opening: IntArray, codes: IntArray, table: sparse.csr_
 
 
 def _places(size: int, wanted: IntArray, codes: IntArray) -> IntArray:
-    places = np.minimum(np.searchsorted(codes, wanted), codes.size - 1)
-    missing = codes[places] != wanted
-    if missing.any():
-        pair = tuple(int(cell) for cell in divmod(int(wanted[np.argmax(missing)]), size))
+    places, exists = _states_of(codes, wanted)
+    if not exists.all():
+        pair = divmod(int(wanted[np.argmin(exists)]), size)
         raise InvalidParameter(
             f"The 'table' of MarkovModel.second_order must have a row for every pair that can "
             f"occur. Pair {pair} can, and has none."
         )
-    return places.astype(np.int64)
+    return places
+
+
+def triple_probabilities(schedule: Schedule, pairs: IntArray, moves: Moves) -> FloatArray:
+    """Return the probability of each move; 0.0 where it or the pair before it cannot occur.
+
+    A move whose source has no known predecessor is judged by the opening transition.
+    """
+    opening, lifted = schedule.opening[0], schedule.repeating[0]
+    size = opening.shape[0]
+    codes = pairs[:, 0] * size + pairs[:, 1]
+    into, into_exists = _states_of(codes, moves.before * size + moves.sources)
+    after, after_exists = _states_of(codes, moves.sources * size + moves.targets)
+    first = opening.entries(moves.sources, after)
+    later = np.where(into_exists, lifted.entries(into, after), 0.0)
+    return np.where(after_exists, np.where(moves.before == GAP, first, later), 0.0)
+
+
+def _states_of(codes: IntArray, wanted: IntArray) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+    """Return the states of pairs given by code, and whether each exists (else any state)."""
+    places = np.minimum(np.searchsorted(codes, wanted), codes.size - 1)
+    return places, codes[places] == wanted

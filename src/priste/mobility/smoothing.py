@@ -127,8 +127,8 @@ class GaussianPrior:
 
     ``sigma`` in km; ``None`` takes it from the data: the root mean square length of the
     observed moves divided by sqrt(2), and at least the size of a cell. ``reach`` cuts the
-    prior (sparse result); without it every move within floating-point range of the
-    Gaussian stays possible.
+    prior (sparse result); without it every move that the Gaussian knows stays possible
+    (all within about 25.8 sigma along each axis).
     """
 
     strength: float = 1.0
@@ -201,8 +201,7 @@ def smoothed(
         return SparseTransition(smoothed_rows(counts, prior.matrix, strength))
     totals = row_sums(counts) + strength
     if prior.shape[0] <= DENSE_LIMIT:
-        with np.errstate(under="ignore"):
-            added = strength[:, None] * prior.toarray()
+        added = strength[:, None] * prior.toarray()
         return DenseTransition((counts.toarray() + added) / totals[:, None])
     seen = sparse.csr_array(counts, copy=True)
     seen.data /= np.repeat(totals, np.diff(seen.indptr))

@@ -73,16 +73,18 @@ class SeparableTransition:
         array = checked_rows(rows, self.shape[0])
         r, c = len(self._rows), len(self._columns)
         across = (array.reshape(-1, c) @ self._columns).reshape(-1, r, c)
-        return np.matmul(self._rows.T, across).reshape(array.shape)
+        moved: FloatArray = np.matmul(self._rows.T, across)
+        return moved.reshape(array.shape)
 
     def pull(self, columns: FloatArray) -> FloatArray:
         array = checked_columns(columns, self.shape[1])
         r, c = len(self._rows), len(self._columns)
         along = (self._rows @ array.reshape(r, -1)).reshape(r, c, -1)
-        return np.matmul(self._columns, along).reshape(array.shape)
+        moved: FloatArray = np.matmul(self._columns, along)
+        return moved.reshape(array.shape)
 
     def toarray(self) -> FloatArray:
-        return np.kron(self._rows, self._columns)
+        return np.asarray(np.kron(self._rows, self._columns), dtype=np.float64)
 
     def entries(self, sources: IntArray, targets: IntArray) -> FloatArray:
         from_row, from_column = np.divmod(sources, len(self._columns))
@@ -159,19 +161,23 @@ class BlendedTransition:
     def push(self, rows: FloatArray) -> FloatArray:
         array = checked_rows(rows, self.shape[0])
         seen = np.asarray((self._seen_transposed @ array.T).T, dtype=np.float64)
-        return self._prior.push(array * self._weights) + seen
+        moved: FloatArray = self._prior.push(array * self._weights) + seen
+        return moved
 
     def pull(self, columns: FloatArray) -> FloatArray:
         array = checked_columns(columns, self.shape[1])
         weights = self._weights if array.ndim == 1 else self._weights[:, None]
-        return weights * self._prior.pull(array) + self._seen @ array
+        moved: FloatArray = weights * self._prior.pull(array) + self._seen @ array
+        return moved
 
     def toarray(self) -> FloatArray:
-        return self._weights[:, None] * self._prior.toarray() + self._seen.toarray()
+        whole: FloatArray = self._weights[:, None] * self._prior.toarray() + self._seen.toarray()
+        return whole
 
     def entries(self, sources: IntArray, targets: IntArray) -> FloatArray:
         prior = self._weights[sources] * self._prior.entries(sources, targets)
-        return prior + sparse_entries(self._seen, sources, targets)
+        found: FloatArray = prior + sparse_entries(self._seen, sources, targets)
+        return found
 
     def draw(self, state: int, source: BitSource) -> int:
         begin, end = self._seen.indptr[state], self._seen.indptr[state + 1]

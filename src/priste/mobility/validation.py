@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -44,14 +45,18 @@ def whole_number(value: object, *, name: str, at_least: int) -> int:
     return number
 
 
+MAX_NUMBER = 1e12
+"""Above this, a scale in km or a count of moves is taken for a mistake."""
+
+
 def finite_number(value: object, *, name: str, positive: bool) -> float:
-    """Return ``value`` as a finite float that is > 0 (``positive``) or >= 0."""
-    rule = "> 0" if positive else ">= 0"
+    """Return ``value`` as a float that is > 0 (``positive``) or >= 0, and <= ``MAX_NUMBER``."""
+    rule = f"{'> 0' if positive else '>= 0'} and at most {MAX_NUMBER:g}"
     if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
         number = float(value)
-        if np.isfinite(number) and (number > 0.0 or (number == 0.0 and not positive)):
+        if 0.0 < number <= MAX_NUMBER or (number == 0.0 and not positive):
             return number
-    raise InvalidParameter(f"The {name} must be a finite number {rule}. Got {value!r}.")
+    raise InvalidParameter(f"The {name} must be a number {rule}. Got {value!r}.")
 
 
 def _numeric_kind(dtype: np.dtype[np.generic], *, name: str) -> None:
@@ -110,13 +115,14 @@ def dense_rows(values: object, *, name: str) -> FloatArray:
     return frozen(array)
 
 
-def sparse_nonnegative(values: object, *, name: str) -> sparse.csr_array:
+def sparse_nonnegative(values: Any, *, name: str) -> sparse.csr_array:
     """Copy ``values`` into canonical CSR (sorted, no stored zeros) with read-only parts."""
-    if not sparse.issparse(values) or values.ndim != 2:
+    is_sparse: bool = sparse.issparse(values)
+    if not is_sparse or values.ndim != 2:
         raise InvalidParameter(f"The {name} must be a scipy.sparse matrix with two axes.")
     _numeric_kind(values.dtype, name=name)
     try:
-        matrix = sparse.csr_array(values, dtype=np.float64, copy=True)
+        matrix: sparse.csr_array = sparse.csr_array(values, dtype=np.float64, copy=True)
         matrix.check_format(full_check=True)  # a bad index would be read by compiled code
     except ValueError as error:
         raise InvalidParameter(f"The {name} is not a valid sparse matrix: {error}.") from error
@@ -136,7 +142,7 @@ def sparse_nonnegative(values: object, *, name: str) -> sparse.csr_array:
     return matrix
 
 
-def sparse_rows(values: object, *, name: str) -> sparse.csr_array:
+def sparse_rows(values: Any, *, name: str) -> sparse.csr_array:
     """Like :func:`sparse_nonnegative`, and every row must be a distribution."""
     matrix = sparse_nonnegative(values, name=name)
     if 0 in matrix.shape:
