@@ -36,9 +36,7 @@ def integer_rows(moments: Moments, column: int | None = None) -> list[Row]:
         (Fraction(float(x)) * Fraction(2) ** int(e), Fraction(float(y)) * Fraction(2) ** int(e))
         for x, y, e in zip(b, d, moments.exponent, strict=True)
     ]
-    return [
-        (a, c, x, y) for (a, c), (x, y) in zip(_whole(priors), _whole(joints), strict=True)
-    ]
+    return [(a, c, x, y) for (a, c), (x, y) in zip(_whole(priors), _whole(joints), strict=True)]
 
 
 def _whole(pairs: Sequence[tuple[Fraction, Fraction]]) -> list[tuple[int, int]]:
@@ -55,10 +53,7 @@ def form(rows: Sequence[Row], r: Fraction) -> list[list[int]]:
     """The symmetric matrix of 2 F_r(w), times the denominator of r."""
     p, q = r.numerator, r.denominator
     return [
-        [
-            q * (b1 * c2 + b2 * c1) - p * (a1 * d2 + a2 * d1)
-            for (a2, c2, b2, d2) in rows
-        ]
+        [q * (b1 * c2 + b2 * c1) - p * (a1 * d2 + a2 * d1) for (a2, c2, b2, d2) in rows]
         for (a1, c1, b1, d1) in rows
     ]
 

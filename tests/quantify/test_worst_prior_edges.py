@@ -1,0 +1,245 @@
+"""The worst prior at its edges: each strange case has one documented answer."""
+
+import math
+import subprocess
+import sys
+
+import numba
+import numpy as np
+import pytest
+from tests.quantify.moment_cases import exact_moments, far_apart, smooth
+
+from priste.errors import InvalidParameter
+from priste.quantify.moments import Moments
+from priste.quantify.worst_prior import SLACK, leakages, passes, worst_prior_leakage
+from priste.quantify.worst_prior.compilation import compiled
+
+METHODS = ("pairs", "search")
+
+# name: a, ā, b, d, then ln sup R and ln sup 1/R (worked out by hand).
+KNOWN = {
+    "no information": ([0.5, 0.1], [0.5, 0.9], [0.25, 0.05], [0.25, 0.45], 0.0, 0.0),
+    "one row": ([0.5], [0.5], [0.4], [0.1], math.log(4), -math.log(4)),
+    "event at the start": (
+        [1, 0, 0],
+        [0, 1, 1],
+        [0.5, 0, 0],
+        [0, 0.25, 1.0],
+        math.log(2),
+        math.log(2),
+    ),
+    "the releases prove the event": ([0.5, 0.5], [0.5, 0.5], [0.1, 0.2], [0, 0], math.inf, None),
+    "one start proves it": ([0.5, 0.5], [0.5, 0.5], [0.5, 0.5], [0.5, 0], math.inf, 0.0),
+    # All weight on the excluded row sets the odds, a vanishing rest explains the releases:
+    # (b/d)(ā/a) = 1 * 9 is approached, never attained.
+    "a supremum no prior attains": (
+        [0.5, 0.1],
+        [0.5, 0.9],
+        [0.5, 0],
+        [0.5, 0],
+        math.log(9),
+        0.0,
+    ),
+    "an excluded start where the event is impossible": (
+        [0.5, 0],
+        [0.5, 1],
+        [0.5, 0],
+        [0.5, 0],
+        math.inf,
+        0.0,
+    ),
+    "ties": ([0.5] * 4, [0.5] * 4, [0.5] * 4, [0.25] * 4, math.log(2), -math.log(2)),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", KNOWN)
+def test_known_answers(name: str, method: str) -> None:
+    """Suprema worked out by hand, attained or not, finite or not."""
+    a, c, b, d, for_event, against_event = KNOWN[name]
+    found = worst_prior_leakage(exact_moments(a, c, b, d), method=method)
+    assert found.for_event == pytest.approx(for_event, abs=SLACK)
+    if against_event is not None:
+        assert found.against_event == pytest.approx(against_event, abs=SLACK)
+    assert found.for_event >= for_event
+    assert found.worst_prior
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("a", "c", "b", "d"),
+    [
+        ([1, 1], [0, 0], [0.5, 0.1], [0, 0]),
+        ([0, 0], [1, 1], [0, 0], [0.5, 0.1]),
+        ([0.5, 0.2], [0.5, 0.8], [0, 0], [0, 0]),
+    ],
+    ids=["certain event", "impossible event", "impossible release"],
+)
+def test_nothing_to_compare_is_zero(a, c, b, d, method: str) -> None:
+    """No prior compares event and negation: leakage 0, no worst prior, every verdict True."""
+    moments = exact_moments(a, c, b, d)
+    found = worst_prior_leakage(moments, method=method)
+    assert (found.value, found.for_event, found.against_event) == (0.0, 0.0, 0.0)
+    assert found.worst_prior == {}
+    assert leakages(moments, method=method).tolist() == [0.0]
+    assert passes(moments, 0.0, method=method).tolist() == [True]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_a_hundred_thousand_binary_orders_apart(method: str) -> None:
+    """The two rows balance at weights no double can hold, and the value is exact all the same."""
+    near = exact_moments([0.5, 0.1], [0.5, 0.9], [0.5, 0.02], [0.25, 0.9], [0, 0])
+    far = exact_moments([0.5, 0.1], [0.5, 0.9], [0.5, 0.02], [0.25, 0.9], [0, -100_000])
+    expected = 2.0 * 9.0  # max(b/d) * max(ā/a): the mixing weight is free
+    found = worst_prior_leakage(far, method=method)
+    assert found.for_event == pytest.approx(math.log(expected), abs=SLACK)
+    assert worst_prior_leakage(near, method=method).for_event < found.for_event
+    assert passes(far, math.log(expected) + SLACK, method=method)[0]
+    assert not passes(far, math.log(expected) - SLACK, method=method)[0]
+
+
+def test_common_scales_do_not_matter() -> None:
+    """A common exponent, and a power of two on all likelihoods, change nothing."""
+    rng = np.random.default_rng(1)
+    moments = smooth(rng, 30, 1.0)
+    shifted = exact_moments(
+        moments.prior_event,
+        moments.prior_complement,
+        moments.event * 2.0**-40,
+        moments.complement * 2.0**-40,
+        moments.exponent - 54_321,
+    )
+    assert leakages(shifted) == leakages(moments)
+
+
+def test_excluded_rows_have_no_scale() -> None:
+    """The exponent stored with a row of zeros is ignored."""
+    rows = ([0.5, 0.3, 0.2], [0.5, 0.7, 0.8], [0.5, 0.3, 0.0], [0.2, 0.7, 0.0])
+    expected = leakages(exact_moments(*rows, [0, 0, 0]))
+    for exponent in (-(2**62), -5000, 5000, 2**62):
+        assert leakages(exact_moments(*rows, [0, 0, exponent])) == expected
+
+
+def test_columns_equal_single_calls() -> None:
+    """Many candidates at once give the bits of one at a time, both in value and verdict."""
+    rng = np.random.default_rng(2)
+    n, k = 40, 25
+    a = rng.random(n)
+    factors = np.exp(0.5 * rng.standard_normal((2, n, k)))
+    b, d = a[:, None] * factors[0], (1 - a)[:, None] * factors[1]
+    b[:, 3] = d[:, 3] = 0.0
+    exponent = rng.integers(-500, 500, n)
+    moments = Moments(a, 1 - a, b, d, exponent, 1e-13, 0.0)
+    single = [Moments(a, 1 - a, b[:, j], d[:, j], exponent, 1e-13, 0.0) for j in range(k)]
+    values = leakages(moments)
+    assert values.tolist() == [worst_prior_leakage(m).value for m in single]
+    epsilon = float(np.median(values))
+    verdicts = passes(moments, epsilon)
+    assert verdicts.tolist() == [bool(passes(m, epsilon)[0]) for m in single]
+    assert 0 < verdicts.sum() < k
+    assert values[3] == 0.0
+
+
+def test_order_of_rows_does_not_matter() -> None:
+    """Renumbering the cells renumbers the worst prior and moves the value by rounding only."""
+    rng = np.random.default_rng(4)
+    for moments in (smooth(rng, 50, 1.0), far_apart(rng, 50)):
+        order = rng.permutation(50)
+        permuted = exact_moments(
+            *(
+                x[order]
+                for x in (
+                    moments.prior_event,
+                    moments.prior_complement,
+                    moments.event,
+                    moments.complement,
+                    moments.exponent,
+                )
+            )
+        )
+        found, other = worst_prior_leakage(moments), worst_prior_leakage(permuted)
+        assert found.value == pytest.approx(other.value, abs=SLACK / 10)
+        assert set(found.worst_prior) == {int(order[row]) for row in other.worst_prior}
+
+
+def test_one_side_of_many_levels() -> None:
+    """Rows tied along a whole range of levels end in a verdict, not in endless halving."""
+    levels = np.linspace(-3.0, 3.0, 200)
+    a = 1.0 / (1.0 + np.exp(levels))
+    moments = exact_moments(a, 1 - a, a * np.exp(0.3), (1 - a) * np.exp(-0.2))
+    for method in METHODS:
+        assert leakages(moments, method=method)[0] == pytest.approx(0.5, abs=SLACK)
+        assert passes(moments, 0.5 + SLACK, method=method)[0]
+        assert not passes(moments, 0.5 - SLACK, method=method)[0]
+
+
+@pytest.mark.parametrize(("relative", "absolute"), [(0.5, 0.0), (math.inf, 0.0), (0.0, math.inf)])
+def test_useless_error_bounds_are_doubt(relative: float, absolute: float) -> None:
+    """When the stored numbers promise nothing, nothing is promised."""
+    moments = Moments(*(np.array([0.5]) for _ in range(4)), np.array([0]), relative, absolute)
+    found = worst_prior_leakage(moments)
+    assert (found.value, found.for_event, found.against_event) == (math.inf,) * 3
+    assert leakages(moments).tolist() == [math.inf]
+    assert passes(moments, 600.0).tolist() == [False]
+
+
+def test_infinite_epsilon_passes_anything() -> None:
+    """No ratio is above infinity."""
+    moments = exact_moments([0.5], [0.5], [0.5], [0.0])
+    assert passes(moments, math.inf).tolist() == [True]
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, math.nan])
+def test_epsilon_must_be_a_bound(epsilon: float) -> None:
+    """A negative or undefined epsilon is refused."""
+    with pytest.raises(InvalidParameter, match="epsilon"):
+        passes(exact_moments([0.5], [0.5], [0.5], [0.5]), epsilon)
+
+
+def test_refusals_say_what_is_wrong() -> None:
+    """Many columns for one leakage, rows without probability, unknown methods, wild exponents."""
+    column = np.array([[0.5]])
+    many = Moments(np.array([0.5]), np.array([0.5]), column, column, np.array([0]), 0.0, 0.0)
+    with pytest.raises(InvalidParameter, match="Use leakages"):
+        worst_prior_leakage(many)
+    with pytest.raises(InvalidParameter, match="Row 1 has neither"):
+        leakages(exact_moments([0.5, 0.0], [0.5, 0.0], [0.5, 0.0], [0.5, 0.0]))
+    with pytest.raises(InvalidParameter, match="auto, pairs or search"):
+        leakages(exact_moments([0.5], [0.5], [0.5], [0.5]), method="guess")
+    with pytest.raises(InvalidParameter, match="exponents"):
+        leakages(exact_moments([0.5] * 2, [0.5] * 2, [0.5] * 2, [0.5] * 2, [0, 2**60]))
+
+
+def test_inputs_are_not_changed() -> None:
+    """The search sorts copies, never the caller's numbers."""
+    moments = smooth(np.random.default_rng(6), 60, 1.0)
+    before = [np.array(x) for x in (moments.event, moments.complement, moments.exponent)]
+    worst_prior_leakage(moments)
+    passes(moments, 1.0)
+    for kept, now in zip(
+        before, (moments.event, moments.complement, moments.exponent), strict=True
+    ):
+        assert (kept == now).all()
+
+
+def test_compiles_without_a_place_for_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where numba finds no directory to write to, kernels still compile."""
+    original = numba.njit
+
+    def no_locator(**options: bool):
+        if options.get("cache"):
+            raise RuntimeError("cannot cache function: no locator available")
+        return original(**options)
+
+    monkeypatch.setattr(numba, "njit", no_locator)
+    double = compiled(lambda x: 2.0 * x)
+    assert double(21.0) == 42.0
+
+
+def test_numba_waits_for_the_first_verdict() -> None:
+    """Importing the package does not import the compiler."""
+    code = "import sys, priste.quantify.worst_prior; print('numba' in sys.modules)"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "False"
