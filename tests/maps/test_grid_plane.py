@@ -38,9 +38,12 @@ def grids_and_positions(draw: st.DrawFn) -> tuple[Grid, float, float]:
     grid = draw(grids)
 
     def along(count: int) -> float:
+        end = count * grid.cell_size
         at_border = st.integers(0, count).map(lambda slot: slot * grid.cell_size)
-        anywhere = st.floats(0.0, count * grid.cell_size)
-        return draw(at_border | anywhere)
+        beside = at_border.flatmap(
+            lambda border: st.sampled_from([math.nextafter(border, 0), math.nextafter(border, end)])
+        )
+        return draw(at_border | beside | st.floats(0.0, end))
 
     return grid, along(grid.columns), along(grid.rows)
 
@@ -252,9 +255,11 @@ def test_other_misuse_is_refused() -> None:
 
 @settings(max_examples=50)
 @given(st.integers(1, 300), st.integers(1, 300), st.integers(0, 10**9))
-def test_a_million_times_a_tenth_is_still_consistent(rows: int, columns: int, seed: int) -> None:
-    """Borders computed as slot * 0.1 fall in the slot they start, for every slot at once."""
+def test_borders_in_tenths_divide_the_floats_exactly(rows: int, columns: int, seed: int) -> None:
+    """Borders computed as slot * 0.1 belong to the slot they start, the float before does not."""
     grid = Grid(rows, columns, 0.1)
     slots = np.random.default_rng(seed).integers(0, columns, 100)
     cells = grid.cell_at_xy(slots * 0.1, np.zeros(100))
     np.testing.assert_array_equal(cells, slots)
+    just_before = np.nextafter((slots + 1) * 0.1, 0.0)
+    np.testing.assert_array_equal(grid.cell_at_xy(just_before, np.zeros(100)), slots)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyproj import Geod
 
 from priste.errors import InvalidParameter, OutsideMap
-from priste.maps import Cover, Grid, Region
+from priste.maps import Cover, Grid, LocalProjection, Region
 
 WGS84 = Geod(ellps="WGS84")
 A_METRE = 1e-5  # in degrees of latitude, roughly; nearer to an edge, drawing decides
@@ -203,6 +203,16 @@ def test_around_a_pole(south: bool) -> None:
     np.testing.assert_array_equal(east.mask[inside], lon[inside] > 0)
     disc = Region.circle_latlon(grid, sign * 90.0, 77.0, 11.0, cover="centers")
     assert disc == disc & cap
+
+
+@given(longitude=st.floats(-180, 180), pole=st.sampled_from([-90.0, 90.0]))
+@settings(max_examples=60, deadline=None)
+def test_no_centre_falls_into_the_seam_of_a_polar_map(longitude: float, pole: float) -> None:
+    """Centres exactly on the meridian where a whole turn begins and ends are covered too."""
+    grid = Grid(9, 9, 1.0, projection=LocalProjection(pole, longitude, -4.5, -4.5))
+    low, high = sorted((0.99 * pole, pole))
+    whole = Region.box_latlon(grid, low, -180.0, high, 180.0, cover="centers")
+    assert len(whole) == grid.size
 
 
 def test_a_country_around_the_map_covers_all_of_it() -> None:

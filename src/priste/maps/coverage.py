@@ -89,32 +89,36 @@ def cell_of_point(grid: Grid, x: float, y: float) -> NDArray[np.int64]:
 
 
 def _centers_in(grid: Grid, polygon: Polygon) -> NDArray[np.int64]:
-    import shapely
-
     near = _near_box(grid, *polygon.bounds)
-    row, column = np.divmod(near, grid.columns)
-    shapely.prepare(polygon)
-    inside: NDArray[np.bool_] = shapely.intersects_xy(
-        polygon, (column + 0.5) * grid.cell_size, (row + 0.5) * grid.cell_size
-    )
-    return near[inside]
+    return near[_holds_center(grid, near, polygon)]
 
 
 def _touching(grid: Grid, polygon: Polygon) -> NDArray[np.int64]:
     import shapely
 
     near = _near_box(grid, *polygon.bounds)
-    row, column = np.divmod(near, grid.columns)
+    met = _holds_center(grid, near, polygon)
+    # Squares are dear to make, and most are settled by their centre.
+    row, column = np.divmod(near[~met], grid.columns)
     low, high = EDGE_TOLERANCE * grid.cell_size, (1.0 - EDGE_TOLERANCE) * grid.cell_size
     west, south = column * grid.cell_size, row * grid.cell_size
-    shapely.prepare(polygon)
     squares = shapely.box(west + low, south + low, west + high, south + high)
-    met: NDArray[np.bool_] = shapely.intersects(polygon, squares)
-    found = near[met]
-    if found.size:
-        return found
+    met[~met] = shapely.intersects(polygon, squares)
+    if met.any():
+        return near[met]
     inside = polygon.representative_point()
     return cell_of_point(grid, inside.x, inside.y)
+
+
+def _holds_center(grid: Grid, cells: NDArray[np.int64], polygon: Polygon) -> NDArray[np.bool_]:
+    import shapely
+
+    row, column = np.divmod(cells, grid.columns)
+    shapely.prepare(polygon)
+    inside: NDArray[np.bool_] = shapely.intersects_xy(
+        polygon, (column + 0.5) * grid.cell_size, (row + 0.5) * grid.cell_size
+    )
+    return inside
 
 
 def _length(east: NDArray[np.float64], north: NDArray[np.float64]) -> NDArray[np.float64]:

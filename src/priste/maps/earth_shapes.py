@@ -30,6 +30,9 @@ EDGE_PIECE_DEGREES = 0.01
 """The longest piece of an edge that is drawn as a straight line: at latitude 65° a parallel
 of that length bends by a centimetre."""
 
+SEAM_DEGREES = 1e-9
+"""How far halves of a turn reach over each other: at 450 km from a pole, less than 0.01 mm."""
+
 _SAMPLES_PER_SIDE = 65
 
 
@@ -114,12 +117,15 @@ def _cut_to(shape: Polygon, window: _Window) -> Iterator[Polygon]:
     import shapely
 
     west, _, east, _ = shape.bounds
-    # Around a pole the two meridians that bound a whole turn are one line of the plane:
-    # halves keep every part a plain polygon there.
-    middle = (window.west + window.east) / 2
-    spans = [(window.west, middle), (middle, window.east)]
-    if not window.around_pole:
-        spans = [(window.west, window.east)]
+    spans = [(window.west, window.east)]
+    if window.around_pole:
+        # The two meridians that bound a whole turn are one line of the plane: halves keep every
+        # part a plain polygon. They overlap, lest a centre on that line fall between them.
+        middle = (window.west + window.east) / 2
+        spans = [
+            (window.west - SEAM_DEGREES, middle + SEAM_DEGREES),
+            (middle - SEAM_DEGREES, window.east + SEAM_DEGREES),
+        ]
     for low, high in spans:
         for turn in range(
             int(np.ceil((low - east) / 360.0)), int(np.floor((high - west) / 360.0)) + 1
