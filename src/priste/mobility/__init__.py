@@ -7,10 +7,8 @@ in silence, and nothing needs an m by m array unless it was given one.
 
 from __future__ import annotations
 
-from priste.mobility.gaussian import DENSE_LIMIT, LEAST_WEIGHT, MAX_NONZEROS, mass_beyond
-from priste.mobility.long_run import STATIONARY_TOLERANCE
+from priste.mobility.gaussian import mass_beyond
 from priste.mobility.model import MarkovModel
-from priste.mobility.second_order import MAX_PAIRS
 from priste.mobility.smoothing import (
     AddEverywhere,
     AddNearby,
@@ -20,15 +18,8 @@ from priste.mobility.smoothing import (
 )
 from priste.mobility.structured import BlendedTransition, SeparableTransition
 from priste.mobility.transitions import DenseTransition, SparseTransition, Transition
-from priste.mobility.validation import ROW_SUM_TOLERANCE
 
 __all__ = [
-    "DENSE_LIMIT",
-    "LEAST_WEIGHT",
-    "MAX_NONZEROS",
-    "MAX_PAIRS",
-    "ROW_SUM_TOLERANCE",
-    "STATIONARY_TOLERANCE",
     "AddEverywhere",
     "AddNearby",
     "BlendedTransition",

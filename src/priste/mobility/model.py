@@ -316,7 +316,7 @@ class MarkovModel:
         size = self._grid.size
         if start is None:
             return source.below(size)
-        if np.ndim(start) == 0:  # type: ignore[arg-type]  # anything may come in
+        if isinstance(start, int | np.integer):
             cell = whole_number(start, name="'start' cell of MarkovModel.sample", at_least=0)
             if cell >= size:
                 raise InvalidParameter(
@@ -424,6 +424,11 @@ def _check_square(transition: AnyTransition, grid: Grid, name: str) -> None:
 
 def _schedule_of(grid: Grid, matrix: object, *, cycle: bool) -> Schedule:
     name = "'matrix' of MarkovModel"
+    if not isinstance(cycle, bool):
+        raise InvalidParameter(
+            f"The 'cycle' of MarkovModel must be True or False. Got {cycle!r}. "
+            "The number of phases is the number of matrices."
+        )
     single, items = _one_or_many(matrix)
     if not items:
         raise InvalidParameter(f"The {name} must hold one matrix at least. Got an empty sequence.")

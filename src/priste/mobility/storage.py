@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from priste.errors import InvalidParameter, StateError
+from priste.errors import StateError
 from priste.maps import Grid
 from priste.mobility.schedule import Schedule
 from priste.mobility.structured import AnyTransition, BlendedTransition, SeparableTransition
@@ -197,6 +197,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[Grid, Schedule, float]:
             grid = Grid.from_dict(header["grid"])
             schedule = _schedule_from(archive, header)
             truncated_mass = float(header["truncated_mass"])
+        _check_fit(grid, schedule)
         if fingerprint(grid, schedule) != header["fingerprint"]:
             raise StateError("its content does not match its fingerprint")
     except (StateError, *_UNREADABLE) as error:
@@ -222,6 +223,39 @@ def _schedule_from(archive: Any, header: dict[str, Any]) -> Schedule:
         pairs = frozen_ints(archive["pairs"].astype(np.int64))
     opening = tuple(stored[place] for place in header["opening"])
     repeating = tuple(stored[place] for place in header["repeating"])
-    if not repeating:
-        raise InvalidParameter("it holds no transition")
-    return Schedule(opening, repeating, bool(header["cyclic"]), pairs)
+    return Schedule(opening, repeating, header["cyclic"] is True, pairs)
+
+
+def _check_fit(grid: Grid, schedule: Schedule) -> None:
+    """Refuse a file whose parts are sound one by one and make no model together."""
+    pairs, size = schedule.pairs, grid.size
+    if not schedule.repeating:
+        raise StateError("it holds no transition")
+    if pairs is None:
+        shapes = {transition.shape for transition in schedule.transitions()}
+        if schedule.opening or shapes != {(size, size)}:
+            raise StateError("its transitions do not fit its map")
+        return
+    count = len(pairs)
+    fits = (
+        pairs.shape == (count, 2)
+        and bool(np.all((pairs >= 0) & (pairs < size)))
+        and bool(np.all(np.diff(pairs @ np.array([size, 1])) > 0))
+        and [transition.shape for transition in schedule.opening] == [(size, count)]
+        and [transition.shape for transition in schedule.repeating] == [(count, count)]
+        and schedule.cyclic
+    )
+    if not fits or not _pairs_follow(schedule.opening[0], np.arange(size), pairs):
+        raise StateError("its pairs of cells do not fit its transitions")
+    if not _pairs_follow(schedule.repeating[0], pairs[:, 1], pairs):
+        raise StateError("its pairs of cells do not follow each other")
+
+
+def _pairs_follow(
+    transition: AnyTransition, cells: npt.NDArray[np.int64], pairs: npt.NDArray[np.int64]
+) -> bool:
+    """Whether every move leads to a pair whose previous cell is the current one."""
+    if not isinstance(transition, SparseTransition):
+        return False
+    moves = transition.matrix.tocoo()
+    return bool(np.all(cells[moves.row] == pairs[moves.col, 0]))

@@ -11,6 +11,7 @@ from priste.errors import InvalidParameter
 from priste.mobility.drawing import draw_index, integer_weights
 from priste.mobility.transitions import (
     DenseTransition,
+    Measured,
     SparseTransition,
     checked_columns,
     checked_rows,
@@ -29,7 +30,7 @@ from priste.mobility.validation import (
 from priste.randomness import BitSource
 
 
-class SeparableTransition:
+class SeparableTransition(Measured):
     """Rows and columns of a rectangular map move independently: ``M = K_rows (x) K_columns``.
 
     State ``row * columns + column`` goes to ``row' * columns + column'`` with probability
@@ -42,7 +43,7 @@ class SeparableTransition:
     array([0.75, 0.25])
     """
 
-    __slots__ = ("_columns", "_rows", "nonzeros_per_row", "row_sum_error", "shape")
+    __slots__ = ("_columns", "_rows")
 
     def __init__(self, row_factor: object, column_factor: object) -> None:
         rows = DenseTransition(row_factor, name="'row_factor' of SeparableTransition")
@@ -54,11 +55,13 @@ class SeparableTransition:
                 )
         self._rows, self._columns = rows.matrix, columns.matrix
         size = rows.shape[0] * columns.shape[0]
-        self.shape: tuple[int, int] = (size, size)
-        self.nonzeros_per_row = rows.nonzeros_per_row + columns.nonzeros_per_row
         # (1 + e)(1 + f) - 1, rounded up
         both = rows.row_sum_error + columns.row_sum_error
-        self.row_sum_error = (both + rows.row_sum_error * columns.row_sum_error) * (1 + 1e-15)
+        super().__init__(
+            (size, size),
+            rows.nonzeros_per_row + columns.nonzeros_per_row,
+            (both + rows.row_sum_error * columns.row_sum_error) * (1 + 1e-15),
+        )
 
     @property
     def factors(self) -> tuple[FloatArray, FloatArray]:
@@ -102,7 +105,7 @@ class SeparableTransition:
         return exact_sum(self._rows[row]) * exact_sum(self._columns[column])
 
 
-class BlendedTransition:
+class BlendedTransition(Measured):
     """What was seen (sparse) blended with a full separable prior: ``diag(w) @ P + S``.
 
     ``w`` holds the weight of the prior in each row and ``S`` the rest, so row ``i`` of ``S``
@@ -116,15 +119,7 @@ class BlendedTransition:
            [0.5 , 0.5 ]])
     """
 
-    __slots__ = (
-        "_prior",
-        "_seen",
-        "_seen_transposed",
-        "_weights",
-        "nonzeros_per_row",
-        "row_sum_error",
-        "shape",
-    )
+    __slots__ = ("_prior", "_seen", "_seen_transposed", "_weights")
 
     def __init__(self, prior_weights: object, prior: SeparableTransition, seen: object) -> None:
         name = "'prior_weights' of BlendedTransition"
@@ -139,15 +134,16 @@ class BlendedTransition:
         sums = self._weights + row_sums(self._seen)
         check_row_sums(sums, name="blend of BlendedTransition")
         self._seen_transposed = self._seen.T.tocsr()
-        self.shape = prior.shape
         per_row = np.diff(self._seen.indptr).astype(np.int64)
         per_column = np.diff(self._seen_transposed.indptr)
         most = int(max(per_row.max(), per_column.max()))
-        # One rounding for the weight, one for adding the two parts.
-        self.nonzeros_per_row = max(prior.nonzeros_per_row + 2, most + 1)
-        self.row_sum_error = row_sum_error_bound(sums, per_row + 1) + float(
-            self._weights.max()
-        ) * prior.row_sum_error * (1 + 1e-15)
+        inherited = float(self._weights.max()) * prior.row_sum_error
+        super().__init__(
+            prior.shape,
+            # One rounding for the weight, one for adding the two parts.
+            max(prior.nonzeros_per_row + 2, most + 1),
+            (row_sum_error_bound(sums, per_row + 1) + inherited) * (1 + 1e-15),
+        )
 
     @property
     def parts(self) -> tuple[FloatArray, SeparableTransition, sparse.csr_array]:

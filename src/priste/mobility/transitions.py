@@ -100,7 +100,30 @@ def checked_columns(columns: FloatArray, size: int) -> FloatArray:
     return array
 
 
-class DenseTransition:
+class Measured:
+    """The numbers that every form of transition works out once, read-only."""
+
+    __slots__ = ("_nonzeros_per_row", "_row_sum_error", "_shape")
+
+    def __init__(self, shape: tuple[int, int], nonzeros_per_row: int, row_sum_error: float) -> None:
+        self._shape = shape
+        self._nonzeros_per_row = nonzeros_per_row
+        self._row_sum_error = row_sum_error
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self._shape
+
+    @property
+    def nonzeros_per_row(self) -> int:
+        return self._nonzeros_per_row
+
+    @property
+    def row_sum_error(self) -> float:
+        return self._row_sum_error
+
+
+class DenseTransition(Measured):
     """A transition stored as a full matrix: the fastest below a few thousand states.
 
     >>> step = DenseTransition([[0.5, 0.5], [0.0, 1.0]])
@@ -108,15 +131,17 @@ class DenseTransition:
     (array([0.5, 0.5]), array([0.5, 1. ]))
     """
 
-    __slots__ = ("_matrix", "nonzeros_per_row", "row_sum_error", "shape")
+    __slots__ = ("_matrix",)
 
     def __init__(self, matrix: object, *, name: str = "'matrix' of DenseTransition") -> None:
         self._matrix = dense_rows(matrix, name=name)
-        self.shape: tuple[int, int] = (self._matrix.shape[0], self._matrix.shape[1])
         per_row = np.count_nonzero(self._matrix, axis=1)
         per_column = np.count_nonzero(self._matrix, axis=0)
-        self.nonzeros_per_row = int(max(per_row.max(), per_column.max()))
-        self.row_sum_error = row_sum_error_bound(self._matrix.sum(axis=1), per_row)
+        super().__init__(
+            (self._matrix.shape[0], self._matrix.shape[1]),
+            int(max(per_row.max(), per_column.max())),
+            row_sum_error_bound(self._matrix.sum(axis=1), per_row),
+        )
 
     @property
     def matrix(self) -> FloatArray:
@@ -143,7 +168,7 @@ class DenseTransition:
         return draw_index(self._matrix[state], source)
 
 
-class SparseTransition:
+class SparseTransition(Measured):
     """A transition stored by its nonzeros (CSR): for local movement on large maps.
 
     >>> step = SparseTransition(sparse.csr_array([[0.5, 0.5], [0.0, 1.0]]))
@@ -151,17 +176,19 @@ class SparseTransition:
     (2, 3.0)
     """
 
-    __slots__ = ("_matrix", "_transposed", "nonzeros_per_row", "row_sum_error", "shape")
+    __slots__ = ("_matrix", "_transposed")
 
     def __init__(self, matrix: object, *, name: str = "'matrix' of SparseTransition") -> None:
         self._matrix = sparse_rows(matrix, name=name)
         # Kept beside the matrix so that push() streams along rows too.
         self._transposed = self._matrix.T.tocsr()
-        self.shape: tuple[int, int] = (self._matrix.shape[0], self._matrix.shape[1])
         per_row = np.diff(self._matrix.indptr).astype(np.int64)
         per_column = np.diff(self._transposed.indptr)
-        self.nonzeros_per_row = int(max(per_row.max(), per_column.max()))
-        self.row_sum_error = row_sum_error_bound(row_sums(self._matrix), per_row)
+        super().__init__(
+            (self._matrix.shape[0], self._matrix.shape[1]),
+            int(max(per_row.max(), per_column.max())),
+            row_sum_error_bound(row_sums(self._matrix), per_row),
+        )
 
     @property
     def matrix(self) -> sparse.csr_array:
