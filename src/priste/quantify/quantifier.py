@@ -42,6 +42,10 @@ OPERATOR_BYTES = 2**31
 """Memory above which "auto" never builds the forward operator."""
 
 
+_PASSES = 4
+"""Passes over the numbers in each step besides the movement: likelihood and scaling."""
+
+
 class Quantifier:
     """Quantify what releases say about an event, under a mobility model.
 
@@ -256,7 +260,8 @@ class Quantifier:
     def _work(self, step: int) -> tuple[float, float]:
         """Return the multiply-adds of one step: of the operator, and of replaying a column."""
         chain = self._chain
-        cost, worlds = chain.cost(step), chain.worlds(step - 1)
+        cost = chain.cost(step) + _PASSES * chain.model.states(step)
+        worlds = chain.worlds(step - 1)
         return self.rows * worlds * cost, cost * (2 * worlds if step <= chain.last else 1)
 
     def _caught_up(self) -> ForwardOperator:
@@ -271,8 +276,10 @@ class Quantifier:
     def _start_rows(self) -> Floats:
         if self._priors is not None:
             return self._priors
-        identity = np.eye(self._cells)
-        return identity if self._starts is None else identity[self._starts]
+        cells = self._labels()
+        rows = np.zeros((len(cells), self._cells))
+        rows[np.arange(len(cells)), cells] = 1.0
+        return rows
 
     def _rows_of(self, by_cell: Floats) -> Floats:
         """Turn values (..., cells) for first cells into values (..., rows)."""

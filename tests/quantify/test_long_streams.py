@@ -1,0 +1,191 @@
+"""Streams and maps on which plain floats would underflow, against mpmath and fractions."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import sparse
+
+from priste import Grid, MarkovModel, Quantifier
+from priste.events import at, presence
+from priste.mobility import BlendedTransition, SeparableTransition
+from priste.quantify.scaling import SMALLEST, ScaledRows
+
+LONG = 10_000
+LONG_STREAM_GAMMA = 1e-10
+"""What a stream of 10,000 releases may state as its error on four cells."""
+
+
+def line(cells: int) -> Grid:
+    return Grid(rows=1, columns=cells, cell_size=1.0)
+
+
+def exact_presence(matrix, columns, region, steps, start):
+    """(b, d) by a chain that dies in the region, in 60 digits; b as a difference is safe there."""
+    m = len(matrix)
+    exact = [[mpmath.mpf(float(x)) for x in row] for row in matrix]
+    always = [mpmath.mpf(int(i == start)) for i in range(m)]
+    alive = list(always)
+    for step, column in enumerate(columns):
+        if step:
+            always = [mpmath.fdot(always, [exact[i][j] for i in range(m)]) for j in range(m)]
+            alive = [mpmath.fdot(alive, [exact[i][j] for i in range(m)]) for j in range(m)]
+        if step in steps:
+            alive = [mpmath.mpf(0) if i in region else alive[i] for i in range(m)]
+        if column is not None:
+            always = [p * mpmath.mpf(float(e)) for p, e in zip(always, column, strict=True)]
+            alive = [p * mpmath.mpf(float(e)) for p, e in zip(alive, column, strict=True)]
+    everything, survived = mpmath.fsum(always), mpmath.fsum(alive)
+    return everything - survived, survived
+
+
+@pytest.mark.parametrize("method", ["forward", "replay"])
+def test_ten_thousand_steps_neither_underflow_nor_drift(method):
+    """After 10,000 releases b and d, below 2**-10,000, are within the stated error of mpmath."""
+    rng = np.random.default_rng(11)
+    matrix = rng.dirichlet(np.full(4, 0.5), size=4)
+    emission = rng.dirichlet(np.full(4, 0.7), size=4)
+    outputs = rng.integers(0, 4, size=LONG)
+    columns = [None if step % 97 == 5 else emission[:, o] for step, o in enumerate(outputs)]
+    region, steps = {1}, [2, 3, 5_000, LONG - 1]
+    q = Quantifier(MarkovModel(line(4), matrix), presence(region, steps), method=method)
+    for column in columns:
+        q.observe(column)
+    moments = q.moments()
+    assert moments.relative_error < LONG_STREAM_GAMMA
+    assert moments.absolute_error == 0.0
+    assert moments.exponent.max() < -LONG
+    with mpmath.workdps(60):
+        for start in range(0, 4, 3):
+            true = exact_presence(matrix, columns, region, set(steps), start)
+            for mantissa, exact in zip(
+                (moments.event[start], moments.complement[start]), true, strict=True
+            ):
+                got = mpmath.ldexp(mpmath.mpf(float(mantissa)), int(moments.exponent[start]))
+                assert abs(got - exact) <= mpmath.mpf(moments.relative_error) * exact
+
+
+@pytest.mark.parametrize("method", ["forward", "replay"])
+def test_rows_that_releases_all_but_exclude_stay_accurate(method):
+    """A start that each release makes e**-60 likely keeps its b and d, far below any float."""
+    matrix = np.array([[0.5, 0.5, 0.0], [0.0, 1.0, 0.0], [0.25, 0.25, 0.5]])
+    column = [1.0, np.exp(-60.0), 0.5]
+    q = Quantifier(MarkovModel(line(3), matrix), at(30, [1]), method=method)
+    for _ in range(40):
+        q.observe(column)
+    moments = q.moments()
+    assert moments.absolute_error == 0.0
+    # From cell 1 nobody leaves: Pr(o) = column[1]**40 and the event is certain.
+    exact = Fraction(column[1]) ** 40
+    got = Fraction(float(moments.event[1])) * Fraction(2) ** int(moments.exponent[1])
+    assert abs(got - exact) <= Fraction(moments.relative_error) * exact
+    assert moments.complement[1] == 0.0
+    # From cell 0 nobody reaches cell 2, so that the paths are few: leave at step k or stay.
+    e0, e1, half = Fraction(1), Fraction(column[1]), Fraction(1, 2)
+    leave = [half**k * e0**k * e1 ** (40 - k) for k in range(1, 40)]
+    event = sum(leave[:30])
+    complement = sum(leave[30:]) + half**39 * e0**40
+    for mantissa, exact in ((moments.event[0], event), (moments.complement[0], complement)):
+        got = Fraction(float(mantissa)) * Fraction(2) ** int(moments.exponent[0])
+        assert abs(got - exact) <= Fraction(moments.relative_error) * exact
+
+
+@pytest.mark.parametrize("method", ["forward", "replay"])
+@pytest.mark.parametrize("kind", ["separable", "blended"])
+def test_products_of_tiny_factors_survive(method, kind):
+    """Moves of probability 1e-300 times 1e-300 keep their mass in separable transitions."""
+    tiny = 1e-300
+    factor = np.array([[1.0, tiny], [tiny, 1.0]])
+    grid = Grid(rows=2, columns=2, cell_size=1.0)
+    transition = SeparableTransition(factor, factor)
+    weight = Fraction(1)
+    if kind == "blended":
+        weight = Fraction(0.5)
+        stay = sparse.csr_array(0.5 * np.eye(4))
+        transition = BlendedTransition(np.full(4, 0.5), transition, stay)
+    model = MarkovModel(grid, transition)
+    # Diagonal moves take tiny**2; the second release tells that one happened.
+    q = Quantifier(model, at(2, [3]), method=method)
+    q.observe([1.0, 0.0, 0.0, 0.0])
+    q.observe([0.0, 0.0, 0.0, 1.0])
+    moments = q.moments()
+    exact = weight * Fraction(tiny) ** 2
+    stays = weight * 1 + (1 - weight)
+    for row in range(4):
+        got = Fraction(float(moments.event[row])) * Fraction(2) ** int(moments.exponent[row])
+        true = exact * stays if row == 0 else 0
+        assert abs(got - true) <= Fraction(moments.relative_error) * true
+    assert moments.exponent[0] < -1900
+
+
+def test_underflow_of_prior_probabilities_is_stated():
+    """An event of probability 1e-400 cannot be a float: the absolute error says so."""
+    tiny = 1e-200
+    matrix = [[1.0, tiny, 0.0], [0.0, 1.0, tiny], [0.0, 0.0, 1.0]]
+    q = Quantifier(MarkovModel(line(3), matrix), at(2, [2]))
+    q.observe([0.5, 0.25, 0.25])
+    moments = q.moments()
+    assert moments.prior_event[0] == 0.0
+    assert 0.0 < moments.absolute_error < 1e-300
+    near = Quantifier(MarkovModel(line(3), matrix), at(1, [1]))
+    near.observe([0.5, 0.25, 0.25])
+    assert near.moments().absolute_error == 0.0
+
+
+def test_more_than_the_floats_range_between_event_and_negation_is_stated():
+    """When d is 1e-400 of b it cannot share b's exponent: the absolute error says so."""
+    q = Quantifier(MarkovModel(line(2), np.full((2, 2), 0.5)), at(0, [0]), priors=[0.5, 0.5])
+    for _ in range(2):
+        q.observe([1.0, 1e-200])
+    q_never_mixes = Quantifier(MarkovModel(line(2), np.eye(2)), at(0, [0]), priors=[0.5, 0.5])
+    for _ in range(2):
+        q_never_mixes.observe([1.0, 1e-200])
+    assert q.moments().absolute_error == 0.0
+    moments = q_never_mixes.moments()
+    assert moments.complement[0] == 0.0
+    assert 0.0 < moments.absolute_error <= 2.0**-1074
+
+
+def test_scaled_rows_hold_the_invariant_through_wild_factors():
+    """Bands keep every number exactly under powers of two, between SMALLEST and 2**900."""
+    rng = np.random.default_rng(3)
+    exact = np.zeros((3, 40), dtype=np.int64)
+    rows = ScaledRows.of(np.ones((3, 40)))
+    for _ in range(30):
+        powers = rng.integers(-1000, 3, size=40)
+        factor = np.ldexp(1.0, powers)
+        rows = rows.through(lambda values, factor=factor: values * factor)
+        exact += powers
+        for band in rows.bands:
+            positive = band.values[band.values > 0.0]
+            assert positive.min(initial=np.inf) >= SMALLEST
+            assert positive.max(initial=0.0) <= 2.0**900
+    mantissa, exponent = rows.entries()
+    assert (mantissa == 0.5).all()
+    np.testing.assert_array_equal(exponent - 1, exact)
+
+
+def test_scaled_rows_add_bands():
+    """Adding rows of far apart sizes keeps the larger, and adds those of the same size."""
+    small = ScaledRows.of(np.array([[1.0, 0.0, 1.0]])).times_power(-5000)
+    large = ScaledRows.of(np.array([[2.0, 3.0, 0.0]]))
+    mantissa, exponent = large.plus(small).plus(small).entries()
+    assert mantissa.tolist() == [[0.5, 0.75, 0.5]]
+    assert exponent.tolist() == [[2, 2, -4998]]
+
+
+def test_forward_work_is_constant_per_step():
+    """Steps of a known prior keep one band and a normalised row: nothing piles up."""
+    rng = np.random.default_rng(1)
+    matrix = rng.dirichlet(np.ones(5), size=5)
+    q = Quantifier(MarkovModel(line(5), matrix), presence([0], [3]), priors=np.full(5, 0.2))
+    exponents = []
+    for _ in range(200):
+        q.observe(rng.random(5))
+        exponents.append(int(q.moments().exponent[0]))
+    assert all(after <= before + 1 for before, after in pairwise(exponents))
+    assert q.moments().event[0] + q.moments().complement[0] >= 0.5

@@ -1,0 +1,231 @@
+"""What a Quantifier refuses, and that a refusal changes nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from priste import Grid, InvalidParameter, MarkovModel, Quantifier
+from priste.events import at, presence
+from priste.quantify import Moments
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.fixture
+def model() -> MarkovModel:
+    return MarkovModel(
+        Grid(rows=1, columns=3, cell_size=1.0),
+        [[0.1, 0.2, 0.7], [0.4, 0.1, 0.5], [0.0, 0.1, 0.9]],
+    )
+
+
+@pytest.fixture
+def q(model: MarkovModel) -> Quantifier:
+    return Quantifier(model, presence([0, 1], [2, 3]))
+
+
+BAD_LIKELIHOODS = [
+    ([0.1, 0.2], "shape"),
+    ([[0.1, 0.2, 0.7]], "shape"),
+    (0.5, "shape"),
+    ([0.1, NAN, 0.2], "finite"),
+    ([0.1, INF, 0.2], "finite"),
+    ([0.1, -0.1, 0.2], ">= 0"),
+    ([0.0, 0.0, 0.0], "positive for some cell"),
+    (["a", "b", "c"], "real numbers"),
+    ([0.1, 0.2j, 0.3], "real numbers"),
+    ([[0.1], [0.2, 0.3], [0.1]], "array of numbers"),
+    ([True, False, True], "real numbers"),
+    ([1e308, 1e-300, 0.0], "span"),
+]
+
+
+@pytest.mark.parametrize(("likelihood", "rule"), BAD_LIKELIHOODS)
+def test_a_refused_observation_changes_nothing(q, likelihood, rule):
+    """Each broken rule is named, and step and answers stay as they were."""
+    q.observe([0.2, 0.3, 0.5])
+    before = q.moments()
+    with pytest.raises(InvalidParameter, match=rule):
+        q.observe(likelihood)
+    assert q.step == 1
+    assert q.moments() is before
+
+
+def test_steps_beyond_the_model_are_refused():
+    """A sequence of two matrices carries three observations and no fourth."""
+    model = MarkovModel(Grid(rows=1, columns=2, cell_size=1.0), [np.eye(2)] * 2)
+    q = Quantifier(model, at(1, [0]))
+    for _ in range(3):
+        q.observe([0.5, 0.25])
+    before = q.moments()
+    with pytest.raises(InvalidParameter):
+        q.observe([0.5, 0.25])
+    with pytest.raises(InvalidParameter):
+        q.candidate_moments([[0.5], [0.25]])
+    with pytest.raises(InvalidParameter):
+        q.candidate_operator()
+    assert q.step == 3
+    assert q.moments() is before
+
+
+def test_inputs_are_copied_and_results_read_only(q):
+    """Changing an array after observing it, or a result, changes no answer."""
+    column = np.array([0.2, 0.3, 0.5])
+    q.observe(column)
+    column[:] = 1.0
+    twin = q.copy()
+    twin.observe([0.9, 0.05, 0.05])
+    fresh = Quantifier(q._chain.model, presence([0, 1], [2, 3]))
+    fresh.observe([0.2, 0.3, 0.5])
+    np.testing.assert_array_equal(q.moments().event, fresh.moments().event)
+    assert (q.step, twin.step) == (1, 2)
+    for array in (q.moments().event, q.prior_by_start(), q.moments().prior_event):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1.0
+
+
+def test_priors_are_copied(model):
+    """Changing the array of priors afterwards changes no answer."""
+    priors = np.array([[0.5, 0.5, 0.0]])
+    q = Quantifier(model, at(1, [0]), priors=priors)
+    priors[:] = [[0.0, 0.0, 1.0]]
+    q.observe([0.2, 0.3, 0.5])
+    assert q.moments().prior_event[0] == pytest.approx(0.25, rel=1e-15)
+
+
+BAD_PRIORS = [
+    ([0.5, 0.5], "shape"),
+    ([0.5, 0.5, 0.5], "sum to 1"),
+    ([0.5, 0.6, -0.1], ">= 0"),
+    ([NAN, 0.5, 0.5], "finite"),
+    ([], "shape"),
+    ("abc", "real numbers"),
+]
+
+
+@pytest.mark.parametrize(("prior", "rule"), BAD_PRIORS)
+def test_bad_priors_are_refused_everywhere(model, q, prior, rule):
+    """The constructor and the answers check a prior alike."""
+    with pytest.raises(InvalidParameter, match=rule):
+        Quantifier(model, at(1, [0]), priors=prior)
+    for answer in (q.posterior, q.leakage, q.log_likelihoods, q.location_posterior):
+        with pytest.raises(InvalidParameter, match=rule):
+            answer(prior)
+
+
+def test_answers_need_a_prior_unless_one_is_known(model, q):
+    """Without a known prior, posterior asks for one; with K priors it takes K weights."""
+    with pytest.raises(InvalidParameter, match="give 'prior'"):
+        q.posterior()
+    with pytest.raises(InvalidParameter, match="shape"):
+        q.posterior([[0.2, 0.3, 0.5]])
+    two = Quantifier(model, at(1, [0]), priors=[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    two.observe([0.5, 0.25, 0.25])
+    known = Quantifier(model, at(1, [0]), priors=[0.5, 0.5, 0.0])
+    known.observe([0.5, 0.25, 0.25])
+    assert two.posterior([0.5, 0.5]) == pytest.approx(known.posterior(), rel=1e-14)
+    np.testing.assert_allclose(
+        two.location_posterior([0.5, 0.5], 0), known.location_posterior(step=0), rtol=1e-14
+    )
+    with pytest.raises(InvalidParameter, match="shape"):
+        two.posterior([0.5, 0.5, 0.0])
+
+
+def test_priors_outside_the_starts_are_refused(model):
+    """starts=cells means priors on those cells; another prior is an error."""
+    q = Quantifier(model, at(1, [0]), starts=[2, 0])
+    q.observe([0.5, 0.25, 0.25])
+    assert q.rows == 2
+    anyone = Quantifier(model, at(1, [0]))
+    anyone.observe([0.5, 0.25, 0.25])
+    prior = [0.25, 0.0, 0.75]
+    assert q.posterior(prior) == anyone.posterior(prior)
+    assert set(q.leakage().worst_prior) <= {0, 2}
+    assert set(q.leakage(prior).worst_prior) == {0, 2}
+    np.testing.assert_allclose(
+        q.location_posterior(prior, 1), anyone.location_posterior(prior, 1), rtol=1e-15
+    )
+    with pytest.raises(InvalidParameter, match="outside the 'starts'"):
+        q.posterior([0.5, 0.25, 0.25])
+
+
+def test_constructor_names_the_broken_rule(model):
+    """Unknown methods, cells outside the map, two kinds of rows: each has its message."""
+    event = at(1, [0])
+    with pytest.raises(InvalidParameter, match="'method'"):
+        Quantifier(model, event, method="fast")
+    with pytest.raises(InvalidParameter, match="not both"):
+        Quantifier(model, event, priors=[1.0, 0.0, 0.0], starts=[0])
+    with pytest.raises(InvalidParameter, match="cells 0 to 2"):
+        Quantifier(model, at(1, [3]))
+    with pytest.raises(InvalidParameter, match="cells 0 to 2"):
+        Quantifier(model, event, starts=[1, 7])
+    with pytest.raises(InvalidParameter):
+        Quantifier(model, event, starts=[])
+
+
+@pytest.mark.parametrize("step", [-1, 2, 1.0, "1", True])
+def test_location_posterior_refuses_other_steps(q, step):
+    """Only observed steps and the next one have a location posterior."""
+    q.observe([0.5, 0.25, 0.25])
+    with pytest.raises(InvalidParameter, match="'step'"):
+        q.location_posterior([0.2, 0.3, 0.5], step)
+
+
+def test_location_posterior_before_any_release(q):
+    """Before any release step 0 is the prior and there are no rows for observed steps."""
+    prior = [0.25, 0.25, 0.5]
+    assert q.location_posterior(prior, 0).tolist() == prior
+    assert q.location_posterior(prior).shape == (0, 3)
+
+
+@pytest.mark.parametrize("method", ["forward", "replay"])
+def test_candidates_are_checked_and_zero_columns_allowed(model, method):
+    """Candidate columns are validated; a release that is never made gives zeros."""
+    q = Quantifier(model, presence([0, 1], [2, 3]), method=method)
+    q.observe([0.5, 0.25, 0.25])
+    for bad in ([0.1, 0.2, 0.3], np.ones((2, 2)), np.ones((3, 0)), np.full((3, 1), -1.0)):
+        with pytest.raises(InvalidParameter, match="likelihoods"):
+            q.candidate_moments(bad)
+        with pytest.raises(InvalidParameter, match="likelihoods"):
+            q.leakage_if(bad)
+    moments = q.candidate_moments(np.zeros((3, 2)))
+    assert not moments.event.any()
+    assert not moments.complement.any()
+    assert q.passes(np.zeros((3, 1)), 0.1).tolist() == [True]
+    assert q.step == 1
+
+
+def test_answers_about_candidates_equal_those_after_observing(q):
+    """leakage_if and passes say what leakage says once the candidate is observed."""
+    q.observe([0.5, 0.25, 0.25])
+    candidates = np.array([[0.6, 0.2, 0.3], [0.3, 0.2, 0.3], [0.1, 0.2, 0.3]])
+    values = q.leakage_if(candidates)
+    for k in range(3):
+        after = q.copy()
+        after.observe(candidates[:, k])
+        assert values[k] == pytest.approx(after.leakage().value, abs=1e-8)
+        assert q.passes(candidates[:, [k]], values[k] + 1e-6).tolist() == [True]
+        assert q.passes(candidates[:, [k]], max(values[k] - 1e-6, 0.0)).tolist() == [False]
+
+
+def test_nothing_observed_leaks_nothing(q):
+    """Before any release, and after silence alone, every leakage is exactly 0."""
+    for _ in range(3):
+        leakage = q.leakage()
+        assert (leakage.value, leakage.for_event, leakage.against_event) == (0.0, 0.0, 0.0)
+        assert sum(leakage.worst_prior.values()) == 1.0
+        assert q.leakage([0.2, 0.3, 0.5]).value == 0.0
+        q.observe(None)
+
+
+def test_a_refused_moments_names_the_rule():
+    """Moments check shapes, signs and bounds once."""
+    one = np.ones(1)
+    with pytest.raises(InvalidParameter, match="shapes"):
+        Moments(one, one, np.ones(2), one, np.zeros(1, dtype=np.int64), 0.0, 0.0)
+    with pytest.raises(InvalidParameter, match="'event'"):
+        Moments(one, one, -one, one, np.zeros(1, dtype=np.int64), 0.0, 0.0)
+    with pytest.raises(InvalidParameter, match="'relative_error'"):
+        Moments(one, one, one, one, np.zeros(1, dtype=np.int64), NAN, 0.0)
