@@ -1,0 +1,277 @@
+"""A file of many users, protected: each its own stream, in parallel, resumable, written whole.
+
+The order of work: every user's releases are drawn and journaled (in a folder beside
+the destination), then the ledger and the released file are written. A run that is
+stopped at any moment continues where it was; nothing is drawn twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from priste.batch.streams import ProtectedStream, Workspace, protect_stream
+from priste.errors import InvalidParameter, PristeError, TraceError
+from priste.policy import Policy
+from priste.traces import ReadingReport, Traces, WritingReport, write_released
+
+TRIES = 3
+"""How often a user's stream is given to a worker again after a worker died."""
+
+OnUser = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class BatchReport:
+    """What a run did, for people and for JSON. Holds no true location."""
+
+    destination: Path
+    ledger: Path
+    streams: tuple[ProtectedStream, ...]
+    reading: ReadingReport
+    writing: WritingReport
+    epsilons: dict[str, float]
+
+    def largest_leakage(self) -> dict[str, float]:
+        """Return each event's largest leakage over all users and steps."""
+        return {
+            name: max(
+                (release.leakage[k] for each in self.streams for release in each.ledger),
+                default=0.0,
+            )
+            for k, name in enumerate(self.epsilons)
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        leakage = self.largest_leakage()
+        return {
+            "destination": str(self.destination),
+            "ledger": str(self.ledger),
+            "users": len(self.streams),
+            "releases": sum(cell is not None for each in self.streams for cell in each.cells),
+            "drawn_now": sum(each.drawn for each in self.streams),
+            "events": {
+                name: {"epsilon": epsilon, "max": leakage[name]}
+                for name, epsilon in self.epsilons.items()
+            },
+        }
+
+
+def workspace_of(destination: str | Path) -> Path:
+    """Return the folder beside a destination that holds the journals of its run."""
+    path = Path(destination)
+    return path.with_name(f"{path.name}.priste")
+
+
+def ledger_of(destination: str | Path) -> Path:
+    """Return the path of the ledger that is written beside a destination."""
+    path = Path(destination)
+    return path.with_name(f"{path.name}.ledger.csv")
+
+
+def protect_file(
+    policy: Policy,
+    traces: Traces,
+    destination: str | Path,
+    *,
+    workers: int = 1,
+    seed: int | None = None,
+    keep: Sequence[str] = (),
+    overwrite: bool = False,
+    on_user: OnUser | None = None,
+) -> BatchReport:
+    """Protect every user of ``traces`` under ``policy`` and write the released file.
+
+    Each user is a stream of its own: ε is promised for each. The result does not
+    depend on ``workers``. With a ``seed`` (for experiments: whoever knows it can undo the
+    noise) each user's draws depend on the seed and the user's name alone. ``on_user`` is
+    told how many users are done, and of how many.
+
+    Raises TraceError before anything is drawn if the destination cannot be written.
+    """
+    destination = Path(destination)
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise InvalidParameter(f"The 'workers' must be an integer >= 1. Got {workers!r}.")
+    if not destination.parent.is_dir():
+        raise TraceError(f"There is no folder {str(destination.parent)!r} to write into.")
+    if destination.exists() and not overwrite:
+        raise TraceError(
+            f"There is already a file {str(destination)!r}. Choose another destination, or ask "
+            "to overwrite it (releases that were drawn are kept, not drawn again)."
+        )
+    root = traces.source.root.resolve()
+    if destination.resolve() == root or root in destination.resolve().parents:
+        raise TraceError("Released and true positions belong apart: write somewhere else.")
+    workspace = Workspace(workspace_of(destination), policy, _stamp(traces))
+    jobs = _jobs(policy, traces, workspace, seed)
+    if workers == 1:
+        streams = _in_this_process(policy, jobs, on_user)
+    else:
+        streams = _in_workers(policy, jobs, workers, on_user)
+    ledger = ledger_of(destination)
+    _write_ledger(ledger, tuple(policy.events), streams)
+    writing = write_released(
+        traces,
+        destination,
+        {each.user: each.cells for each in streams},
+        policy.timeline,
+        policy.grid,
+        point=policy.points,
+        rng=seed,
+        keep=keep,
+        overwrite=overwrite,
+    )
+    epsilons = {name: event.epsilon for name, event in policy.events.items()}
+    return BatchReport(destination, ledger, tuple(streams), traces.report, writing, epsilons)
+
+
+@dataclass(frozen=True)
+class _Job:
+    user: str | None
+    cells: tuple[int | None, ...]
+    journal: Path
+    seed: int | None
+
+    def __repr__(self) -> str:  # cells are true locations
+        return f"<stream of {self.user!r}>"
+
+
+def _jobs(policy: Policy, traces: Traces, workspace: Workspace, seed: int | None) -> list[_Job]:
+    jobs = []
+    for trace in traces:
+        found = policy.timeline.cells(
+            trace, policy.grid, policy.rule, outside=policy.outside, steps=policy.steps
+        )
+        own = None if seed is None else _seed_of(seed, trace.user)
+        jobs.append(_Job(trace.user, found.cells, workspace.journal(trace.user), own))
+    return jobs
+
+
+def _seed_of(seed: int, user: str | None) -> int:
+    return int.from_bytes(hashlib.sha256(f"{seed}:{user!r}".encode()).digest()[:8], "big")
+
+
+def _stamp(traces: Traces) -> str:
+    """Return a digest of the source's bytes: what the true locations came from."""
+    digest = hashlib.sha256()
+    for file in traces.source.files:
+        digest.update(file.name.encode())
+        with file.path.open("rb") as opened:
+            while block := opened.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+def _run(policy: Policy, job: _Job) -> ProtectedStream:
+    return protect_stream(policy, job.user, job.cells, journal=job.journal, rng=job.seed)
+
+
+def _in_this_process(
+    policy: Policy, jobs: Sequence[_Job], on_user: OnUser | None
+) -> list[ProtectedStream]:
+    streams = []
+    for done, job in enumerate(jobs, start=1):
+        streams.append(_run(policy, job))
+        if on_user is not None:
+            on_user(done, len(jobs))
+    return streams
+
+
+_policy: Policy | None = None
+
+
+def _start_worker(policy: Policy, parent: int) -> None:
+    """Remember the policy, and end with the parent: a killed parent must not leave orphans."""
+    global _policy
+    _policy = policy
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _run_in_worker(job: _Job) -> ProtectedStream:
+    if _policy is None:
+        raise PristeError("A worker was used before it was started.")
+    return _run(_policy, job)
+
+
+def _in_workers(
+    policy: Policy, jobs: Sequence[_Job], workers: int, on_user: OnUser | None
+) -> list[ProtectedStream]:
+    """Run the jobs in a pool; when a worker dies, build a new pool for what is left."""
+    results: dict[int, ProtectedStream] = {}
+    for _ in range(TRIES):
+        left = [number for number in range(len(jobs)) if number not in results]
+        if not left:
+            break
+        try:
+            for number, stream in _pooled(policy, jobs, left, workers):
+                results[number] = stream
+                if on_user is not None:
+                    on_user(len(results), len(jobs))
+        except BrokenProcessPool:
+            continue  # what was drawn is in the journals; nothing is drawn again
+    if len(results) < len(jobs):
+        raise PristeError(
+            f"Workers died {TRIES} times; {len(results)} of {len(jobs)} users are done. Nothing "
+            "is lost: run the same command again, with fewer workers if memory is short."
+        )
+    return [results[number] for number in range(len(jobs))]
+
+
+def _pooled(
+    policy: Policy, jobs: Sequence[_Job], left: Sequence[int], workers: int
+) -> Iterator[tuple[int, ProtectedStream]]:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(
+        max_workers=min(workers, len(left)),
+        mp_context=context,
+        initializer=_start_worker,
+        initargs=(policy, os.getpid()),
+    ) as pool:
+        futures: dict[Future[ProtectedStream], int] = {
+            pool.submit(_run_in_worker, jobs[number]): number for number in left
+        }
+        try:
+            while futures:
+                finished, _ = wait(futures, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    yield futures.pop(future), future.result()
+        finally:
+            for future in futures:
+                future.cancel()
+
+
+def _write_ledger(path: Path, events: Sequence[str], streams: Sequence[ProtectedStream]) -> None:
+    """Write all users' ledgers into one CSV file, whole or not at all."""
+    import csv
+
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with draft.open("w", encoding="utf-8", newline="") as file:
+        out = csv.writer(file, lineterminator="\n")
+        leaks = [f"leakage:{name}" for name in events]
+        out.writerow(["user", "step", "cell", "budget", "attempts", *leaks])
+        for stream in streams:
+            for release in stream.ledger:
+                cell = "" if release.cell is None else release.cell
+                user = "" if stream.user is None else stream.user
+                out.writerow(
+                    [user, release.step, cell, release.budget, release.attempts, *release.leakage]
+                )
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(draft, path)
