@@ -90,29 +90,33 @@ def cells_within(grid: Grid, reach: float) -> sparse.csr_array:
     furthest = reach / grid.cell_size * (1 + _REACH_SLACK)
     rows, columns = grid.rows, grid.columns
     down = int(min(furthest, rows - 1))
-    blocks_from, blocks_to, blocks_value = [], [], []
+    widths = {
+        step: int(min(np.sqrt(furthest**2 - step**2), columns - 1)) for step in range(down + 1)
+    }
+    offsets = [
+        (row_step, column_step)
+        for row_step in range(-down, down + 1)
+        for column_step in range(-widths[abs(row_step)], widths[abs(row_step)] + 1)
+    ]
+    stored = sum((rows - abs(dr)) * (columns - abs(dc)) for dr, dc in offsets)
+    if stored > MAX_NONZEROS:
+        raise InvalidParameter(
+            f"A 'reach' of {reach!r} km stores {stored} pairs of cells on a map of {grid.size}, and "
+            f"{MAX_NONZEROS} are allowed. Choose a smaller reach, or none: the separable form "
+            "needs no cut."
+        )
     numbers = np.arange(grid.size, dtype=np.int64).reshape(rows, columns)
-    stored = 0
-    for row_step in range(-down, down + 1):
-        across = int(min(np.sqrt(furthest**2 - row_step**2), columns - 1))
-        for column_step in range(-across, across + 1):
-            source = numbers[
-                max(0, -row_step) : rows - max(0, row_step),
-                max(0, -column_step) : columns - max(0, column_step),
-            ].reshape(-1)
-            stored += source.size
-            if stored > MAX_NONZEROS:
-                raise InvalidParameter(
-                    f"A 'reach' of {reach!r} km stores more than {MAX_NONZEROS} pairs of cells on "
-                    f"a map of {grid.size}. Choose a smaller reach, or none: the separable form "
-                    "needs no cut."
-                )
-            blocks_from.append(source)
-            blocks_to.append(source + (row_step * columns + column_step))
-            blocks_value.append(np.full(source.size, row_step**2 + column_step**2 + 1.0))
-    entries = np.concatenate(blocks_value)
-    where = (np.concatenate(blocks_from), np.concatenate(blocks_to))
-    return sparse.csr_array((entries, where), shape=(grid.size, grid.size))
+    sources, targets, squares = [], [], []
+    for row_step, column_step in offsets:
+        source = numbers[
+            max(0, -row_step) : rows - max(0, row_step),
+            max(0, -column_step) : columns - max(0, column_step),
+        ].reshape(-1)
+        sources.append(source)
+        targets.append(source + (row_step * columns + column_step))
+        squares.append(np.full(source.size, row_step**2 + column_step**2 + 1.0))
+    where = (np.concatenate(sources), np.concatenate(targets))
+    return sparse.csr_array((np.concatenate(squares), where), shape=(grid.size, grid.size))
 
 
 def truncated_gaussian(grid: Grid, sigma: float, reach: float) -> SparseTransition:
