@@ -43,7 +43,11 @@ _BLOCK_ENTRIES = 2**21
 
 
 class Mechanism(ABC):
-    """A location privacy mechanism on a grid. Immutable; see the module for its guarantees."""
+    """A location privacy mechanism on a grid. Immutable; see the module for its guarantees.
+
+    A subclass gives the abstract parts and keeps what it needs in attributes that begin with an
+    underscore: all others are refused.
+    """
 
     def __init__(self, grid: Grid, outputs: int) -> None:
         self._grid = grid

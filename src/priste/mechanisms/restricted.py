@@ -9,6 +9,7 @@ inner table says so.
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,9 @@ class RestrictedMechanism(Mechanism):
             likelihood = self._inner_table()[self._surrogates.nearest, position]
         likelihood.flags.writeable = False
         return likelihood
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_inner": None}
 
     def _inner_table(self) -> NDArray[np.float64]:
         if self._inner is None:
