@@ -36,7 +36,7 @@ def assembled(
     relative_error: float,
     backward_error: float,
 ) -> Moments:
-    """Build Moments from priors (2, rows) and joint probabilities (rows, 2, k).
+    """Build Moments from priors (2, rows) and joint probabilities (rows, 2) or (rows, 2, k).
 
     ``backward_error`` is the absolute error of Pr(EVENT | world, state). A joint
     probability is a mass times that, the masses of a row add up to b + d, and the larger

@@ -179,19 +179,14 @@ class Quantifier:
         """Return the four quantities for the releases so far, one row per start or prior."""
         if self._moments is None:
             if not self._observed:  # silence tells nothing: b = a and d = ā, exactly
-                mantissa, binary = np.frexp(self._prior_rows.T[:, :, None])
-                self._moments = self._assembled(mantissa, binary.astype(np.int64), 0)
+                mantissa, binary = np.frexp(self._prior_rows.T)
+                exponent = binary.astype(np.int64)
             elif self._goes_forward(1, candidates=False):
-                operator = self._caught_up()
-                mantissa, exponent = operator.joint(self._backward)
-                self._moments = self._assembled(mantissa[:, :, None], exponent[:, :, None], 0)
+                mantissa, exponent = self._caught_up().joint(self._backward)
             else:
-                self._moments = self._assembled(*self._replayed_rows(None), 0)
-            self._moments = replace(
-                self._moments,
-                event=self._moments.event[:, 0],
-                complement=self._moments.complement[:, 0],
-            )
+                mantissa, exponent = self._replayed_rows(None)
+                mantissa, exponent = mantissa[:, :, 0], exponent[:, :, 0]
+            self._moments = self._assembled(mantissa, exponent, 0)
         return self._moments
 
     def candidate_moments(self, likelihoods: ArrayLike) -> Moments:

@@ -1,0 +1,235 @@
+"""Runtime of quantification: against the paper's naive algorithm, a bare product, and map size.
+
+Prints tables and writes ``benchmarks/results/quantification.json``. Figures are the best of
+several repeats; compare them within one run only.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+import tracemalloc
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from tests.oracles.naive_pattern import naive_pattern_joint
+
+from priste import Grid, MarkovModel, Quantifier
+from priste.events import Event, pattern, presence
+
+RESULTS = Path(__file__).parent / "results" / "quantification.json"
+
+NAIVE_LIMIT = 400_000
+"""Trajectories beyond which the naive algorithm is not run; it would take minutes to years."""
+
+EVENTS = 3
+"""Random events per point of the runtime figure."""
+
+
+def best_seconds(work: Callable[[], object], repeats: int, inner: int = 1) -> float:
+    """Return the least time of one call among ``repeats`` runs of ``inner`` calls."""
+    times = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        for _ in range(inner):
+            work()
+        times.append((time.perf_counter() - begin) / inner)
+    return min(times)
+
+
+def laplace_column(grid: Grid, cell: int, alpha: float = 0.2) -> np.ndarray:
+    """An emission column in the shape of a planar Laplace; its scale does not matter here."""
+    return np.exp(-alpha * grid.distances_from(cell))
+
+
+def runtime_against_event(lengths: Sequence[int], widths: Sequence[int]) -> list[dict[str, Any]]:
+    """Joint probability of a PATTERN under a known prior: ours and appendix B's algorithm."""
+    grid = Grid(rows=20, columns=20, cell_size=1.0)
+    model = MarkovModel.gaussian(grid, sigma=1.0)
+    matrix = model.transition(0).toarray().tolist()
+    rng = np.random.default_rng(2019)
+    prior = np.full(grid.size, 1 / grid.size)
+    points = []
+    for length, width in [(n, 5) for n in lengths] + [(5, w) for w in widths]:
+        ours, naive = [], []
+        for _ in range(EVENTS):
+            corner = int(rng.integers(0, grid.size - width))
+            region = range(corner, corner + width)
+            regions = [region] * length
+            columns = [laplace_column(grid, int(rng.integers(grid.size))) for _ in range(length)]
+            event = pattern(regions, range(1, length + 1))
+            joint: list[float] = []
+
+            def quantify(
+                event: Event = event,
+                columns: list[np.ndarray] = columns,
+                joint: list[float] = joint,
+            ) -> None:
+                q = Quantifier(model, event, priors=prior)
+                for column in [None, *columns]:
+                    q.observe(column)
+                moments = q.moments()
+                joint.append(math.ldexp(moments.event[0], int(moments.exponent[0])))
+
+            ours.append(best_seconds(quantify, repeats=3))
+            if width**length <= NAIVE_LIMIT and len(naive) < 1 + (width**length < 20_000):
+                lists = [column.tolist() for column in columns]
+                begin = time.perf_counter()
+                answer = naive_pattern_joint(matrix, prior.tolist(), lists, regions)
+                naive.append(time.perf_counter() - begin)
+                if not math.isclose(answer, joint[-1], rel_tol=1e-9):
+                    raise RuntimeError(f"The two algorithms disagree: {answer} and {joint[-1]}.")
+        points.append(
+            {
+                "length": length,
+                "width": width,
+                "trajectories": width**length,
+                "ours_seconds": float(np.mean(ours)),
+                "naive_seconds": float(np.mean(naive)) if naive else None,
+            }
+        )
+    return points
+
+
+def known_prior_step(sides: Sequence[int]) -> list[dict[str, Any]]:
+    """One step under a known prior, against ``alpha @ M`` of the lifted chain with numpy."""
+    points = []
+    for side in sides:
+        grid = Grid(rows=side, columns=side, cell_size=1.0)
+        m = grid.size
+        model = MarkovModel.gaussian(grid, sigma=1.0, form="dense")
+        lifted = np.kron(np.eye(2), model.transition(0).toarray())
+        alpha = np.full(2 * m, 0.5 / m)
+        column = laplace_column(grid, m // 2)
+        event = presence(range(5), range(2, 2000))
+        q = Quantifier(model, event, priors=np.full(m, 1 / m), method="forward")
+        for _ in range(4):
+            q.observe(column)
+        inner = max(1, min(50, 4_000_000 // m**2))
+
+        def step(q: Quantifier = q, column: np.ndarray = column) -> None:
+            q.observe(column)
+            q.moments()
+
+        def bare(alpha: np.ndarray = alpha, lifted: np.ndarray = lifted) -> np.ndarray:
+            return alpha @ lifted
+
+        bare_times, step_times = [], []
+        for _ in range(8):  # taken in turns, so that other load meets both
+            bare_times.append(best_seconds(bare, 1, inner))
+            step_times.append(best_seconds(step, 1, inner))
+        points.append(
+            {
+                "cells": m,
+                "bare_seconds": min(bare_times),
+                "step_seconds": min(step_times),
+                "ratio": min(step_times) / min(bare_times),
+            }
+        )
+    return points
+
+
+def growth(sides: Sequence[int], kind: str) -> list[dict[str, Any]]:
+    """All first cells: one forward step (dense), or eight releases replayed (large maps)."""
+    points = []
+    for side in sides:
+        grid = Grid(rows=side, columns=side, cell_size=1.0)
+        event = presence(range(2 * side, 2 * side + 5), range(3, 6))
+        column = laplace_column(grid, 3 * side + 4)
+        if kind == "dense":
+            model = MarkovModel.gaussian(grid, sigma=1.0, form="dense")
+            q = Quantifier(model, event, method="forward")
+            for _ in range(7):
+                q.observe(column)
+            q.moments()
+
+            def work(q: Quantifier = q, column: np.ndarray = column) -> None:
+                q.observe(column)
+                q.moments()
+        else:
+            options: dict[str, Any] = {"reach": 4.0} if kind == "sparse" else {}
+            model = MarkovModel.gaussian(grid, sigma=4.0, **options)
+
+            def work(
+                model: MarkovModel = model, event: Event = event, column: np.ndarray = column
+            ) -> None:
+                q = Quantifier(model, event, method="replay")
+                for _ in range(8):
+                    q.observe(column)
+                q.moments()
+
+        seconds = best_seconds(work, repeats=2)
+        tracemalloc.start()
+        work()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        points.append({"cells": grid.size, "seconds": seconds, "peak_megabytes": peak / 2**20})
+    return points
+
+
+def slope(points: list[dict[str, Any]], key: str) -> float:
+    """Return the exponent p of ``key ~ cells**p`` over the last three points."""
+    late = points[-3:]
+    x = np.log([point["cells"] for point in late])
+    return float(np.polyfit(x, np.log([point[key] for point in late]), 1)[0])
+
+
+def show(console: Console, title: str, points: list[dict[str, Any]]) -> None:
+    """Print measured points as a table."""
+    table = Table(title=title)
+    for name in points[0]:
+        table.add_column(name, justify="right")
+    for point in points:
+        cells = []
+        for value in point.values():
+            cells.append("–" if value is None else f"{value:,.4g}")
+        table.add_row(*cells)
+    console.print(table)
+
+
+def main(*, quick: bool = False) -> dict[str, Any]:
+    """Run everything, print the tables, write and return the results.
+
+    ``quick`` keeps to small sizes and writes nothing: to see that the benchmark works.
+    """
+    lengths = [5, 6] if quick else list(range(5, 16))
+    widths = [5, 6] if quick else list(range(5, 16))
+    dense = [5, 10] if quick else [5, 10, 14, 20, 28, 40, 50]
+    large = [10, 20] if quick else [25, 50, 100, 141, 200]
+    results: dict[str, Any] = {
+        "event": runtime_against_event(lengths, widths),
+        "known_prior_step": known_prior_step([5, 10] if quick else [5, 10, 20, 30, 40]),
+        "dense_forward_step": growth(dense, "dense"),
+        "sparse_replay": growth(large, "sparse"),
+        "separable_replay": growth(large, "separable"),
+    }
+    results["slopes"] = {
+        f"{name} {key}": slope(results[name], key)
+        for name in ("dense_forward_step", "sparse_replay", "separable_replay")
+        for key in ("seconds", "peak_megabytes")
+    }
+    console = Console()
+    show(console, "Runtime against event length and width (m = 400, known prior)", results["event"])
+    show(
+        console,
+        "One step under a known prior against a bare alpha @ M",
+        results["known_prior_step"],
+    )
+    show(console, "All first cells: one forward step, dense model", results["dense_forward_step"])
+    show(console, "All first cells: 8 releases replayed, sparse", results["sparse_replay"])
+    show(console, "All first cells: 8 releases replayed, separable", results["separable_replay"])
+    for name, value in results["slopes"].items():
+        console.print(f"growth with the number of cells, {name}: cells**{value:.2f}")
+    if not quick:
+        RESULTS.parent.mkdir(exist_ok=True)
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    return results
+
+
+if __name__ == "__main__":
+    main()
