@@ -1,0 +1,44 @@
+"""The bare mechanism: full budget at every step, no check, no promise.
+
+It is what a location app with a mechanism and nothing else would release. Its streams
+are there to be compared with: their leakage is measured like any other, and it may exceed ε.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from priste.randomness import BitSource
+from priste.release.calibration import Draw, Law, Situation, register
+
+
+class Bare:
+    """Draw once at the full budget, whatever was released before; promises nothing.
+
+    The ledger of such a stream tells how much the mechanism by itself would have given away.
+
+    >>> from priste import Grid, MarkovModel, PlanarLaplace, Protector, presence
+    >>> grid = Grid(rows=3, columns=3, cell_size=1.0)
+    >>> model = MarkovModel.gaussian(grid, sigma=1.0)
+    >>> mech = PlanarLaplace(grid, alpha=3.0)
+    >>> p = Protector(model, presence([0], steps=[1]), mech, epsilon=0.1, calibrator="bare", rng=1)
+    >>> [p.release(0).budget for _ in range(2)], p.leakage[0] > 0.1
+    ([3.0, 3.0], True)
+    """
+
+    def draw(self, situation: Situation, cell: int, bits: BitSource) -> Draw:
+        """Draw once at the full budget."""
+        mechanism = situation.mechanism
+        return Draw(output=mechanism.sample(cell, bits), budget=mechanism.budget)
+
+    def law(self, situation: Situation) -> Law:
+        """Return the emission table at the full budget: one layer."""
+        mechanism = situation.mechanism
+        return Law((mechanism.budget,), mechanism.emission()[None, :, :])
+
+    def describe(self) -> dict[str, Any]:
+        """Return its name; it has no parameters."""
+        return {"kind": "bare"}
+
+
+register("bare", Bare)
