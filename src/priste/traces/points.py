@@ -38,11 +38,6 @@ class LeftOut:
     untimed: int = 0
     unreleased: int = 0
 
-    @property
-    def total(self) -> int:
-        """All of them together."""
-        return self.unreadable + self.untimed + self.unreleased
-
 
 class ReleasedPoints:
     """The point of each user and step; drawn once, when first asked for."""

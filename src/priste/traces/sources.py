@@ -69,8 +69,11 @@ def _folder(root: Path, chosen: Format | None, user: str | None) -> Source:
         for name in names
         if not name.startswith(".")
     )
+    has_plt = any(path.suffix.lower() == ".plt" for path in paths)
     kinds: dict[Path, Format] = {}
     for path in paths:
+        if has_plt and path.name == GEOLIFE_LABELS:
+            continue
         kind = _kind_in_folder(path, chosen)
         if kind is not None:
             kinds[path] = kind

@@ -43,7 +43,7 @@ def rewrite(
             written = _rewrite_parquet(table, source.files[0].path, target, points, keep)
         else:
             written = _rewrite_csv(table, target, points, keep)
-            points.left_out.unreadable += table.bad_lines(written + points.left_out.total)
+            points.left_out.unreadable += table.bad_lines()
     return written
 
 

@@ -7,6 +7,7 @@ not fit is spilled to a private folder that is removed afterwards.
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -61,6 +62,7 @@ class OpenTable:
         self._reading = reading
         self._files = [_readable(file, folder) for file in source.files]
         self._owner = dict(zip(self._files, (f.user for f in source.files), strict=True))
+        self._rows_read = 0
         self.layout = self._layout()
 
     def users(self, tally: Tally) -> Iterator[tuple[str | None, RawFixes]]:
@@ -82,9 +84,7 @@ class OpenTable:
             query += " ORDER BY u, n"
         held: list[tuple[NDArray[Any], ...]] = []
         current: str | None = None
-        seen = 0
         for batch in self._batches(query):
-            seen += batch.num_rows
             names, starts = _stretches(batch.column(0))
             values = [column.to_numpy(zero_copy_only=False) for column in batch.columns[1:]]
             for name, begin, end in zip(names, starts, [*starts[1:], batch.num_rows], strict=True):
@@ -95,7 +95,7 @@ class OpenTable:
                 held.append(tuple(value[begin:end] for value in values))
         if held:
             yield from self._user(current, held, whole, tally)
-        tally.refuse(Problem.BAD_LINE, self.bad_lines(seen))
+        tally.refuse(Problem.BAD_LINE, self.bad_lines())
 
     def rows(self, names: list[str]) -> Iterator[Rows]:
         """Yield the rows in the order of the table with the columns ``names`` as Arrow arrays."""
@@ -119,8 +119,8 @@ class OpenTable:
                 timed &= np.array([user is not None for user in users], dtype=np.bool_)
             yield Rows(users, times, timed, batch.columns[4:])
 
-    def bad_lines(self, rows: int) -> int:
-        """Return how many lines of CSV could not be read, given how many rows could."""
+    def bad_lines(self) -> int:
+        """Return how many lines of CSV could not be read by the one pass that was made."""
         if self.layout.dialect is None:
             return 0
         found = self._connection.execute(
@@ -131,7 +131,7 @@ class OpenTable:
         if not swallowing:
             return rejected
         headers = len(self._files) * self.layout.dialect.has_header
-        return max(rejected, sum(map(_count_lines, self._source.files)) - headers - rows)
+        return max(rejected, sum(map(_count_lines, self._source.files)) - headers - self._rows_read)
 
     def _user(
         self, name: str | None, held: list[tuple[NDArray[Any], ...]], whole: bool, tally: Tally
@@ -204,7 +204,9 @@ class OpenTable:
 
     def _batches(self, query: str) -> Iterator[Any]:
         with _plain_errors(self._source):
-            yield from self._connection.sql(query).to_arrow_reader(_BATCH)
+            for batch in self._connection.sql(query).to_arrow_reader(_BATCH):
+                self._rows_read += batch.num_rows
+                yield batch
 
 
 @contextmanager
@@ -250,13 +252,26 @@ def _plain_errors(source: Source) -> Iterator[None]:
 
 
 def _readable(file: SourceFile, folder: Path) -> str:
-    """Return a name that DuckDB reads as this file alone: it takes ``*?[`` for patterns."""
-    name = str(file.path.resolve())
+    """Return a name under which DuckDB reads this file alone, and all of it.
+
+    It takes ``*?[`` for patterns, so such names get a link. And behind a byte-order mark it loses
+    every row when the first cell is quoted and holds the delimiter (seen with 2.0.0): such a
+    file is copied without the mark.
+    """
+    name, stand_in = str(file.path.resolve()), folder / f"input-{len(list(folder.iterdir()))}"
+    try:
+        with file.path.open("rb") as data:
+            if data.read(4) == b'\xef\xbb\xbf"':
+                data.seek(3)
+                with stand_in.open("wb") as copy:
+                    shutil.copyfileobj(data, copy)
+                return str(stand_in)
+    except OSError as error:
+        raise TraceError(f"{file.name} cannot be read: {error.strerror}.") from None
     if not any(mark in name for mark in "*?["):
         return name
-    link = folder / f"input-{len(list(folder.iterdir()))}"
-    link.symlink_to(name)
-    return str(link)
+    stand_in.symlink_to(name)
+    return str(stand_in)
 
 
 def _stretches(users: Any) -> tuple[list[str | None], list[int]]:
