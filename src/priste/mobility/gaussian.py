@@ -101,7 +101,7 @@ def cells_within(grid: Grid, reach: float) -> sparse.csr_array:
     stored = sum((rows - abs(dr)) * (columns - abs(dc)) for dr, dc in offsets)
     if stored > MAX_NONZEROS:
         raise InvalidParameter(
-            f"A 'reach' of {reach!r} km stores {stored} pairs of cells on a map of {grid.size}, and "
+            f"A 'reach' of {reach!r} km on a map of {grid.size} cells stores {stored} pairs, and "
             f"{MAX_NONZEROS} are allowed. Choose a smaller reach, or none: the separable form "
             "needs no cut."
         )

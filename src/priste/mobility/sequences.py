@@ -18,6 +18,9 @@ from priste.mobility.validation import IntArray, whole_number
 GAP = -1
 """How a missing cell is stored once the sequences are checked."""
 
+LATEST_STEP = 2**53
+"""Largest offset of a sequence: steps are counted in int64."""
+
 CellSequences = Iterable[Sequence[int | None] | IntArray]
 
 
@@ -93,6 +96,8 @@ def checked_offsets(offsets: Iterable[int] | None, count: int, *, owner: str) ->
         )
     name = f"'offsets' of {owner}"
     numbers = [whole_number(offset, name=name, at_least=0) for offset in offsets]
+    if any(number > LATEST_STEP for number in numbers):
+        raise InvalidParameter(f"The {name} must be at most {LATEST_STEP}.")
     if len(numbers) != count:
         raise InvalidParameter(
             f"The {name} must hold one number per sequence ({count}). Got {len(numbers)}."

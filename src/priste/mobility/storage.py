@@ -183,7 +183,7 @@ def _header(archive: Any) -> dict[str, Any]:
 
 def _is_model(path: Path) -> bool:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             return bool(json.loads(bytes(archive["header"]))["format"] == FORMAT)
     except _UNREADABLE:
         return False
@@ -192,7 +192,7 @@ def _is_model(path: Path) -> bool:
 def read_model(path: str | os.PathLike[str]) -> tuple[Grid, Schedule, float]:
     """Read a file of :func:`write_model`; validates all of it, and its fingerprint."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             header = _header(archive)
             grid = Grid.from_dict(header["grid"])
             schedule = _schedule_from(archive, header)
