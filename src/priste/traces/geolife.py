@@ -84,18 +84,25 @@ def rewrite(
 
 
 def write(traces: Iterable[Trace], target: Path) -> None:
-    """Write traces as a folder of the 1.3 layout, one file per user."""
+    """Write traces into a folder in the 1.3 layout, or the only one as a file."""
+    if not target.is_dir():
+        for trace in traces:
+            _write_file(trace, target)
+        return
     for trace in traces:
         user = "000" if trace.user is None else trace.user
         if not user or user.startswith(".") or "/" in user or "\\" in user or "\0" in user:
             raise TraceError(f"The user {user[:40]!r} cannot be the name of a Geolife folder.")
         folder = target / "Data" / user / "Trajectory"
         folder.mkdir(parents=True)
-        name = f"{trace.start:%Y%m%d%H%M%S}.plt"
-        with (folder / name).open("w", encoding="ascii", newline="\r\n") as out:
-            out.write(_HEADER)
-            rows = zip(trace.lat.tolist(), trace.lon.tolist(), trace.times.tolist(), strict=True)
-            out.writelines(_line(lat, lon, time, NO_ALTITUDE) for lat, lon, time in rows)
+        _write_file(trace, folder / f"{trace.start:%Y%m%d%H%M%S}.plt")
+
+
+def _write_file(trace: Trace, path: Path) -> None:
+    with path.open("w", encoding="ascii", newline="\r\n") as out:
+        out.write(_HEADER)
+        rows = zip(trace.lat.tolist(), trace.lon.tolist(), trace.times.tolist(), strict=True)
+        out.writelines(_line(lat, lon, time, NO_ALTITUDE) for lat, lon, time in rows)
 
 
 def read_labels(path: str | Path) -> dict[str, tuple[Label, ...]]:

@@ -96,7 +96,9 @@ def alias_of(name: str) -> str | None:
 
 
 def _settle(part: str, wanted: str | None, names: Sequence[str], what: str) -> str | None:
-    has = f"It has {', '.join(map(repr, names[:30]))}."
+    # A first line that is data would be taken for names: never show what could be a position.
+    shown = [repr(name) if name[:1].isalpha() else "…" for name in names[:30]]
+    has = f"It has {', '.join(shown)}."
     if wanted is not None:
         if list(names).count(wanted) != 1:
             times = "more than once" if wanted in names else "not"

@@ -152,9 +152,9 @@ def write_traces(
     """Write traces as they are, with their true positions, to 7 decimals of a degree.
 
     For data one made oneself. The format follows the name of the destination unless stated. GPX,
-    Cabspotting, OwnTracks and NMEA hold one user per file; Geolife is a folder. T-Drive lines need
-    the ``zone`` of their clock. Times of Geolife, Cabspotting, OwnTracks and T-Drive are whole
-    seconds, those of NMEA milliseconds.
+    Cabspotting, OwnTracks and NMEA hold one user per file; Geolife is a folder, or a file named
+    ``.plt``. T-Drive lines need the ``zone`` of their clock. Times of Geolife, Cabspotting,
+    OwnTracks and T-Drive are whole seconds, those of NMEA milliseconds.
     """
     target = Path(destination)
     kind = format_of_name(target) if format is None else format_named(format)
@@ -164,7 +164,8 @@ def write_traces(
         _check_apart(traces.source, target)
     place = None if zone is None else zone_of(zone)
     reading = Reading(Columns.of(columns), place, ClockRange(), None)
-    with _whole(target, folder=kind is Format.GEOLIFE, overwrite=overwrite) as draft:
+    folder = kind is Format.GEOLIFE and format_of_name(target) is not kind
+    with _whole(target, folder=folder, overwrite=overwrite) as draft:
         _write_plain(traces, draft, kind, reading)
 
 
@@ -172,7 +173,8 @@ def _write_plain(traces: Iterable[Trace], draft: Path, kind: Format, reading: Re
     if kind in TABLES:
         table_writing.write(traces, draft, kind, reading)
         return
-    _WRITE[kind](_only_one(traces, kind) if kind in _ONE_USER else traces, draft)
+    alone = kind in _ONE_USER or (kind is Format.GEOLIFE and not draft.is_dir())
+    _WRITE[kind](_only_one(traces, kind) if alone else traces, draft)
 
 
 def _only_one(traces: Iterable[Trace], kind: Format) -> Iterator[Trace]:

@@ -1,0 +1,398 @@
+"""What is written: released positions in the input's shape, and nothing that betrays the truth."""
+
+import csv as csv_module
+import json
+import os
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.traces import trace_files as files
+
+from priste.errors import InvalidParameter, TraceError
+from priste.maps import Grid
+from priste.traces import Timeline, Trace, Traces, read_traces, write_released, write_traces
+from priste.traces.fixes import microseconds
+
+GRID = Grid.covering(46.0, 7.0, 46.05, 7.08, cell_size=0.5)
+# Two fixes a step, so that a step's fixes share its point.
+LINE = Timeline(files.START, timedelta(minutes=2))
+CELLS = (17, 3, 40)
+TOLERANCE_DEGREES = 6e-8  # half of the seventh decimal
+OPTIONS = {
+    "a.csv": {"columns": files.CSV_COLUMNS},
+    "a.txt": {},
+    "t.txt": {"zone": "Asia/Shanghai"},
+}
+MAKERS: dict[str, Callable[[Path], Path]] = {
+    "a.gpx": files.gpx,
+    "a.csv": files.csv,
+    "a.parquet": files.parquet,
+    "a.geojson": files.geojson,
+    "a.plt": files.plt,
+    "a.txt": files.cabspotting,
+    "t.txt": files.tdrive,
+    "a.rec": files.owntracks,
+    "a.nmea": files.nmea,
+    "geolife": files.geolife,
+}
+
+
+def opened(name: str, tmp_path: Path) -> Traces:
+    return read_traces(MAKERS[name](tmp_path / name), **OPTIONS.get(name, {}))  # type: ignore[arg-type]
+
+
+def released_for(traces: Traces) -> dict[str | None, tuple[int | None, ...]]:
+    return {trace.user: CELLS for trace in traces}
+
+
+def all_bytes(path: Path) -> bytes:
+    if path.is_dir():
+        return b"".join(p.read_bytes() for p in sorted(path.rglob("*")) if p.is_file())
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_released_positions_come_back_in_the_same_format(name: str, tmp_path: Path) -> None:
+    """Reading what was written gives the same users and times at the centres of released cells."""
+    traces = opened(name, tmp_path)
+    target = tmp_path / f"out-{name}"
+    report = write_released(traces, target, released_for(traces), LINE, GRID)
+    again = read_traces(target, format=str(traces.format), **OPTIONS.get(name, {}))  # type: ignore[arg-type]
+    old, new = list(traces), list(again)
+    assert [t.user for t in old] == [t.user for t in new]
+    lat, lon = GRID.latlon(np.array(CELLS).repeat(2))
+    tolerance = 5e-6 if name == "a.parquet" else TOLERANCE_DEGREES  # its lon is float32
+    for before, after in zip(old, new, strict=True):
+        assert (before.times == after.times).all()
+        np.testing.assert_allclose(after.lat, lat, atol=TOLERANCE_DEGREES)
+        np.testing.assert_allclose(after.lon, lon, atol=tolerance)
+    assert report.written == again.report.fixes == 6 * len(old)
+    assert (report.untimed, report.unreleased) == (0, 0)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_nothing_that_betrays_is_written(name: str, tmp_path: Path) -> None:
+    """No altitude, speed, name, network or true coordinate is anywhere in the bytes."""
+    traces = opened(name, tmp_path)
+    target = tmp_path / f"out-{name}"
+    write_released(traces, target, released_for(traces), LINE, GRID)
+    written = all_bytes(target)
+    if name != "a.parquet":  # compressed; checked column by column below
+        for lat, lon in files.PLACES:
+            assert f"{lat:.4f}".encode() not in written
+            assert f"{lon:.4f}".encode() not in written
+    for secret in files.SECRETS:
+        assert secret.encode() not in written
+
+
+def test_parquet_columns_stay_and_are_empty(tmp_path: Path) -> None:
+    """The schema is the input's without its metadata; columns nobody asked for are null."""
+    import pyarrow.parquet as pq
+
+    traces = opened("a.parquet", tmp_path)
+    write_released(traces, tmp_path / "out.parquet", released_for(traces), LINE, GRID)
+    old, new = pq.read_table(tmp_path / "a.parquet"), pq.read_table(tmp_path / "out.parquet")
+    assert new.schema.remove_metadata() == old.schema.remove_metadata()
+    assert not new.schema.metadata
+    assert new["user"].to_pylist() == old["user"].to_pylist()
+    assert new["time"].to_pylist() == old["time"].to_pylist()
+    for name in ("altitude", "place", "tags"):
+        assert new[name].null_count == new.num_rows
+
+
+def test_csv_columns_stay_and_are_empty_and_rows_keep_their_order(tmp_path: Path) -> None:
+    """Header, order of rows and the text of user and time are the input's; the rest is empty."""
+    traces = opened("a.csv", tmp_path)
+    write_released(traces, tmp_path / "out.csv", released_for(traces), LINE, GRID)
+    with (tmp_path / "a.csv").open() as old, (tmp_path / "out.csv").open() as new:
+        before, after = list(csv_module.reader(old)), list(csv_module.reader(new))
+    assert after[0] == before[0]
+    assert [(row[1], row[2]) for row in after] == [(row[1], row[2]) for row in before]
+    assert all(row[0] == row[5] == row[6] == "" for row in after[1:])
+
+
+@pytest.mark.parametrize(
+    ("name", "keep", "found", "absent"),
+    [
+        ("a.gpx", ["ele"], b"417.5", b"Dr. Nobody"),
+        ("a.gpx", ["name"], b"Dr. Nobody", b"417.5"),
+        ("a.csv", ["Speed"], b"13.75", b"417.5"),
+        ("a.geojson", ["speed"], b"13.75", b"Dr. Nobody"),
+        ("a.plt", ["altitude"], b"417.5", b"-777"),
+        ("geolife", ["labels"], b"cafe1234", b"417.5"),
+        ("a.txt", ["occupied"], b" 1 17145", b" 0 17145"),
+        ("a.rec", ["alt", "SSID"], b"HomeWifi", b"13.75"),
+    ],
+)
+def test_fields_are_kept_by_name(
+    name: str, keep: list[str], found: bytes, absent: bytes, tmp_path: Path
+) -> None:
+    """A field that is asked for is copied, and only that one."""
+    traces = opened(name, tmp_path)
+    target = tmp_path / f"out-{name}"
+    write_released(traces, target, released_for(traces), LINE, GRID, keep=keep)
+    assert found in all_bytes(target)
+    assert absent not in all_bytes(target)
+
+
+@pytest.mark.parametrize("name", ["a.gpx", "a.csv", "a.parquet", "a.nmea", "a.plt", "a.txt"])
+def test_unknown_fields_cannot_be_kept(name: str, tmp_path: Path) -> None:
+    """A name that the format or the table does not have is refused, and nothing is written."""
+    traces = opened(name, tmp_path)
+    target = tmp_path / f"out-{name}"
+    for keep in (["nonsense"], "ele"):
+        with pytest.raises(InvalidParameter, match="'keep'"):
+            write_released(traces, target, released_for(traces), LINE, GRID, keep=keep)
+    assert sorted(os.listdir(tmp_path)) == [name]
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_the_true_positions_do_not_reach_the_output(name: str, tmp_path: Path) -> None:
+    """Two inputs that differ only in their positions give the same bytes for the same releases."""
+    outputs = []
+    for place, shift in (("one", 0.0), ("two", 0.0137)):
+        folder = tmp_path / place
+        folder.mkdir()
+        kept = files.PLACES[:]
+        files.PLACES[:] = [(lat + shift, lon + shift) for lat, lon in kept]
+        try:
+            traces = opened(name, folder)
+            target = folder / f"out-{name}"
+            write_released(traces, target, released_for(traces), LINE, GRID, point="random", rng=5)
+        finally:
+            files.PLACES[:] = kept
+        outputs.append(all_bytes(target))
+    assert outputs[0] == outputs[1]
+
+
+def test_records_with_bad_positions_get_the_point_of_their_step(tmp_path: Path) -> None:
+    """A record is written for its time, so an impossible position does not show as a hole."""
+    path = tmp_path / "a.csv"
+    path.write_text("time,lat,lon\n2024-05-01T08:00Z,46.01,7.02\n2024-05-01T08:01Z,400,7\n")
+    traces = read_traces(path)
+    report = write_released(traces, tmp_path / "out.csv", {None: [17]}, LINE, GRID)
+    rows = (tmp_path / "out.csv").read_text().splitlines()[1:]
+    assert report.written == 2
+    assert len({row.split(",", 1)[1] for row in rows}) == 1
+
+
+def test_records_left_out_are_counted(tmp_path: Path) -> None:
+    """Unknown users, silent steps, steps beyond the end, no times and broken lines have counts."""
+    path = tmp_path / "a.csv"
+    path.write_text(
+        "user,time,lat,lon\nada,2024-05-01T08:00Z,46.01,7.02\nada,2024-05-01T08:02Z,46.01,7.02\n"
+        "ada,2024-05-01T09:00Z,46.01,7.02\nada,,46.01,7.02\nbob,2024-05-01T08:00Z,46.01,7.02\n"
+        "ada,2024-05-01T07:00Z,46.01,7.02\n,2024-05-01T08:00Z,46.01,7.02\nada\n"
+    )
+    report = write_released(
+        read_traces(path), tmp_path / "out.csv", {"ada": [17, None]}, LINE, GRID
+    )
+    assert report.to_dict()["written"] == 1
+    assert report.to_dict()["left_out"] == {"unreadable": 1, "untimed": 2, "unreleased": 4}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_one_record_per_step_by_choice(name: str, tmp_path: Path) -> None:
+    """With rows='steps' a step has one record at its middle, whatever the input's fixes were."""
+    traces = opened(name, tmp_path)
+    target = tmp_path / f"out-{name}"
+    report = write_released(traces, target, released_for(traces), LINE, GRID, rows="steps")
+    again = list(read_traces(target, format=str(traces.format), **OPTIONS.get(name, {})))  # type: ignore[arg-type]
+    users = sorted(released_for(traces), key=str)
+    assert sorted((t.user for t in again), key=str) == users
+    middles = [microseconds(LINE.middle_of(step)) for step in range(3)]
+    for trace in again:
+        assert trace.times.tolist() == middles
+    assert report.written == 3 * len(again)
+
+
+def test_steps_of_a_folder_are_a_file_for_each_user(tmp_path: Path) -> None:
+    """A folder of GPX files gives a folder of GPX files."""
+    (tmp_path / "in" / "deep").mkdir(parents=True)
+    files.gpx(tmp_path / "in" / "deep" / "a.gpx")
+    files.gpx(tmp_path / "in" / "b.gpx")
+    traces = read_traces(tmp_path / "in")
+    for rows in ("fixes", "steps"):
+        released = released_for(traces)
+        write_released(traces, tmp_path / rows, released, LINE, GRID, rows=rows)  # type: ignore[arg-type]
+        assert [t.user for t in read_traces(tmp_path / rows)] == ["b", "deep/a"]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, GRID.size - 1), st.integers(0, 2**32))
+def test_random_points_lie_in_the_released_cell(cell: int, seed: int) -> None:
+    """Whatever the cell, a random point of it is found in it again after rounding."""
+    from priste.traces.points import ReleasedPoints
+
+    points = ReleasedPoints({None: [cell, cell]}, LINE, GRID, "random", seed)
+    first, second = points.of(None)
+    assert GRID.cell_at(*first) == GRID.cell_at(*second) == cell
+    assert (first == np.round(first, 7)).all()
+    assert points.at(None, microseconds(files.START)) == tuple(first)
+    assert points.at(None, microseconds(files.START) + 1) == tuple(first)  # drawn once
+
+
+def test_random_points_cover_their_cell() -> None:
+    """Of 400 points, each quarter of the cell gets its share (within 5 standard deviations)."""
+    from priste.traces.points import ReleasedPoints
+
+    places = ReleasedPoints({None: [40] * 400}, LINE, GRID, "random", 11).of(None)
+    x, y = GRID.xy(places[:, 0], places[:, 1])
+    x_mid, y_mid = GRID.centers[40]
+    quarters = np.histogram2d(x > x_mid, y > y_mid, bins=2)[0].ravel()
+    assert np.all(np.abs(quarters - 100) < 5 * np.sqrt(400 * 0.25 * 0.75))
+
+
+def test_points_need_a_map_of_the_earth_and_a_known_choice() -> None:
+    """A plane has no coordinates, and 'middle' is no choice."""
+    from priste.traces.points import ReleasedPoints
+
+    with pytest.raises(InvalidParameter, match=r"Grid\.covering"):
+        ReleasedPoints({}, LINE, Grid(2, 2, 1.0))
+    with pytest.raises(InvalidParameter, match="'point'"):
+        ReleasedPoints({}, LINE, GRID, "middle")  # type: ignore[arg-type]
+
+
+# Whole, apart, or not at all
+
+
+@pytest.mark.parametrize("name", ["a.gpx", "a.csv", "geolife"])
+def test_the_input_is_never_written_over(name: str, tmp_path: Path) -> None:
+    """Neither by name, by a link, by a hard link, from inside, nor from above."""
+    traces = opened(name, tmp_path)
+    source = tmp_path / name
+    (tmp_path / "link").symlink_to(source)
+    places = [source, tmp_path / "link", tmp_path / "." / name, tmp_path]
+    if source.is_dir():
+        places += [source / "out", source / "Data" / "out"]
+    else:
+        os.link(source, tmp_path / "hard")
+        places.append(tmp_path / "hard")
+    before = all_bytes(source)
+    for place in places:
+        with pytest.raises(TraceError, match="write somewhere else"):
+            write_released(traces, place, released_for(traces), LINE, GRID, overwrite=True)
+    assert all_bytes(source) == before
+
+
+def test_what_exists_stays_unless_overwritten_on_purpose(tmp_path: Path) -> None:
+    """A file is replaced only when asked; a folder never, unless it is empty."""
+    traces = opened("a.gpx", tmp_path)
+    target = tmp_path / "out.gpx"
+    target.write_text("precious")
+    with pytest.raises(TraceError, match="exists"):
+        write_released(traces, target, released_for(traces), LINE, GRID)
+    assert target.read_text() == "precious"
+    write_released(traces, target, released_for(traces), LINE, GRID, overwrite=True)
+    assert target.read_text() != "precious"
+    folder = opened("geolife", tmp_path)
+    (tmp_path / "out").mkdir()
+    write_released(folder, tmp_path / "out", released_for(folder), LINE, GRID)
+    with pytest.raises(TraceError, match="exists"):
+        write_released(folder, tmp_path / "out", released_for(folder), LINE, GRID, overwrite=True)
+    with pytest.raises(TraceError, match="no folder"):
+        write_released(traces, tmp_path / "x" / "y.gpx", released_for(traces), LINE, GRID)
+
+
+@pytest.mark.parametrize("name", ["a.gpx", "a.csv", "a.parquet", "geolife"])
+def test_a_failure_leaves_nothing_behind(name: str, tmp_path: Path) -> None:
+    """When a release cannot be looked up half-way, no file and no draft remain."""
+    traces = opened(name, tmp_path)
+
+    class Failing(dict):  # type: ignore[type-arg]
+        def get(self, *_: object) -> None:
+            raise RuntimeError("the journal is gone")
+
+    with pytest.raises(RuntimeError, match="journal"):
+        write_released(traces, tmp_path / "out", Failing(), LINE, GRID)
+    assert sorted(os.listdir(tmp_path)) == [name]
+
+
+def test_a_source_that_changes_while_writing_is_refused(tmp_path: Path) -> None:
+    """The output of a file that is being appended to never appears."""
+    traces = opened("a.txt", tmp_path)
+    released = released_for(traces)
+    with (tmp_path / "a.txt").open("a") as out:
+        out.write("46.0 7.0 0 1714550400\n")
+    with pytest.raises(TraceError, match="changed"):
+        write_released(traces, tmp_path / "out.txt", released, LINE, GRID)
+    assert sorted(os.listdir(tmp_path)) == ["a.txt"]
+
+
+# Traces as they are
+
+
+@pytest.mark.parametrize(
+    ("name", "format", "zone"),
+    [
+        ("a.gpx", None, None),
+        ("a.csv", None, None),
+        ("a.parquet", None, None),
+        ("a.geojson", None, None),
+        ("a.nmea", None, None),
+        ("a.rec", None, None),
+        ("a.txt", "cabspotting", None),
+        ("t.txt", "tdrive", "Asia/Shanghai"),
+        ("folder", "geolife", None),
+    ],
+)
+def test_plain_traces_round_trip(
+    name: str, format: str | None, zone: str | None, tmp_path: Path
+) -> None:
+    """A trace written in any format and read again is the same, to seven decimals and a second."""
+    times = microseconds(files.START) + np.arange(50) * 7_000_000
+    lat, lon = np.linspace(-89.9, 89.9, 50), np.linspace(179.9, -179.9, 50)
+    trace = Trace("7", times, lat, lon)
+    write_traces([trace], tmp_path / name, format, zone=zone)
+    again = read_traces(tmp_path / name, format, zone=zone).one()
+    assert again.times.tolist() == times.tolist()
+    np.testing.assert_allclose(again.lat, lat, atol=TOLERANCE_DEGREES)
+    np.testing.assert_allclose(again.lon, lon, atol=TOLERANCE_DEGREES)
+    named = name in ("a.csv", "a.parquet", "a.geojson", "t.txt", "folder")
+    assert again.user == ("7" if named else None)
+
+
+def test_plain_writing_has_its_rules(tmp_path: Path) -> None:
+    """One user per GPX file, a telling name, a zone for T-Drive, decent names for Geolife."""
+    trace = opened("a.gpx", tmp_path).one()
+    named = Trace("../up", trace.times, trace.lat, trace.lon)
+    for traces, name, kind in [
+        ([trace, trace], "two.gpx", None),
+        ([trace], "what", None),
+        ([trace], "t.txt", "tdrive"),
+        ([named], "folder", "geolife"),
+        ([named], "n.txt", "tdrive"),
+        ([], "none.csv", None),
+    ]:
+        with pytest.raises(TraceError):
+            write_traces(traces, tmp_path / name, kind)
+    with pytest.raises(TraceError, match="write somewhere else"):
+        write_traces(opened("a.csv", tmp_path), tmp_path / "a.csv", overwrite=True)
+    assert sorted(os.listdir(tmp_path)) == ["a.csv", "a.gpx"]
+
+
+def test_many_users_in_one_table(tmp_path: Path) -> None:
+    """CSV and Parquet files made by us hold many users; the names of columns may be chosen."""
+    times = microseconds(files.START) + np.arange(3) * 10**6
+    traces = [Trace(u, times, np.full(3, 46.0), np.full(3, 7.0)) for u in ("a", "b")]
+    for name in ("x.csv", "x.parquet"):
+        columns = {"user": "who", "time": "when", "lat": "y", "lon": "x"}
+        write_traces(traces, tmp_path / name, columns=columns)
+        assert [t.user for t in read_traces(tmp_path / name, columns=columns)] == ["a", "b"]
+
+
+def test_geojson_written_is_geojson(tmp_path: Path) -> None:
+    """Features keep their kinds, and have a geometry and properties and nothing else."""
+    traces = opened("a.geojson", tmp_path)
+    write_released(traces, tmp_path / "out.geojson", released_for(traces), LINE, GRID)
+    document = json.loads((tmp_path / "out.geojson").read_text())
+    assert set(document) == {"type", "features"}
+    assert [f["geometry"]["type"] for f in document["features"]] == ["Point"] * 3 + ["LineString"]
+    for feature in document["features"]:
+        assert set(feature) == {"type", "geometry", "properties"}
+        assert set(feature["properties"]) <= {"user", "time", "coordTimes"}
