@@ -1,0 +1,1 @@
+"""Measured speed: ratios taken in one run, with machine-readable results beside them."""
