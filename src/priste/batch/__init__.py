@@ -1,5 +1,6 @@
 """A door: protect files of many users, in parallel, without ever drawing twice."""
 
+from priste.batch.ledgers import is_ledger, read_ledgers, write_ledgers
 from priste.batch.protection import BatchReport, ledger_of, protect_file, workspace_of
 from priste.batch.streams import ProtectedStream, Workspace, protect_stream
 
@@ -7,8 +8,11 @@ __all__ = [
     "BatchReport",
     "ProtectedStream",
     "Workspace",
+    "is_ledger",
     "ledger_of",
     "protect_file",
     "protect_stream",
+    "read_ledgers",
     "workspace_of",
+    "write_ledgers",
 ]

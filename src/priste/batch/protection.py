@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from priste.batch.ledgers import write_ledgers
 from priste.batch.streams import ProtectedStream, Workspace, protect_stream
 from priste.errors import InvalidParameter, PristeError, TraceError
 from priste.policy import Policy
@@ -27,7 +28,7 @@ from priste.traces import ReadingReport, Traces, WritingReport, write_released
 TRIES = 3
 """How often a user's stream is given to a worker again after a worker died."""
 
-OnUser = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -88,14 +89,14 @@ def protect_file(
     seed: int | None = None,
     keep: Sequence[str] = (),
     overwrite: bool = False,
-    on_user: OnUser | None = None,
+    on_progress: OnProgress | None = None,
 ) -> BatchReport:
     """Protect every user of ``traces`` under ``policy`` and write the released file.
 
     Each user is a stream of its own: ε is promised for each. The result does not
     depend on ``workers``. With a ``seed`` (for experiments: whoever knows it can undo the
-    noise) each user's draws depend on the seed and the user's name alone. ``on_user`` is
-    told how many users are done, and of how many.
+    noise) each user's draws depend on the seed and the user's name alone. ``on_progress`` is
+    told how many steps of all users are done, and of how many.
 
     Raises TraceError before anything is drawn if the destination cannot be written.
     """
@@ -115,11 +116,11 @@ def protect_file(
     workspace = Workspace(workspace_of(destination), policy, _stamp(traces))
     jobs = _jobs(policy, traces, workspace, seed)
     if workers == 1:
-        streams = _in_this_process(policy, jobs, on_user)
+        streams = _in_this_process(policy, jobs, on_progress)
     else:
-        streams = _in_workers(policy, jobs, workers, on_user)
+        streams = _in_workers(policy, jobs, workers, on_progress)
     ledger = ledger_of(destination)
-    _write_ledger(ledger, tuple(policy.events), streams)
+    write_ledgers(ledger, tuple(policy.events), {each.user: each.ledger for each in streams})
     writing = write_released(
         traces,
         destination,
@@ -172,19 +173,31 @@ def _stamp(traces: Traces) -> str:
     return digest.hexdigest()
 
 
-def _run(policy: Policy, job: _Job) -> ProtectedStream:
-    return protect_stream(policy, job.user, job.cells, journal=job.journal, rng=job.seed)
+def _run(
+    policy: Policy, job: _Job, on_step: Callable[[int], None] | None = None
+) -> ProtectedStream:
+    return protect_stream(
+        policy, job.user, job.cells, journal=job.journal, rng=job.seed, on_step=on_step
+    )
 
 
 def _in_this_process(
-    policy: Policy, jobs: Sequence[_Job], on_user: OnUser | None
+    policy: Policy, jobs: Sequence[_Job], on_progress: OnProgress | None
 ) -> list[ProtectedStream]:
+    total = sum(len(job.cells) for job in jobs)
+    done = 0
     streams = []
-    for done, job in enumerate(jobs, start=1):
-        streams.append(_run(policy, job))
-        if on_user is not None:
-            on_user(done, len(jobs))
+    for job in jobs:
+        tell = None if on_progress is None else _teller(on_progress, done, total)
+        streams.append(_run(policy, job, tell))
+        done += len(job.cells)
+        if on_progress is not None:
+            on_progress(done, total)
     return streams
+
+
+def _teller(on_progress: OnProgress, before: int, total: int) -> Callable[[int], None]:
+    return lambda step: on_progress(before + step + 1, total)
 
 
 _policy: Policy | None = None
@@ -210,9 +223,10 @@ def _run_in_worker(job: _Job) -> ProtectedStream:
 
 
 def _in_workers(
-    policy: Policy, jobs: Sequence[_Job], workers: int, on_user: OnUser | None
+    policy: Policy, jobs: Sequence[_Job], workers: int, on_progress: OnProgress | None
 ) -> list[ProtectedStream]:
     """Run the jobs in a pool; when a worker dies, build a new pool for what is left."""
+    total = sum(len(job.cells) for job in jobs)
     results: dict[int, ProtectedStream] = {}
     for _ in range(TRIES):
         left = [number for number in range(len(jobs)) if number not in results]
@@ -221,8 +235,8 @@ def _in_workers(
         try:
             for number, stream in _pooled(policy, jobs, left, workers):
                 results[number] = stream
-                if on_user is not None:
-                    on_user(len(results), len(jobs))
+                if on_progress is not None:
+                    on_progress(sum(len(jobs[done].cells) for done in results), total)
         except BrokenProcessPool:
             continue  # what was drawn is in the journals; nothing is drawn again
     if len(results) < len(jobs):
@@ -254,24 +268,3 @@ def _pooled(
         finally:
             for future in futures:
                 future.cancel()
-
-
-def _write_ledger(path: Path, events: Sequence[str], streams: Sequence[ProtectedStream]) -> None:
-    """Write all users' ledgers into one CSV file, whole or not at all."""
-    import csv
-
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    with draft.open("w", encoding="utf-8", newline="") as file:
-        out = csv.writer(file, lineterminator="\n")
-        leaks = [f"leakage:{name}" for name in events]
-        out.writerow(["user", "step", "cell", "budget", "attempts", *leaks])
-        for stream in streams:
-            for release in stream.ledger:
-                cell = "" if release.cell is None else release.cell
-                user = "" if stream.user is None else stream.user
-                out.writerow(
-                    [user, release.step, cell, release.budget, release.attempts, *release.leakage]
-                )
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(draft, path)

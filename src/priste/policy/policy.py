@@ -80,14 +80,23 @@ class Policy:
     regions: Mapping[str, Region]
     events: Mapping[str, PolicyEvent]
 
-    def protector(self, *, rng: Seed | BitSource = None, journal: Path | None = None) -> Protector:
-        """Return a fresh stream for one user under this policy."""
+    def protector(
+        self,
+        *,
+        rng: Seed | BitSource = None,
+        journal: Path | None = None,
+        calibrator: Calibrator | None = None,
+    ) -> Protector:
+        """Return a fresh stream for one user under this policy.
+
+        ``calibrator`` stands in for the policy's own, for comparisons.
+        """
         return Protector(
             self.model,
             {name: each.event for name, each in self.events.items()},
             self.mechanism,
             {name: each.epsilon for name, each in self.events.items()},
-            self.calibrator,
+            calibrator or self.calibrator,
             rng,
             journal=journal,
         )

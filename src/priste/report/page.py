@@ -81,6 +81,7 @@ def write_html(
 
 def _stream(report: StreamReport) -> str:
     parts = [
+        _warning(report),
         _verdict(report),
         _tiles(report),
         f"<section class='card'>{svg(map_figure(report))}</section>",
@@ -96,8 +97,25 @@ def _stream(report: StreamReport) -> str:
     if report.promise:
         words = "".join(f"<p>{escape(line)}</p>" for line in report.promise)
         parts.append(f"<h2>The policy in words</h2><section class='card'>{words}</section>")
+    if report.not_promised:
+        lines = "".join(f"<li>{escape(line)}</li>" for line in report.not_promised)
+        parts.append(
+            f"<h2>What is not promised</h2><section class='card'><ul>{lines}</ul></section>"
+        )
     parts.append(_table(report))
     return "".join(parts)
+
+
+def _warning(report: StreamReport) -> str:
+    if not report.private:
+        return ""
+    what = "the true path, distances" if report.truth is not None else "distances"
+    return (
+        "<section class='card private'><b>Keep this page to yourself.</b> It was made with the "
+        f"true locations at hand: {what} and the comparison with the mechanism alone follow from them. "
+        "<code>priste report</code> without <code>--input</code> makes a page that may be shared."
+        "</section>"
+    )
 
 
 def _verdict(report: StreamReport) -> str:

@@ -48,6 +48,7 @@ class StreamReport:
     released: tuple[int | None, ...]
     budgets: tuple[float, ...]
     full_budget: float
+    not_promised: tuple[str, ...] = ()
     distances: tuple[float, ...] = ()
     bare_distances: tuple[float, ...] = ()
     truth: tuple[int | None, ...] | None = field(default=None, repr=False)
@@ -81,6 +82,22 @@ class StreamReport:
         return all(e.guarded.max <= e.epsilon for e in self.events)
 
     @property
+    def private(self) -> bool:
+        """Whether anything here was made from true locations, so that it must not be published."""
+        compared = any(event.bare is not None for event in self.events)
+        return bool(self.distances or self.bare_distances or compared or self.truth is not None)
+
+    @property
+    def mean_metres(self) -> float:
+        """The mean distance between true and released cells in metres, nan if unknown."""
+        return 1000 * statistics.fmean(self.distances) if self.distances else math.nan
+
+    @property
+    def bare_mean_metres(self) -> float:
+        """The same for the bare mechanism."""
+        return 1000 * statistics.fmean(self.bare_distances) if self.bare_distances else math.nan
+
+    @property
     def median_metres(self) -> float:
         """The median distance between true and released cells in metres, nan if unknown."""
         return 1000 * statistics.median(self.distances) if self.distances else math.nan
@@ -96,13 +113,18 @@ def odds(leakage: float) -> str:
 
     >>> odds(0.5), odds(3), odds(math.inf), odds(0)
     ('1.65×', '20×', 'without limit', '1.00×')
+    >>> odds(13.3), odds(30)
+    ('600,000×', '1e13×')
     """
     if math.isinf(leakage) or leakage > 700:
         return "without limit" if math.isinf(leakage) else f"10^{leakage / math.log(10):.0f}×"
     factor = math.exp(leakage)
     if factor < 10:
         return f"{factor:.2f}×"
-    return f"{factor:.0f}×" if factor < 10_000 else f"{factor:.0e}×".replace("e+0", "e")
+    if factor >= 1e9:
+        return f"{factor:.0e}×".replace("e+", "e").replace("e0", "e")
+    digits = max(0, math.floor(math.log10(factor)) - 1)  # two figures that mean something
+    return f"{round(factor, -digits):,.0f}×"
 
 
 def percent(probability: float) -> str:

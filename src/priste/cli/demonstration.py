@@ -1,0 +1,124 @@
+"""``priste demo``: two weeks in a town that does not exist, protected before your eyes."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.padding import Padding
+
+from priste.cli.console import progress
+from priste.cli.protecting import protect
+from priste.errors import TraceError
+
+if TYPE_CHECKING:
+    from priste.report import StreamReport
+
+MARKER = ".priste-demo"
+RESIDENTS = 40
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """What the demo made."""
+
+    folder: Path
+    report: StreamReport
+    page: Path
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; see docs/cli.md."""
+        report = self.report
+        return {
+            "folder": str(self.folder),
+            "report": str(self.page),
+            "events": {
+                event.name: {
+                    "epsilon": event.epsilon,
+                    "prior_belief": event.guarded.prior_belief,
+                    "alone": _side(event.bare),
+                    "with_priste": _side(event.guarded),
+                }
+                for event in report.events
+            },
+            "metres": {
+                "alone": {"mean": report.bare_mean_metres, "median": report.bare_median_metres},
+                "with_priste": {"mean": report.mean_metres, "median": report.median_metres},
+            },
+        }
+
+
+def _side(audit: Any) -> dict[str, float]:
+    return {"max": audit.max, "belief": audit.belief[-1]}
+
+
+def demonstrate(folder: Path, *, seed: int) -> Demonstration:
+    """Make the town in ``folder``, protect Ada's two weeks and compare with the bare mechanism.
+
+    Only a folder that is new, empty, or made by an earlier demo is written to.
+    """
+    from priste.cli.reporting import make_reports
+    from priste.report import write_html
+    from priste.traces import write_traces
+    from priste.traces.town import ada, residents
+
+    _prepare(folder)
+    with progress("Building the town"):
+        write_traces(residents(RESIDENTS), folder / "residents.csv")
+        write_traces([ada()], folder / "ada.csv")
+        policy = files("priste.cli").joinpath("town.toml").read_text(encoding="utf-8")
+        (folder / "policy.toml").write_text(policy, encoding="utf-8")
+    done = protect(folder / "policy.toml", folder / "ada.csv", folder / "released.csv", seed=seed)
+    ledgers = {each.user: each.ledger for each in done.batch.streams}
+    (report,) = make_reports(done.policy, ledgers, traces=done.traces, seed=seed, show_truth=True)
+    with progress("Drawing the report"):
+        page = write_html(report, folder / "report.html")
+    return Demonstration(folder, report, page)
+
+
+def show(made: Demonstration, out: Console) -> None:
+    """Print the story of the demo."""
+    from priste.cli.tables import belief_table, cost_table, odds_table
+
+    report = made.report
+    where = made.folder
+    out.print("[bold]Ada's two weeks, in a town that does not exist[/bold]\n")
+    out.print(
+        "She lives, works and shops there, and is treated at the hospital on Wednesdays from 14 "
+        "to 16. Her phone tells an app where she is every hour. The app must not be able to tell "
+        "the treatment from no treatment.\n"
+    )
+    for table in (odds_table(report), belief_table(report), cost_table(report)):
+        out.print(Padding(table, (0, 0, 0, 2)))
+    out.print(
+        f"[bold]alone[/bold] is {_mechanism(report)} and nothing else. An observer knows how "
+        "people of the town move and all releases; nobody's odds, whatever they knew before, can "
+        "move further than promised. The price is paid around Wednesdays; the rest of the "
+        "week is left nearly as it was.\n"
+    )
+    out.print(f"  {where / 'policy.toml'}    what was promised: priste explain it")
+    out.print(f"  {where / 'released.csv'}   what the app receives")
+    out.print(f"  {where / 'report.html'}    the whole story; open it in a browser")
+
+
+def _mechanism(report: StreamReport) -> str:
+    return f"planar Laplace noise of {1000 * 2 / report.full_budget:,.0f} m on average"
+
+
+def _prepare(folder: Path) -> None:
+    marker = folder / MARKER
+    if folder.exists() and not folder.is_dir():
+        raise TraceError(f"{str(folder)!r} is a file. Choose a folder with --folder.")
+    if folder.is_dir() and any(folder.iterdir()):
+        if not marker.is_file():
+            raise TraceError(
+                f"The folder {str(folder)!r} holds files that no demo made. It was left as it is; "
+                "choose another with --folder."
+            )
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    marker.write_text("Made by `priste demo`, which replaces this folder when run again.\n")

@@ -1,0 +1,77 @@
+"""The tables that commands print, made from the numbers of reports; they fit 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from priste.report import StreamReport, odds, percent
+
+GOOD, BAD = "green", "red"
+
+
+def _table(*heads: str, title: str | None = None) -> Table:
+    table = Table(
+        box=SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False
+    )
+    table.add_column(heads[0], overflow="fold")
+    for head in heads[1:]:
+        table.add_column(head, justify="right")
+    return table
+
+
+def _within(leakage: float, epsilon: float) -> Text:
+    return Text(odds(leakage), style=GOOD if leakage <= epsilon else BAD)
+
+
+def leakage_table(epsilons: Mapping[str, float], leakages: Mapping[str, float]) -> Table:
+    """Show the promise and the largest leakage of each event, as factors of odds."""
+    table = _table("event", "promised", "reached", "ε", "leakage")
+    for name, epsilon in epsilons.items():
+        found = leakages[name]
+        table.add_row(name, odds(epsilon), _within(found, epsilon), f"{epsilon:g}", f"{found:.3f}")
+    return table
+
+
+def odds_table(report: StreamReport) -> Table:
+    """Show how far odds can move about each event, with and without priste."""
+    table = _table(
+        "event", "promised", "alone", "with priste", title="How far anybody's odds can move"
+    )
+    for event in report.events:
+        alone = Text("–") if event.bare is None else _within(event.bare.max, event.epsilon)
+        table.add_row(
+            event.name, odds(event.epsilon), alone, _within(event.guarded.max, event.epsilon)
+        )
+    return table
+
+
+def belief_table(report: StreamReport) -> Table:
+    """Show what an observer believes about each event before and after all releases."""
+    table = _table(
+        "event", "before", "alone", "with priste", title="What an observer then believes"
+    )
+    for event in report.events:
+        alone = "–" if event.bare is None else percent(_last(event.bare.belief))
+        table.add_row(
+            event.name,
+            percent(event.guarded.prior_belief),
+            alone,
+            percent(_last(event.guarded.belief)),
+        )
+    return table
+
+
+def cost_table(report: StreamReport) -> Table:
+    """Show how far releases are from the truth, with and without priste."""
+    table = _table("metres", "alone", "with priste", title="What it costs: distance from the truth")
+    table.add_row("median", f"{report.bare_median_metres:,.0f}", f"{report.median_metres:,.0f}")
+    table.add_row("mean", f"{report.bare_mean_metres:,.0f}", f"{report.mean_metres:,.0f}")
+    return table
+
+
+def _last(beliefs: Sequence[float]) -> float:
+    return beliefs[-1]

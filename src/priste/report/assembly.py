@@ -1,0 +1,168 @@
+"""From a policy and what was released under it to a report, ready to be shown.
+
+What is made from releases alone may be published with them. Distances, the comparison with
+the bare mechanism and the true path are made from true locations; a report that holds any of
+them says so (:attr:`~priste.report.stream_report.StreamReport.private`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste.audit import EventAudit, audit_stream
+from priste.errors import InvalidParameter
+from priste.maps import Grid
+from priste.policy import Policy, explain_policy
+from priste.randomness import BitSource, Seed
+from priste.release import Bare, Release
+from priste.report.stream_report import EventTrack, StreamReport
+
+SAME_LEAKAGE = 1e-6
+"""How far a ledger's leakage may lie from the one computed here before it is called foreign."""
+
+Cells = Sequence[int | None]
+OnEvent = Callable[[int, int], None]
+
+
+def columns_of_releases(
+    policy: Policy, releases: Sequence[Release]
+) -> list[NDArray[np.float64] | None]:
+    """Return the likelihood of each release at every cell, None for silence.
+
+    That is the column of the policy's mechanism at the budget of the release. Releases must be of
+    steps 0, 1, 2, … and outputs of that mechanism, else InvalidParameter is raised.
+    """
+    state = policy.protector().public_state()
+    outputs = policy.mechanism.outputs
+    columns: list[NDArray[np.float64] | None] = []
+    for step, release in enumerate(releases):
+        if release.step != step:
+            raise InvalidParameter(
+                f"A stream must hold the steps 0, 1, 2, … in order. Step {step} is missing."
+            )
+        if release.cell is not None and not 0 <= release.cell < outputs:
+            raise InvalidParameter(
+                f"The release of step {step} is not an output of this policy's mechanism. "
+                "Was it made under another policy?"
+            )
+        column = None if release.cell is None else state.column(release.cell, release.budget)
+        columns.append(column)
+        if policy.mechanism.uses_belief:
+            # Only then do later columns depend on earlier releases.
+            state.advance(column, release.budget, leakage=release.leakage)
+    return columns
+
+
+def audit_releases(
+    policy: Policy, releases: Sequence[Release], *, on_event: OnEvent | None = None
+) -> dict[str, EventAudit]:
+    """Recompute what a stream tells about each event of its policy.
+
+    The leakages of the ledger are kept: they are bounds of the same quantity, and where the check
+    has shown that a stream is within ε they say so. Raises InvalidParameter when they are not
+    what these releases tell under this policy.
+    """
+    columns = columns_of_releases(policy, releases)
+    found = {}
+    for number, (name, event) in enumerate(policy.events.items()):
+        audited = audit_stream(policy.model, {name: event.event}, columns)[name]
+        ledger = tuple(release.leakage[number] for release in releases)
+        for step, (here, there) in enumerate(zip(audited.leakage, ledger, strict=True)):
+            if not math.isclose(here, there, rel_tol=SAME_LEAKAGE, abs_tol=SAME_LEAKAGE):
+                raise InvalidParameter(
+                    f"The ledger says that step {step} brought the leakage about {name!r} to "
+                    f"{there:.6g}; under this policy it is {here:.6g}. The ledger belongs to "
+                    "another policy, or was changed."
+                )
+        found[name] = replace(audited, leakage=ledger)
+        if on_event is not None:
+            on_event(number + 1, len(policy.events))
+    return found
+
+
+def bare_releases(policy: Policy, truth: Cells, rng: Seed | BitSource = None) -> list[Release]:
+    """Return what the mechanism alone would have released for these true cells: no promise.
+
+    It is drawn anew at each call and must never be published.
+    """
+    protector = policy.protector(rng=rng, calibrator=Bare())
+    return [protector.release(cell) for cell in truth]
+
+
+def stream_report(
+    policy: Policy,
+    releases: Sequence[Release],
+    *,
+    title: str,
+    truth: Cells | None = None,
+    bare: Sequence[Release] | None = None,
+    show_truth: bool = False,
+    on_event: OnEvent | None = None,
+) -> StreamReport:
+    """Return the report of one stream.
+
+    ``releases`` is its ledger. With the true cells ``truth`` the report tells distances, and
+    with ``bare``, a stream of :func:`bare_releases`, what the mechanism alone would have told. The
+    true path itself is in it only with ``show_truth``.
+    """
+    if truth is not None and len(truth) != len(releases):
+        raise InvalidParameter(
+            f"The truth has {len(truth)} steps and the stream {len(releases)}. "
+            "Are they of the same user and policy?"
+        )
+    if show_truth and truth is None:
+        raise InvalidParameter("To show the truth, give it: the file that was protected.")
+    guarded = audit_releases(policy, releases, on_event=on_event)
+    alone = {} if bare is None else audit_releases(policy, bare)
+    grid, line = policy.grid, policy.timeline
+    explained = explain_policy(policy)
+    places = policy.mechanism.output_cells()
+    return StreamReport(
+        title=title,
+        grid=grid,
+        times=tuple(f"{line.time_of(step):%a %d %b %H:%M}" for step in range(len(releases))),
+        promise=(*explained.summary, *explained.promised),
+        not_promised=explained.not_promised,
+        regions={name: region.cells for name, region in policy.regions.items()},
+        events=tuple(
+            EventTrack(
+                name=name,
+                text=event.text,
+                epsilon=event.epsilon,
+                steps=tuple(layer.step for layer in event.event.automaton().layers),
+                guarded=guarded[name],
+                bare=alone.get(name),
+            )
+            for name, event in policy.events.items()
+        ),
+        released=_cells(releases, places),
+        budgets=tuple(release.budget for release in releases),
+        full_budget=policy.mechanism.budget,
+        distances=() if truth is None else _distances(grid, truth, _cells(releases, places)),
+        bare_distances=()
+        if truth is None or bare is None
+        else _distances(grid, truth, _cells(bare, places)),
+        truth=tuple(truth) if show_truth and truth is not None else None,
+    )
+
+
+def _cells(releases: Sequence[Release], places: NDArray[np.int64] | None) -> tuple[int | None, ...]:
+    """Return the cell that each output means; an output that means none is not drawn."""
+    if places is None:
+        return (None,) * len(releases)
+    return tuple(None if r.cell is None else int(places[r.cell]) for r in releases)
+
+
+def _distances(grid: Grid, truth: Cells, released: Cells) -> tuple[float, ...]:
+    """Return the km between true and released cells where both are known."""
+    centers = grid.centers
+    return tuple(
+        float(np.hypot(*(centers[there] - centers[here])))
+        for here, there in zip(truth, released, strict=True)
+        if here is not None and there is not None
+    )
