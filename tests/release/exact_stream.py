@@ -1,4 +1,4 @@
-"""Slow, exact, obviously right: leakage of release laws by enumerating trajectories in fractions."""
+"""Slow, exact, obviously right: the leakage of release laws, by enumeration in fractions."""
 
 from __future__ import annotations
 

@@ -27,8 +27,9 @@ class Belief:
         """Return (m,), the probability of each cell before the release of this step."""
         self._catch_up()
         cells = self._model.cell_of_state(self._step)
-        marginal: Floats = np.bincount(cells, weights=self._states, minlength=self._model.grid.size)
-        return marginal / marginal.sum()
+        marginal = np.zeros(self._model.grid.size)
+        np.add.at(marginal, cells, self._states)
+        return np.asarray(marginal / marginal.sum())
 
     def correct(self, likelihood: Floats | None) -> None:
         """Take in the release of this step (None for one that says nothing) and go on.

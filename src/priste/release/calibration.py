@@ -8,7 +8,7 @@ and of parameters that the adversary knows. The true cell is given to ``draw`` a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -43,12 +43,18 @@ class Situation(Protocol):
         ...
 
     @property
-    def suspects(self) -> list[int]:
-        """Outputs that failed a check lately, the last first.
+    def hints(self) -> tuple[int, ...]:
+        """The ``hints`` of the last draw: public numbers a calibrator left for itself."""
+        ...
 
-        A calibrator may read and change this list to find a failing output sooner. It is a hint
-        about speed: a verdict must not depend on it.
-        """
+    @property
+    def leakage(self) -> tuple[float, ...]:
+        """The leakage so far, one entry per event."""
+        ...
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        """The bounds, one per event."""
         ...
 
     def at(self, budget: float) -> Mechanism:
@@ -59,8 +65,10 @@ class Situation(Protocol):
         """Return (m,), the probability of each cell given past releases and the public prior."""
         ...
 
-    def passes(self, columns: Floats) -> Booleans:
+    def passes(self, columns: Floats, limits: Sequence[float] | None = None) -> Booleans:
         """Tell for candidate columns (m, k) whether each keeps every event within its ε.
+
+        ``limits`` are bounds to use instead, one per event.
 
         Exact up to rounding, against every prior and for every guarded model. Doubt is False.
         """
@@ -78,6 +86,8 @@ class Draw:
     ``likelihood`` is (m,), the probability of this output at every true cell by the law that the
     check assumed; None means the column of the mechanism at ``budget``. A calibrator
     whose law is not of that form gives the column itself, and it is stored with the release.
+    ``hints`` come back as ``Situation.hints`` at the next step, also after a restart. They are
+    stored in the open, so they must not depend on the true cell.
     """
 
     output: int
@@ -85,6 +95,7 @@ class Draw:
     attempts: int = 1
     undecided: int = 0
     likelihood: Floats | None = None
+    hints: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

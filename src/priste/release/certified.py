@@ -13,6 +13,7 @@ argument and not by the rounded check, and the stream cannot get stuck.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,18 +29,22 @@ STEPS_PER_HALVING = 8
 HALVINGS = 20
 """Below ``full * 2**-20`` the search gives up and releases something uninformative."""
 
-_QUICK_LOOK = 32  # how many suspects are tried before all outputs are
-_SUSPECTS_KEPT = 64
+SUSPECTS = 16
+"""How many outputs are tried first; a budget that they refuse needs no further look."""
 
 
 class Certified:
     """Choose the largest budget at which every output passes, then draw once.
 
     Budgets are taken from a public ladder, ``full * 2**(-k / steps_per_halving)`` down to
-    ``full * 2**-halvings``, then 0. The search starts at the budget of the last step,
-    doubles its stride until the verdict changes, and bisects. It does not assume that the
-    verdict is monotone: the budget it returns has been checked with all outputs. Where the
-    verdict is monotone, that budget is the largest of the ladder.
+    ``full * 2**-halvings``, then 0. The search starts at the budget of the last step, doubles
+    its stride until the verdict changes, and bisects. It does not assume that the verdict is
+    monotone: the budget it returns has been checked with all outputs. Where the verdict is
+    monotone, that budget is the largest of the ladder.
+
+    ``pace`` in (0, 1] is the share of what is left of each ε that one step may use up, whatever
+    the output: 1 takes the largest budget now and leaves little for later; less spreads a
+    stream's budget over more steps. The promise is the same for every pace.
 
     >>> from priste.maps import Grid
     >>> from priste.mechanisms import PlanarLaplace
@@ -48,13 +53,20 @@ class Certified:
     """
 
     def __init__(
-        self, *, steps_per_halving: int = STEPS_PER_HALVING, halvings: int = HALVINGS
+        self,
+        *,
+        pace: float = 1.0,
+        steps_per_halving: int = STEPS_PER_HALVING,
+        halvings: int = HALVINGS,
     ) -> None:
+        if isinstance(pace, bool) or not isinstance(pace, int | float) or not 0 < pace <= 1:
+            raise InvalidParameter(f"The 'pace' of Certified must be in (0, 1]. Got {pace!r}.")
         for name, value in (("steps_per_halving", steps_per_halving), ("halvings", halvings)):
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1000:
                 raise InvalidParameter(
                     f"The '{name}' of Certified must be an integer from 1 to 1000. Got {value!r}."
                 )
+        self._pace = float(pace)
         self._steps_per_halving = steps_per_halving
         self._halvings = halvings
 
@@ -72,38 +84,13 @@ class Certified:
 
     def budget(self, situation: Situation) -> float:
         """Return the budget for this step; it depends on nothing but the situation."""
-        ladder = self.ladder(situation.mechanism)
-        zero = len(ladder) - 1
-        if zero == 0:
-            return 0.0
-        verdicts: dict[int, bool] = {zero: True}
-
-        def safe(rung: int) -> bool:
-            if rung not in verdicts:
-                verdicts[rung] = _all_outputs_pass(situation, ladder[rung])
-            return verdicts[rung]
-
-        rung = _nearest_rung(ladder, situation.last_budget)
-        stride = 1
-        if safe(rung):
-            good = rung
-            while good > 0:
-                above = max(0, good - stride)
-                if not safe(above):
-                    return ladder[_bisect(above, good, safe)]
-                good, stride = above, 2 * stride
-            return ladder[good]
-        bad = rung
-        while True:
-            below = min(zero, bad + stride)
-            if safe(below):
-                return ladder[_bisect(bad, below, safe)]
-            bad, stride = below, 2 * stride
+        return self._search(situation)[0]
 
     def draw(self, situation: Situation, cell: int, bits: BitSource) -> Draw:
         """Draw once, at the budget that was found without looking at the cell."""
-        budget = self.budget(situation)
-        return Draw(output=situation.at(budget).sample(cell, bits), budget=budget)
+        budget, suspects = self._search(situation)
+        output = situation.at(budget).sample(cell, bits)
+        return Draw(output=output, budget=budget, hints=suspects)
 
     def law(self, situation: Situation) -> Law:
         """Return the emission table at the chosen budget: one layer."""
@@ -114,52 +101,127 @@ class Certified:
         """Return the parameters under their names."""
         return {
             "kind": "certified",
+            "pace": self._pace,
             "steps_per_halving": self._steps_per_halving,
             "halvings": self._halvings,
         }
 
+    def _search(self, situation: Situation) -> tuple[float, tuple[int, ...]]:
+        ladder = self.ladder(situation.mechanism)
+        limits = [
+            leaked + self._pace * (epsilon - leaked) if leaked < epsilon else epsilon
+            for leaked, epsilon in zip(situation.leakage, situation.epsilons, strict=True)
+        ]
+        search = _Search(situation, ladder, limits)
+        return ladder[search.best()], search.suspects
 
-def _nearest_rung(ladder: tuple[float, ...], last: float | None) -> int:
+
+class _Search:
+    """The search for a rung of the ladder that every output allows.
+
+    A few suspects are asked first, all outputs last: a rung that a suspect refuses is refused, and
+    a rung counts as allowed only when all outputs have been asked.
+    """
+
+    def __init__(
+        self, situation: Situation, ladder: tuple[float, ...], limits: Sequence[float]
+    ) -> None:
+        self._situation = situation
+        self._ladder = ladder
+        self._zero = len(ladder) - 1
+        self._limits = limits
+        self._refused: set[int] = set()
+        outputs = situation.mechanism.outputs
+        spread = np.linspace(0, outputs - 1, min(SUSPECTS, outputs)).astype(int).tolist()
+        self._suspects: list[int] = list(situation.hints or spread)
+
+    @property
+    def suspects(self) -> tuple[int, ...]:
+        """The outputs to ask first at the next step: those that refused last come first."""
+        return tuple(self._suspects[:SUSPECTS])
+
+    def best(self) -> int:
+        """Return the rung: 0, or one whose upper neighbour is refused, where verdicts are monotone.
+
+        The last rung is uninformative and needs no check.
+        """
+        rung = _starting_rung(self._ladder, self._situation.last_budget)
+        while True:
+            rung = self._walk(rung)
+            if rung == self._zero or self._all_allow(rung):
+                return rung
+
+    def _walk(self, rung: int) -> int:
+        """Return the rung that the suspects allow, as high as doubling strides can tell."""
+        stride = 1
+        if self._suspects_allow(rung):
+            good = rung
+            while good > 0:
+                above = max(0, good - stride)
+                if not self._suspects_allow(above):
+                    return self._between(above, good)
+                good, stride = above, 2 * stride
+            return good
+        bad = rung
+        while True:
+            below = min(self._zero, bad + stride)
+            if self._suspects_allow(below):
+                return self._between(bad, below)
+            bad, stride = below, 2 * stride
+
+    def _between(self, bad: int, good: int) -> int:
+        while good - bad > 1:
+            middle = (bad + good) // 2
+            if self._suspects_allow(middle):
+                good = middle
+            else:
+                bad = middle
+        return good
+
+    def _suspects_allow(self, rung: int) -> bool:
+        if rung == self._zero:
+            return True
+        if rung in self._refused:
+            return False
+        table = self._situation.at(self._ladder[rung]).emission()
+        asked = [output for output in self._suspects if table[:, output].any()]
+        if asked:
+            verdict = self._situation.passes(table[:, asked], self._limits)
+            if not verdict.all():
+                self._refuse(rung, [o for o, ok in zip(asked, verdict, strict=True) if not ok])
+                return False
+        return True
+
+    def _all_allow(self, rung: int) -> bool:
+        table = self._situation.at(self._ladder[rung]).emission()
+        possible = np.flatnonzero(table.any(axis=0))
+        columns = table if len(possible) == table.shape[1] else table[:, possible]
+        verdict = self._situation.passes(columns, self._limits)
+        if not verdict.all():
+            failed = possible[~verdict]
+            few = np.linspace(0, len(failed) - 1, min(SUSPECTS, len(failed))).astype(int)
+            self._refuse(rung, failed[few].tolist())
+            return False
+        return True
+
+    def _refuse(self, rung: int, outputs: list[int]) -> None:
+        self._refused.add(rung)
+        first = set(outputs)
+        self._suspects = outputs + [output for output in self._suspects if output not in first]
+
+
+def _starting_rung(ladder: tuple[float, ...], last: float | None) -> int:
     """Return where to begin: at the last budget, at the top before the first release.
 
     After an uninformative release that is the lowest rung above 0, so that a stream at its bound
     costs one check a step.
     """
-    if last is None:
+    above_zero = ladder[:-1]
+    if last is None or not above_zero:
         return 0
-    return min(
-        range(len(ladder) - 1), key=lambda k: abs(ladder[k] - last) if ladder[k] != last else -1.0
-    )
-
-
-def _bisect(bad: int, good: int, safe: Any) -> int:
-    while good - bad > 1:
-        middle = (bad + good) // 2
-        if safe(middle):
-            good = middle
-        else:
-            bad = middle
-    return good
-
-
-def _all_outputs_pass(situation: Situation, budget: float) -> bool:
-    """Tell whether every output that can occur at this budget passes for every event."""
-    table = situation.at(budget).emission()
-    suspects = situation.suspects
-    first = [output for output in suspects[:_QUICK_LOOK] if table[:, output].any()]
-    if first:
-        verdict = situation.passes(np.ascontiguousarray(table[:, first]))
-        if not verdict.all():
-            return False
-    possible = np.flatnonzero(table.any(axis=0))
-    columns = table if len(possible) == table.shape[1] else table[:, possible]
-    verdict = situation.passes(columns)
-    if verdict.all():
-        return True
-    failed = possible[~verdict][:_SUSPECTS_KEPT].tolist()
-    kept = set(failed)
-    suspects[:] = (failed + [output for output in suspects if output not in kept])[:_SUSPECTS_KEPT]
-    return False
+    if last in above_zero:
+        return above_zero.index(last)
+    return min(range(len(above_zero)), key=lambda rung: abs(above_zero[rung] - last))
 
 
 register("certified", Certified)

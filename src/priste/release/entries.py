@@ -19,12 +19,13 @@ class Entry:
 
     ``column`` is the digest of the column that the quantifiers observed, None for silence.
     ``likelihood`` is that column itself, as text, when the mechanism at the budget of the
-    release does not determine it.
+    release does not determine it. ``hints`` is what the calibrator left for itself.
     """
 
     release: Release
-    column: str | None
-    likelihood: str | None
+    column: str | None = None
+    likelihood: str | None = None
+    hints: tuple[int, ...] = ()
 
 
 def column_digest(column: NDArray[np.float64]) -> str:
@@ -45,6 +46,7 @@ def entry_to_json(entry: Entry) -> dict[str, Any]:
         record["attempts"] = r.attempts
         record["undecided"] = r.undecided
         record["column"] = entry.column
+        record["hints"] = list(entry.hints)
     if entry.likelihood is not None:
         record["likelihood"] = entry.likelihood
     return record
@@ -61,4 +63,6 @@ def entry_from_json(record: Mapping[str, Any]) -> Entry:
         attempts=0 if silent else record["attempts"],
         undecided=0 if silent else record["undecided"],
     )
-    return Entry(release, None if silent else record["column"], record.get("likelihood"))
+    if silent:
+        return Entry(release)
+    return Entry(release, record["column"], record.get("likelihood"), tuple(record["hints"]))

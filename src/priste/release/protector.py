@@ -194,14 +194,15 @@ class Protector:
         step = self._state.step
         if drawn is None:
             self._state.advance(None)
-            return Entry(Release(step, None, 0.0, self._state.leakage, 0), None, None)
+            return Entry(Release(step, None, 0.0, self._state.leakage, 0))
         if drawn.likelihood is None:
             column = self._state.column(drawn.output, drawn.budget)
             likelihood = None
         else:
             column = np.array(drawn.likelihood, dtype=np.float64)
             likelihood = floats_to_text(column)
-        self._state.advance(column, drawn.budget)
+        hints = tuple(int(hint) for hint in drawn.hints)
+        self._state.advance(column, drawn.budget, hints=hints)
         release = Release(
             step=step,
             cell=int(drawn.output),
@@ -210,7 +211,7 @@ class Protector:
             attempts=int(drawn.attempts),
             undecided=int(drawn.undecided),
         )
-        return Entry(release, column_digest(column), likelihood)
+        return Entry(release, column_digest(column), likelihood, hints)
 
     def _checked_step(self, step: int | None) -> int:
         if step is None:
@@ -335,7 +336,7 @@ class Protector:
             if release.step != self._state.step:
                 raise ValueError(f"step {release.step} comes where step {self._state.step} should")
             column = self._recorded_column(entry)
-            self._state.advance(column, release.budget, leakage=release.leakage)
+            self._state.advance(column, release.budget, hints=entry.hints, leakage=release.leakage)
         except (KeyError, TypeError, ValueError) as problem:
             raise StateError(
                 f"A line of {str(path)!r} cannot be replayed: {problem}. It was left as it is."
@@ -388,7 +389,7 @@ class Protector:
             new._begin(terms, secrets.token_hex(16), self._bits)
             for entry in self._entries:
                 column = new._recorded_column(entry)
-                new._state.advance(column, entry.release.budget)
+                new._state.advance(column, entry.release.budget, hints=entry.hints)
                 counted = dataclasses.replace(entry.release, leakage=new._state.leakage)
                 new._entries.append(dataclasses.replace(entry, release=counted))
             new._over_limit = new._state.over_limit()
