@@ -329,21 +329,25 @@ def test_a_geolife_folder_has_its_users_and_labels(tmp_path: Path) -> None:
 
 
 def test_geolife_bad_clocks_and_latitudes_are_reported(tmp_path: Path) -> None:
-    """The latitude 400.166666666667, clocks that contradict themselves, and broken lines."""
+    """A latitude of 400.17, a clock in 2000, one at odds with itself, and broken lines."""
     path = files.plt(tmp_path / "a.plt")
     with path.open("ab") as out:
         out.write(b"400.166666666667,116.3,0,492,45413.3416666667,2024-05-01,08:12:00\r\n")
         out.write(b"46.01,7.02,0,492,39744.1201851852,2024-05-01,08:13:00\r\n")
         out.write(b"46.01,7.02,0,492,45413.3416666667,2024-05-32,08:13:00\r\n")
         out.write(b"46.01,7.02,0,492\r\nx,y,0,1,2,3,4\r\n")
+        out.write(b"46.01,7.02,0,492,36526.9668865741,2000-01-01,23:12:19\r\n")
     report = read_traces(path).report
     assert dict(report.problems) == {
         Problem.BAD_LINE: 2,
         Problem.MISSING_TIME: 1,
+        Problem.IMPOSSIBLE_TIME: 1,
         Problem.CONTRADICTORY_TIME: 1,
         Problem.IMPOSSIBLE_POSITION: 1,
     }
     assert report.fixes == 6
+    old = read_traces(path, earliest=datetime(1999, 1, 1, tzinfo=UTC)).report
+    assert old.fixes == 7
 
 
 def test_folders_give_each_file_a_user(tmp_path: Path) -> None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from priste.errors import TraceError
 from priste.traces.cleaning import Record
@@ -21,6 +23,9 @@ from priste.traces.problems import Problem, Tally
 from priste.traces.sources import GEOLIFE_LABELS, SourceFile
 
 KEEPABLE = frozenset({"altitude", "labels"})
+FIRST_DAY = datetime(2007, 4, 1, tzinfo=UTC)
+"""When the collection of the data set began: a clock before it was wrong."""
+
 NO_ALTITUDE = "-777"
 """What the format writes where no altitude is known."""
 
@@ -30,6 +35,8 @@ _HEADER = (
 )
 _HEADER_LINES = 6
 _DAY_ZERO = datetime(1899, 12, 30, tzinfo=UTC)
+_DAYS_TO_1970 = 25_569
+_DAY = 86_400_000_000
 _TOLERATED = 2_000_000  # microseconds between the two times: days have ten decimals at most
 
 
@@ -42,10 +49,9 @@ class Label:
     mode: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(NamedTuple):
     time: int | None
-    days: int | None
+    days: float | None
     lat: float
     lon: float
     altitude: str
@@ -144,25 +150,36 @@ def _parse(line: bytes) -> _Line | None:
     try:
         parts = line.decode("ascii").split(",")
         lat, lon, altitude, days = float(parts[0]), float(parts[1]), parts[3], parts[4]
-        date, clock = parts[5].strip(), parts[6].strip()
+        day, clock = parts[5], parts[6].strip()
         float(altitude)
     except (ValueError, IndexError):
         return None
-    return _Line(_stated(date, clock), _counted(days), lat, lon, altitude)
+    return _Line(_stated(day, clock), _counted(days), lat, lon, altitude)
 
 
-def _stated(date: str, clock: str) -> int | None:
+@lru_cache(maxsize=64)
+def _midnight(day: str) -> int | None:
     try:
-        time = datetime.fromisoformat(f"{date}T{clock}")
+        return microseconds(datetime.fromisoformat(f"{day}T00:00:00").replace(tzinfo=UTC))
     except ValueError:
         return None
-    return microseconds(time.replace(tzinfo=UTC))
 
 
-def _counted(days: str) -> int | None:
+def _stated(day: str, clock: str) -> int | None:
+    midnight = _midnight(day)
     try:
-        return microseconds(_DAY_ZERO + timedelta(days=float(days)))
-    except (ValueError, OverflowError):
+        hours, minutes, seconds = map(int, clock.split(":"))
+    except ValueError:
+        return None
+    if midnight is None or not (0 <= hours < 24 and 0 <= minutes < 60 and 0 <= seconds < 60):
+        return None
+    return midnight + ((hours * 60 + minutes) * 60 + seconds) * 1_000_000
+
+
+def _counted(days: str) -> float | None:
+    try:
+        return (float(days) - _DAYS_TO_1970) * _DAY
+    except ValueError:
         return None
 
 

@@ -124,7 +124,7 @@ def read_traces(
     columns: Columns | Mapping[str, str] | None = None,
     zone: Zone | None = None,
     user: str | None = None,
-    earliest: datetime = EARLIEST,
+    earliest: datetime | None = None,
     latest: datetime = LATEST,
 ) -> Traces:
     """Open a file or folder of fixes; iterate over the result for one :class:`Trace` per user.
@@ -134,18 +134,18 @@ def read_traces(
     carry none: CSV, Parquet, GeoJSON and T-Drive files with such times are refused without it (GPX,
     Geolife and NMEA times are UTC by definition). ``user`` makes everything one user's;
     without it, each file of a folder is its own user unless it names users itself. Times
-    before ``earliest`` or not before ``latest`` are impossible.
+    before ``earliest`` (unless told the birth of GPS time, 1980-01-06, and for Geolife
+    April 2007, when its collection began) or not before ``latest`` are impossible.
 
     Nothing is read before the first iteration but what tells the format. Raises
     :class:`TraceError` when the source cannot be what it is taken for.
     """
-    reading = Reading(
-        Columns.of(columns),
-        None if zone is None else zone_of(zone),
-        ClockRange(earliest, latest),
-        user,
-    )
-    return Traces(find_source(path, format, user), reading)
+    settled = Columns.of(columns)
+    place = None if zone is None else zone_of(zone)
+    source = find_source(path, format, user)
+    if earliest is None:
+        earliest = geolife.FIRST_DAY if source.format is Format.GEOLIFE else EARLIEST
+    return Traces(source, Reading(settled, place, ClockRange(earliest, latest), user))
 
 
 def _named_last(user: str | None) -> tuple[bool, str]:

@@ -225,6 +225,7 @@ def open_table(source: Source, reading: Reading) -> Iterator[OpenTable]:
         )
         try:
             connection.execute("SET TimeZone = 'UTC'")
+            connection.execute("SET enable_progress_bar = false")  # it prints to standard output
             yield OpenTable(connection, source, reading, Path(folder))
         finally:
             connection.close()
