@@ -1,0 +1,213 @@
+"""The paper's quadratic programme in commercial and free global solvers, for comparison only.
+
+One programme asks whether some prior w (w >= 0, sum 1) has
+
+    F(w) = (w·b)(w·ā) - r (w·a)(w·d) > 0.
+
+Two forms are offered. ``dense`` is the paper's: the full quadratic form in w. ``lifted``
+is the best we found for solvers: three auxiliary variables x = w·a, y = w·b, z = w·d
+(and w·ā = 1 - x), which leaves two products. b and d are divided by their largest entry
+and the objective is multiplied by 1000, without which solvers miss most violations.
+
+Building the model is not timed. One thread each, CPU seconds. A violation counts when the
+solver's own prior, put on the simplex, has F > 0 in double precision: what a solver
+calls positive within its tolerances often is not. A programme that the solver leaves
+open at its limit is undecided.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+OBJECTIVE_SCALE = 1000.0
+CPLEX_OPTIMAL = (1, 101, 102)
+
+
+@dataclass(frozen=True)
+class Programme:
+    """One direction of one check; b and d already divided by their largest entry."""
+
+    a: Floats
+    c: Floats
+    b: Floats
+    d: Floats
+    r: float
+
+    def quadratic_form(self) -> Floats:
+        """The symmetric matrix Q with F(w) = w·Q·w."""
+        half = np.outer(self.b, self.c) - self.r * np.outer(self.a, self.d)
+        return np.asarray(0.5 * (half + half.T))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``violated`` is None when the limit was reached without a proof either way."""
+
+    violated: bool | None
+    seconds: float
+
+
+def decided(programme: Programme, prior: Floats | None, proved: bool) -> bool | None:
+    """True if the prior violates, False if the solver is sure that nothing else does."""
+    if prior is not None:
+        w = np.maximum(prior[: len(programme.a)], 0.0)
+        happened = (w @ programme.b) * (w @ programme.c)
+        if happened > programme.r * (w @ programme.a) * (w @ programme.d):
+            return True
+    return False if proved else None
+
+
+def cplex_dense(programme: Programme, limit: float) -> Outcome:
+    """CPLEX as in the paper: dense form, global optimality target."""
+    n = len(programme.a)
+    model, _ = _cplex_model(programme, limit)
+    q = programme.quadratic_form() * (2.0 * OBJECTIVE_SCALE)
+    index = list(range(n))
+    model.objective.set_quadratic([[index, q[i].tolist()] for i in range(n)])
+    return _cplex_solve(programme, model)
+
+
+def cplex_lifted(programme: Programme, limit: float) -> Outcome:
+    """CPLEX with the three auxiliary variables."""
+    model, add_sums = _cplex_model(programme, limit)
+    x, y, z = add_sums()
+    model.objective.set_linear([(y, OBJECTIVE_SCALE)])
+    model.objective.set_quadratic_coefficients(
+        [(x, y, -OBJECTIVE_SCALE), (x, z, -OBJECTIVE_SCALE * programme.r)]
+    )
+    return _cplex_solve(programme, model)
+
+
+def _cplex_model(programme: Programme, limit: float) -> tuple[Any, Callable[[], list[int]]]:
+    import cplex
+
+    n = len(programme.a)
+    model = cplex.Cplex()
+    for stream in ("log", "results", "warning", "error"):
+        getattr(model, f"set_{stream}_stream")(None)
+    model.parameters.threads.set(1)
+    model.parameters.clocktype.set(1)
+    model.parameters.optimalitytarget.set(3)
+    if limit < math.inf:
+        model.parameters.timelimit.set(limit)
+    model.objective.set_sense(model.objective.sense.maximize)
+    model.variables.add(lb=[0.0] * n, ub=[1.0] * n)
+    model.linear_constraints.add(lin_expr=[[list(range(n)), [1.0] * n]], senses="E", rhs=[1.0])
+
+    def add_sums() -> list[int]:
+        model.variables.add(lb=[0.0] * 3, ub=[1.0] * 3)
+        for k, column in enumerate((programme.a, programme.b, programme.d)):
+            model.linear_constraints.add(
+                lin_expr=[[[*range(n), n + k], [*column.tolist(), -1.0]]], senses="E", rhs=[0.0]
+            )
+        return [n, n + 1, n + 2]
+
+    return model, add_sums
+
+
+def _cplex_solve(programme: Programme, model: Any) -> Outcome:
+    import cplex
+
+    start = time.process_time()
+    try:
+        model.solve()
+        prior = np.array(model.solution.get_values())
+    except cplex.exceptions.CplexSolverError:
+        prior = None
+    seconds = time.process_time() - start
+    proved = model.solution.get_status() in CPLEX_OPTIMAL
+    return Outcome(decided(programme, prior, proved), seconds)
+
+
+def copt_dense(programme: Programme, limit: float) -> Outcome:
+    """COPT, dense form."""
+    model, w = _copt_model(programme, limit)
+    q = programme.quadratic_form() * OBJECTIVE_SCALE
+    model.setObjective(w @ q @ w, sense=-1)
+    return _copt_solve(programme, model, w)
+
+
+def copt_lifted(programme: Programme, limit: float) -> Outcome:
+    """COPT with the three auxiliary variables: the fastest solver we found."""
+    model, w = _copt_model(programme, limit)
+    x, y, z = (model.addVar(lb=0.0, ub=1.0) for _ in range(3))
+    for variable, column in ((x, programme.a), (y, programme.b), (z, programme.d)):
+        model.addConstr(sum(float(c) * w[i] for i, c in enumerate(column)) == variable)
+    model.setObjective(OBJECTIVE_SCALE * (y - x * y - programme.r * x * z), sense=-1)
+    return _copt_solve(programme, model, w)
+
+
+_copt_environment: list[Any] = []
+
+
+def _copt_model(programme: Programme, limit: float) -> tuple[Any, Any]:
+    import coptpy
+
+    if not _copt_environment:
+        settings = coptpy.EnvrConfig()
+        settings.set("nobanner", "1")
+        _copt_environment.append(coptpy.Envr(settings))
+    model = _copt_environment[0].createModel()
+    model.setParam("Logging", 0)
+    model.setParam("Threads", 1)
+    model.setParam("NonConvex", 2)
+    if limit < math.inf:
+        model.setParam("TimeLimit", limit)
+    w = model.addMVar(len(programme.a), lb=0.0, ub=1.0)
+    model.addConstr(w.sum() == 1.0)
+    return model, w
+
+
+def _copt_solve(programme: Programme, model: Any, w: Any) -> Outcome:
+    import coptpy
+
+    start = time.process_time()
+    model.solve()
+    seconds = time.process_time() - start
+    prior = np.asarray(w.x.tonumpy()) if model.hasmipsol else None
+    proved = model.status == coptpy.COPT.OPTIMAL
+    return Outcome(decided(programme, prior, proved), seconds)
+
+
+def scip_lifted(programme: Programme, limit: float) -> Outcome:
+    """SCIP with the three auxiliary variables (the dense form exhausts memory at m = 400)."""
+    import pyscipopt
+
+    model = pyscipopt.Model()
+    model.hideOutput()
+    if limit < math.inf:
+        model.setParam("limits/time", limit)
+    model.setParam("timing/clocktype", 1)
+    w = [model.addVar(lb=0.0, ub=1.0) for _ in programme.a]
+    x, y, z = (model.addVar(lb=0.0, ub=1.0) for _ in range(3))
+    level = model.addVar(lb=None, ub=None)
+    model.addCons(pyscipopt.quicksum(w) == 1.0)
+    for variable, column in ((x, programme.a), (y, programme.b), (z, programme.d)):
+        model.addCons(
+            pyscipopt.quicksum(float(c) * w[i] for i, c in enumerate(column) if c > 0) == variable
+        )
+    model.addCons(level <= OBJECTIVE_SCALE * (y - x * y - programme.r * x * z))
+    model.setObjective(level, "maximize")
+    start = time.process_time()
+    model.optimize()
+    seconds = time.process_time() - start
+    prior = np.array([model.getVal(v) for v in w]) if model.getNSols() else None
+    return Outcome(decided(programme, prior, model.getStatus() == "optimal"), seconds)
+
+
+ENGINES: dict[str, Callable[[Programme, float], Outcome]] = {
+    "cplex dense": cplex_dense,
+    "cplex lifted": cplex_lifted,
+    "copt dense": copt_dense,
+    "copt lifted": copt_lifted,
+    "scip lifted": scip_lifted,
+}

@@ -1,0 +1,315 @@
+"""The worst prior: verdicts against the paper's solvers, map size, and all candidates at once.
+
+Run with ``python -m benchmarks.worst_prior``; the solvers of the extra ``solvers``
+(pinned in benchmarks/requirements.lock) are used where they are installed. Writes
+``benchmarks/results/worst_prior.json``. Times are CPU seconds of one core; compare them
+within one run only.
+
+The instances are the checks of the paper's loop: a 20 x 20 map, Gaussian transitions,
+planar Laplace with halving, PRESENCE on cells 0-9 at steps 3-7, 50 steps. A check is
+both directions of one candidate; ours and the solvers stop at the first violation.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import platform
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from tests.oracles.exact_worst_prior import integer_rows, pairs_exceed, reversed_rows
+
+from benchmarks.solvers import ENGINES, Outcome, Programme
+from priste import Grid, MarkovModel, PlanarLaplace, Quantifier, presence
+from priste.quantify import Moments, leakages, passes
+
+RESULTS = Path(__file__).parent / "results" / "worst_prior.json"
+
+EPSILON = 0.5
+SIGMAS = (0.5, 1.0, 3.0, 10.0)
+ALPHAS = (0.1, 0.5, 2.0)
+STEPS = 50
+MOST_HALVINGS = 12
+
+LIMITS = (0.01, 0.1, 1.0, 2.0, 5.0)
+NO_LIMIT = 20.0
+"""What "no limit" means here: CPU seconds per programme after which a solver is stopped."""
+
+SAMPLE = 16
+"""Checks given to the solvers, drawn from those of all runs."""
+
+DENSE_COPT_SAMPLE = 2
+"""COPT's dense form did not finish a single programme: a few are enough to show it."""
+
+CLOSE = 0.01
+CLOSE_SAMPLE = 6
+"""Checks repeated with e^epsilon one per cent below the exact ratio."""
+
+
+def seconds_of(work: Callable[[], object], repeats: int = 5, inner: int = 10) -> float:
+    """CPU seconds of one call: the least mean among several runs of several calls."""
+    work()
+    times = []
+    for _ in range(repeats):
+        begin = time.process_time()
+        for _ in range(inner):
+            work()
+        times.append((time.process_time() - begin) / inner)
+    return min(times)
+
+
+def paper_checks(sigma: float, alpha: float, seed: int) -> list[Moments]:
+    """Every check that one run of the paper's loop makes, one candidate each."""
+    grid = Grid(rows=20, columns=20, cell_size=1.0)
+    model = MarkovModel.gaussian(grid, sigma=sigma)
+    quantifier = Quantifier(model, presence(range(10), range(3, 8)))
+    levels = [PlanarLaplace(grid, alpha=alpha / 2**k) for k in range(MOST_HALVINGS)]
+    rng = np.random.default_rng(seed)
+    checks = []
+    for cell in model.sample(STEPS, rng=seed):
+        for mechanism in levels:
+            table = mechanism.emission()
+            column = table[:, rng.choice(grid.size, p=table[cell] / table[cell].sum())]
+            moments = quantifier.candidate_moments(column[:, None])
+            checks.append(moments)
+            if passes(moments, EPSILON)[0]:
+                break
+        else:
+            column = np.full(grid.size, 1.0 / grid.size)
+        quantifier.observe(column)
+    return checks
+
+
+def programmes(moments: Moments, epsilon: float) -> list[Programme]:
+    """The two quadratic programmes of a check, scaled as solvers need it."""
+    shift = np.maximum(moments.exponent - moments.exponent.max(), -2000).astype(np.int32)
+    b = np.ldexp(moments.event[:, 0], shift)
+    d = np.ldexp(moments.complement[:, 0], shift)
+    top = max(b.max(), d.max())
+    a, c = moments.prior_event, moments.prior_complement
+    r = math.exp(epsilon)
+    return [Programme(a, c, b / top, d / top, r), Programme(c, a, d / top, b / top, r)]
+
+
+def solver_check(engine: str, moments: Moments, epsilon: float, limit: float) -> Outcome:
+    """A whole check by a solver: violated, private (False) or undecided (None)."""
+    seconds = 0.0
+    private = True
+    for programme in programmes(moments, epsilon):
+        outcome = ENGINES[engine](programme, limit)
+        seconds += outcome.seconds
+        if outcome.violated:
+            return Outcome(True, seconds)
+        private = private and outcome.violated is not None
+    return Outcome(False if private else None, seconds)
+
+
+def exactly_violated(moments: Moments, epsilon: float) -> bool:
+    """The verdict of exact arithmetic on the stored numbers."""
+    from fractions import Fraction
+
+    rows = integer_rows(moments, 0)
+    r = Fraction(math.exp(epsilon))
+    return pairs_exceed(rows, r) or pairs_exceed(reversed_rows(rows), r)
+
+
+def against_solvers(checks: Sequence[Moments], console: Console) -> dict[str, Any]:
+    """Time and verdict of every engine on a sample of the checks."""
+    rng = np.random.default_rng(2019)
+    sample = [checks[k] for k in rng.choice(len(checks), size=SAMPLE, replace=False)]
+    ours = [seconds_of(lambda m=m: passes(m, EPSILON)) for m in sample]
+    verdicts = [not passes(m, EPSILON)[0] for m in sample]
+    close = [(m, float(leakages(m)[0]) - math.log1p(CLOSE)) for m in sample]
+    close = [(m, e) for m, e in close if 0.0 < e < 10.0][:CLOSE_SAMPLE]
+    close_verdicts = [not passes(m, e)[0] for m, e in close]
+    report: dict[str, Any] = {
+        "checks": SAMPLE,
+        "ours": {"median_s": statistics.median(ours), "worst_s": max(ours), "undecided": 0},
+        "violated": sum(verdicts),
+        "called_private_one_percent_over": {
+            "checks": len(close),
+            "ours": close_verdicts.count(False),
+        },
+        "engines": {},
+        "disagreements": [],
+    }
+    table = Table(
+        "engine", "median s", "worst s", "undecided at .01/.1/1/2/5/none", "ratio to ours", "wrong"
+    )
+    table.add_row(
+        "ours", f"{statistics.median(ours):.2e}", f"{max(ours):.2e}", "0/0/0/0/0/0", "1", "0"
+    )
+    for engine in ENGINES:
+        package = {"cplex": "cplex", "copt": "coptpy", "scip": "pyscipopt"}[engine.split()[0]]
+        if importlib.util.find_spec(package) is None:
+            report["engines"][engine] = "not installed"
+            continue
+        few = engine == "copt dense"
+        count = DENSE_COPT_SAMPLE if few else SAMPLE
+        limit = LIMITS[-1] if few else NO_LIMIT
+        outcomes = [solver_check(engine, m, EPSILON, limit) for m in sample[:count]]
+        wrong = 0
+        for k, outcome in enumerate(outcomes):
+            if outcome.violated is not None and outcome.violated != verdicts[k]:
+                exact = exactly_violated(sample[k], EPSILON)
+                wrong += outcome.violated != exact
+                report["disagreements"].append(
+                    {
+                        "engine": engine,
+                        "epsilon": EPSILON,
+                        "leakage": float(leakages(sample[k])[0]),
+                        "solver_says_violated": outcome.violated,
+                        "ours_says_violated": verdicts[k],
+                        "exactly_violated": exact,
+                    }
+                )
+        seconds = [o.seconds for o in outcomes]
+        undecided = [
+            sum(o.violated is None or o.seconds > bound for o in outcomes) for bound in LIMITS
+        ]
+        undecided.append(sum(o.violated is None for o in outcomes))
+        ratio = statistics.median(seconds) / statistics.median(ours[:count])
+        report["engines"][engine] = {
+            "checks": count,
+            "median_s": statistics.median(seconds),
+            "worst_s": max(seconds),
+            "limits_s": [*LIMITS, limit],
+            "undecided": undecided,
+            "median_ratio_to_ours": ratio,
+            "wrong": wrong,
+        }
+        if not few:
+            private = sum(
+                solver_check(engine, m, e, LIMITS[-1]).violated is False for m, e in close
+            )
+            report["called_private_one_percent_over"][engine] = private
+        table.add_row(
+            engine + (f" ({count} checks)" if few else ""),
+            f"{statistics.median(seconds):.3f}",
+            f"{max(seconds):.2f}",
+            "/".join(map(str, undecided)),
+            f"{ratio:,.0f}",
+            str(wrong),
+        )
+    console.print(table)
+    console.print("called private though 1 % over:", report["called_private_one_percent_over"])
+    return report
+
+
+def own_verdicts(checks: Sequence[Moments]) -> dict[str, Any]:
+    """Every check of all runs by ours, and once more within 1e-6 of its own threshold."""
+    plain, tight, pairs = [], [], []
+    for moments in checks:
+        plain.append(seconds_of(lambda m=moments: passes(m, EPSILON), 2, 5))
+        value = float(leakages(moments)[0])
+        if value < math.inf:
+            tight.append(seconds_of(lambda m=moments, e=value + 1e-6: passes(m, e), 2, 5))
+    for moments in checks[:: max(1, len(checks) // 50)]:
+        pairs.append(seconds_of(lambda m=moments: passes(m, EPSILON, method="pairs"), 2, 5))
+        search, every = (bool(passes(moments, EPSILON, method=m)[0]) for m in ("search", "pairs"))
+        assert search == every
+    return {
+        "checks": len(checks),
+        "undecided": 0,
+        "median_s": statistics.median(plain),
+        "worst_s": max(plain),
+        "median_within_1e-6_s": statistics.median(tight),
+        "worst_within_1e-6_s": max(tight),
+        "all_pairs_median_s": statistics.median(pairs),
+    }
+
+
+def growth(sides: Sequence[int]) -> list[dict[str, Any]]:
+    """Verdict time up to 40,000 cells, easy and within 1e-6 of the threshold."""
+    points = []
+    for side in sides:
+        grid = Grid(rows=side, columns=side, cell_size=20.0 / side)
+        model = MarkovModel.gaussian(grid, sigma=1.0)
+        quantifier = Quantifier(model, presence(range(side // 2), range(3, 8)))
+        mechanism = PlanarLaplace(grid, alpha=0.2)
+        rng = np.random.default_rng(1)
+        for _ in range(4):
+            quantifier.observe(mechanism.column(int(rng.integers(grid.size))))
+        moments = quantifier.moments()
+        value = float(leakages(moments)[0])
+        size = grid.size
+        times = {
+            "plain_s": seconds_of(lambda m=moments: passes(m, EPSILON), 3, 3),
+            "just_private_s": seconds_of(lambda m=moments, e=value + 1e-6: passes(m, e), 3, 3),
+            "just_violated_s": seconds_of(lambda m=moments, e=value - 1e-6: passes(m, e), 3, 3),
+            "leakage_s": seconds_of(lambda m=moments: leakages(m), 3, 3),
+        }
+        worst = max(times["plain_s"], times["just_private_s"], times["just_violated_s"])
+        points.append(
+            {
+                "cells": size,
+                "leakage": value,
+                **times,
+                "worst_verdict_ns_per_m_log2_m": worst / (size * math.log2(size)) * 1e9,
+            }
+        )
+    return points
+
+
+def all_candidates(sigma: float, alpha: float) -> dict[str, Any]:
+    """All 400 columns of the mechanism at once, at several steps of a run."""
+    grid = Grid(rows=20, columns=20, cell_size=1.0)
+    model = MarkovModel.gaussian(grid, sigma=sigma)
+    quantifier = Quantifier(model, presence(range(10), range(3, 8)))
+    table = PlanarLaplace(grid, alpha=alpha).emission()
+    gentle = PlanarLaplace(grid, alpha=alpha / 16).emission()
+    rng = np.random.default_rng(3)
+    verdicts, values = [], []
+    for step in range(11):
+        moments = quantifier.candidate_moments(table)
+        if step % 2 == 0:
+            verdicts.append(seconds_of(lambda m=moments: passes(m, EPSILON), 3, 2))
+            values.append(seconds_of(lambda m=moments: leakages(m), 3, 2))
+        quantifier.observe(gentle[:, int(rng.integers(grid.size))])
+    return {
+        "sigma": sigma,
+        "alpha": alpha,
+        "columns": table.shape[1],
+        "verdicts_median_s": statistics.median(verdicts),
+        "verdicts_worst_s": max(verdicts),
+        "leakages_median_s": statistics.median(values),
+        "leakages_worst_s": max(values),
+    }
+
+
+def main() -> None:
+    """Run everything, print it, and keep it."""
+    console = Console(width=140)
+    begin = time.perf_counter()
+    checks = [
+        moments
+        for s, sigma in enumerate(SIGMAS)
+        for a, alpha in enumerate(ALPHAS)
+        for moments in paper_checks(sigma, alpha, 100 * s + a)
+    ]
+    report: dict[str, Any] = {
+        "machine": f"{platform.machine()}, Python {platform.python_version()}",
+        "epsilon": EPSILON,
+        "own": own_verdicts(checks),
+    }
+    console.print("own verdicts:", report["own"])
+    report["candidates"] = [all_candidates(s, a) for s, a in ((1.0, 0.5), (3.0, 2.0))]
+    console.print("all candidates:", report["candidates"])
+    report["growth"] = growth((20, 50, 100, 200))
+    console.print("growth:", report["growth"])
+    report["solvers"] = against_solvers(checks, console)
+    report["seconds"] = time.perf_counter() - begin
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(report, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
