@@ -115,24 +115,54 @@ def _positive_minimum(values: Floats) -> float:
     return float(np.min(values, where=values > 0.0, initial=np.inf))
 
 
+def _per_row(numbers: Floats, values: Floats) -> Floats:
+    """Shape one number per row so that it multiplies the rows of ``values``."""
+    return numbers.reshape((-1,) + (1,) * (values.ndim - 1))
+
+
 def _settled(bands: Sequence[Band], rescale: bool = True) -> ScaledRows:
-    """Restore the invariant of the module on numbers that are normal or zero."""
+    """Restore the invariant of the module on numbers that are normal or zero.
+
+    One or two bands, which is nearly always, need plain float operations only.
+    """
+    if not rescale and len(bands) == 1 and _positive_minimum(bands[0].values) >= SMALLEST:
+        return ScaledRows(tuple(bands))
+    joined = _joined(bands)
+    if joined is None:
+        return _spread(bands)
+    values = joined.values
+    top = values.max(axis=tuple(range(1, values.ndim)))
+    shift = TOP - np.frexp(top)[1]
+    shift[top == 0.0] = 0
+    if shift.max(initial=0) > _LARGEST_SHIFT:
+        return _spread(bands)
+    scaled = values * _per_row(np.ldexp(1.0, shift), values)
+    exponent = joined.exponent - shift
+    least = _positive_minimum(scaled)
+    if least >= SMALLEST:
+        return ScaledRows((Band(scaled, exponent),))
+    if least < SMALLEST * 2.0**-_BAND:
+        return _spread(bands)
+    low = np.where(scaled < SMALLEST, scaled, 0.0)
+    scaled -= low
+    low *= 2.0**_BAND
+    return ScaledRows((Band(scaled, exponent), Band(low, exponent - _BAND)))
+
+
+def _joined(bands: Sequence[Band]) -> Band | None:
+    """Add bands up in one array of floats, or return None where a number would be lost."""
     if len(bands) == 1:
-        values, exponent = bands[0].values, bands[0].exponent
-        if not rescale:
-            if _positive_minimum(values) >= SMALLEST:
-                return ScaledRows((bands[0],))
-            return _spread(bands)
-        trailing = tuple(range(1, values.ndim))
-        top = values.max(axis=trailing)
-        shift = TOP - np.frexp(top)[1]
-        shift[top == 0.0] = 0
-        if shift.max(initial=0) <= _LARGEST_SHIFT:
-            factor = np.ldexp(1.0, shift).reshape((-1,) + (1,) * len(trailing))
-            scaled = values * factor
-            if _positive_minimum(scaled) >= SMALLEST:
-                return ScaledRows((Band(scaled, exponent - shift),))
-    return _spread(bands)
+        return bands[0]
+    if len(bands) > 2:
+        return None
+    high, low = bands
+    down = low.exponent - high.exponent
+    if down.max(initial=0) > 0 or down.min(initial=0) < -_LARGEST_SHIFT + 1:
+        return None
+    lowered = low.values * _per_row(np.ldexp(1.0, down), low.values)
+    if _positive_minimum(low.values) * 2.0 ** float(down.min(initial=0)) < LEAST_NORMAL:
+        return None
+    return Band(high.values + lowered, high.exponent)
 
 
 def _entries(bands: Sequence[Band]) -> tuple[Floats, Integers]:
