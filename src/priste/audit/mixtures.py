@@ -1,0 +1,63 @@
+"""Adding up the probabilities of several ways in which the same thing can be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from priste.quantify import Moments
+
+LOST = 2.0**-1022
+"""What one number can lose when it underflows on its way to another scale, at most."""
+
+
+def layers_added(moments: Moments, layers: int) -> Moments:
+    """Return the moments of outputs from those of pairs (layer, output), layer first."""
+    rows = moments.rows
+    event = moments.event.reshape(rows, layers, -1).sum(axis=1)
+    complement = moments.complement.reshape(rows, layers, -1).sum(axis=1)
+    return _like(moments, event, complement, moments.exponent, layers, 0.0)
+
+
+def added(parts: Sequence[Moments]) -> Moments:
+    """Return the moments of "one of these": joint probabilities added, priors as they are.
+
+    All parts must speak of one event under one model. Sums of nonnegative numbers keep their
+    relative accuracy; what a change of scale can lose is added to ``absolute_error``.
+    """
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    top = np.stack([part.exponent for part in parts]).max(axis=0)
+    event = np.zeros_like(first.event)
+    complement = np.zeros_like(first.complement)
+    lost = sum(part.absolute_error for part in parts)
+    for part in parts:
+        down = np.maximum(part.exponent - top, -5000).astype(np.int32)
+        shift = down if part.event.ndim == 1 else down[:, None]
+        moved = np.ldexp(part.event, shift), np.ldexp(part.complement, shift)
+        event, complement = event + moved[0], complement + moved[1]
+        exact = (np.ldexp(moved[0], -shift) == part.event).all()
+        lost += 0.0 if exact and (np.ldexp(moved[1], -shift) == part.complement).all() else LOST
+    worst = max(parts, key=lambda part: part.relative_error)
+    return _like(worst, event, complement, top, len(parts), lost)
+
+
+def _like(
+    moments: Moments,
+    event: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
+    complement: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
+    exponent: np.ndarray[tuple[int, ...], np.dtype[np.int64]],
+    summands: int,
+    absolute_error: float,
+) -> Moments:
+    return Moments(
+        moments.prior_event,
+        moments.prior_complement,
+        event,
+        complement,
+        exponent,
+        moments.relative_error + 2 * summands * 2.0**-53,
+        max(moments.absolute_error * summands, absolute_error),
+    )
