@@ -231,6 +231,15 @@ def test_each_phase_is_fitted_on_its_own_moves(
             assert np.allclose(found, wanted, rtol=FIT_ERROR, atol=0)
 
 
+def test_one_scale_serves_all_phases() -> None:
+    """The Gaussian prior of each phase has the scale of all moves, also where there are none."""
+    line = Grid(1, 9, 1.0)
+    model = MarkovModel.fit(line, [[0, 4, None, None, 4, 4]], cycle=4)
+    prior = MarkovModel.gaussian(line, 2.0).transition(0).toarray()
+    assert np.allclose(model.transition(2).toarray(), prior, rtol=FIT_ERROR, atol=0)
+    assert np.allclose(model.transition(0).toarray()[5:], prior[5:], rtol=FIT_ERROR, atol=0)
+
+
 def test_a_cycle_that_pays_off_is_likelier() -> None:
     """People who go right at even steps and left at odd ones are fitted better with a cycle."""
     line = Grid(1, 2, 1.0)

@@ -105,6 +105,18 @@ def test_the_protocol_is_met_and_the_numbers_are_fixed(case: Case) -> None:
             setattr(case.transition, name, 1)
 
 
+def test_roundings_are_counted_through_every_stage() -> None:
+    """A product of factors adds their roundings; a blend adds the weighting and the sum."""
+    dense = DenseTransition(GOOD)
+    factors = SeparableTransition(GOOD, np.full((3, 3), 1 / 3))
+    assert dense.nonzeros_per_row == 2
+    assert factors.nonzeros_per_row == 2 + 3
+    thin = BlendedTransition(np.ones(6), factors, sparse.csr_array((6, 6)))
+    assert thin.nonzeros_per_row == 2 + 3 + 2
+    full = BlendedTransition(np.zeros(6), factors, sparse.csr_array(np.full((6, 6), 1 / 6)))
+    assert full.nonzeros_per_row == max(2 + 3 + 2, 6 + 1)
+
+
 class Counting:
     """A source of bits that gives each number below each bound in turn; exact enumeration."""
 

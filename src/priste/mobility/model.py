@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
-from scipy import sparse
 
 from priste.errors import InvalidParameter
 from priste.maps import Grid
@@ -21,7 +20,7 @@ from priste.mobility.gaussian import (
     truncated_gaussian,
 )
 from priste.mobility.long_run import long_run_share
-from priste.mobility.schedule import Schedule
+from priste.mobility.schedule import Schedule, check_square, schedule_of
 from priste.mobility.second_order import fitted_pairs, given_pairs, triple_probabilities
 from priste.mobility.sequences import (
     CellSequences,
@@ -31,7 +30,7 @@ from priste.mobility.sequences import (
     counts_of,
     moves_of,
 )
-from priste.mobility.smoothing import Smoothing, as_smoothing, smoothed
+from priste.mobility.smoothing import GaussianPrior, Smoothing, as_smoothing, smoothed
 from priste.mobility.structured import AnyTransition, as_transition
 from priste.mobility.transitions import Transition
 from priste.mobility.validation import (
@@ -65,7 +64,7 @@ class MarkovModel:
     def __init__(self, grid: Grid, matrix: object, *, cycle: bool = False) -> None:
         _check_grid(grid, "MarkovModel")
         self._grid = grid
-        self._schedule = _schedule_of(grid, matrix, cycle=cycle)
+        self._schedule = schedule_of(grid, matrix, cycle=cycle)
         self._truncated_mass = 0.0
 
     @classmethod
@@ -163,6 +162,8 @@ class MarkovModel:
         phase_of = moves.steps // per_phase % phases
         fitted: list[AnyTransition] = []
         shape = (grid.size, grid.size)
+        if isinstance(choice, GaussianPrior):  # one scale for all phases, from all moves
+            choice = choice.scaled_to(grid, counts_of(moves.sources, moves.targets, shape))
         for phase in range(phases):
             here = phase_of == phase
             counts = counts_of(moves.sources[here], moves.targets[here], shape)
@@ -189,7 +190,7 @@ class MarkovModel:
         owner = "MarkovModel.second_order"
         _check_grid(grid, owner)
         opening = as_transition(first, name=f"'first' of {owner}")
-        _check_square(opening, grid, f"'first' of {owner}")
+        check_square(opening, grid, f"'first' of {owner}")
         return cls._assemble(grid, given_pairs(grid, opening, table))
 
     # What it is
@@ -412,46 +413,3 @@ class MarkovModel:
 def _check_grid(grid: object, owner: str) -> None:
     if not isinstance(grid, Grid):
         raise InvalidParameter(f"The 'grid' of {owner} must be a Grid. Got {type(grid).__name__}.")
-
-
-def _check_square(transition: AnyTransition, grid: Grid, name: str) -> None:
-    if transition.shape != (grid.size, grid.size):
-        raise InvalidParameter(
-            f"The {name} must have shape ({grid.size}, {grid.size}), one row and one column per "
-            f"cell of the map. Got {transition.shape}."
-        )
-
-
-def _schedule_of(grid: Grid, matrix: object, *, cycle: bool) -> Schedule:
-    name = "'matrix' of MarkovModel"
-    if not isinstance(cycle, bool):
-        raise InvalidParameter(
-            f"The 'cycle' of MarkovModel must be True or False. Got {cycle!r}. "
-            "The number of phases is the number of matrices."
-        )
-    single, items = _one_or_many(matrix)
-    if not items:
-        raise InvalidParameter(f"The {name} must hold one matrix at least. Got an empty sequence.")
-    known: dict[int, AnyTransition] = {}
-    steps = []
-    for step, item in enumerate(items):
-        if id(item) not in known:
-            here = name if single else f"{name} (step {step})"
-            known[id(item)] = as_transition(item, name=here)
-            _check_square(known[id(item)], grid, here)
-        steps.append(known[id(item)])
-    return Schedule((), tuple(steps), cyclic=single or cycle)
-
-
-def _one_or_many(matrix: object) -> tuple[bool, list[object]]:
-    """Tell one matrix from a sequence of them."""
-    if isinstance(matrix, np.ndarray):
-        return (False, list(matrix)) if matrix.ndim == 3 else (True, [matrix])
-    if isinstance(matrix, list | tuple):
-        first = matrix[0] if matrix else None
-        nested = isinstance(first, list | tuple) and bool(first) and np.ndim(first[0]) > 0
-        if not matrix or sparse.issparse(first) or isinstance(first, Transition) or nested:
-            return False, list(matrix)
-        if isinstance(first, np.ndarray) and first.ndim == 2:
-            return False, list(matrix)
-    return True, [matrix]

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from scipy import sparse
+
 from priste.errors import InvalidParameter
-from priste.mobility.structured import AnyTransition
+from priste.maps import Grid
+from priste.mobility.structured import AnyTransition, as_transition
+from priste.mobility.transitions import Transition
 from priste.mobility.validation import IntArray
 
 
@@ -46,3 +51,48 @@ class Schedule:
     def transitions(self) -> tuple[AnyTransition, ...]:
         """Return all that are stored, in order; the same object may occur many times."""
         return self.opening + self.repeating
+
+
+def check_square(transition: AnyTransition, grid: Grid, name: str) -> None:
+    """Refuse a transition that is not between the cells of ``grid``."""
+    if transition.shape != (grid.size, grid.size):
+        raise InvalidParameter(
+            f"The {name} must have shape ({grid.size}, {grid.size}), one row and one column per "
+            f"cell of the map. Got {transition.shape}."
+        )
+
+
+def schedule_of(grid: Grid, matrix: object, *, cycle: bool) -> Schedule:
+    """Read the ``matrix`` and ``cycle`` of :class:`MarkovModel`."""
+    name = "'matrix' of MarkovModel"
+    if not isinstance(cycle, bool):
+        raise InvalidParameter(
+            f"The 'cycle' of MarkovModel must be True or False. Got {cycle!r}. "
+            "The number of phases is the number of matrices."
+        )
+    single, items = _one_or_many(matrix)
+    if not items:
+        raise InvalidParameter(f"The {name} must hold one matrix at least. Got an empty sequence.")
+    known: dict[int, AnyTransition] = {}
+    steps = []
+    for step, item in enumerate(items):
+        if id(item) not in known:
+            here = name if single else f"{name} (step {step})"
+            known[id(item)] = as_transition(item, name=here)
+            check_square(known[id(item)], grid, here)
+        steps.append(known[id(item)])
+    return Schedule((), tuple(steps), cyclic=single or cycle)
+
+
+def _one_or_many(matrix: object) -> tuple[bool, list[object]]:
+    """Tell one matrix from a sequence of them."""
+    if isinstance(matrix, np.ndarray):
+        return (False, list(matrix)) if matrix.ndim == 3 else (True, [matrix])
+    if isinstance(matrix, list | tuple):
+        first = matrix[0] if matrix else None
+        nested = isinstance(first, list | tuple) and bool(first) and np.ndim(first[0]) > 0
+        if not matrix or sparse.issparse(first) or isinstance(first, Transition) or nested:
+            return False, list(matrix)
+        if isinstance(first, np.ndarray) and first.ndim == 2:
+            return False, list(matrix)
+    return True, [matrix]

@@ -10,7 +10,7 @@ the prior, and every row is a distribution. The choices differ in prior and stre
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import numpy as np
@@ -141,6 +141,10 @@ class GaussianPrior:
             finite_number(self.sigma, name="'sigma' of GaussianPrior (km)", positive=True)
         if self.reach is not None:
             finite_number(self.reach, name="'reach' of GaussianPrior (km)", positive=False)
+
+    def scaled_to(self, grid: Grid, counts: sparse.csr_array) -> GaussianPrior:
+        """Return this choice with its ``sigma`` taken from the counted moves if it has none."""
+        return self if self.sigma is not None else replace(self, sigma=typical_sigma(grid, counts))
 
     def prior(
         self, grid: Grid, counts: sparse.csr_array
