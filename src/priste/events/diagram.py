@@ -10,12 +10,18 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
+from itertools import repeat
 
 FALSE = 0
 TRUE = 1
-"""The two ends of every diagram."""
+"""The two ends of every diagram; all other numbers are nodes."""
 
-_Pair = tuple[int, int]
+COLLECT_AFTER = 1_000_000
+"""Unused nodes are looked for when this many were made, or as many as were in use."""
+
+_OPEN = -1
+_Choice = tuple[int, int, int]
+"""A condition, and the diagrams to follow where it holds and where it does not."""
 
 
 class DiagramTooWide(Exception):
@@ -28,22 +34,25 @@ class DiagramTooWide(Exception):
 
 
 class WorkExhausted(Exception):
-    """The allowed number of arrows was drawn; caught inside the package."""
+    """The allowed work is done or the allowed room is full; caught inside the package."""
 
 
 class DiagramStore:
     """Nodes shared by all diagrams made while one event is compiled.
 
-    ``max_nodes`` bounds the nodes a single operation may need at one step, ``max_arrows``
-    all the arrows ever drawn. Both end an operation with an exception instead of
-    exhausting time and memory.
+    ``max_nodes`` bounds the nodes a single operation may need at one step, ``max_work`` all
+    the arrows ever followed, and ``max_room`` the arrows kept at one time. Each ends an
+    operation with an exception instead of exhausting time or memory.
     """
 
-    def __init__(self, max_nodes: int, max_arrows: int) -> None:
+    def __init__(self, max_nodes: int, max_work: int, max_room: int) -> None:
         self._contents: list[tuple[int, ...]] = [(), ()]
         self._numbers: dict[tuple[int, ...], int] = {}
+        self._free: list[int] = []
         self._max_nodes = max_nodes
-        self._arrows_left = max_arrows
+        self._work_left = max_work
+        self._room_left = max_room
+        self._made_since_collection = 0
 
     def step(self, node: int) -> int:
         """Return the step a node reads; not for FALSE and TRUE."""
@@ -60,16 +69,18 @@ class DiagramStore:
         content = (step, *arrows)
         node = self._numbers.get(content)
         if node is None:
-            self.spend(len(arrows))
-            node = self._numbers[content] = len(self._contents)
-            self._contents.append(content)
+            self._room_left -= len(arrows)
+            if self._room_left < 0:
+                raise WorkExhausted
+            self._made_since_collection += 1
+            if self._free:
+                node = self._free.pop()
+                self._contents[node] = content
+            else:
+                node = len(self._contents)
+                self._contents.append(content)
+            self._numbers[content] = node
         return node
-
-    def spend(self, arrows: int) -> None:
-        """Count arrows drawn; raise :class:`WorkExhausted` when there were too many."""
-        self._arrows_left -= arrows
-        if self._arrows_left < 0:
-            raise WorkExhausted
 
     def require_room(self, step: int, nodes: int) -> None:
         """Raise :class:`DiagramTooWide` if one operation needs too many nodes at a step."""
@@ -99,20 +110,30 @@ class DiagramStore:
         return result
 
     def _join_two(self, first: int, second: int, absorbing: int) -> int:
-        known = _decided(first, second, absorbing)
-        if known is not None:
-            return known
-        step = self.step(first)
-        if step < self.step(second):
-            arrows = self.arrows(first)
-            if max(arrows) <= TRUE:
+        if first > TRUE and second > TRUE:
+            step, *arrows = self._contents[first]
+            if step < self._contents[second][0] and max(arrows) <= TRUE:
                 # A predicate above everything else: the whole rest hangs below unchanged.
                 return self.make(step, tuple(t if t == absorbing else second for t in arrows))
-        return self._walk_pairs((first, second), absorbing)
+        if absorbing == TRUE:
+            return self.choose(first, TRUE, second)
+        return self.choose(first, second, FALSE)
 
-    def _walk_pairs(self, start: _Pair, absorbing: int) -> int:
-        """Join two diagrams level by level: pairs found downwards, nodes made upwards."""
-        levels: dict[int, dict[_Pair, list[_Pair]]] = {self._top(start): {start: []}}
+    def choose(self, condition: int, then: int, otherwise: int) -> int:
+        """Return the diagram that equals ``then`` where ``condition`` holds, else ``otherwise``.
+
+        Works level by level: what can be met together is found downwards, nodes are made
+        upwards. Costs no more than the product of the three sizes, and only walks
+        ``condition`` where it ends before the other two begin.
+        """
+        start = (condition, then, otherwise)
+        # What every choice becomes. One that needs no walk is entered at once, any other
+        # gets a place here when it is found and its node on the way back up.
+        made = {start: _closed(condition, then, otherwise)}
+        if made[start] != _OPEN:
+            return made[start]
+        contents = self._contents
+        levels: dict[int, dict[_Choice, list[_Choice]]] = {self._top(start): {start: []}}
         waiting = list(levels)
         order = []
         while waiting:
@@ -120,58 +141,68 @@ class DiagramStore:
             order.append(step)
             level = levels[step]
             self.require_room(step, len(level))
-            for pair, targets in level.items():
-                targets.extend(self._moves(pair, step))
-                self.spend(len(targets))
-                for target in set(targets):
-                    if _decided(*target, absorbing) is None:
-                        below = self._top(target)
-                        if below not in levels:
-                            levels[below] = {}
-                            heapq.heappush(waiting, below)
-                        levels[below].setdefault(target, [])
-        made: dict[_Pair, int] = {}
-        for step in reversed(order):
-            for pair, targets in levels[step].items():
-                ends = {t: _decided(*t, absorbing) for t in set(targets)}
-                arrows = []
+            for choice in level:
+                columns = [
+                    content[1:] if content and content[0] == step else repeat(node)
+                    for node in choice
+                    for content in (contents[node],)
+                ]
+                targets = level[choice] = list(zip(*columns, strict=False))
+                self._work_left -= len(targets)
                 for target in targets:
-                    end = ends[target]
-                    arrows.append(made[target] if end is None else end)
-                made[pair] = self.make(step, tuple(arrows))
+                    if target not in made:
+                        known = made[target] = _closed(*target)
+                        if known == _OPEN:
+                            top = self._top(target)
+                            if top not in levels:
+                                levels[top] = {}
+                                heapq.heappush(waiting, top)
+                            levels[top][target] = []
+            if self._work_left < 0:
+                raise WorkExhausted
+        for step in reversed(order):
+            for choice, targets in levels[step].items():
+                made[choice] = self.make(step, tuple([made[target] for target in targets]))
         return made[start]
 
-    def _top(self, pair: _Pair) -> int:
-        return min(self._contents[pair[0]][0], self._contents[pair[1]][0])
+    def _top(self, choice: _Choice) -> int:
+        return min(self._contents[node][0] for node in choice if node > TRUE)
 
-    def _moves(self, pair: _Pair, step: int) -> Iterable[_Pair]:
-        first, second = self._contents[pair[0]], self._contents[pair[1]]
-        if first[0] != step:
-            return [(pair[0], target) for target in second[1:]]
-        if second[0] != step:
-            return [(target, pair[1]) for target in first[1:]]
-        return list(zip(first[1:], second[1:], strict=True))
-
-    def reachable(self, root: int) -> dict[int, list[int]]:
-        """Return the nodes below ``root`` (itself included) by step."""
-        by_step: dict[int, list[int]] = {}
-        seen = {FALSE, TRUE}
-        stack = [root]
+    def reachable(self, roots: Iterable[int]) -> set[int]:
+        """Return all nodes at or below some roots, without FALSE and TRUE."""
+        seen: set[int] = set()
+        stack = [node for node in roots if node > TRUE]
         while stack:
             node = stack.pop()
             if node not in seen:
                 seen.add(node)
-                by_step.setdefault(self.step(node), []).append(node)
-                stack.extend(self.arrows(node))
-        return by_step
+                stack.extend(below for below in self.arrows(node) if below > TRUE)
+        return seen
+
+    @property
+    def wants_collection(self) -> bool:
+        """Whether enough nodes were made for :meth:`keep_only` to be worth its time."""
+        in_use = len(self._contents) - len(self._free)
+        return self._made_since_collection > max(COLLECT_AFTER, in_use // 2)
+
+    def keep_only(self, roots: Iterable[int]) -> None:
+        """Forget every node not at or below some roots; all other diagrams become invalid."""
+        kept = self.reachable(roots)
+        for content, node in list(self._numbers.items()):
+            if node not in kept:
+                del self._numbers[content]
+                self._room_left += len(content) - 1
+                self._contents[node] = ()
+                self._free.append(node)
+        self._made_since_collection = 0
 
 
-def _decided(first: int, second: int, absorbing: int) -> int | None:
-    """Return the join of two diagrams where it can be told at once."""
-    if first == second or second == 1 - absorbing:
-        return first
-    if first == 1 - absorbing:
-        return second
-    if first == absorbing or second == absorbing:
-        return absorbing
-    return None
+def _closed(condition: int, then: int, otherwise: int) -> int:
+    """Return what a choice becomes where that can be told at once, else ``_OPEN``."""
+    if condition <= TRUE:
+        return then if condition == TRUE else otherwise
+    if then == otherwise:
+        return then
+    if then in (TRUE, condition) and otherwise in (FALSE, condition):
+        return condition
+    return _OPEN
