@@ -24,8 +24,9 @@ def naive_pattern_joint(
     """
     cells = range(len(prior))
     total = 0 * prior[0]
-    entering = [sum(prior[i] * matrix[i][j] for i in cells) for j in cells]
-    at_start = [entering[j] * emissions[0][j] for j in cells]
+    at_start = {
+        j: sum(prior[i] * matrix[i][j] for i in cells) * emissions[0][j] for j in regions[0]
+    }
     for trajectory in product(*regions):
         probability = at_start[trajectory[0]]
         for step in range(1, len(trajectory)):
