@@ -1,5 +1,78 @@
-"""The adversary's side: what releases tell about events, recomputed from the outside."""
+"""The adversary's side: what releases tell about events, recomputed from the outside.
 
+- a stream: ``audit_stream``, ``audit_under_models``, beliefs and the most likely trajectory;
+- a procedure: its true leakage, by enumeration or along sampled runs;
+- attacks, with what they win and what they can win at most;
+- a black-box check of an implementation from its releases alone.
+"""
+
+from priste.audit.attacks import (
+    EventAttack,
+    event_attack,
+    exact_accuracy,
+    largest_accuracy,
+    largest_area,
+)
+from priste.audit.beliefs import (
+    EventBelief,
+    event_belief,
+    location_belief,
+    most_likely_trajectory,
+    prior_in_words,
+)
+from priste.audit.black_box import BlackBoxResult, black_box_check
+from priste.audit.comparison import ProcedureRow, audit_procedure
+from priste.audit.given_tables import read_emission_table
+from priste.audit.localisation import (
+    LocalisationAttack,
+    averaging_attack,
+    expected_error,
+    localisation_attack,
+)
+from priste.audit.other_models import GuardedModels, audit_under_models, compare_guards
+from priste.audit.sampled import SampledLeakage, sampled_leakage
+from priste.audit.statistics import Estimate
 from priste.audit.stream import EventAudit, audit_stream, columns_of
+from priste.audit.true_leakage import (
+    History,
+    TooManyHistories,
+    TrueLeakage,
+    output_histories,
+    true_leakage,
+)
 
-__all__ = ["EventAudit", "audit_stream", "columns_of"]
+__all__ = [
+    "BlackBoxResult",
+    "Estimate",
+    "EventAttack",
+    "EventAudit",
+    "EventBelief",
+    "GuardedModels",
+    "History",
+    "LocalisationAttack",
+    "ProcedureRow",
+    "SampledLeakage",
+    "TooManyHistories",
+    "TrueLeakage",
+    "audit_procedure",
+    "audit_stream",
+    "audit_under_models",
+    "averaging_attack",
+    "black_box_check",
+    "columns_of",
+    "compare_guards",
+    "event_attack",
+    "event_belief",
+    "exact_accuracy",
+    "expected_error",
+    "largest_accuracy",
+    "largest_area",
+    "localisation_attack",
+    "location_belief",
+    "most_likely_trajectory",
+    "output_histories",
+    "prior_in_words",
+    "read_emission_table",
+    "sampled_leakage",
+    "true_leakage",
+]

@@ -82,6 +82,8 @@ def _range(quantifier: Quantifier) -> tuple[float, float]:
     moments = quantifier.moments()
     total = moments.event + moments.complement
     alive = total > 0.0
+    if not alive.any():
+        return math.nan, math.nan
     shares = moments.event[alive] / total[alive]
     return float(shares.min()), float(shares.max())
 

@@ -18,17 +18,17 @@ from priste.release import Draw, Law, Protector, PublicState, Terms
 
 Floats = NDArray[np.float64]
 
-KEPT_NODES = 20_000
-"""How many public states of one procedure are kept, so that repeated runs share their laws."""
+KEPT_BYTES = 2**28
+"""How much memory public states and laws may take that are kept for repeated runs: 256 MiB."""
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
     """One run of a procedure along a true trajectory.
 
-    ``likelihoods[t]`` is (m,), the exact probability of the pair (budget, output) of step t at every
-    true cell, given the pairs before: what an adversary who knows the code and sees the budgets
-    observes. ``nominal[t]`` is what the procedure itself took into account.
+    ``likelihoods[t]`` is (m,), the exact probability of the pair (budget, output) of step t at
+    every true cell, given the pairs before: what an adversary who knows the code and sees the
+    budgets observes. ``nominal[t]`` is what the procedure itself took into account.
     """
 
     trajectory: tuple[int, ...]
@@ -56,16 +56,20 @@ class Node:
 
     def after(self, layer: int, output: int) -> Node:
         """Return the state after ``output`` was released at budget number ``layer`` of the law."""
-        known = self._after.get((layer, output))
-        if known is not None:
-            return known
         return self._grown(layer, output, self._probed())
 
     def taken(self, drawn: Draw) -> Node:
-        """Return the state after a draw."""
+        """Return the state after a draw; kept for the next run that comes this way."""
         layer = self.layer_of(drawn.budget)
         known = self._after.get((layer, drawn.output))
-        return self._grown(layer, drawn.output, drawn) if known is None else known
+        if known is not None:
+            return known
+        node = self._grown(layer, drawn.output, drawn)
+        size = self._size()
+        if self._room[0] >= size:
+            self._room[0] -= size
+            self._after[layer, drawn.output] = node
+        return node
 
     def layer_of(self, budget: float) -> int:
         """Return the number of a budget in the law."""
@@ -82,11 +86,14 @@ class Node:
         state = self.state.copy()
         column = self.nominal(layer, output, drawn)
         state.advance(column, self.law().budgets[layer], hints=drawn.hints)
-        node = Node(state, self._room)
-        if self._room[0] > 0:
-            self._room[0] -= 1
-            self._after[layer, output] = node
-        return node
+        return Node(state, self._room)
+
+    def _size(self) -> int:
+        """Return roughly how many bytes a state like this and its law take."""
+        terms = self.state.terms
+        worlds = sum(event.automaton().width for event in terms.events) * len(terms.models)
+        states = max(model.states(1) for model in terms.models)
+        return self.law().joint.nbytes + 16 * terms.mechanism.grid.size * states * worlds
 
     def _probed(self) -> Draw:
         # What a draw leaves for the next step is public (see Draw), so any cell shows it.
@@ -105,14 +112,14 @@ class Procedure:
                 "The audit of a procedure begins before its first release. Got a Protector at step "
                 f"{state.step}. Give a new one with the same terms."
             )
-        self.start = Node(state, [KEPT_NODES])
+        self.start = Node(state, [KEPT_BYTES])
 
     @property
     def terms(self) -> Terms:
         """What the stream is released under."""
         return self.start.state.terms
 
-    def run(self, trajectory: Sequence[int], bits: BitSource) -> Run:
+    def run(self, trajectory: Sequence[int] | NDArray[np.int64], bits: BitSource) -> Run:
         """Draw one run along true cells, with the calibrator's own ``draw``.
 
         Repeated runs share the laws of states they have in common.

@@ -1,0 +1,188 @@
+"""A test of the promise that trusts nothing but the releases themselves.
+
+Streams are drawn from real Protectors, half of them along trajectories on which the event
+happened and half along others. If the promise holds, no set of outcomes can be more than
+e**ε times as frequent in one half as in the other. The test looks for a set for which it is,
+and returns a lower bound on ε that is wrong with probability at most ``error``.
+
+How the error is kept: sets are chosen with one part of the streams and judged with another
+that has not been looked at; each probability gets a Clopper-Pearson bound; the error
+is shared between the sets, the two directions, the two probabilities of each, and the looks
+(look j gets the share 1 / (j (j + 1)), which sums to 1 however long one goes on).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from priste.audit.statistics import clopper_pearson_high, clopper_pearson_low
+from priste.errors import InvalidParameter
+from priste.events import Event
+from priste.mobility import MarkovModel
+from priste.randomness import BitSource, Seed, bit_source
+from priste.release import Ledger, Protector
+
+Outcome = Callable[[Ledger], Hashable]
+
+SETS = 4
+"""How many sets of outcomes are judged at each look, in each direction."""
+
+MAX_TRIES = 10_000
+"""How often a trajectory is drawn to get one on which the event happened (or did not)."""
+
+
+@dataclass(frozen=True)
+class BlackBoxResult:
+    """A lower bound on the leakage of an implementation, from its releases alone.
+
+    ``lower_bound`` is below the true leakage with probability at least 1 - ``error``; 0 means
+    that nothing was found. ``broken`` tells whether it is above the claimed ``epsilon``.
+    ``outcomes`` is the set that showed it, ``streams`` how many streams were drawn in all.
+    """
+
+    epsilon: float
+    lower_bound: float
+    error: float
+    streams: int
+    looks: int
+    outcomes: frozenset[Hashable]
+
+    @property
+    def broken(self) -> bool:
+        """Whether the promise is refuted, at the stated error."""
+        return self.lower_bound > self.epsilon
+
+
+def outputs_and_budgets(ledger: Ledger) -> Hashable:
+    """Return all that was released: the default outcome."""
+    return tuple((release.cell, release.budget) for release in ledger)
+
+
+def black_box_check(
+    make_protector: Callable[[BitSource], Protector],
+    model: MarkovModel,
+    event: Event,
+    epsilon: float,
+    steps: int,
+    *,
+    prior: ArrayLike | None = None,
+    streams_per_look: int = 1000,
+    looks: int = 4,
+    error: float = 0.05,
+    rng: Seed | BitSource = None,
+    outcome: Outcome = outputs_and_budgets,
+) -> BlackBoxResult:
+    """Run real Protectors and bound from below what they tell about ``event``.
+
+    ``make_protector(bits)`` returns a new Protector that draws from ``bits``. Users move by
+    ``model`` and start by ``prior`` (uniform unless given): a cell or two that the event depends on
+    give the test more power. Each look draws ``streams_per_look`` streams on each side; the
+    test stops at the first look that refutes ``epsilon``. ``outcome`` makes of a ledger what
+    is compared; it must be coarse enough that outcomes repeat.
+    """
+    if not 0.0 < error < 1.0 or looks < 1 or streams_per_look < 2:
+        raise InvalidParameter(
+            "The black-box check needs an 'error' in (0, 1), at least 1 of 'looks' and 2 of "
+            f"'streams_per_look'. Got {error!r}, {looks!r}, {streams_per_look!r}."
+        )
+    bits = bit_source(rng)
+    cells = model.grid.size
+    start = np.full(cells, 1.0 / cells) if prior is None else np.asarray(prior, dtype=np.float64)
+    length = max(steps, 1 + (event.last_step or 0))
+
+    def streams(happening: bool) -> Iterable[Hashable]:
+        for _ in range(streams_per_look):
+            trajectory = _conditioned(model, event, happening, length, start, bits)
+            protector = make_protector(bits)
+            for cell in trajectory[:steps]:
+                protector.release(cell)
+            yield outcome(protector.ledger)
+
+    return lower_bound_from(streams, epsilon, looks=looks, error=error)
+
+
+def lower_bound_from(
+    streams: Callable[[bool], Iterable[Hashable]], epsilon: float, *, looks: int, error: float
+) -> BlackBoxResult:
+    """Return the lower bound from any source of outcomes; the statistics of the check.
+
+    ``streams(happening)`` yields independent outcomes given the event (True) or its negation.
+    It is called twice per look; half of each batch chooses sets, the other half judges.
+    """
+    chosen_by: tuple[Counter[Hashable], Counter[Hashable]] = (Counter(), Counter())
+    judged_by: tuple[Counter[Hashable], Counter[Hashable]] = (Counter(), Counter())
+    best, outcomes, drawn = 0.0, frozenset[Hashable](), 0
+    for look in range(1, looks + 1):
+        fresh = [list(streams(happening)) for happening in (True, False)]
+        drawn += sum(map(len, fresh))
+        for side, batch in enumerate(fresh):
+            chosen_by[side].update(batch[::2])
+            judged_by[side].update(batch[1::2])
+        share = error / (look * (look + 1)) / (2 * SETS * 2)
+        for more in (0, 1):
+            for candidate in _candidates(chosen_by[more], chosen_by[1 - more]):
+                bound = _ratio_bound(judged_by[more], judged_by[1 - more], candidate, share)
+                if bound > best:
+                    best, outcomes = bound, candidate
+        if best > epsilon:
+            break
+    return BlackBoxResult(epsilon, best, error, drawn, look, outcomes)
+
+
+def _candidates(more: Counter[Hashable], less: Counter[Hashable]) -> list[frozenset[Hashable]]:
+    """Return up to ``SETS`` sets of outcomes that look more frequent on one side.
+
+    Outcomes are ordered by their smoothed ratio, and the sets are the heads of that order that
+    promise the largest lower bounds.
+    """
+    totals = max(1, more.total()), max(1, less.total())
+    ordered = sorted(
+        set(more) | set(less),
+        key=lambda o: (-(more[o] + 0.5) / (less[o] + 0.5), -more[o], repr(o)),
+    )
+    heads: list[tuple[float, int]] = []
+    one = other = 0
+    for size, outcome in enumerate(ordered, start=1):
+        one, other = one + more[outcome], other + less[outcome]
+        if one == 0:
+            continue
+        # The estimate less two standard deviations: what a judge is likely to grant.
+        spread = 2.0 * math.sqrt(1.0 / one + 1.0 / (other + 1.0))
+        ratio = math.log((one / totals[0]) / ((other + 1.0) / totals[1]))
+        heads.append((ratio - spread, size))
+    heads.sort(reverse=True)
+    return [frozenset(ordered[:size]) for _, size in heads[:SETS]]
+
+
+def _ratio_bound(
+    more: Counter[Hashable], less: Counter[Hashable], outcomes: frozenset[Hashable], error: float
+) -> float:
+    """Return a lower bound on ln of the ratio of probabilities of a set; 2 * error at most."""
+    counts = [sum(side[o] for o in outcomes) for side in (more, less)]
+    low = clopper_pearson_low(counts[0], more.total(), error)
+    high = clopper_pearson_high(counts[1], less.total(), error)
+    return math.log(low / high) if low > 0.0 else -math.inf
+
+
+def _conditioned(
+    model: MarkovModel,
+    event: Event,
+    happening: bool,
+    length: int,
+    start: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
+    bits: BitSource,
+) -> list[int]:
+    for _ in range(MAX_TRIES):
+        trajectory: list[int] = model.sample(length, bits, start).tolist()
+        if event.holds(trajectory) == happening:
+            return trajectory
+    raise InvalidParameter(
+        f"In {MAX_TRIES} draws the event never was {happening}. Give a 'prior' of starts from "
+        "which both the event and its negation are likely enough to be drawn."
+    )

@@ -1,0 +1,85 @@
+"""Other people's mechanisms: emission tables from CSV files."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+
+from priste.errors import InvalidParameter
+from priste.maps import Grid
+from priste.mechanisms import EmissionTable
+
+LONG_HEADER = ["cell", "output", "probability"]
+"""The header of a table with one probability a line."""
+
+
+def read_emission_table(path: str | Path, grid: Grid) -> EmissionTable:
+    """Read a mechanism from a CSV file in one of two forms.
+
+    - *Long*: the header ``cell,output,probability`` and one line per entry; entries that are not
+      listed are 0. Cells and outputs count from 0.
+    - *Wide*: one line per cell in order, one number per output, no header.
+
+    Everything else is as in :class:`~priste.mechanisms.EmissionTable`: rows are true cells and sum
+    to 1 within 1e-9. Raises InvalidParameter with the number of the first wrong line.
+    """
+    path = Path(path)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = [(n, line) for n, line in enumerate(csv.reader(file), start=1) if line]
+    except (OSError, UnicodeDecodeError, csv.Error) as problem:
+        raise InvalidParameter(
+            f"The emission table {str(path)!r} cannot be read: {problem}."
+        ) from problem
+    if not lines:
+        raise InvalidParameter(f"The emission table {str(path)!r} is empty.")
+    if [word.strip().lower() for word in lines[0][1]] == LONG_HEADER:
+        return EmissionTable(grid, _long(lines[1:], grid, path))
+    return EmissionTable(grid, _wide(lines, grid, path))
+
+
+def _long(lines: list[tuple[int, list[str]]], grid: Grid, path: Path) -> np.ndarray:
+    entries: dict[tuple[int, int], float] = {}
+    for number, line in lines:
+        try:
+            cell, output, probability = int(line[0]), int(line[1]), float(line[2])
+        except (IndexError, ValueError) as problem:
+            raise InvalidParameter(
+                f"Line {number} of {str(path)!r} must hold a cell, an output and a probability. "
+                f"Got {line!r}."
+            ) from problem
+        if not 0 <= cell < grid.size or output < 0 or (cell, output) in entries:
+            raise InvalidParameter(
+                f"Line {number} of {str(path)!r}: the cell must be from 0 to {grid.size - 1}, the "
+                f"output >= 0, and each pair may come once. Got {line!r}."
+            )
+        entries[cell, output] = probability
+    table = np.zeros((grid.size, 1 + max((output for _, output in entries), default=0)))
+    for place, probability in entries.items():
+        table[place] = probability
+    return table
+
+
+def _wide(lines: list[tuple[int, list[str]]], grid: Grid, path: Path) -> np.ndarray:
+    rows = []
+    for number, line in lines:
+        try:
+            rows.append([float(word) for word in line])
+        except ValueError as problem:
+            raise InvalidParameter(
+                f"Line {number} of {str(path)!r} must hold numbers alone: one line per cell, one "
+                f"number per output. For one entry a line, begin with {','.join(LONG_HEADER)!r}."
+            ) from problem
+        if len(rows[-1]) != len(rows[0]):
+            raise InvalidParameter(
+                f"Line {number} of {str(path)!r} has {len(rows[-1])} numbers, the first has "
+                f"{len(rows[0])}."
+            )
+    if len(rows) != grid.size:
+        raise InvalidParameter(
+            f"The emission table {str(path)!r} must have one line for each of the {grid.size} "
+            f"cells. Got {len(rows)}."
+        )
+    return np.array(rows)
