@@ -103,16 +103,7 @@ def protect_file(
     destination = Path(destination)
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
         raise InvalidParameter(f"The 'workers' must be an integer >= 1. Got {workers!r}.")
-    if not destination.parent.is_dir():
-        raise TraceError(f"There is no folder {str(destination.parent)!r} to write into.")
-    if destination.exists() and not overwrite:
-        raise TraceError(
-            f"There is already a file {str(destination)!r}. Choose another destination, or ask "
-            "to overwrite it (releases that were drawn are kept, not drawn again)."
-        )
-    root = traces.source.root.resolve()
-    if destination.resolve() == root or root in destination.resolve().parents:
-        raise TraceError("Released and true positions belong apart: write somewhere else.")
+    _check_destination(destination, traces.source.root, overwrite)
     workspace = Workspace(workspace_of(destination), policy, _stamp(traces))
     jobs = _jobs(policy, traces, workspace, seed)
     if workers == 1:
@@ -134,6 +125,26 @@ def protect_file(
     )
     epsilons = {name: event.epsilon for name, event in policy.events.items()}
     return BatchReport(destination, ledger, tuple(streams), traces.report, writing, epsilons)
+
+
+def _check_destination(destination: Path, root: Path, overwrite: bool) -> None:
+    """Refuse before anything is drawn what could not be written, or would harm the input."""
+    if not destination.parent.is_dir():
+        raise TraceError(f"There is no folder {str(destination.parent)!r} to write into.")
+    start = root.resolve()
+    for path in (destination, ledger_of(destination), workspace_of(destination)):
+        end = path.resolve()
+        same = end == start or (end.exists() and end.samefile(start))
+        if same or start in end.parents or end in start.parents:
+            raise TraceError(
+                f"{str(path)!r} is, holds or lies in what is read. Released and true positions "
+                "belong apart: write somewhere else."
+            )
+    if destination.exists() and not overwrite:
+        raise TraceError(
+            f"There is already a file {str(destination)!r}. Choose another destination, or ask "
+            "to overwrite it (releases that were drawn are kept, not drawn again)."
+        )
 
 
 @dataclass(frozen=True)
@@ -177,7 +188,7 @@ def _run(
     policy: Policy, job: _Job, on_step: Callable[[int], None] | None = None
 ) -> ProtectedStream:
     return protect_stream(
-        policy, job.user, job.cells, journal=job.journal, rng=job.seed, on_step=on_step
+        policy, job.user, job.cells, journal=job.journal, seed=job.seed, on_step=on_step
     )
 
 

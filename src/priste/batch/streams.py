@@ -9,9 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from priste.errors import StateError
 from priste.policy import Policy
-from priste.randomness import BitSource, Seed
+from priste.randomness import BitSource, bit_source
 from priste.release import Ledger, Protector
 
 OnStep = Callable[[int], None]
@@ -76,19 +78,42 @@ class Workspace:
                 )
 
 
+class SeededSteps:
+    """Repeatable bits in which every step has its own seed; for experiments alone.
+
+    So a stream that was stopped and resumed releases what it would have released anyway, and no
+    bits are ever used for two steps.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self.begin(0)
+
+    def begin(self, step: int) -> None:
+        """Go to the bits of a step."""
+        self._bits = bit_source(np.random.default_rng([self._seed, step]))
+
+    def below(self, bound: int) -> int:
+        """Return a uniform integer in ``[0, bound)``."""
+        return self._bits.below(bound)
+
+
 def protect_stream(
     policy: Policy,
     user: str | None,
     cells: Sequence[int | None],
     *,
     journal: Path | None = None,
-    rng: Seed | BitSource = None,
+    seed: int | None = None,
     on_step: OnStep | None = None,
 ) -> ProtectedStream:
     """Release every step of one user; steps that the journal holds are not drawn again.
 
-    ``cells`` are the true cells, None for a gap. ``on_step`` is told each step when it is done.
+    ``cells`` are the true cells, None for a gap. Bits are cryptographic unless a ``seed`` is
+    given. ``on_step`` is told each step when it is done.
     """
+    seeded = None if seed is None else SeededSteps(seed)
+    rng: BitSource | None = seeded
     if journal is not None and journal.exists():
         protector = Protector.resume(journal, rng=rng)
     else:
@@ -96,6 +121,8 @@ def protect_stream(
     with protector:
         done = protector.next_step
         for step in range(done, len(cells)):
+            if seeded is not None:
+                seeded.begin(step)
             protector.release(cells[step], step=step)
             if on_step is not None:
                 on_step(step)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from priste.cli.console import BROKEN, clean_errors, print_json, results
+from priste.cli.console import BROKEN, clean_errors, print_json, progress, results, warn_of_seed
+from priste.cli.sources import Reading
 
 app = typer.Typer(
     name="priste",
@@ -37,6 +38,239 @@ def options(
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of words.")]
+PolicyFile = Annotated[
+    Path, typer.Option("--policy", "-p", help="The policy, a TOML file.", show_default=False)
+]
+Format = Annotated[
+    str | None, typer.Option(help="The format of the traces, if their names do not tell.")
+]
+Zone = Annotated[
+    str | None, typer.Option(help="The zone of times that carry none, as Europe/Paris.")
+]
+Column = Annotated[
+    list[str] | None,
+    typer.Option(help="Name a column: lat=y, lon=x, time=t or user=id. May be repeated."),
+]
+User = Annotated[list[str] | None, typer.Option(help="Only this user. May be repeated.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing result.")]
+ShowTruth = Annotated[
+    bool, typer.Option("--show-truth", help="Draw the true points in the report: keep it private.")
+]
+Cycle = Annotated[
+    Literal["day", "week"] | None, typer.Option(help="One matrix per step of the day or week.")
+]
+
+
+@app.command()
+def init(
+    traces: Annotated[
+        Path | None, typer.Argument(help="A trace to take the map and places from.")
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write.")] = Path(
+        "policy.toml"
+    ),
+    format: Format = None,
+    zone: Zone = None,
+    column: Column = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Write a commented policy to edit, from a trace if one is given."""
+    with clean_errors():
+        from priste.cli.drafting import draft
+
+        made = draft(
+            traces, output, Reading(format, zone, tuple(column or ())), overwrite=overwrite
+        )
+        if json:
+            print_json({"policy": str(output), "regions": list(made.regions)})
+        else:
+            results().print(
+                f"Wrote {output}. Edit its places and events, then: priste explain {output}"
+            )
+
+
+@app.command()
+def explain(
+    policy: Annotated[Path, typer.Argument(help="The policy, a TOML file.")],
+    json: Json = False,
+) -> None:
+    """Say in plain words what a policy promises, against whom, and what not."""
+    with clean_errors():
+        from priste.cli.explaining import show
+        from priste.policy import explain_policy, load_policy
+
+        with progress("Reading the policy"):
+            explained = explain_policy(load_policy(policy))
+        if json:
+            print_json(explained.to_dict())
+        else:
+            show(explained, results())
+
+
+@app.command()
+def fit(
+    traces: Annotated[Path, typer.Argument(help="Traces of people, a file or a folder.")],
+    policy: PolicyFile,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The model file to write (.npz).")
+    ] = Path("model.npz"),
+    cycle: Cycle = None,
+    sigma: Annotated[
+        float | None, typer.Option(help="Spread of the smoothing in km; from the data if left out.")
+    ] = None,
+    format: Format = None,
+    zone: Zone = None,
+    column: Column = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Fit a mobility model on traces, on the map and clock of a policy."""
+    with clean_errors():
+        from priste.cli.fitting import fit_model, show
+
+        made = fit_model(
+            policy,
+            traces,
+            output,
+            Reading(format, zone, tuple(column or ())),
+            cycle=cycle,
+            sigma=sigma,
+            overwrite=overwrite,
+        )
+        if json:
+            print_json(made.to_dict())
+        else:
+            show(made, results())
+
+
+@app.command()
+def protect(
+    source: Annotated[Path, typer.Argument(help="True locations, a file or a folder.")],
+    policy: PolicyFile,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The released file.", show_default=False)
+    ],
+    workers: Annotated[int, typer.Option(min=1, help="Processes; each takes users.")] = 1,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Repeatable draws, for experiments: NOT private.")
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="A column or field to write back as it is. May be repeated."),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write an HTML report with the costs: keep it private.")
+    ] = None,
+    show_truth: ShowTruth = False,
+    format: Format = None,
+    zone: Zone = None,
+    column: Column = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Release a file of locations under a policy; run it again to go on after a stop."""
+    with clean_errors():
+        from priste.cli.protecting import protect_and_report, show
+
+        warn_of_seed(seed)
+        made = protect_and_report(
+            policy,
+            source,
+            output,
+            reading=Reading(format, zone, tuple(column or ())),
+            workers=workers,
+            seed=seed,
+            keep=keep or (),
+            overwrite=overwrite,
+            page=report,
+            show_truth=show_truth,
+        )
+        if json:
+            print_json(made.to_dict())
+        else:
+            show(made, results())
+        if not made.kept:
+            raise typer.Exit(BROKEN)
+
+
+@app.command()
+def audit(
+    released: Annotated[Path, typer.Argument(help="A ledger of protect, or any released trace.")],
+    policy: PolicyFile,
+    alpha: Annotated[
+        float | None,
+        typer.Option(help="The budget of the mechanism that made a trace, if not the policy's."),
+    ] = None,
+    user: User = None,
+    format: Format = None,
+    zone: Zone = None,
+    column: Column = None,
+    json: Json = False,
+) -> None:
+    """Tell what releases say about each event, step by step, against any prior."""
+    with clean_errors():
+        from priste.cli.auditing import audit as run_audit
+        from priste.cli.auditing import show
+
+        made = run_audit(
+            policy,
+            released,
+            alpha=alpha,
+            users=user or (),
+            reading=Reading(format, zone, tuple(column or ())),
+        )
+        if json:
+            print_json(made.to_dict())
+        else:
+            show(made, results())
+        if not made.kept:
+            raise typer.Exit(BROKEN)
+
+
+@app.command()
+def report(
+    released: Annotated[Path, typer.Argument(help="A file that protect released, or its ledger.")],
+    policy: PolicyFile,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path(
+        "report.html"
+    ),
+    input: Annotated[
+        Path | None,
+        typer.Option(help="The protected file: adds distances and the mechanism alone."),
+    ] = None,
+    show_truth: ShowTruth = False,
+    plots: Annotated[
+        Path | None, typer.Option(help="Also write every figure as PNG and PDF to this folder.")
+    ] = None,
+    user: User = None,
+    format: Format = None,
+    zone: Zone = None,
+    column: Column = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Make the HTML report of a finished run, and figures as PNG and PDF."""
+    with clean_errors():
+        from priste.cli.reporting import show, write_report
+
+        made = write_report(
+            policy,
+            released,
+            output,
+            source=input,
+            reading=Reading(format, zone, tuple(column or ())),
+            show_truth=show_truth,
+            plots=plots,
+            users=user or (),
+            overwrite=overwrite,
+        )
+        if json:
+            print_json(made.to_dict())
+        else:
+            show(made, results())
+        if not made.kept:
+            raise typer.Exit(BROKEN)
 
 
 @app.command()

@@ -1,16 +1,30 @@
 """The policy file: what a person writes, turned into maps, models, mechanisms and events."""
 
+from priste.policy.drafting import draft_policy
 from priste.policy.explanation import ExplainedEvent, Explanation, explain_policy
-from priste.policy.mobility import fitted_model
-from priste.policy.policy import Policy, PolicyEvent, load_policy, read_policy
+from priste.policy.mobility import HeldOut, cell_sequences, fitted_model, held_out_score
+from priste.policy.policy import (
+    Ground,
+    Policy,
+    PolicyEvent,
+    load_ground,
+    load_policy,
+    read_policy,
+)
 
 __all__ = [
     "ExplainedEvent",
     "Explanation",
+    "Ground",
+    "HeldOut",
     "Policy",
     "PolicyEvent",
+    "cell_sequences",
+    "draft_policy",
     "explain_policy",
     "fitted_model",
+    "held_out_score",
+    "load_ground",
     "load_policy",
     "read_policy",
 ]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -10,14 +14,21 @@ from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.mobility import GaussianPrior, MarkovModel
 from priste.policy.sections import MobilitySection
-from priste.traces import Timeline, read_traces
+from priste.traces import Timeline, Trace, read_traces
+
+Rule = Literal["nearest", "majority", "interpolated"]
+Cycle = Literal["day", "week"]
+Cells = tuple[int | None, ...]
+
+FOLD = 5
+"""One person of this many is held out."""
 
 
 def model_of(
     section: MobilitySection,
     grid: Grid,
     timeline: Timeline,
-    rule: Literal["nearest", "majority", "interpolated"],
+    rule: Rule,
     folder: Path,
 ) -> MarkovModel:
     """Return the model that a policy's mobility section describes."""
@@ -32,37 +43,44 @@ def model_of(
                 "Fit one on this map: priste fit"
             )
         return model
-    return fitted_model(
-        folder / (section.traces or ""),
-        grid,
-        timeline,
-        rule=rule,
-        format=section.format,
-        cycle=section.cycle,
-        sigma=section.sigma,
-    )
+    traces = read_traces(folder / (section.traces or ""), section.format)
+    sequences = cell_sequences(traces, grid, timeline, rule=rule, cycle=section.cycle)
+    return fitted_model(grid, timeline, sequences, cycle=section.cycle, sigma=section.sigma)
 
 
-def fitted_model(
-    source: Path,
+def cell_sequences(
+    traces: Iterable[Trace],
     grid: Grid,
     timeline: Timeline,
     *,
-    rule: Literal["nearest", "majority", "interpolated"] = "nearest",
-    format: str | None = None,
-    cycle: Literal["day", "week"] | None = None,
-    sigma: float | None = None,
-) -> MarkovModel:
-    """Return the model fitted on every trace of a file or folder, with the timeline's steps.
+    rule: Rule = "nearest",
+    cycle: Cycle | None = None,
+) -> list[Cells]:
+    """Return each trace as cells at the timeline's steps, None for gaps and beyond the map.
 
-    Fixes outside the map are gaps. Unseen moves are smoothed with a Gaussian of ``sigma`` km,
-    taken from the data unless given. ``cycle`` fits one matrix per step of the day or week.
+    Each person's own days are counted from the same hour as the timeline's, and weeks from the
+    same day, so that a cycle means the same for all.
     """
     sequences = []
-    for trace in read_traces(source, format):
-        # Each person's own days, counted from the same hour as the timeline's.
+    for trace in traces:
         own = Timeline(_same_phase(trace.start, timeline, cycle), timeline.step, timeline.zone)
         sequences.append(own.cells(trace, grid, rule, outside="gap").cells)
+    return sequences
+
+
+def fitted_model(
+    grid: Grid,
+    timeline: Timeline,
+    sequences: Sequence[Cells],
+    *,
+    cycle: Cycle | None = None,
+    sigma: float | None = None,
+) -> MarkovModel:
+    """Return the model fitted on sequences of cells at the timeline's steps.
+
+    Unseen moves are smoothed with a Gaussian of ``sigma`` km, taken from the data unless given.
+    ``cycle`` fits one matrix per step of the day or week; the step must divide it.
+    """
     smoothing = GaussianPrior(sigma=sigma)
     if cycle is None:
         return MarkovModel.fit(grid, sequences, smoothing)
@@ -75,9 +93,55 @@ def fitted_model(
     return MarkovModel.fit(grid, sequences, smoothing, cycle=length // timeline.step)
 
 
-def _same_phase(
-    moment: datetime, timeline: Timeline, cycle: Literal["day", "week"] | None
-) -> datetime:
+@dataclass(frozen=True)
+class HeldOut:
+    """How well a model predicts people it was not fitted on.
+
+    ``nats_per_move`` is the mean of -ln Pr(next cell | this cell), lower is better;
+    ``uniform_nats`` is that of a model that knows nothing.
+    """
+
+    people: int
+    moves: int
+    nats_per_move: float
+    uniform_nats: float
+
+
+def held_out_score(
+    grid: Grid,
+    timeline: Timeline,
+    sequences: Sequence[Cells],
+    *,
+    cycle: Cycle | None = None,
+    sigma: float | None = None,
+) -> HeldOut | None:
+    """Fit on four people of five and return how well the fifth is predicted.
+
+    With fewer than five people the last fifth of each one's steps is held out. None when there
+    is too little to hold out.
+    """
+    if len(sequences) >= FOLD:
+        tests = [(0, cells) for cells in sequences[FOLD - 1 :: FOLD]]
+        known = [cells for number, cells in enumerate(sequences) if number % FOLD != FOLD - 1]
+    else:
+        cuts = [len(cells) - len(cells) // FOLD for cells in sequences]
+        tests = [(cut, cells[cut:]) for cut, cells in zip(cuts, sequences, strict=True)]
+        known = [cells[:cut] for cut, cells in zip(cuts, sequences, strict=True)]
+    moves = sum(_moves(cells) for _, cells in tests)
+    if not moves or not any(_moves(cells) for cells in known):
+        return None
+    model = fitted_model(grid, timeline, known, cycle=cycle, sigma=sigma)
+    total = model.log_likelihood(
+        [cells for _, cells in tests], offsets=[offset for offset, _ in tests]
+    )
+    return HeldOut(len(tests), moves, -total / moves, math.log(grid.size))
+
+
+def _moves(cells: Cells) -> int:
+    return sum(a is not None and b is not None for a, b in pairwise(cells))
+
+
+def _same_phase(moment: datetime, timeline: Timeline, cycle: Cycle | None) -> datetime:
     """Return the last instant up to ``moment`` at which a cycle of the timeline begins."""
     length = timedelta(days=7 if cycle == "week" else 1)
     return moment - (moment - timeline.start) % length

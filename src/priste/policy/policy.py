@@ -108,6 +108,15 @@ class Policy:
         return digest.hexdigest()
 
 
+@dataclass(frozen=True)
+class Ground:
+    """The map and the clock of a policy: what a mobility model is fitted on."""
+
+    grid: Grid
+    timeline: Timeline
+    rule: Literal["nearest", "majority", "interpolated"]
+
+
 def load_policy(path: str | Path) -> Policy:
     """Read a policy file; relative paths in it start at its own folder.
 
@@ -115,24 +124,37 @@ def load_policy(path: str | Path) -> Policy:
     there is one, a suggestion. Nothing is written.
     """
     path = Path(path)
+    return read_policy(_text_of(path), folder=path.parent, name=path.name)
+
+
+def load_ground(path: str | Path) -> Ground:
+    """Read only the map and the clock of a policy file, whose model may not exist yet."""
+    path = Path(path)
+    text = _text_of(path)
+    return _Reading(text, _tables(text, path.name), path.parent, path.name).ground()
+
+
+def read_policy(text: str, *, folder: str | Path = ".", name: str = "The policy") -> Policy:
+    """Read a policy from its text; see :func:`load_policy`."""
+    return _Reading(text, _tables(text, name), Path(folder), name).policy()
+
+
+def _text_of(path: Path) -> str:
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
         raise PolicyError(
             f"There is no policy file {str(path)!r}. Write one with: priste init"
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise PolicyError(f"The policy file {str(path)!r} cannot be read: {error}.") from error
-    return read_policy(text, folder=path.parent, name=path.name)
 
 
-def read_policy(text: str, *, folder: str | Path = ".", name: str = "The policy") -> Policy:
-    """Read a policy from its text; see :func:`load_policy`."""
+def _tables(text: str, name: str) -> dict[str, Any]:
     try:
-        tables = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise PolicyError(f"{name} is not TOML: {error}.", (str(error),)) from error
-    return _Reading(text, tables, Path(folder), name).policy()
 
 
 class _Reading:
@@ -191,6 +213,18 @@ class _Reading:
             regions=regions,
             events=events,
         )
+
+    def ground(self) -> Ground:
+        for key in ("map", "clock"):
+            if key not in self._tables:
+                self._problems.add((key,), f"this section is missing; write [{key}]")
+        grid = self._grid()
+        clock = self._read(ClockSection, "clock")
+        timeline = self._timeline(clock)[0] if clock else None
+        self._problems.raise_if_any()
+        if not (grid and timeline):
+            raise PolicyError("The policy has no usable map and clock.")
+        return Ground(grid, timeline, clock.rule)
 
     def _table(self, key: str) -> dict[str, Any] | None:
         table = self._tables.get(key)

@@ -7,82 +7,20 @@ them says so (:attr:`~priste.report.stream_report.StreamReport.private`).
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.audit import EventAudit, audit_stream
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.policy import Policy, explain_policy
 from priste.randomness import BitSource, Seed
 from priste.release import Bare, Release
+from priste.report.audits import OnEvent, audit_releases
 from priste.report.stream_report import EventTrack, StreamReport
 
-SAME_LEAKAGE = 1e-6
-"""How far a ledger's leakage may lie from the one computed here before it is called foreign."""
-
 Cells = Sequence[int | None]
-OnEvent = Callable[[int, int], None]
-
-
-def columns_of_releases(
-    policy: Policy, releases: Sequence[Release]
-) -> list[NDArray[np.float64] | None]:
-    """Return the likelihood of each release at every cell, None for silence.
-
-    That is the column of the policy's mechanism at the budget of the release. Releases must be of
-    steps 0, 1, 2, … and outputs of that mechanism, else InvalidParameter is raised.
-    """
-    state = policy.protector().public_state()
-    outputs = policy.mechanism.outputs
-    columns: list[NDArray[np.float64] | None] = []
-    for step, release in enumerate(releases):
-        if release.step != step:
-            raise InvalidParameter(
-                f"A stream must hold the steps 0, 1, 2, … in order. Step {step} is missing."
-            )
-        if release.cell is not None and not 0 <= release.cell < outputs:
-            raise InvalidParameter(
-                f"The release of step {step} is not an output of this policy's mechanism. "
-                "Was it made under another policy?"
-            )
-        column = None if release.cell is None else state.column(release.cell, release.budget)
-        columns.append(column)
-        if policy.mechanism.uses_belief:
-            # Only then do later columns depend on earlier releases.
-            state.advance(column, release.budget, leakage=release.leakage)
-    return columns
-
-
-def audit_releases(
-    policy: Policy, releases: Sequence[Release], *, on_event: OnEvent | None = None
-) -> dict[str, EventAudit]:
-    """Recompute what a stream tells about each event of its policy.
-
-    The leakages of the ledger are kept: they are bounds of the same quantity, and where the check
-    has shown that a stream is within ε they say so. Raises InvalidParameter when they are not
-    what these releases tell under this policy.
-    """
-    columns = columns_of_releases(policy, releases)
-    found = {}
-    for number, (name, event) in enumerate(policy.events.items()):
-        audited = audit_stream(policy.model, {name: event.event}, columns)[name]
-        ledger = tuple(release.leakage[number] for release in releases)
-        for step, (here, there) in enumerate(zip(audited.leakage, ledger, strict=True)):
-            if not math.isclose(here, there, rel_tol=SAME_LEAKAGE, abs_tol=SAME_LEAKAGE):
-                raise InvalidParameter(
-                    f"The ledger says that step {step} brought the leakage about {name!r} to "
-                    f"{there:.6g}; under this policy it is {here:.6g}. The ledger belongs to "
-                    "another policy, or was changed."
-                )
-        found[name] = replace(audited, leakage=ledger)
-        if on_event is not None:
-            on_event(number + 1, len(policy.events))
-    return found
 
 
 def bare_releases(policy: Policy, truth: Cells, rng: Seed | BitSource = None) -> list[Release]:

@@ -190,8 +190,11 @@ def belief_figure(report: StreamReport, event: EventTrack) -> Figure:
 def budget_figure(report: StreamReport) -> Figure:
     """Draw the budget that each release used."""
     with _canvas(7.4, 2.3) as (figure, axes):
-        axes.axhline(report.full_budget, color=BARE, linewidth=1, linestyle=(0, (4, 3)))
-        axes.step(range(report.steps), report.budgets, where="mid", color=GUARDED)
+        # An exact release has no finite budget: such steps are left open, and so is the limit.
+        if math.isfinite(report.full_budget):
+            axes.axhline(report.full_budget, color=BARE, linewidth=1, linestyle=(0, (4, 3)))
+        shown = [b if math.isfinite(b) else math.nan for b in report.budgets]
+        axes.step(range(report.steps), shown, where="mid", color=GUARDED)
         axes.set(ylabel="budget (1/km)", title="Budget of each release (dashed: mechanism alone)")
         axes.set_ylim(bottom=0)
         _time_axis(axes, report.times)
@@ -243,8 +246,11 @@ def _mark_window(axes: Axes, steps: Sequence[int]) -> None:
 
 
 def _legend_above(axes: Axes) -> None:
-    """Put the legend beside the title, where no line can run through it."""
-    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=2, borderaxespad=0)
+    """Put the legend under the title, where neither a line nor a long name can run through it."""
+    axes.set_title(axes.get_title(loc="left"), pad=20)
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderaxespad=0, borderpad=0.2
+    )
 
 
 def _time_axis(axes: Axes, times: Sequence[str]) -> None:
@@ -252,7 +258,8 @@ def _time_axis(axes: Axes, times: Sequence[str]) -> None:
     axes.set_xlim(-0.5, max(steps - 0.5, 0.5))
     if steps:
         ticks = np.unique(np.linspace(0, steps - 1, min(steps, 7)).round().astype(int))
-        axes.set_xticks(ticks, [times[i] for i in ticks])
+        # The clock time goes under the date, or neighbours would overlap.
+        axes.set_xticks(ticks, ["\n".join(times[i].rsplit(" ", 1)) for i in ticks])
 
 
 def figures_of(report: StreamReport) -> dict[str, Callable[[], Figure]]:

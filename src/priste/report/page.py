@@ -112,7 +112,8 @@ def _warning(report: StreamReport) -> str:
     what = "the true path, distances" if report.truth is not None else "distances"
     return (
         "<section class='card private'><b>Keep this page to yourself.</b> It was made with the "
-        f"true locations at hand: {what} and the comparison with the mechanism alone follow from them. "
+        f"true locations at hand: {what} and the comparison with the mechanism alone come from "
+        "them. "
         "<code>priste report</code> without <code>--input</code> makes a page that may be shared."
         "</section>"
     )
@@ -145,9 +146,11 @@ def _tiles(report: StreamReport) -> str:
     silent = sum(cell is None for cell in report.released)
     tiles = [(str(report.steps - silent), f"releases in {report.steps} steps")]
     if report.distances:
-        tiles.append((f"{report.median_metres:,.0f} m", "median distance from the truth"))
+        median = f"(median {report.median_metres:,.0f} m)"
+        tiles.append((f"{report.mean_metres:,.0f} m", f"mean distance from the truth {median}"))
     if report.bare_distances:
-        tiles.append((f"{report.bare_median_metres:,.0f} m", "median of the mechanism alone"))
+        median = f"(median {report.bare_median_metres:,.0f} m)"
+        tiles.append((f"{report.bare_mean_metres:,.0f} m", f"with the mechanism alone {median}"))
     tiles.append((str(len(report.events)), "events kept deniable" if report.kept else "events"))
     cells = "".join(f"<div class='tile'><b>{b}</b><span>{s}</span></div>" for b, s in tiles)
     return f"<div class='tiles'>{cells}</div>"
