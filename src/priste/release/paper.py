@@ -66,7 +66,9 @@ class Paper:
                 f"Got {max_attempts!r}."
             )
         if check_seconds is not None and not (
-            isinstance(check_seconds, int | float) and 0 < check_seconds < math.inf
+            isinstance(check_seconds, int | float)
+            and not isinstance(check_seconds, bool)
+            and 0 < check_seconds < math.inf
         ):
             raise InvalidParameter(
                 "The 'check_seconds' of Paper must be finite and > 0, or None for no limit. "

@@ -1,0 +1,210 @@
+"""The certified calibrator on small maps: every history, in exact arithmetic, within ε."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.release.exact_stream import (
+    below_exp,
+    exact_matrix,
+    exact_rows,
+    exceeds,
+    exceeds_on_a_lattice,
+    leakage,
+    moments,
+)
+from tests.release.small_streams import EVENTS, LINE, MATRIX, WALK
+
+from priste.events import Event
+from priste.maps import Grid
+from priste.mechanisms import EmissionTable, Identity, LocationSet, Mechanism, PlanarLaplace
+from priste.mobility import MarkovModel
+from priste.release import Calibrator, Certified, Draw, Law, PublicState, Situation
+from priste.release.terms import make_terms
+
+LEAKAGE_TOLERANCE = 1e-8
+"""Between a reported leakage and the exact one: SLACK of the worst prior, and rounding."""
+
+STEPS = 3
+
+
+def histories(
+    state: PublicState, columns: list[list[Fraction]], steps: int
+) -> Iterator[tuple[PublicState, list[list[Fraction]]]]:
+    """Walk every sequence of outputs; yield each state with the exact columns released so far."""
+    if steps == 0:
+        return
+    law = state.law()
+    assert len(law.budgets) == 1  # the budget is a function of the past
+    rows = exact_rows(law.joint[0])
+    for output in range(law.joint.shape[2]):
+        column = [row[output] for row in rows]
+        if not any(column):
+            continue
+        after = state.copy()
+        after.advance(np.array(law.joint[0][:, output]), law.budgets[0])
+        seen = [*columns, column]
+        yield after, seen
+        yield from histories(after, seen, steps - 1)
+
+
+def start(
+    events: list[Event],
+    mech: Mechanism,
+    epsilons: list[float],
+    calibrator: Calibrator | None = None,
+    model: MarkovModel = WALK,
+) -> PublicState:
+    return PublicState(make_terms(model, events, mech, epsilons, calibrator or Certified(), None))
+
+
+MECHANISMS = {
+    "laplace": PlanarLaplace(LINE, alpha=2.0),
+    "identity": Identity(LINE),
+    "two outputs": EmissionTable(LINE, [[0.75, 0.25], [0.5, 0.5], [0.125, 0.875]]),
+    "zeros": EmissionTable(LINE, [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.25, 0.75, 0.0]]),
+    "location set": LocationSet(PlanarLaplace(LINE, alpha=2.0), delta=0.2),
+}
+
+
+@pytest.mark.parametrize("mech", MECHANISMS.values(), ids=MECHANISMS)
+@pytest.mark.parametrize("name", EVENTS)
+def test_no_history_exceeds_epsilon(name: str, mech: Mechanism) -> None:
+    """Whatever is released over three steps, no prior's exact ratio is above e**ε."""
+    event, epsilon = EVENTS[name], 0.6
+    bound = below_exp(epsilon)
+    matrix = exact_matrix(MATRIX)
+    walked = 0
+    for state, columns in histories(start([event], mech, [epsilon]), [], STEPS):
+        rows = moments(matrix, event, columns)
+        assert not exceeds(rows, bound)
+        assert not exceeds_on_a_lattice(rows, bound)
+        assert state.leakage[0] <= epsilon
+        exact = leakage(rows)
+        assert exact <= state.leakage[0] + 1e-12
+        assert state.leakage[0] == pytest.approx(exact, abs=LEAKAGE_TOLERANCE)
+        walked += 1
+    assert walked >= 2 + 4 + 8
+
+
+@pytest.mark.parametrize("pace", [1.0, 0.3])
+def test_several_events_each_within_their_own_epsilon(pace: float) -> None:
+    """Events that precede, overlap and follow each other are all kept, each within its bound."""
+    names = ["at once", "present later", "twice"]
+    events, epsilons = [EVENTS[name] for name in names], [0.3, 0.8, 0.5]
+    matrix = exact_matrix(MATRIX)
+    first = start(events, PlanarLaplace(LINE, 2.0), epsilons, Certified(pace=pace))
+    for state, columns in histories(first, [], STEPS):
+        for event, epsilon, reported in zip(events, epsilons, state.leakage, strict=True):
+            rows = moments(matrix, event, columns)
+            assert not exceeds(rows, below_exp(epsilon))
+            assert reported == pytest.approx(leakage(rows), abs=LEAKAGE_TOLERANCE)
+
+
+def test_every_guarded_model_is_kept() -> None:
+    """With two models, the exact leakage under each stays within ε, and the worse is reported."""
+    other = np.array([[0.125, 0.125, 0.75], [0.5, 0.25, 0.25], [0.75, 0.125, 0.125]])
+    event, epsilon = EVENTS["present later"], 0.5
+    terms = make_terms(
+        [WALK, MarkovModel(LINE, other)],
+        event,
+        PlanarLaplace(LINE, 2.0),
+        epsilon,
+        "certified",
+        None,
+    )
+    matrices = [exact_matrix(MATRIX), exact_matrix(other)]
+    for state, columns in histories(PublicState(terms), [], 2):
+        exact = [leakage(moments(matrix, event, columns)) for matrix in matrices]
+        assert max(exact) <= epsilon
+        assert state.leakage[0] == pytest.approx(max(exact), abs=LEAKAGE_TOLERANCE)
+
+
+class Reckless:
+    """A broken calibrator: always the full budget."""
+
+    def draw(self, situation: Situation, cell: int, bits: object) -> Draw:
+        raise NotImplementedError
+
+    def law(self, situation: Situation) -> Law:
+        return Law((situation.mechanism.budget,), situation.mechanism.emission()[None])
+
+    def describe(self) -> dict[str, object]:
+        return {"kind": "reckless"}
+
+
+def test_the_enumeration_finds_a_broken_calibrator() -> None:
+    """The same walk does find histories above ε when the calibrator does not care."""
+    event, epsilon = EVENTS["present later"], 0.6
+    matrix = exact_matrix(MATRIX)
+    first = start([event], PlanarLaplace(LINE, 2.0), [epsilon], Reckless())
+    found = [
+        exceeds(moments(matrix, event, columns), below_exp(epsilon))
+        for _, columns in histories(first, [], 2)
+    ]
+    assert any(found)
+
+
+def test_the_budget_is_the_largest_of_the_ladder() -> None:
+    """At the first step, the next rung up has an output whose exact leakage is above ε."""
+    calibrator, epsilon = Certified(), 0.6
+    matrix = exact_matrix(MATRIX)
+    mech = PlanarLaplace(LINE, alpha=2.0)
+    for event in EVENTS.values():
+        budget = calibrator.budget(start([event], mech, [epsilon], calibrator))
+        ladder = calibrator.ladder(mech)
+        place = ladder.index(budget)
+        assert 0 < place < len(ladder) - 1
+        rows = exact_rows(mech.with_budget(ladder[place - 1]).emission())
+        assert any(
+            exceeds(moments(matrix, event, [[row[o] for row in rows]]), below_exp(epsilon))
+            for o in range(3)
+        )
+
+
+def test_a_stream_at_its_bound_goes_on() -> None:
+    """With an ε too small for any rung, releases are uninformative, for ever, and leak nothing."""
+    state = start([EVENTS["twice"]], PlanarLaplace(LINE, 2.0), [1e-12])
+    for _ in range(20):
+        law = state.law()
+        assert law.budgets == (0.0,)
+        assert (law.joint[0] == law.joint[0][0]).all()
+        state.advance(np.array(law.joint[0][:, 1]), 0.0)
+    assert state.leakage == (0.0,)
+
+
+@st.composite
+def small_problems(draw: st.DrawFn) -> tuple[np.ndarray, list[int], list[int], float, float]:
+    sixteenths = st.lists(st.integers(0, 16), min_size=2, max_size=2)
+    rows = []
+    for _ in range(3):
+        low, high = sorted(draw(sixteenths))
+        rows.append([low / 16, (high - low) / 16, (16 - high) / 16])
+    cells = draw(st.lists(st.integers(0, 2), min_size=1, max_size=2, unique=True))
+    steps = draw(st.lists(st.integers(0, 3), min_size=1, max_size=2, unique=True))
+    return (
+        np.array(rows),
+        cells,
+        steps,
+        draw(st.sampled_from([0.05, 0.5, 2.0])),
+        draw(st.sampled_from([0.5, 2.0, 8.0])),
+    )
+
+
+@settings(max_examples=25, deadline=None)
+@given(small_problems())
+def test_random_problems_stay_within_epsilon(
+    problem: tuple[np.ndarray, list[int], list[int], float, float],
+) -> None:
+    """Random movement with zeros, random events, any ε and α: two steps, all histories."""
+    from priste.events import presence
+
+    matrix, cells, steps, epsilon, alpha = problem
+    event = presence(cells, steps)
+    grid = Grid(rows=1, columns=3, cell_size=1.0)
+    first = start([event], PlanarLaplace(grid, alpha), [epsilon], model=MarkovModel(grid, matrix))
+    for _, columns in histories(first, [], 2):
+        assert not exceeds(moments(exact_matrix(matrix), event, columns), below_exp(epsilon))
