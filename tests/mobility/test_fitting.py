@@ -122,7 +122,7 @@ def test_maximum_likelihood_is_shares_and_a_stated_answer_elsewhere(
     counts = counted(sequences, GRID.size)
     if not any(map(any, counts)):
         return
-    choice = MaximumLikelihood(unvisited)  # type: ignore[arg-type]
+    choice = MaximumLikelihood(unvisited)
     if unvisited == "error" and not all(map(any, counts)):
         empty = sum(not any(row) for row in counts)
         with pytest.raises(InvalidParameter, match=f"{empty} of its 6 cells are never left"):
@@ -269,7 +269,7 @@ def test_a_cycle_that_pays_off_is_likelier() -> None:
 def test_cells_outside_the_map_are_refused_without_being_shown(sequences: list[object]) -> None:
     """The message names sequence and position, never the value: it may be a true location."""
     with pytest.raises(InvalidParameter) as caught:
-        MarkovModel.fit(GRID, [[1, 1], *sequences])  # type: ignore[list-item]
+        MarkovModel.fit(GRID, [[1, 1], *sequences])
     assert "Sequence 1 has another number at position 1" in str(caught.value)
 
 
@@ -298,7 +298,7 @@ def test_cells_outside_the_map_are_refused_without_being_shown(sequences: list[o
 def test_what_is_no_list_of_sequences_is_refused(sequences: object, message: str) -> None:
     """Wrong types, a bare sequence and data without a single move are refused."""
     with pytest.raises(InvalidParameter, match=message):
-        MarkovModel.fit(GRID, sequences)  # type: ignore[arg-type]
+        MarkovModel.fit(GRID, sequences)
 
 
 def test_every_kind_of_sequence_counts_alike() -> None:
@@ -345,7 +345,7 @@ def test_training_data_are_not_changed() -> None:
 def test_wrong_options_are_refused(keywords: dict[str, object]) -> None:
     """Each option of ``fit`` names itself when it is wrong."""
     with pytest.raises(InvalidParameter, match=next(iter(keywords))):
-        MarkovModel.fit(GRID, [[0, 1]], **keywords)  # type: ignore[arg-type]
+        MarkovModel.fit(GRID, [[0, 1]], **keywords)
 
 
 @pytest.mark.parametrize(
@@ -359,7 +359,7 @@ def test_wrong_options_are_refused(keywords: dict[str, object]) -> None:
         lambda: GaussianPrior(sigma=0.0),
         lambda: GaussianPrior(reach=math.nan),
         lambda: GaussianPrior(strength=1e300),
-        lambda: MaximumLikelihood("anything"),  # type: ignore[arg-type]
+        lambda: MaximumLikelihood("anything"),
     ],
 )
 def test_wrong_smoothing_choices_are_refused_when_made(make) -> None:

@@ -127,14 +127,14 @@ def test_a_huge_scale_goes_anywhere() -> None:
 def test_a_wrong_sigma_is_refused(sigma: object) -> None:
     """The scale must be a positive, finite number of km."""
     with pytest.raises(InvalidParameter, match="'sigma'"):
-        MarkovModel.gaussian(Grid(2, 2, 1.0), sigma)  # type: ignore[arg-type]
+        MarkovModel.gaussian(Grid(2, 2, 1.0), sigma)
 
 
 @pytest.mark.parametrize("reach", [-1.0, math.nan, math.inf, "1", True])
 def test_a_wrong_reach_is_refused(reach: object) -> None:
     """The reach must be a finite number of km, 0 included."""
     with pytest.raises(InvalidParameter, match="'reach'"):
-        MarkovModel.gaussian(Grid(2, 2, 1.0), 1.0, reach=reach)  # type: ignore[arg-type]
+        MarkovModel.gaussian(Grid(2, 2, 1.0), 1.0, reach=reach)
 
 
 def test_contradicting_and_unknown_forms_are_refused() -> None:
@@ -143,11 +143,11 @@ def test_contradicting_and_unknown_forms_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="makes a sparse matrix"):
         MarkovModel.gaussian(grid, 1.0, reach=1.0, form="dense")
     with pytest.raises(InvalidParameter, match="'form'"):
-        MarkovModel.gaussian(grid, 1.0, form="csr")  # type: ignore[arg-type]
+        MarkovModel.gaussian(grid, 1.0, form="csr")
     with pytest.raises(InvalidParameter, match="the separable form needs no cut"):
         MarkovModel.gaussian(Grid(3000, 3000, 1.0), 1.0, reach=10.0)
     with pytest.raises(InvalidParameter, match=r"'grid' of MarkovModel\.gaussian"):
-        MarkovModel.gaussian((2, 2), 1.0)  # type: ignore[arg-type]
+        MarkovModel.gaussian((2, 2), 1.0)
 
 
 def test_forty_thousand_cells_take_no_square_memory() -> None:

@@ -126,6 +126,8 @@ def test_large_periodic_and_reducible_chains_keep_the_documented_answer() -> Non
     assert MarkovModel(line, ring).stationary() == pytest.approx([1 / 8] * 8)
     apart = SeparableTransition(np.eye(2), np.roll(np.eye(4), 1, axis=1))
     assert MarkovModel(Grid(2, 4, 1.0), apart).stationary() == pytest.approx([1 / 8] * 8)
+    first = long_run_share([apart], np.eye(8)[0])
+    assert first == pytest.approx([1 / 4] * 4 + [0] * 4, abs=SHARE_ERROR)
     lopsided = sparse.block_diag([np.eye(1), np.full((7, 7), 1 / 7)])
     start = np.array([0.5] + [0.5 / 7] * 7)
     share = long_run_share([SparseTransition(lopsided)], start)

@@ -94,7 +94,7 @@ def test_states_are_the_cells_in_order_and_fixed() -> None:
     with pytest.raises(ValueError, match="read-only"):
         model.cell_of_state(0)[0] = 3
     with pytest.raises(AttributeError):
-        model.grid = LINE  # type: ignore[misc]
+        model.grid = LINE
 
 
 def test_row_sum_error_is_the_largest_of_all_steps() -> None:
@@ -135,12 +135,12 @@ def test_wrong_matrices_are_refused(matrix: object, message: str) -> None:
 def test_wrong_cycle_step_and_grid_are_refused() -> None:
     """Arguments of the wrong type say what they should be."""
     with pytest.raises(InvalidParameter, match="'cycle'"):
-        MarkovModel(LINE, [A, B], cycle=2)  # type: ignore[arg-type]
+        MarkovModel(LINE, [A, B], cycle=2)
     with pytest.raises(InvalidParameter, match="'grid'"):
-        MarkovModel(None, A)  # type: ignore[arg-type]
+        MarkovModel(None, A)
     for step in (-1, 0.5, True, None, "0"):
         with pytest.raises(InvalidParameter, match="'step'"):
-            MarkovModel(LINE, A).transition(step)  # type: ignore[arg-type]
+            MarkovModel(LINE, A).transition(step)
 
 
 # Sampling
@@ -176,7 +176,7 @@ def test_samples_repeat_with_the_seed_and_only_make_possible_moves(
 ) -> None:
     """A seed gives the same walk again; every move of it has positive probability."""
     grid = Grid(3, 4, 1.0)
-    model = MarkovModel.gaussian(grid, 0.6, form=form)  # type: ignore[arg-type]
+    model = MarkovModel.gaussian(grid, 0.6, form=form)
     cells = model.sample(steps, rng=seed)
     assert cells.dtype == np.int64
     assert np.array_equal(cells, model.sample(steps, rng=seed))
@@ -204,7 +204,7 @@ def test_the_default_randomness_is_the_systems() -> None:
 def test_wrong_steps_are_refused(steps: object) -> None:
     """A sample has one step at least, a whole number of them."""
     with pytest.raises(InvalidParameter, match="'steps'"):
-        MarkovModel(LINE, A).sample(steps)  # type: ignore[arg-type]
+        MarkovModel(LINE, A).sample(steps)
 
 
 def test_a_sample_ends_with_the_model() -> None:
@@ -221,7 +221,7 @@ def test_a_sample_ends_with_the_model() -> None:
 def test_a_wrong_start_is_refused(start: object) -> None:
     """The start is a cell of the map or a distribution over its cells."""
     with pytest.raises(InvalidParameter, match="'start'"):
-        MarkovModel(LINE, A).sample(2, start=start)  # type: ignore[arg-type]
+        MarkovModel(LINE, A).sample(2, start=start)
 
 
 # Likelihood

@@ -141,7 +141,7 @@ def test_a_failed_write_leaves_the_old_file(
     old.save(path)
 
     def broken(file: object, **arrays: object) -> None:
-        file.write(b"half")  # type: ignore[attr-defined]
+        file.write(b"half")
         raise OSError("no space left")
 
     monkeypatch.setattr("priste.mobility.storage.np.savez", broken)

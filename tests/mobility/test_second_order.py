@@ -23,6 +23,8 @@ from priste.mobility import (
     SparseTransition,
 )
 from priste.mobility import second_order as module
+from priste.mobility.schedule import Schedule
+from priste.mobility.sequences import moves_of
 
 GRID = Grid(1, 3, 1.0)
 M = GRID.size
@@ -187,6 +189,17 @@ def test_likelihood_after_a_gap_starts_anew() -> None:
     assert found == pytest.approx(math.log(0.5 * 0.25 * 0.75 * 0.75))
     assert model.log_likelihood([[0, 2]]) == -math.inf  # the pair can occur, not at the start
     assert model.log_likelihood([[0, 1, 1]]) == -math.inf
+
+
+def test_a_move_after_an_impossible_pair_is_impossible_too() -> None:
+    """Each move is judged by itself: after a pair that is no state it has probability 0."""
+    model = MarkovModel.second_order(GRID, np.eye(3), {(i, i): {i: 1.0} for i in range(3)})
+    assert model.pairs is not None
+    moves = moves_of([np.array([0, 1, 1, 1])], [0])
+    schedule = Schedule(
+        (model.transition(0),), (model.transition(1),), cyclic=True, pairs=model.pairs
+    )
+    assert module.triple_probabilities(schedule, model.pairs, moves).tolist() == [0.0, 0.0, 1.0]
 
 
 def test_large_local_models_stay_small() -> None:
