@@ -237,6 +237,20 @@ def test_random_points_lie_in_the_released_cell(cell: int, seed: int) -> None:
     assert points.at(None, microseconds(files.START) + 1) == tuple(first)  # drawn once
 
 
+def test_random_points_of_tiny_cells_lie_in_them() -> None:
+    """In cells of 2 cm the seventh decimal matters, and a point is still in its cell."""
+    from priste.traces.points import ReleasedPoints
+
+    tiny = Grid.covering(46.0, 7.0, 46.000001, 7.000001, cell_size=0.00002)
+    cells = [tiny.size // 2] * 40
+    places = ReleasedPoints({None: cells}, LINE, tiny, "random", 3).of(None)
+    assert tiny.cell_at(places[:, 0], places[:, 1]).tolist() == cells
+    atoms = Grid.covering(46.0, 7.0, 46.0000001, 7.0000001, cell_size=0.000001)
+    corner = ReleasedPoints({None: [0]}, LINE, atoms, "random", 3)
+    with pytest.raises(InvalidParameter, match="too small"):
+        corner.of(None)
+
+
 def test_random_points_cover_their_cell() -> None:
     """Of 400 points, each quarter of the cell gets its share (within 5 standard deviations)."""
     from priste.traces.points import ReleasedPoints
