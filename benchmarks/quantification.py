@@ -110,7 +110,7 @@ def known_prior_step(sides: Sequence[int]) -> list[dict[str, Any]]:
         q = Quantifier(model, event, priors=np.full(m, 1 / m), method="forward")
         for _ in range(4):
             q.observe(column)
-        inner = max(1, min(50, 4_000_000 // m**2))
+        inner = max(1, min(5, 1_000_000 // m**2))
 
         def step(q: Quantifier = q, column: np.ndarray = column) -> None:
             q.observe(column)
@@ -120,7 +120,7 @@ def known_prior_step(sides: Sequence[int]) -> list[dict[str, Any]]:
             return alpha @ lifted
 
         bare_times, step_times = [], []
-        for _ in range(8):  # taken in turns, so that other load meets both
+        for _ in range(60):  # taken in turns, so that other load meets both
             bare_times.append(best_seconds(bare, 1, inner))
             step_times.append(best_seconds(step, 1, inner))
         points.append(
@@ -142,7 +142,7 @@ def growth(sides: Sequence[int], kind: str) -> list[dict[str, Any]]:
         event = presence(range(2 * side, 2 * side + 5), range(3, 6))
         column = laplace_column(grid, 3 * side + 4)
         if kind == "dense":
-            model = MarkovModel.gaussian(grid, sigma=1.0, form="dense")
+            model = MarkovModel.gaussian(grid, sigma=4.0, form="dense")
             q = Quantifier(model, event, method="forward")
             for _ in range(7):
                 q.observe(column)

@@ -73,7 +73,10 @@ class Moments:
         for name in _ARRAYS:
             kind = np.int64 if name == "exponent" else np.float64
             view = np.asarray(getattr(self, name), dtype=kind).view()
-            if name != "exponent" and not (np.isfinite(view).all() and (view >= 0).all()):
+            # NaN fails the first comparison
+            if name != "exponent" and not (
+                view.min(initial=0.0) >= 0.0 and view.max(initial=0.0) < np.inf
+            ):
                 raise InvalidParameter(
                     f"The '{name}' of Moments must be finite and >= 0 everywhere; it is a "
                     "probability or a density."

@@ -72,9 +72,9 @@ class ForwardOperator:
         vectors = backward.at(step)
         if vectors.shape[2] == 1:
             outcome = vectors[:, :, 0].T
-            return rows.through(lambda values: values.sum(axis=2) @ outcome).entries()
+            return rows.entries(lambda values: values.sum(axis=2) @ outcome)
         flat = vectors.reshape(2, -1).T
-        return rows.through(lambda values: values.reshape(len(values), -1) @ flat).entries()
+        return rows.entries(lambda values: values.reshape(len(values), -1) @ flat)
 
     def candidates(self, backward: BackwardVectors) -> ScaledRows:
         """Return H (rows, 2, cells): b and d of the next release are H times its likelihood."""

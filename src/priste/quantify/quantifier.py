@@ -200,9 +200,8 @@ class Quantifier:
         self._chain.roundings(self.step)
         if self._goes_forward(len(columns.values), candidates=True):
             weights = self._caught_up().candidates(self._backward)
-            joint = weights.through(lambda values: values @ columns.values.T)
-            mantissa, exponent = joint.times_power(columns.exponent).entries()
-            return self._assembled(mantissa, exponent, 1)
+            mantissa, exponent = weights.entries(lambda values: values @ columns.values.T)
+            return self._assembled(mantissa, exponent + columns.exponent, 1)
         return self._assembled(*self._replayed_rows(columns), 1)
 
     def candidate_operator(self) -> tuple[Floats, Floats, Integers]:
@@ -285,7 +284,7 @@ class Quantifier:
     def _replayed_rows(self, columns: Likelihood | None) -> tuple[Floats, Integers]:
         """Return mantissas and exponents (rows, 2, k)."""
         back = replay(self._chain, self._backward, self._records, columns)
-        mantissa, exponent = back.through(lambda v: self._rows_of(v[:, :, 0, :])).entries()
+        mantissa, exponent = back.entries(lambda values: self._rows_of(values[:, :, 0, :]))
         return mantissa.transpose(2, 1, 0), exponent.transpose(2, 1, 0)
 
     # ------------------------------------------------------------------ answers

@@ -76,9 +76,15 @@ class ScaledRows:
         """
         return _settled([Band(linear(b.values), b.exponent) for b in self.bands], rescale)
 
-    def entries(self) -> tuple[Floats, Integers]:
-        """Return mantissa in [0.5, 1) and exponent of every entry; zero has exponent 0."""
-        mantissa, exponent = _entries(self.bands)
+    def entries(self, linear: Callable[[Floats], Floats] | None = None) -> tuple[Floats, Integers]:
+        """Return mantissa in [0.5, 1) and exponent of every entry; zero has exponent 0.
+
+        With ``linear``, as in :meth:`through`, of the entries after that map.
+        """
+        bands = self.bands
+        if linear is not None:
+            bands = tuple(Band(linear(b.values), b.exponent) for b in bands)
+        mantissa, exponent = _entries(bands)
         return mantissa, np.where(mantissa > 0.0, exponent, 0)
 
     def plus(self, other: ScaledRows) -> ScaledRows:
@@ -176,6 +182,8 @@ def _entries(bands: Sequence[Band]) -> tuple[Floats, Integers]:
         mantissa, binary = np.frexp(band.values)
         per_row = band.exponent.reshape((-1,) + (1,) * (band.values.ndim - 1))
         parts.append((mantissa, np.where(mantissa > 0.0, binary + per_row, _NO_EXPONENT)))
+    if len(parts) == 1:
+        return parts[0]
     top = parts[0][1]
     for _, exponent in parts[1:]:
         top = np.maximum(top, exponent)
