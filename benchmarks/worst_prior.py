@@ -40,17 +40,17 @@ STEPS = 50
 MOST_HALVINGS = 12
 
 LIMITS = (0.01, 0.1, 1.0, 2.0, 5.0)
-NO_LIMIT = 20.0
+NO_LIMIT = 10.0
 """What "no limit" means here: CPU seconds per programme after which a solver is stopped."""
 
-SAMPLE = 16
+SAMPLE = 12
 """Checks given to the solvers, drawn from those of all runs."""
 
 DENSE_COPT_SAMPLE = 2
 """COPT's dense form did not finish a single programme: a few are enough to show it."""
 
 CLOSE = 0.01
-CLOSE_SAMPLE = 6
+CLOSE_SAMPLE = 5
 """Checks repeated with e^epsilon one per cent below the exact ratio."""
 
 
@@ -132,7 +132,7 @@ def against_solvers(checks: Sequence[Moments], console: Console) -> dict[str, An
     close_verdicts = [not passes(m, e)[0] for m, e in close]
     report: dict[str, Any] = {
         "checks": SAMPLE,
-        "ours": {"median_s": statistics.median(ours), "worst_s": max(ours), "undecided": 0},
+        "ours": {"median_s": statistics.median(ours), "worst_s": max(ours)},
         "violated": sum(verdicts),
         "called_private_one_percent_over": {
             "checks": len(close),
@@ -144,9 +144,7 @@ def against_solvers(checks: Sequence[Moments], console: Console) -> dict[str, An
     table = Table(
         "engine", "median s", "worst s", "undecided at .01/.1/1/2/5/none", "ratio to ours", "wrong"
     )
-    table.add_row(
-        "ours", f"{statistics.median(ours):.2e}", f"{max(ours):.2e}", "0/0/0/0/0/0", "1", "0"
-    )
+    table.add_row("ours", f"{statistics.median(ours):.2e}", f"{max(ours):.2e}", "", "1", "")
     for engine in ENGINES:
         package = {"cplex": "cplex", "copt": "coptpy", "scip": "pyscipopt"}[engine.split()[0]]
         if importlib.util.find_spec(package) is None:
@@ -191,6 +189,7 @@ def against_solvers(checks: Sequence[Moments], console: Console) -> dict[str, An
                 solver_check(engine, m, e, LIMITS[-1]).violated is False for m, e in close
             )
             report["called_private_one_percent_over"][engine] = private
+        console.print(engine, report["engines"][engine])
         table.add_row(
             engine + (f" ({count} checks)" if few else ""),
             f"{statistics.median(seconds):.3f}",
@@ -205,11 +204,16 @@ def against_solvers(checks: Sequence[Moments], console: Console) -> dict[str, An
 
 
 def own_verdicts(checks: Sequence[Moments]) -> dict[str, Any]:
-    """Every check of all runs by ours, and once more within 1e-6 of its own threshold."""
+    """Every check of all runs by ours, and once more within 1e-6 of its own threshold.
+
+    A check is undecided when it is refused although the leakage is within epsilon.
+    """
     plain, tight, pairs = [], [], []
+    doubtful = 0
     for moments in checks:
         plain.append(seconds_of(lambda m=moments: passes(m, EPSILON), 2, 5))
         value = float(leakages(moments)[0])
+        doubtful += value <= EPSILON and not passes(moments, EPSILON)[0]
         if value < math.inf:
             tight.append(seconds_of(lambda m=moments, e=value + 1e-6: passes(m, e), 2, 5))
     for moments in checks[:: max(1, len(checks) // 50)]:
@@ -218,7 +222,7 @@ def own_verdicts(checks: Sequence[Moments]) -> dict[str, Any]:
         assert search == every
     return {
         "checks": len(checks),
-        "undecided": 0,
+        "undecided": int(doubtful),
         "median_s": statistics.median(plain),
         "worst_s": max(plain),
         "median_within_1e-6_s": statistics.median(tight),

@@ -173,6 +173,24 @@ def test_one_side_of_many_levels() -> None:
         assert not passes(moments, 0.5 - SLACK, method=method)[0]
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_every_level_is_tight(method: str) -> None:
+    """Pairs that reach the supremum at each of 300 levels: still decided, still exact.
+
+    A row with r a = d v² and b + ā = 2 d v touches the curve φ = 1/v at level v and stays
+    on its safe side elsewhere, so no prior is above r and one pair per level reaches it.
+    """
+    r = 3.0
+    levels = np.exp(np.linspace(-2.0, 2.0, 300))
+    share = np.concatenate([np.full(300, 0.5), np.full(300, 1.5)])
+    v = np.concatenate([levels, levels])
+    d = np.ones(600)
+    moments = exact_moments(d * v**2 / r, share * d * v, (2.0 - share) * d * v, d)
+    found = worst_prior_leakage(moments, method=method)
+    assert math.log(r) <= found.for_event <= math.log(r) + SLACK
+    assert not passes(moments, math.log(r) - SLACK, method=method)[0]
+
+
 @pytest.mark.parametrize(("relative", "absolute"), [(0.5, 0.0), (math.inf, 0.0), (0.0, math.inf)])
 def test_useless_error_bounds_are_doubt(relative: float, absolute: float) -> None:
     """When the stored numbers promise nothing, nothing is promised."""

@@ -196,16 +196,19 @@ def pair_supremum(ps: Floats, p: int, qs: Floats, q: int, r: float) -> float:
 
 
 @compiled
-def any_pair(ps: Floats, p_count: int, qs: Floats, q_count: int, r: float, raising: bool) -> Found:
+def any_pair(
+    ps: Floats, p_count: int, qs: Floats, q_count: int, same: bool, r: float, raising: bool
+) -> Found:
     """Test pairs of the first rows of ``ps`` and ``qs``: (whether one exceeds r, r, row, row).
 
-    Without ``raising`` the first pair in doubt ends the test. With it, r is raised to
-    the supremum of each pair that exceeds it, so that none is above the r returned.
+    ``same`` says that ``ps`` is ``qs``, so that each pair need be tested only once. Without
+    ``raising`` the first pair in doubt ends the test. With it, r is raised to the supremum
+    of each pair that exceeds it, so that none is above the r returned.
     """
     one = -1
     other = -1
     for i in range(p_count):
-        for j in range(q_count):
+        for j in range(i + 1 if same else 0, q_count):
             if pair_exceeds(ps, i, qs, j, r):
                 one = int(ps[INDEX, i])
                 other = int(qs[INDEX, j])
@@ -497,10 +500,10 @@ def search(
         everything = work > n * n
         if everything or t * b <= FEW_PAIRS * (t + b) or high <= low * (1.0 + RAISE_PRECISION):
             if everything:
-                found, r, i, j = any_pair(rows, n, rows, n, r, raising)
+                found, r, i, j = any_pair(rows, n, rows, n, True, r, raising)
                 waiting = 0
             else:
-                found, r, i, j = any_pair(tops, t, bottoms, b, r, raising)
+                found, r, i, j = any_pair(tops, t, bottoms, b, False, r, raising)
                 work += t * b
             if found:
                 one, other = i, j
@@ -562,7 +565,7 @@ def tested(
         return found, r, one, other
     n = rows.shape[1]
     if every_pair:
-        mixed, r, i, j = any_pair(rows, n, rows, n, r, raising)
+        mixed, r, i, j = any_pair(rows, n, rows, n, True, r, raising)
     else:
         mixed, r, i, j = search(rows, r, raising, wide, space[1], space[2])
     if mixed:
