@@ -6,6 +6,9 @@ UV_VERSION := 0.13.7
 # pytest's workers; the machine's cores unless told.
 WORKERS ?= auto
 
+# One thread per process: workers share the cores, and single-threaded ratios compare.
+export OPENBLAS_NUM_THREADS := 1
+
 .PHONY: setup lock demo test lint types bench clean
 
 setup: $(VENV)/.ready
