@@ -56,13 +56,20 @@ def entry_from_json(record: Mapping[str, Any]) -> Entry:
     """Undo :func:`entry_to_json`; KeyError, TypeError or ValueError if it is none."""
     silent = record["output"] is None
     release = Release(
-        step=record["step"],
-        cell=record["output"],
+        step=_count(record, "step"),
+        cell=None if silent else _count(record, "output"),
         budget=0.0 if silent else number_from_json(record["budget"]),
         leakage=tuple(number_from_json(value) for value in record["leakage"]),
-        attempts=0 if silent else record["attempts"],
-        undecided=0 if silent else record["undecided"],
+        attempts=0 if silent else _count(record, "attempts"),
+        undecided=0 if silent else _count(record, "undecided"),
     )
     if silent:
         return Entry(release)
     return Entry(release, record["column"], record.get("likelihood"), tuple(record["hints"]))
+
+
+def _count(record: Mapping[str, Any], name: str) -> int:
+    value = record[name]
+    if type(value) is not int or value < 0:
+        raise ValueError(f"its {name!r} is {value!r}")
+    return value

@@ -325,6 +325,13 @@ class Journal:
             raise
         return cls(path, fd, size, contents.chain), contents
 
+    def is_at(self, path: Path) -> bool:
+        """Tell whether this open journal is the file at a path."""
+        try:
+            return self._fd >= 0 and os.path.samestat(os.fstat(self._fd), os.stat(path))
+        except FileNotFoundError:
+            return False
+
     def append(self, records: Iterable[Json]) -> None:
         """Write records and wait until they are on the disk.
 

@@ -260,7 +260,10 @@ class Protector:
         """
         with self._turn:
             self._refuse_when_stopped()
-            files.replace(Path(path), self._header(), self._records())
+            path = Path(path)
+            if self._journal is not None and self._journal.is_at(path):
+                return  # every release is there already
+            files.replace(path, self._header(), self._records())
 
     @classmethod
     def load(
@@ -317,8 +320,11 @@ class Protector:
     ) -> Self:
         terms = terms_from_json(contents.header, path, mech=mech, calibrator=calibrator)
         self = cls.__new__(cls)
-        self._begin(terms, str(contents.header["stream"]), rng)
-        self._over_limit = tuple(contents.header["over_limit"])
+        stream, over_limit = contents.header.get("stream"), contents.header.get("over_limit")
+        if not isinstance(stream, str) or not isinstance(over_limit, list):
+            raise StateError(f"The stream in {str(path)!r} has no name. It was left as it is.")
+        self._begin(terms, stream, rng)
+        self._over_limit = tuple(over_limit)
         self._torn_bytes = contents.torn
         if contents.torn:
             _log.warning(
@@ -335,6 +341,8 @@ class Protector:
             release = entry.release
             if release.step != self._state.step:
                 raise ValueError(f"step {release.step} comes where step {self._state.step} should")
+            if len(release.leakage) != len(self._terms.events):
+                raise ValueError(f"it has {len(release.leakage)} leakages")
             column = self._recorded_column(entry)
             self._state.advance(column, release.budget, hints=entry.hints, leakage=release.leakage)
         except (KeyError, TypeError, ValueError) as problem:
