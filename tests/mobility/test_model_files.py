@@ -16,7 +16,9 @@ from scipy import sparse
 from priste.errors import StateError
 from priste.maps import Grid
 from priste.mobility import AddNearby, BlendedTransition, MarkovModel
-from priste.mobility.storage import FORMAT, VERSION
+from priste.mobility.schedule import Schedule
+from priste.mobility.storage import FORMAT, VERSION, write_model
+from priste.mobility.transitions import SparseTransition
 
 GRID = Grid(3, 4, 0.5)
 WALK = [0, 1, 2, 6, 7, None, 3, 2, 2, 1, 0, 4, 5]
@@ -267,6 +269,24 @@ def test_doctored_pairs_are_refused(changes: dict[str, str], tmp_path: Path) -> 
     rewritten(path, **{name: array})
     with pytest.raises(StateError):
         MarkovModel.load(path)
+
+
+def test_pairs_must_follow_each_other_even_under_a_right_fingerprint(tmp_path: Path) -> None:
+    """A consistent file in which a pair leads to one that does not continue it is refused."""
+    model = MarkovModel.second_order(Grid(1, 2, 1.0), np.full((2, 2), 0.5), np.full((2, 2, 2), 0.5))
+    anywhere = SparseTransition(sparse.csr_array(np.full((4, 4), 0.25)))
+    for opening, repeating, message in [
+        (model.transition(0), anywhere, "do not follow each other"),
+        (
+            SparseTransition(sparse.csr_array(np.full((2, 4), 0.25))),
+            model.transition(1),
+            "do not fit",
+        ),
+    ]:
+        schedule = Schedule((opening,), (repeating,), cyclic=True, pairs=model.pairs)
+        write_model(tmp_path / "model", model.grid, schedule, 0.0)
+        with pytest.raises(StateError, match=message):
+            MarkovModel.load(tmp_path / "model")
 
 
 def test_pickles_inside_are_never_opened(tmp_path: Path) -> None:
