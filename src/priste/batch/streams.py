@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,15 +48,9 @@ class Workspace:
         terms = {"policy": policy.fingerprint(), "source": source_stamp}
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         marker = folder / "run.json"
-        try:
-            handle = os.open(marker, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            self._check(marker, terms)
-        else:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(terms, file)
-                file.flush()
-                os.fsync(file.fileno())
+        if not marker.exists():
+            _create_whole(marker, json.dumps(terms))
+        self._check(marker, terms)
 
     def journal(self, user: str | None) -> Path:
         """Return the path of a user's journal; the name tells nothing about the user."""
@@ -76,6 +72,20 @@ class Workspace:
                     "Drawing again for the same steps would tell more than ε. Finish that run, or "
                     "choose another destination if this is other data."
                 )
+
+
+def _create_whole(path: Path, text: str) -> None:
+    """Create a private file with all of its text at once; a file that is there stays."""
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileExistsError):  # somebody else was first: their terms count
+            os.link(draft, path)
+    finally:
+        os.unlink(draft)
 
 
 class SeededSteps:

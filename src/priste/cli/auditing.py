@@ -106,7 +106,7 @@ def audit(
         ledgers = choose(read_ledgers(released), users, most=None)
         with progress("Auditing") as tell:
             for number, (user, ledger) in enumerate(ledgers.items(), start=1):
-                found[user] = audit_releases(policy, list(ledger))
+                found[user] = audit_releases(policy, ledger)
                 tell(number, len(ledgers))
         return Audit(policy, f"{policy.mechanism!r} at the budgets of the ledger", found)
     if ledger_of(released).exists():

@@ -131,10 +131,13 @@ def show(done: Protection, out: Console) -> None:
     out.print(
         f"{made['releases']} releases for {users}, {made['drawn_now']} steps of them drawn now."
     )
-    left = batch.writing.to_dict()["left_out"]
-    for reason, count in left.items():
+    for count, reason in (
+        (batch.writing.unreadable, "they could not be read"),
+        (batch.writing.untimed, "they have no readable time or user"),
+        (batch.writing.unreleased, "nothing was released for their step (outside the clock?)"),
+    ):
         if count:
-            out.print(f"{count} records of the input are left out: {reason}.")
+            out.print(f"{count} records are left out: {reason}.")
     out.print(leakage_table(batch.epsilons, batch.largest_leakage()))
     out.print(f"  {batch.destination}    what may be handed out", markup=False)
     out.print(f"  {batch.ledger}    every release and its leakage", markup=False)

@@ -50,7 +50,7 @@ def make_reports(
             reports.append(
                 stream_report(
                     policy,
-                    list(ledger),
+                    ledger,
                     title="What was released" if user is None else f"What was released for {user}",
                     truth=truth,
                     bare=None if truth is None else bare_releases(policy, truth, seed),

@@ -27,6 +27,7 @@ from priste.policy.calendar import NoSteps, periods, step_reader
 from priste.policy.mobility import model_of
 from priste.policy.problems import Problems
 from priste.policy.sections import (
+    MOST_STEPS,
     ClockSection,
     EventSection,
     MapSection,
@@ -38,6 +39,7 @@ from priste.policy.sections import (
 from priste.randomness import BitSource, Seed
 from priste.release import Calibrator, Certified, Paper, Protector
 from priste.traces import Timeline
+from priste.traces.zones import zone_of
 
 SECTIONS = ("map", "clock", "mobility", "mechanism", "release", "regions", "events")
 REQUIRED = ("map", "clock", "mobility", "mechanism", "release", "events")
@@ -249,22 +251,30 @@ class _Reading:
 
     def _timeline(self, clock: ClockSection) -> tuple[Timeline | None, int]:
         problems = self._problems
+        zone = None
+        with problems.at(("clock", "zone")):
+            zone = zone_of(clock.zone)
         length = _STEP.fullmatch(clock.step.strip())
         if not length or float(length[1]) == 0:
             problems.add(
                 ("clock", "step"), f"write a length like '30min' or '1h'; got {clock.step!r:.40}"
             )
             return None, 0
+        if zone is None:
+            return None, 0
         step = timedelta(seconds=float(length[1]) * _UNIT[length[2]])
         with problems.at(("clock",)):
-            timeline = Timeline(_moment(clock.start), step, clock.zone)
+            timeline = Timeline(_moment(clock.start), step, zone)
             if clock.steps is not None:
                 return timeline, clock.steps
             if clock.end is not None:
                 found = timeline.steps_between(_moment(clock.start), _moment(clock.end))
-                if len(found):
+                if 0 < found.stop <= MOST_STEPS:
                     return timeline, found.stop
-            problems.add(("clock", "end"), "the end must be after the start")
+            problems.add(
+                ("clock", "end"),
+                f"the end must be after the start, and at most {MOST_STEPS} steps after it",
+            )
         return None, 0
 
     def _regions(self, grid: Grid | None) -> dict[str, Region]:

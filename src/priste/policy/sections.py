@@ -10,7 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Latitude = Annotated[float, Field(ge=-90, le=90)]
 Longitude = Annotated[float, Field(ge=-180, le=180)]
-Corner = tuple[Latitude, Longitude]
+Corner = Annotated[tuple[Latitude, Longitude], Field(strict=False)]  # TOML has no tuples
+
+MOST_STEPS = 10_000_000
+"""The longest stream; more is taken for a wrong unit."""
 
 
 class Section(BaseModel):
@@ -34,7 +37,7 @@ class ClockSection(Section):
 
     start: datetime | date
     step: str
-    steps: Annotated[int, Field(gt=0, le=10_000_000)] | None = None
+    steps: Annotated[int, Field(gt=0, le=MOST_STEPS)] | None = None
     end: datetime | date | None = None
     zone: str = "UTC"
     rule: Literal["nearest", "majority", "interpolated"] = "nearest"

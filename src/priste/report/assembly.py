@@ -16,29 +16,31 @@ from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.policy import Policy, explain_policy
 from priste.randomness import BitSource, Seed
-from priste.release import Bare, Release
+from priste.release import Bare, Ledger, Release
 from priste.report.audits import OnEvent, audit_releases
 from priste.report.stream_report import EventTrack, StreamReport
 
 Cells = Sequence[int | None]
 
 
-def bare_releases(policy: Policy, truth: Cells, rng: Seed | BitSource = None) -> list[Release]:
+def bare_releases(policy: Policy, truth: Cells, rng: Seed | BitSource = None) -> Ledger:
     """Return what the mechanism alone would have released for these true cells: no promise.
 
     It is drawn anew at each call and must never be published.
     """
     protector = policy.protector(rng=rng, calibrator=Bare())
-    return [protector.release(cell) for cell in truth]
+    for cell in truth:
+        protector.release(cell)
+    return protector.ledger
 
 
 def stream_report(
     policy: Policy,
-    releases: Sequence[Release],
+    releases: Ledger,
     *,
     title: str,
     truth: Cells | None = None,
-    bare: Sequence[Release] | None = None,
+    bare: Ledger | None = None,
     show_truth: bool = False,
     on_event: OnEvent | None = None,
 ) -> StreamReport:

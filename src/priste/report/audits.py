@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from priste.audit import EventAudit, audit_stream
 from priste.errors import InvalidParameter
 from priste.policy import Policy
-from priste.release import Release
+from priste.release import Ledger, Release
 
 SAME_LEAKAGE = 1e-6
 """How far a ledger's leakage may lie from the one computed here before it is called foreign."""
@@ -50,14 +50,19 @@ def columns_of_releases(
 
 
 def audit_releases(
-    policy: Policy, releases: Sequence[Release], *, on_event: OnEvent | None = None
+    policy: Policy, releases: Ledger, *, on_event: OnEvent | None = None
 ) -> dict[str, EventAudit]:
-    """Recompute what a stream tells about each event of its policy.
+    """Recompute what a stream tells about each event of its policy, from its ledger.
 
     The leakages of the ledger are kept: they are bounds of the same quantity, and where the check
     has shown that a stream is within ε they say so. Raises InvalidParameter when they are not
     what these releases tell under this policy.
     """
+    if releases.event_names != tuple(policy.events):
+        raise InvalidParameter(
+            f"The ledger is about {', '.join(releases.event_names)}, the policy about "
+            f"{', '.join(policy.events)}. Give the policy that the releases were made under."
+        )
     columns = columns_of_releases(policy, releases)
     found = {}
     for number, (name, event) in enumerate(policy.events.items()):

@@ -1,0 +1,75 @@
+"""The ledger file: exact both ways, and plain about what it cannot read."""
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from priste import Release, TraceError
+from priste.batch import is_ledger, read_ledgers, write_ledgers
+from priste.release import Ledger
+
+NUMBERS = st.floats(0, allow_nan=False) | st.just(math.inf)
+RELEASES = st.lists(
+    st.builds(
+        Release,
+        step=st.integers(0, 10**6),
+        cell=st.none() | st.integers(0, 10**6),
+        budget=NUMBERS,
+        leakage=st.tuples(NUMBERS, NUMBERS),
+        attempts=st.integers(0, 99),
+        undecided=st.integers(0, 99),
+    ),
+    min_size=1,
+    max_size=4,
+)
+NAMES = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=8)
+EVENTS = ("visit, week of 2026-03-02", 'say "no"')
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(NAMES | st.none(), RELEASES, min_size=1, max_size=3))
+def test_a_ledger_comes_back_as_it_was(
+    tmp_path_factory: pytest.TempPathFactory, streams: dict[str | None, list[Release]]
+) -> None:
+    """Every number and name survives, also infinity, commas and quotes."""
+    path = tmp_path_factory.mktemp("ledger") / "x.ledger.csv"
+    ledgers = {user: Ledger(EVENTS, releases) for user, releases in streams.items()}
+    write_ledgers(path, EVENTS, ledgers)
+    assert is_ledger(path)
+    found = read_ledgers(path)
+    assert {user: list(ledger) for user, ledger in found.items()} == streams
+    assert all(ledger.event_names == EVENTS for ledger in found.values())
+
+
+HEAD = "user,step,cell,budget,attempts,undecided,leakage:visit\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("lat,lon\n1,2\n", "not a ledger"),
+        ("", "not a ledger"),
+        (HEAD.replace("leakage:", "") + "a,0,1,1.0,1,0,0.5\n", "not a ledger"),
+        (HEAD + "a,0,1,1.0,1,0,0.5\na,one,1,1.0,1,0,0.5\n", "Line 3"),
+        (HEAD + "a,0,1,1.0,1,0\n", "Line 2"),
+    ],
+)
+def test_what_is_no_ledger_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
+    """The message names the file or the line, and no traceback is needed to find it."""
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    with pytest.raises(TraceError, match=complaint):
+        read_ledgers(path)
+
+
+def test_a_missing_or_binary_ledger_is_refused(tmp_path: Path) -> None:
+    """Neither is taken for an empty one."""
+    with pytest.raises(TraceError, match="no ledger"):
+        read_ledgers(tmp_path / "x.csv")
+    (tmp_path / "x.csv").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(TraceError, match="cannot be read"):
+        read_ledgers(tmp_path / "x.csv")
+    assert not is_ledger(tmp_path)

@@ -1,0 +1,228 @@
+"""Files of many users: every draw is final, whatever dies in between, and nothing is harmed."""
+
+import multiprocessing
+import os
+import signal
+import stat
+import subprocess
+import sys
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+import pytest
+from tests.cli.small_world import EPSILON, GRID, PATHS, POLICY, STEPS, write_policy, write_trips
+
+from priste import InvalidParameter, PristeError, Protector, StateError, TraceError
+from priste.batch import (
+    BatchReport,
+    ledger_of,
+    protect_file,
+    protect_stream,
+    protection,
+    read_ledgers,
+    workspace_of,
+)
+from priste.policy import load_policy
+from priste.traces import read_traces
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def run(folder: Path, name: str = "out.csv", **options: object) -> BatchReport:
+    policy = load_policy(write_policy(folder))
+    source = folder / "trips.csv"
+    if not source.exists():
+        write_trips(folder)
+    return protect_file(policy, read_traces(source), folder / name, **options)  # type: ignore[arg-type]
+
+
+def cells_of(report: BatchReport) -> dict[str | None, tuple[int | None, ...]]:
+    return {each.user: each.cells for each in report.streams}
+
+
+def test_every_user_is_a_stream_within_the_promise(tmp_path: Path) -> None:
+    """Three users give three streams, each within each ε, and the file holds released cells."""
+    report = run(tmp_path)
+    assert [each.user for each in report.streams] == sorted(PATHS)
+    assert report.largest_leakage()["visit"] <= EPSILON
+    assert report.to_dict()["releases"] == 3 * STEPS
+    for trace in read_traces(tmp_path / "out.csv"):
+        found = [GRID.cell_at(fix.lat, fix.lon) for fix in trace]
+        assert tuple(found) == cells_of(report)[trace.user]
+
+
+def test_parallel_equals_serial_and_dead_workers_change_nothing(tmp_path: Path) -> None:
+    """With a seed, two workers, of which one and all are killed midway, release the same."""
+    serial = cells_of(run(tmp_path, "serial.csv", seed=5))
+    killed = []
+
+    def kill_workers(done: int, total: int) -> None:
+        if not killed:
+            for child in multiprocessing.active_children():
+                killed.append(child.pid)
+                os.kill(child.pid or 0, signal.SIGKILL)
+
+    parallel = run(tmp_path, "parallel.csv", seed=5, workers=2, on_progress=kill_workers)
+    assert killed
+    assert cells_of(parallel) == serial
+    assert (tmp_path / "serial.csv").read_bytes() == (tmp_path / "parallel.csv").read_bytes()
+
+
+def test_workers_that_keep_dying_end_in_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a few broken pools the run gives up, says so, and has lost nothing."""
+
+    def broken(*_: object) -> None:
+        raise BrokenProcessPool
+
+    monkeypatch.setattr(protection, "_pooled", broken)
+    with pytest.raises(PristeError, match="run the same command again"):
+        run(tmp_path, workers=2)
+    assert not (tmp_path / "out.csv").exists()
+
+
+KILLED_MIDWAY = """
+import os, signal, sys
+from pathlib import Path
+from tests.batch.test_protecting_files import run
+
+def on_progress(done, total):
+    if done == {after}:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+run(Path(sys.argv[1]), seed={seed}, on_progress=on_progress)
+"""
+
+
+def kill_midway(folder: Path, *, after: int, seed: int | None) -> None:
+    code = KILLED_MIDWAY.format(after=after, seed=seed)
+    done = subprocess.run([sys.executable, "-c", code, str(folder)], cwd=ROOT, check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
+def test_a_killed_run_goes_on_without_drawing_twice(tmp_path: Path) -> None:
+    """kill -9 in the second user's stream: what was drawn stays, and only the rest is drawn."""
+    after = STEPS + 7
+    kill_midway(tmp_path, after=after, seed=None)
+    assert not (tmp_path / "out.csv").exists()
+    journals = workspace_of(tmp_path / "out.csv").glob("*.journal")
+    drawn = sorted(tuple(r.cell for r in Protector.load(path).ledger) for path in journals)
+    assert sum(map(len, drawn)) == after
+    report = run(tmp_path)
+    assert report.to_dict()["drawn_now"] == 3 * STEPS - after
+    finished = set(cells_of(report).values())
+    assert all(any(cells[: len(part)] == part for cells in finished) for part in drawn)
+
+
+def test_a_resumed_seeded_run_is_the_uninterrupted_one(tmp_path: Path) -> None:
+    """With a seed the steps after the kill use their own bits, as if nothing had happened."""
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "parts").mkdir()
+    kill_midway(tmp_path / "parts", after=5, seed=9)
+    resumed = run(tmp_path / "parts", seed=9)
+    assert cells_of(resumed) == cells_of(run(tmp_path / "whole", seed=9))
+
+
+def test_running_again_draws_nothing(tmp_path: Path) -> None:
+    """A finished run that is asked to overwrite its result writes the very same releases."""
+    first = run(tmp_path)
+    before = (tmp_path / "out.csv").read_bytes()
+    again = run(tmp_path, overwrite=True)
+    assert again.to_dict()["drawn_now"] == 0
+    assert cells_of(again) == cells_of(first)
+    assert (tmp_path / "out.csv").read_bytes() == before
+
+
+def test_another_policy_or_source_is_refused(tmp_path: Path) -> None:
+    """Drawing again for the same steps under other terms would tell more than ε."""
+    run(tmp_path)
+    (tmp_path / "out.csv").unlink()
+    other = load_policy(write_policy(tmp_path, POLICY.replace("0.8", "0.9")))
+    with pytest.raises(StateError, match="another policy"):
+        protect_file(other, read_traces(tmp_path / "trips.csv"), tmp_path / "out.csv")
+    write_trips(tmp_path, ("ada",), name="other.csv")
+    same = load_policy(write_policy(tmp_path))
+    with pytest.raises(StateError, match="another source"):
+        protect_file(same, read_traces(tmp_path / "other.csv"), tmp_path / "out.csv")
+    (workspace_of(tmp_path / "out.csv") / "run.json").write_text("{")
+    with pytest.raises(StateError, match="no readable run"):
+        protect_file(same, read_traces(tmp_path / "trips.csv"), tmp_path / "out.csv")
+
+
+def test_the_workspace_is_private_and_names_nobody(tmp_path: Path) -> None:
+    """Only the owner may enter; file names and contents do not tell who the users are."""
+    run(tmp_path)
+    folder = workspace_of(tmp_path / "out.csv")
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    for file in folder.iterdir():
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert not any(f'"{user}"'.encode() in file.read_bytes() for user in PATHS)
+        assert not any(user in file.name for user in PATHS)
+
+
+def test_no_true_location_is_shown(tmp_path: Path) -> None:
+    """What may end up in a log shows no cell of the input."""
+    policy = load_policy(write_policy(tmp_path))
+    traces = read_traces(write_trips(tmp_path))
+    workspace = protection.Workspace(workspace_of(tmp_path / "out.csv"), policy, "stamp")
+    job = protection._jobs(policy, traces, workspace, None)[0]
+    assert repr(job) == "<stream of 'ada'>"
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_the_input_is_never_harmed(tmp_path: Path, overwrite: bool) -> None:
+    """Destinations that are, hold or lie in the input are refused before anything is drawn."""
+    data = tmp_path / "data"
+    data.mkdir()
+    source = write_trips(data)
+    before = source.read_bytes()
+    policy = load_policy(write_policy(tmp_path))
+    link, hard = tmp_path / "link.csv", tmp_path / "hard.csv"
+    link.symlink_to(source)
+    os.link(source, hard)
+    trick = data / "x.csv.ledger.csv"
+    os.link(source, trick)
+    for reading, destination in (
+        (source, source),
+        (source, link),
+        (source, hard),
+        (trick, data / "x.csv"),
+        (data, data / "out.csv"),
+        (data, data),
+        (source, data),
+    ):
+        with pytest.raises(TraceError):
+            protect_file(policy, read_traces(reading), destination, overwrite=overwrite)
+    assert source.read_bytes() == before
+    assert not list(tmp_path.rglob("*.journal"))
+
+
+def test_what_cannot_be_written_is_refused_before_drawing(tmp_path: Path) -> None:
+    """A missing folder, an existing file and bad workers are told at once."""
+    (tmp_path / "taken.csv").write_text("mine")
+    with pytest.raises(TraceError, match="already a file"):
+        run(tmp_path, "taken.csv")
+    with pytest.raises(TraceError, match="no folder"):
+        run(tmp_path, "nowhere/out.csv")
+    with pytest.raises(InvalidParameter, match="workers"):
+        run(tmp_path, workers=0)
+    assert (tmp_path / "taken.csv").read_text() == "mine"
+    assert not list(tmp_path.rglob("*.journal"))
+
+
+def test_a_gap_is_a_silent_step(tmp_path: Path) -> None:
+    """Steps without a fix release nothing and spend nothing."""
+    policy = load_policy(write_policy(tmp_path))
+    stream = protect_stream(policy, None, [0, None, 1], seed=1)
+    assert stream.cells[1] is None
+    assert stream.ledger[1].leakage == stream.ledger[0].leakage
+
+
+def test_the_ledger_tells_what_the_streams_told(tmp_path: Path) -> None:
+    """The CSV beside the result holds every release exactly."""
+    report = run(tmp_path)
+    told = read_ledgers(ledger_of(tmp_path / "out.csv"))
+    assert {user: list(ledger) for user, ledger in told.items()} == {
+        each.user: list(each.ledger) for each in report.streams
+    }

@@ -1,0 +1,75 @@
+"""`priste init` drafts policies that can be used as they stand."""
+
+from datetime import UTC, date, datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from priste import InvalidParameter
+from priste.policy import draft_policy, read_policy
+from priste.policy.places import frequent_places
+from priste.traces import Trace
+from priste.traces.town import ada, town_places
+
+NEAR_DEGREES = 0.002
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.floats(-85, 85),
+    st.floats(-180, 180),
+    st.floats(0, 0.5),
+    st.integers(1, 60),
+    st.integers(60, 40_000),
+    st.sampled_from(["UTC", "Europe/Paris", "America/Sao_Paulo"]),
+    st.integers(0, 2**31),
+)
+def test_a_draft_from_any_trace_is_a_policy(
+    lat: float, lon: float, spread: float, fixes: int, seconds: int, zone: str, seed: int
+) -> None:
+    """Wherever and however long a trace is, its draft reads and its map holds the trace."""
+    rng = np.random.default_rng(seed)
+    times = 1_770_000_000_000_000 + np.arange(fixes) * seconds * 1_000_000
+    lats = np.clip(lat + rng.uniform(-spread, spread, fixes), -89, 89)
+    lons = (lon + rng.uniform(-spread, spread, fixes) + 180) % 360 - 180
+    trace = Trace("x", times, lats, lons)
+    policy = read_policy(draft_policy([trace], zone=zone))
+    policy.timeline.cells(trace, policy.grid, outside="refuse", steps=policy.steps)
+    assert policy.grid.size <= 25 * 25
+    assert policy.events
+
+
+def test_a_draft_without_traces_is_an_example() -> None:
+    """It reads as it stands, from the given day."""
+    policy = read_policy(draft_policy(day=date(2026, 3, 2)))
+    assert policy.timeline.start == datetime(2026, 3, 2, tzinfo=UTC)
+    assert list(policy.events) == ["example, week of 2026-03-02"]
+
+
+def test_the_places_of_ada() -> None:
+    """Home and office are proposed, home first, where they are."""
+    known = town_places()
+    found = frequent_places([ada()])
+    for place, name in zip(found, ("home", "office"), strict=False):
+        assert place.lat == pytest.approx(known[name][0], abs=NEAR_DEGREES)
+        assert place.lon == pytest.approx(known[name][1], abs=NEAR_DEGREES)
+    assert found[0].share > 0.5 > found[1].share > 0
+    assert sum(place.share for place in found) <= 1
+
+
+def test_passing_by_is_no_place() -> None:
+    """Somebody who never stops has no places; long silence is no stay."""
+    times = np.arange(50) * 60_000_000
+    moving = Trace(None, times, 46 + np.arange(50) * 0.01, np.full(50, 7.0))
+    assert frequent_places([moving]) == []
+    silent = Trace(None, np.array([0, timedelta(hours=9) // timedelta(microseconds=1)]),
+                   np.array([46.0, 46.0]), np.array([7.0, 7.0]))  # fmt: skip
+    assert frequent_places([silent]) == []
+
+
+def test_nothing_gives_no_draft() -> None:
+    """An empty collection of traces is refused, not drafted as an example."""
+    with pytest.raises(InvalidParameter, match="at least one trace"):
+        draft_policy([])
