@@ -165,6 +165,23 @@ def test_the_budget_is_the_largest_of_the_ladder() -> None:
         )
 
 
+@pytest.mark.parametrize("telling", range(0, 40, 3))
+def test_the_one_telling_output_among_many_is_found(telling: int) -> None:
+    """With more outputs than suspects, a single output that leaks is never overlooked."""
+    table = np.full((3, 40), 1.0)
+    table[:, telling] = [20.0, 1.0, 0.5]
+    mech = EmissionTable(LINE, table / table.sum(axis=1, keepdims=True))
+    event, epsilon = EVENTS["at once"], 0.3
+    state = start([event], mech, [epsilon])
+    law = state.law()
+    assert 0 < law.budgets[0] < 1
+    rows = exact_rows(law.joint[0])
+    matrix = exact_matrix(MATRIX)
+    for output in range(40):
+        column = [row[output] for row in rows]
+        assert not exceeds(moments(matrix, event, [column]), below_exp(epsilon))
+
+
 def test_a_stream_at_its_bound_goes_on() -> None:
     """With an ε too small for any rung, releases are uninformative, for ever, and leak nothing."""
     state = start([EVENTS["twice"]], PlanarLaplace(LINE, 2.0), [1e-12])

@@ -1,0 +1,196 @@
+"""The release loop: the paper's run with both calibrators and with CPLEX deciding; long streams.
+
+Run with ``python -m benchmarks.release``; CPLEX (extra ``solvers``) is used where it is installed.
+Writes ``benchmarks/results/release.json``. Times are CPU seconds of this process; compare them
+within one run only. Set OPENBLAS_NUM_THREADS=1 on a busy machine: threads that wait for
+a core burn time that is counted.
+
+The paper's run is a 20 x 20 map, Gaussian transitions (σ = 1 km), PRESENCE on cells 0-9 at steps
+3-7, ε = 0.5, 50 steps.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import platform
+import resource
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from benchmarks.worst_prior import solver_check
+from priste import Grid, MarkovModel, PlanarLaplace, Protector, presence
+from priste.quantify import Moments
+from priste.release import Calibrator, Certified, Paper
+
+RESULTS = Path(__file__).parent / "results" / "release.json"
+
+EPSILON = 0.5
+ALPHAS = (0.5, 1.0)
+STEPS = 50
+SEEDS = (1, 2, 3)
+SOLVER_SEEDS = (1,)
+PACES = (1.0, 0.5, 0.2, 0.1, 0.05)
+
+NO_LIMIT = 60.0
+"""What "no limit" means for CPLEX here, in seconds per programme: its times are lower bounds."""
+
+LONG = 5_000
+WINDOW = 500
+
+
+def run(
+    model: MarkovModel,
+    alpha: float,
+    calibrator: Calibrator,
+    seed: int,
+    steps: int = STEPS,
+    journal: Path | None = None,
+) -> dict[str, Any]:
+    """Release one sampled walk; the first step builds tables and is reported apart."""
+    grid = model.grid
+    protector = Protector(
+        model,
+        presence(range(10), range(3, 8)),
+        PlanarLaplace(grid, alpha=alpha),
+        EPSILON,
+        calibrator,
+        rng=seed,
+        journal=journal,
+    )
+    seconds, budgets, distances, undecided, conservative = [], [], [], 0, 0
+    memory = []
+    for cell in model.sample(steps, rng=seed):
+        begin = time.process_time()
+        release = protector.release(int(cell))
+        seconds.append(time.process_time() - begin)
+        budgets.append(release.budget)
+        distances.append(float(np.hypot(*(grid.centers[release.cell] - grid.centers[cell]))))
+        undecided += release.undecided
+        conservative += release.undecided > 0
+        memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    protector.close()
+    return {
+        "first_step_s": seconds[0],
+        "whole_run_s": sum(seconds),
+        "median_step_s": statistics.median(seconds[1:]),
+        "worst_step_s": max(seconds[1:]),
+        "mean_budget": statistics.fmean(budgets),
+        "mean_distance_km": statistics.fmean(distances),
+        "largest_leakage": max(max(r.leakage) for r in protector.ledger),
+        "undecided_checks": undecided,
+        "conservative_releases": conservative,
+        "seconds": seconds,
+        "peak_megabytes": memory,
+    }
+
+
+def mean_of(runs: list[dict[str, Any]]) -> dict[str, float]:
+    """Average the plain numbers of several runs; the worst step and the leakage are maxima."""
+    found = {}
+    for name, value in runs[0].items():
+        if isinstance(value, list):
+            continue
+        largest = name in ("worst_step_s", "largest_leakage")
+        found[name] = (max if largest else statistics.fmean)(r[name] for r in runs)
+    return found
+
+
+def cplex(limit: float) -> Paper:
+    """The paper's loop with CPLEX, dense form, in the place of the exact check."""
+
+    def decide(moments: Moments, epsilon: float, seconds: float | None) -> bool | None:
+        violated = solver_check("cplex dense", moments, epsilon, seconds or NO_LIMIT).violated
+        return None if violated is None else not violated
+
+    return Paper(check_seconds=limit, checker=decide)
+
+
+def paper_run(console: Console, seeds: tuple[int, ...]) -> list[dict[str, Any]]:
+    """Both calibrators on the paper's run, and CPLEX deciding, on the same walks."""
+    grid = Grid(rows=20, columns=20, cell_size=1.0)
+    model = MarkovModel.gaussian(grid, sigma=1.0)
+    run(model, 1.0, Paper(), 0, steps=3)  # compile before anything is timed
+    rows = []
+    for alpha in ALPHAS:
+        ways: list[tuple[str, Calibrator, tuple[int, ...]]] = [("paper", Paper(), seeds)]
+        ways += [(f"certified, pace {p:g}", Certified(pace=p), seeds) for p in PACES]
+        if importlib.util.find_spec("cplex") is not None:
+            ways.append(("paper, CPLEX 1 s", cplex(1.0), SOLVER_SEEDS))
+            ways.append(("paper, CPLEX no limit", cplex(NO_LIMIT), SOLVER_SEEDS))
+        for name, calibrator, used in ways:
+            row = mean_of([run(model, alpha, calibrator, seed) for seed in used])
+            rows.append({"alpha": alpha, "calibrator": name, "runs": len(used), **row})
+            console.print(rows[-1])
+    for row in rows:
+        same = next(r for r in rows if r["alpha"] == row["alpha"] and r["calibrator"] == "paper")
+        row["times_slower_than_paper"] = row["whole_run_s"] / same["whole_run_s"]
+    return rows
+
+
+def large_map(side: int, steps: int) -> dict[str, Any]:
+    """Certified releases on a large map with a sparse model."""
+    model = MarkovModel.gaussian(Grid(rows=side, columns=side, cell_size=1.0), sigma=1.0, reach=3.0)
+    result = run(model, 0.5, Certified(), 1, steps=steps)
+    return {"cells": side * side, **mean_of([result]), "peak_mb": result["peak_megabytes"][-1]}
+
+
+def long_stream(side: int, calibrator: Calibrator, name: str, steps: int) -> dict[str, Any]:
+    """Time and memory at the beginning and at the end of a long stream with a journal."""
+    model = MarkovModel.gaussian(Grid(rows=side, columns=side, cell_size=1.0), sigma=1.0)
+    with tempfile.TemporaryDirectory() as folder:
+        journal = Path(folder) / "journal"
+        result = run(model, 1.0, calibrator, 5, steps=steps, journal=journal)
+        size = journal.stat().st_size
+        begin = time.process_time()
+        Protector.load(journal)
+        load = time.process_time() - begin
+    window = min(WINDOW, steps // 4)
+    seconds, memory = result["seconds"], result["peak_megabytes"]
+    return {
+        "cells": side * side,
+        "calibrator": name,
+        "steps": steps,
+        "median_step_s_early": statistics.median(seconds[window : 2 * window]),
+        "median_step_s_late": statistics.median(seconds[-window:]),
+        "peak_megabytes_early": memory[window],
+        "peak_megabytes_late": memory[-1],
+        "journal_megabytes": size / 2**20,
+        "load_s": load,
+    }
+
+
+def main(*, quick: bool = False) -> dict[str, Any]:
+    """Run everything, print it, write and return it; ``quick`` is small and writes nothing."""
+    console = Console(width=140)
+    steps = 40 if quick else LONG
+    results: dict[str, Any] = {
+        "machine": f"{platform.machine()}, Python {platform.python_version()}",
+        "blas_threads": os.environ.get("OPENBLAS_NUM_THREADS", "default"),
+        "solver_no_limit_means_s": NO_LIMIT,
+        "long": [
+            long_stream(5 if quick else 10, Certified(), "certified", steps),
+            long_stream(5 if quick else 20, Paper(), "paper", steps),
+        ],
+    }
+    console.print(results["long"])
+    if not quick:
+        results["large_map"] = large_map(50, 8)
+        console.print(results["large_map"])
+        results["paper_run"] = paper_run(console, SEEDS)
+        for row in results["paper_run"]:
+            console.print(row)
+        RESULTS.parent.mkdir(exist_ok=True)
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    return results
+
+
+if __name__ == "__main__":
+    main()
