@@ -10,6 +10,7 @@ import numpy as np
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.mechanisms import EmissionTable
+from priste.mechanisms.mechanism import MAX_TABLE_BYTES
 
 LONG_HEADER = ["cell", "output", "probability"]
 """The header of a table with one probability a line."""
@@ -42,6 +43,7 @@ def read_emission_table(path: str | Path, grid: Grid) -> EmissionTable:
 
 def _long(lines: list[tuple[int, list[str]]], grid: Grid, path: Path) -> np.ndarray:
     entries: dict[tuple[int, int], float] = {}
+    most = MAX_TABLE_BYTES // (8 * grid.size)
     for number, line in lines:
         try:
             cell, output, probability = int(line[0]), int(line[1]), float(line[2])
@@ -50,10 +52,11 @@ def _long(lines: list[tuple[int, list[str]]], grid: Grid, path: Path) -> np.ndar
                 f"Line {number} of {str(path)!r} must hold a cell, an output and a probability. "
                 f"Got {line!r}."
             ) from problem
-        if not 0 <= cell < grid.size or output < 0 or (cell, output) in entries:
+        inside = 0 <= cell < grid.size and 0 <= output < most
+        if not inside or (cell, output) in entries:
             raise InvalidParameter(
                 f"Line {number} of {str(path)!r}: the cell must be from 0 to {grid.size - 1}, the "
-                f"output >= 0, and each pair may come once. Got {line!r}."
+                f"output from 0 to {most - 1}, and each pair may come once. Got {line!r}."
             )
         entries[cell, output] = probability
     table = np.zeros((grid.size, 1 + max((output for _, output in entries), default=0)))
