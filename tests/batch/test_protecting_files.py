@@ -163,10 +163,7 @@ def test_the_workspace_is_private_and_names_nobody(tmp_path: Path) -> None:
 
 def test_no_true_location_is_shown(tmp_path: Path) -> None:
     """What may end up in a log shows no cell of the input."""
-    policy = load_policy(write_policy(tmp_path))
-    traces = read_traces(write_trips(tmp_path))
-    workspace = protection.Workspace(workspace_of(tmp_path / "out.csv"), policy, "stamp")
-    job = protection._jobs(policy, traces, workspace, None)[0]
+    job = protection._Job("ada", (3, 7), tmp_path / "x.journal", None)
     assert repr(job) == "<stream of 'ada'>"
 
 

@@ -75,7 +75,7 @@ def test_all_mistakes_are_told_at_once_with_their_lines() -> None:
     ("old", "new", "complaint"),
     [
         ("steps = 12", "end = 2026-03-03", "end"),
-        ("steps = 12", 'end = 9000-03-03\nstep = "1s"', "at most"),
+        (f'step = "1h"\nsteps = {STEPS}', 'step = "1s"\nend = 9000-03-03', "at most"),
         ("[release]", "[relaese]", "did you mean 'release'"),
         ("epsilon = 0.8", "epsilon = inf", "finite"),
         ("steps = 12", "", "either 'steps'"),

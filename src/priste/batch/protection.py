@@ -104,8 +104,12 @@ def protect_file(
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
         raise InvalidParameter(f"The 'workers' must be an integer >= 1. Got {workers!r}.")
     _check_destination(destination, traces.source.root, overwrite)
+    truths = _true_cells(policy, traces)  # what cannot be read is told before a folder is made
     workspace = Workspace(workspace_of(destination), policy, _stamp(traces))
-    jobs = _jobs(policy, traces, workspace, seed)
+    jobs = [
+        _Job(user, cells, workspace.journal(user), None if seed is None else _seed_of(seed, user))
+        for user, cells in truths
+    ]
     if workers == 1:
         streams = _in_this_process(policy, jobs, on_progress)
     else:
@@ -158,15 +162,14 @@ class _Job:
         return f"<stream of {self.user!r}>"
 
 
-def _jobs(policy: Policy, traces: Traces, workspace: Workspace, seed: int | None) -> list[_Job]:
-    jobs = []
+def _true_cells(policy: Policy, traces: Traces) -> list[tuple[str | None, tuple[int | None, ...]]]:
+    found = []
     for trace in traces:
-        found = policy.timeline.cells(
+        steps = policy.timeline.cells(
             trace, policy.grid, policy.rule, outside=policy.outside, steps=policy.steps
         )
-        own = None if seed is None else _seed_of(seed, trace.user)
-        jobs.append(_Job(trace.user, found.cells, workspace.journal(trace.user), own))
-    return jobs
+        found.append((trace.user, steps.cells))
+    return found
 
 
 def _seed_of(seed: int, user: str | None) -> int:

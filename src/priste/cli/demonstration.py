@@ -56,6 +56,11 @@ def _side(audit: Any) -> dict[str, float]:
     return {"max": audit.max, "belief": audit.belief[-1]}
 
 
+def town_policy() -> str:
+    """Return the text of the demo's policy."""
+    return files("priste.cli").joinpath("town.toml").read_text(encoding="utf-8")
+
+
 def demonstrate(folder: Path, *, seed: int) -> Demonstration:
     """Make the town in ``folder``, protect Ada's two weeks and compare with the bare mechanism.
 
@@ -70,8 +75,7 @@ def demonstrate(folder: Path, *, seed: int) -> Demonstration:
     with progress("Building the town"):
         write_traces(residents(RESIDENTS), folder / "residents.csv")
         write_traces([ada()], folder / "ada.csv")
-        policy = files("priste.cli").joinpath("town.toml").read_text(encoding="utf-8")
-        (folder / "policy.toml").write_text(policy, encoding="utf-8")
+        (folder / "policy.toml").write_text(town_policy(), encoding="utf-8")
     done = protect(folder / "policy.toml", folder / "ada.csv", folder / "released.csv", seed=seed)
     ledgers = {each.user: each.ledger for each in done.batch.streams}
     (report,) = make_reports(done.policy, ledgers, traces=done.traces, seed=seed, show_truth=True)

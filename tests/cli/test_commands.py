@@ -1,0 +1,449 @@
+"""Each command, run as people run it: its words, its JSON, its exit codes and its files."""
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.small_world import GRID, PATHS, POLICY, write_policy, write_trips
+from typer.testing import CliRunner, Result
+
+from priste import Quantifier
+from priste.batch import ledger_of, read_ledgers, workspace_of
+from priste.cli.application import app
+from priste.policy import load_policy
+from priste.traces import read_traces
+
+COMMANDS = ("init", "explain", "fit", "protect", "audit", "report", "demo")
+SAME_LEAKAGE = 1e-6
+SAME_BELIEF = 1e-9
+
+
+def priste(*arguments: object, code: int = 0) -> Result:
+    """Run a command in this process at 80 columns and check its exit code."""
+    result = CliRunner(env={"COLUMNS": "80", "TERM": "dumb"}).invoke(
+        app, [str(a) for a in arguments]
+    )
+    assert result.exit_code == code, result.output
+    return result
+
+
+def complaint_of(result: Result) -> str:
+    """Return what stderr says, without the frame and the line breaks of the panel."""
+    return re.sub(r"[\s│╭╮╰╯─]+", " ", result.stderr)
+
+
+def told(*arguments: object, code: int = 0) -> Any:
+    """Run a command with --json and return the document: stdout holds nothing else."""
+    return json.loads(priste(*arguments, "--json", code=code).stdout)
+
+
+def installed(*arguments: object, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run the installed entry point."""
+    script = Path(sys.executable).with_name("priste")
+    done = subprocess.run(
+        [script, *map(str, arguments)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "80"},
+    )
+    assert done.returncode == code, done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a finished run of three users."""
+    folder = tmp_path_factory.mktemp("finished")
+    write_policy(folder)
+    write_trips(folder)
+    priste("protect", folder / "trips.csv", "-p", folder / "policy.toml",
+           "-o", folder / "out.csv", "--seed", 4)  # fmt: skip
+    return folder
+
+
+# The installed entry point
+
+
+def test_the_entry_point_from_init_to_report(tmp_path: Path) -> None:
+    """The installed `priste` drafts, protects, audits and reports without a word on stderr."""
+    write_trips(tmp_path, ("ada",))
+    first = installed("init", "trips.csv", cwd=tmp_path)
+    assert first.stdout == (
+        "Wrote policy.toml. Edit its places and events, then: priste explain policy.toml\n"
+    )
+    done = installed("protect", "trips.csv", "-p", "policy.toml", "-o", "out.csv", cwd=tmp_path)
+    assert "what may be handed out" in done.stdout
+    assert first.stderr == done.stderr == ""
+    assert {p.name for p in tmp_path.iterdir()} == {
+        "trips.csv", "policy.toml", "out.csv", "out.csv.ledger.csv", "out.csv.priste",
+    }  # fmt: skip
+
+
+def test_help_is_light_and_names_every_command(tmp_path: Path) -> None:
+    """`priste --help` lists the commands without loading a heavy library."""
+    shown = installed("--help", cwd=tmp_path).stdout
+    assert all(f" {name} " in shown for name in COMMANDS)
+    assert max(map(len, shown.splitlines())) <= 80
+    heavy = ["numpy", "scipy", "numba", "duckdb", "pyarrow", "matplotlib", "pyproj"]
+    code = (
+        "import sys; from typer.testing import CliRunner; from priste.cli.application import app\n"
+        "r = CliRunner().invoke(app, ['protect', '--help']); assert r.exit_code == 0\n"
+        f"print([m for m in {heavy!r} if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_shells_can_complete(tmp_path: Path) -> None:
+    """The completion script of a shell can be asked for, and completes commands."""
+    script = subprocess.run(
+        [sys.executable, "-m", "priste", "--show-completion", "bash"],
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert "complete" in script.stdout
+    done = subprocess.run(
+        [Path(sys.executable).with_name("priste")],
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+        env={**os.environ, "_PRISTE_COMPLETE": "complete_bash", "COMP_WORDS": "priste pro",
+             "COMP_CWORD": "1"},
+    )  # fmt: skip
+    assert done.stdout.split() == ["protect"]
+
+
+def test_version() -> None:
+    """The version is that of the package."""
+    import priste as package
+
+    assert priste("--version").stdout == f"priste {package.__version__}\n"
+
+
+# init
+
+
+def test_init_writes_a_private_policy_and_never_over_another(tmp_path: Path) -> None:
+    """The draft reads, only its owner may read it, and an existing file stays."""
+    path = tmp_path / "p.toml"
+    found = told("init", write_trips(tmp_path, ("ada",)), "-o", path, "--zone", "Europe/Paris")
+    assert found["policy"] == str(path)
+    assert load_policy(path).timeline.zone.key == "Europe/Paris"  # type: ignore[attr-defined]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    before = path.read_bytes()
+    assert "already a file" in complaint_of(priste("init", "-o", path, code=2))
+    assert path.read_bytes() == before
+    priste("init", "-o", path, "--overwrite")
+    assert path.read_bytes() != before
+
+
+# explain
+
+EXPLAINED = """\
+In short
+  • The map has 4 by 4 cells of 1000 m, 4.0 by 4.0 km.
+  • There is one release every hour, 12 in all, from Wed 04 Mar 2026 00:00 to
+  Wed 04 Mar 2026 12:00 (UTC).
+"""
+
+
+def test_explain_in_words(tmp_path: Path) -> None:
+    """The words begin as people know them, fit 80 columns, and draw the regions."""
+    shown = priste("explain", write_policy(tmp_path)).stdout
+    lines = [line.rstrip() for line in shown.splitlines()]
+    assert "\n".join(lines).startswith(EXPLAINED)
+    assert max(map(len, lines)) <= 80
+    for title in ("What is promised", "What is not promised", "Region clinic"):
+        assert title in lines
+    assert ".##." in [line.strip() for line in lines]
+
+
+def test_explain_in_json(tmp_path: Path) -> None:
+    """The document has the documented keys, and probabilities are those of a Quantifier."""
+    path = write_policy(tmp_path)
+    found = told("explain", path)
+    assert set(found) == {"summary", "promised", "not_promised", "events", "drawings"}
+    policy = load_policy(path)
+    for event in found["events"]:
+        chances = Quantifier(policy.model, policy.events[event["name"]].event).prior_by_start()
+        assert event["lowest"] == pytest.approx(chances.min(), abs=SAME_BELIEF)
+        assert event["highest"] == pytest.approx(chances.max(), abs=SAME_BELIEF)
+
+
+def test_all_mistakes_in_one_panel(tmp_path: Path) -> None:
+    """A bad policy is one panel on stderr and exit code 2, with every mistake and no traceback."""
+    bad = POLICY.replace("alpha = 1.5", "alpha = -1.5").replace("sigma = 1.0", "sgima = 1.0")
+    result = priste("explain", write_policy(tmp_path, bad), code=2)
+    assert result.stdout == ""
+    assert "2 mistakes" in result.stderr
+    assert "line 19: mechanism.alpha" in result.stderr
+    assert "did you mean 'sigma'" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+# fit
+
+
+def test_fit_saves_a_model_that_policies_can_use(tmp_path: Path) -> None:
+    """The saved model is the one that a policy with kind = "fit" would fit; the score is told."""
+    write_trips(tmp_path)
+    policy = write_policy(tmp_path)
+    found = told("fit", tmp_path / "trips.csv", "-p", policy, "-o", tmp_path / "m.npz")
+    assert set(found) == {
+        "model", "path", "fingerprint", "cells", "people", "cycle", "held_out",
+    }  # fmt: skip
+    assert (found["people"], found["cells"], found["path"]) == (3, 16, "m.npz")
+    assert found["held_out"]["nats_per_move"] > 0
+    text = POLICY.replace('kind = "gaussian"\nsigma = 1.0', 'kind = "fit"\ntraces = "trips.csv"')
+    assert load_policy(write_policy(tmp_path, text)).model.fingerprint() == found["fingerprint"]
+    words = priste("fit", tmp_path / "trips.csv", "-p", policy, "-o", tmp_path / "w.npz").stdout
+    assert "nats a move" in words.replace("\n", " ")
+    assert "already a file" in priste(
+        "fit", tmp_path / "trips.csv", "-p", policy, "-o", tmp_path / "w.npz", code=2
+    ).stderr  # fmt: skip
+
+
+# protect
+
+
+def test_protect_in_words(tmp_path: Path) -> None:
+    """The words tell what was read, released and reached, where it is, and fit 80 columns."""
+    write_trips(tmp_path)
+    result = priste("protect", tmp_path / "trips.csv", "-p", write_policy(tmp_path),
+                    "-o", tmp_path / "o.csv", "--seed", 1)  # fmt: skip
+    out = result.stdout
+    assert "trips.csv (csv): 36 fixes of 3 users in 36 records." in out
+    assert "36 releases for 3 users, 36 steps of them drawn now." in out
+    assert re.search(r"visit +2\.23× +\d\.\d\d× +0\.8 +\d\.\d{3}", out)
+    assert "never for real people" in result.stderr.replace("\n", " ")
+
+
+def test_protect_in_json(tmp_path: Path) -> None:
+    """The document has the documented keys and agrees with the ledger; no warning without seed."""
+    result = priste("protect", write_trips(tmp_path), "-p", write_policy(tmp_path),
+                    "-o", tmp_path / "o.csv", "--json")  # fmt: skip
+    assert result.stderr == ""
+    found = json.loads(result.stdout)
+    assert set(found) == {
+        "destination", "ledger", "users", "releases", "drawn_now", "events", "kept", "reading",
+        "writing", "report",
+    }  # fmt: skip
+    ledgers = read_ledgers(found["ledger"])
+    largest = max(r.leakage[0] for ledger in ledgers.values() for r in ledger)
+    assert found["events"]["visit"] == {"epsilon": 0.8, "max": largest}
+    assert found["kept"] is True
+
+
+def test_protect_with_workers_equals_protect_without(finished: Path, tmp_path: Path) -> None:
+    """Through the installed entry point, two workers release the same as one."""
+    write_policy(tmp_path)
+    write_trips(tmp_path)
+    installed("protect", "trips.csv", "-p", "policy.toml", "-o", "out.csv", "--seed", 4,
+              "--workers", 2, cwd=tmp_path)  # fmt: skip
+    for name in ("out.csv", "out.csv.ledger.csv"):
+        assert (tmp_path / name).read_bytes() == (finished / name).read_bytes()
+
+
+def test_protect_with_a_report(tmp_path: Path) -> None:
+    """The private page is written on demand, with true points only when asked for."""
+    policy, trips = write_policy(tmp_path), write_trips(tmp_path, ("ada",))
+    for number, more in enumerate(([], ["--show-truth"])):
+        page = tmp_path / f"{number}.html"
+        found = told("protect", trips, "-p", policy, "-o", tmp_path / f"{number}.csv",
+                     "--report", page, *more)  # fmt: skip
+        assert found["report"] == str(page)
+        text = page.read_text()
+        assert "Keep this page to yourself" in text
+        assert (">truth<" in text) == bool(more)
+        assert stat.S_IMODE(page.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["nobody.csv", "-o", "o.csv"], "no file or folder"),
+        (["trips.csv", "-o", "trips.csv"], "belong apart"),
+        (["trips.csv", "-o", "none/o.csv"], "no folder"),
+        (["trips.csv", "-o", "o.csv", "--show-truth"], "--report"),
+        (["trips.csv", "-o", "o.csv", "--report", "policy.toml"], "already a file"),
+        (["trips.csv", "-o", "o.csv", "--column", "lat"], "PART=NAME"),
+        (["trips.csv", "-o", "o.csv", "--column", "lat=y"], "'y'"),
+        (["trips.csv", "-o", "o.csv", "--format", "kml"], "one of"),
+        (["trips.csv", "-o", "o.csv", "--workers", "0"], "greater than or equal to 1"),
+        (["trips.csv"], "--output"),
+    ],
+)
+def test_protect_refuses_cleanly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], complaint: str
+) -> None:
+    """A mistake is one message on stderr and exit code 2; nothing is drawn or written."""
+    write_policy(tmp_path)
+    write_trips(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    result = priste("protect", *arguments, "-p", "policy.toml", code=2)
+    assert result.stdout == ""
+    assert complaint in complaint_of(result)
+    assert {p.name for p in tmp_path.iterdir()} == {"policy.toml", "trips.csv"}
+
+
+def test_errors_show_no_true_location(tmp_path: Path) -> None:
+    """A trace that leaves the map is refused without a coordinate in the message."""
+    small = POLICY.replace("north = 46.0355", "north = 46.01")
+    policy = write_policy(tmp_path, small.replace("cells = [9, 10]", "cells = [3]"))
+    result = priste("protect", write_trips(tmp_path), "-p", policy, "-o", tmp_path / "o.csv",
+                    code=2)  # fmt: skip
+    assert "outside the map" in complaint_of(result)
+    assert not re.search(r"\d\.\d{3,}", result.stderr)
+
+
+# audit
+
+
+def test_audit_of_a_ledger(finished: Path) -> None:
+    """A ledger of ours is within ε: the leakages are the ledger's, the beliefs a Quantifier's."""
+    policy = load_policy(finished / "policy.toml")
+    path = ledger_of(finished / "out.csv")
+    found = told("audit", path, "-p", finished / "policy.toml", "--user", "ben")
+    assert set(found) == {"emission", "kept", "events"}
+    ledger = read_ledgers(path)["ben"]
+    for number, (name, event) in enumerate(policy.events.items()):
+        entry = found["events"][name]
+        assert set(entry) == {
+            "epsilon", "leakage", "max", "worst_prior", "prior_belief", "belief", "user",
+        }  # fmt: skip
+        assert entry["leakage"] == [r.leakage[number] for r in ledger]
+        assert entry["max"] == max(entry["leakage"]) <= entry["epsilon"]
+        assert sum(entry["worst_prior"].values()) == pytest.approx(1)
+        quantifier = Quantifier(policy.model, event.event)
+        uniform = [1 / GRID.size] * GRID.size
+        for release, belief in zip(ledger, entry["belief"], strict=True):
+            quantifier.observe(policy.mechanism.with_budget(release.budget).column(release.cell))
+            assert belief == pytest.approx(quantifier.posterior(prior=uniform), abs=SAME_BELIEF)
+
+
+def test_audit_of_a_foreign_trace(finished: Path) -> None:
+    """Positions published as they are, taken for the mechanism's outputs, are above ε: exit 1."""
+    policy = load_policy(finished / "policy.toml")
+    where = ("audit", finished / "trips.csv", "-p", finished / "policy.toml")
+    found = told(*where, code=1)
+    assert found["kept"] is False
+    assert len(found["users"]) == 3
+    quantifier = Quantifier(policy.model, policy.events["visit"].event)
+    for cell, leakage in zip(
+        PATHS["ada"], found["users"][0]["events"]["visit"]["leakage"], strict=True
+    ):
+        quantifier.observe(policy.mechanism.column(cell))
+        assert leakage == pytest.approx(quantifier.leakage().value, rel=SAME_LEAKAGE)
+    weaker = told(*where, "--alpha", 0.01)
+    assert weaker["kept"] is True
+    assert "ABOVE" in priste(*where, code=1).stdout
+
+
+def test_audit_refuses_what_does_not_fit(finished: Path, tmp_path: Path) -> None:
+    """A changed ledger, another policy, a too large alpha and unknown users are errors."""
+    ledger = ledger_of(finished / "out.csv")
+    policy = finished / "policy.toml"
+    rows = ledger.read_text().splitlines()
+    fields = rows[5].split(",")
+    fields[2] = str((int(fields[2]) + 7) % 16)
+    forged = tmp_path / "forged.csv"
+    forged.write_text("\n".join([*rows[:5], ",".join(fields), *rows[6:]]) + "\n")
+    other = write_policy(tmp_path, POLICY.replace("[events.visit]", "[events.other]"))
+    for arguments, complaint in (
+        ((forged, "-p", policy), "was changed"),
+        ((ledger, "-p", other), "The ledger is about"),
+        ((ledger, "-p", policy, "--alpha", 1), "leave out --alpha"),
+        ((ledger, "-p", policy, "--user", "zoe"), "zoe"),
+        ((finished / "trips.csv", "-p", policy, "--user", "zoe"), "zoe"),
+        ((finished / "trips.csv", "-p", policy, "--alpha", 99), "budget"),
+    ):
+        result = priste("audit", *arguments, code=2)
+        assert complaint in complaint_of(result)
+
+
+# report
+
+
+def test_report_from_releases_alone_may_be_shared(finished: Path, tmp_path: Path) -> None:
+    """Without the input the page holds nothing made from true locations, and says so."""
+    page = tmp_path / "r.html"
+    found = told("report", finished / "out.csv", "-p", finished / "policy.toml", "-o", page,
+                 "--plots", tmp_path / "plots", "--user", "ada")  # fmt: skip
+    assert (found["private"], found["kept"], found["users"]) == (False, True, ["ada"])
+    text = page.read_text()
+    assert "Keep this page to yourself" not in text
+    assert "mechanism alone would" not in text
+    assert {Path(p).suffix for p in found["plots"]} == {".png", ".pdf"}
+    assert all(Path(p).stat().st_size > 1000 for p in found["plots"])
+
+
+def test_report_with_the_input_is_private(finished: Path, tmp_path: Path) -> None:
+    """With the input the page tells distances and the mechanism alone; the path only on demand."""
+    base = ("report", ledger_of(finished / "out.csv"), "-p", finished / "policy.toml")
+    page = tmp_path / "r.html"
+    shown = priste(*base, "-o", page, "--input", finished / "trips.csv").stdout
+    assert "keep it to yourself" in shown
+    assert ">truth<" not in page.read_text()
+    assert "3 protected streams" in page.read_text()
+    assert "already a file" in complaint_of(priste(*base, "-o", page, code=2))
+    assert "--input" in priste(*base, "-o", tmp_path / "s.html", "--show-truth", code=2).stderr
+    priste(*base, "-o", page, "--input", finished / "trips.csv", "--show-truth", "--overwrite",
+           "--user", "ada")  # fmt: skip
+    assert ">truth<" in page.read_text()
+
+
+def test_report_without_a_ledger_is_an_error(tmp_path: Path) -> None:
+    """A file that was not released by priste has no report."""
+    result = priste("report", write_trips(tmp_path), "-p", write_policy(tmp_path),
+                    "-o", tmp_path / "r.html", code=2)  # fmt: skip
+    assert "no ledger" in complaint_of(result)
+
+
+# demo
+
+
+def test_the_demo_keeps_its_promise_in_an_own_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The demo, cut to three days: it protects, compares, reports, and can be run again."""
+    from priste.cli import demonstration
+
+    cut = demonstration.town_policy().replace("steps = 336", "steps = 72")
+    monkeypatch.setattr(demonstration, "town_policy", lambda: cut)
+    monkeypatch.setattr(demonstration, "RESIDENTS", 6)
+    folder = tmp_path / "demo-output"
+    found = told("demo", "--folder", folder)
+    (event,) = found["events"].values()
+    assert event["with_priste"]["max"] <= event["epsilon"] < event["alone"]["max"]
+    assert found["metres"]["alone"]["mean"] < found["metres"]["with_priste"]["mean"]
+    assert (folder / "report.html").read_text().startswith("<!doctype html>")
+    assert len(read_traces(folder / "released.csv").one()) == 72 * 6
+    assert workspace_of(folder / "released.csv").is_dir()
+    words = priste("demo", "--folder", folder).stdout
+    assert max(len(line) for line in words.splitlines() if str(folder) not in line) <= 80
+    assert "What it costs" in words
+
+
+def test_the_demo_never_writes_among_other_files(tmp_path: Path) -> None:
+    """A folder with files of somebody else is left alone."""
+    (tmp_path / "mine.txt").write_text("mine")
+    assert "no demo made" in complaint_of(priste("demo", "--folder", tmp_path, code=2))
+    assert [p.name for p in tmp_path.iterdir()] == ["mine.txt"]
+    assert "is a file" in complaint_of(priste("demo", "--folder", tmp_path / "mine.txt", code=2))
+
+
+def test_the_policy_of_the_demo_reads() -> None:
+    """The packaged policy has no mistake apart from the traces that the demo writes beside it."""
+    from priste import PolicyError
+    from priste.cli.demonstration import town_policy
+    from priste.policy import read_policy
+
+    with pytest.raises(PolicyError) as caught:
+        read_policy(town_policy(), folder="nowhere")
+    assert len(caught.value.problems) == 1
+    assert "residents.csv" in caught.value.problems[0]
