@@ -1,0 +1,87 @@
+"""The report in a real browser: it draws, complains of nothing, and asks nobody for anything."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.cli.small_world import PATHS, POLICY
+
+from priste.policy import read_policy
+from priste.report import bare_releases, stream_report, write_html
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="module")
+def page() -> "Iterator[Page]":
+    """Open a page of the machine's Chromium; without one, skip here and fail in CI."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("CI must have chromium on its PATH: the report is to be seen in a browser.")
+        pytest.skip("There is no chromium on the PATH.")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=chromium, args=FLAGS)
+        try:
+            yield browser.new_page(viewport={"width": 1000, "height": 900})
+        finally:
+            browser.close()
+
+
+def test_the_page_draws_and_asks_for_nothing(page: "Page", tmp_path: Path) -> None:
+    """No console message, no request beside the file itself, every figure and the table drawn."""
+    policy = read_policy(POLICY)
+    protector = policy.protector(rng=1)
+    for cell in PATHS["ada"]:
+        protector.release(cell)
+    truth = PATHS["ada"]
+    report = stream_report(
+        policy,
+        protector.ledger,
+        title="Ada's <day>",
+        truth=truth,
+        bare=bare_releases(policy, truth, 1),
+        show_truth=True,
+    )
+    path = write_html(report, tmp_path / "report.html")
+    complaints: list[str] = []
+    requests: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(path.as_uri(), wait_until="networkidle")
+    assert complaints == []
+    assert requests == [path.as_uri()]
+    assert page.locator("h1").inner_text() == "Ada's <day>"
+    figures = page.locator("svg")
+    # A map, two figures for each of two events, distances and budgets.
+    assert figures.count() == 1 + 2 * len(policy.events) + 2
+    for number in range(figures.count()):
+        box = figures.nth(number).bounding_box()
+        assert box is not None
+        assert box["width"] > 300
+        assert box["height"] > 100
+    page.locator("summary").last.click()
+    assert page.locator("tbody tr").last.is_visible()
+    assert page.locator("tbody tr").count() == len(truth)
+    # Nothing sticks out to the right, on a desk or on a phone.
+    for width in (1000, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -1,0 +1,112 @@
+"""From a policy and a ledger to a report: the numbers are the ledger's, and privacy is marked."""
+
+from dataclasses import replace
+
+import pytest
+from tests.cli.small_world import GRID, PATHS, POLICY, STEPS
+
+from priste import InvalidParameter
+from priste.policy import Policy, read_policy
+from priste.release import Ledger
+from priste.report import audit_cells, audit_releases, bare_releases, render, stream_report
+
+SAME_LEAKAGE = 1e-6
+
+
+@pytest.fixture(scope="module")
+def policy() -> Policy:
+    return read_policy(POLICY)
+
+
+@pytest.fixture(scope="module")
+def ledger(policy: Policy) -> Ledger:
+    return released(policy)
+
+
+def released(policy: Policy, *, seed: int = 3) -> Ledger:
+    protector = policy.protector(rng=seed)
+    for cell in PATHS["ada"]:
+        protector.release(cell)
+    return protector.ledger
+
+
+def test_a_report_tells_the_ledger(policy: Policy, ledger: Ledger) -> None:
+    """Leakages, budgets and cells are those that were released; nothing needs the truth."""
+    report = stream_report(policy, ledger, title="Ada")
+    assert report.kept
+    assert not report.private
+    assert report.budgets == tuple(r.budget for r in ledger)
+    assert report.released == tuple(r.cell for r in ledger)
+    assert report.events[0].guarded.leakage == tuple(r.leakage[0] for r in ledger)
+    assert report.events[0].steps == (5, 6, 7)
+    assert report.times[0] == "Wed 04 Mar 00:00"
+    assert "Keep this page to yourself" not in render(report)
+
+
+def test_whatever_comes_from_true_locations_makes_it_private(
+    policy: Policy, ledger: Ledger
+) -> None:
+    """Distances, the mechanism alone and the path each mark the report; the path needs asking."""
+    truth = PATHS["ada"]
+    far = stream_report(policy, ledger, title="", truth=truth)
+    assert far.private
+    assert far.truth is None
+    expected = [GRID.distances()[a, r.cell] for a, r in zip(truth, ledger, strict=True)]
+    assert far.distances == pytest.approx(sorted(expected))
+    compared = stream_report(policy, ledger, title="", bare=bare_releases(policy, truth, 1))
+    assert compared.private
+    shown = stream_report(policy, ledger, title="", truth=truth, show_truth=True)
+    assert shown.truth == tuple(truth)
+    with pytest.raises(InvalidParameter, match="give it"):
+        stream_report(policy, ledger, title="", show_truth=True)
+    with pytest.raises(InvalidParameter, match="3 steps"):
+        stream_report(policy, ledger, title="", truth=truth[:3])
+
+
+def test_the_bare_mechanism_uses_its_full_budget(policy: Policy) -> None:
+    """What is compared with is the mechanism of the policy and nothing else."""
+    bare = bare_releases(policy, PATHS["ada"], 1)
+    assert {r.budget for r in bare} == {policy.mechanism.budget}
+    found = audit_releases(policy, bare)
+    told = audit_cells(policy, [r.cell for r in bare])
+    for name in policy.events:
+        assert found[name].leakage == pytest.approx(told[name].leakage, abs=SAME_LEAKAGE)
+        assert found[name].belief == told[name].belief
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        'kind = "planar-laplace"\nalpha = 2.0\ndelta = 0.1',
+        'kind = "planar-isotropic"\nalpha = 2.0\ndelta = 0.1',
+        'kind = "identity"',
+    ],
+)
+def test_streams_of_other_mechanisms_can_be_told(mechanism: str) -> None:
+    """Location sets depend on past releases, exact ones have no finite budget: all are replayed."""
+    policy = read_policy(POLICY.replace('kind = "planar-laplace"\nalpha = 1.5', mechanism))
+    ledger = released(policy)
+    report = stream_report(policy, ledger, title="")
+    assert report.events[0].guarded.leakage == tuple(r.leakage[0] for r in ledger)
+    assert report.kept
+    assert render(report).count("<svg") == 6
+
+
+def test_foreign_ledgers_are_refused(policy: Policy, ledger: Ledger) -> None:
+    """Other events, missing steps, outputs beyond the map, or numbers that do not fit."""
+    for changed, complaint in (
+        (Ledger(("other", "names"), list(ledger)), "is about other, names"),
+        (Ledger(ledger.event_names, ledger[1:]), "Step 0 is missing"),
+        (Ledger(ledger.event_names, [replace(ledger[0], cell=99)]), "another policy"),
+        (Ledger(ledger.event_names, [replace(ledger[0], leakage=(0.7, 0.7))]), "was changed"),
+    ):
+        with pytest.raises(InvalidParameter, match=complaint):
+            audit_releases(policy, changed)
+
+
+def test_progress_is_told_event_by_event(policy: Policy, ledger: Ledger) -> None:
+    """A caller can show how much is left."""
+    seen: list[tuple[int, int]] = []
+    stream_report(policy, ledger, title="", on_event=lambda k, n: seen.append((k, n)))
+    assert seen == [(1, 2), (2, 2)]
+    assert len(ledger) == STEPS
