@@ -147,26 +147,26 @@ def test_wrong_cycle_step_and_grid_are_refused() -> None:
 
 
 class Scripted:
-    """A source of bits with given answers, to walk through a law by hand."""
+    """A source of bits with given (answer, bound) pairs, to walk through a law by hand."""
 
-    def __init__(self, *answers: int) -> None:
-        self.answers = list(answers)
+    def __init__(self, *script: tuple[int, int]) -> None:
+        self.script = list(script)
 
     def below(self, bound: int) -> int:
-        answer = self.answers.pop(0)
-        assert 0 <= answer < bound
+        answer, expected = self.script.pop(0)
+        assert bound == expected
         return answer
 
 
 def test_sampling_follows_the_rows_step_by_step() -> None:
     """The move out of step t is drawn from matrix t, with the integers of its exact law."""
     model = MarkovModel(LINE, [A, B])
-    # from cell 1: A[1] is 1:3, so 0 means cell 0; B[0] is certain, so its bound is 1.
-    assert model.sample(3, rng=Scripted(0, 0), start=1).tolist() == [1, 0, 0]
-    assert model.sample(3, rng=Scripted(1, 1), start=1).tolist() == [1, 1, 1]
-    assert model.sample(3, rng=Scripted(1, 3, 0), start=None).tolist() == [1, 1, 0]
-    assert model.sample(1, rng=Scripted(2), start=[0.25, 0.75]).tolist() == [1]
-    assert model.sample(1, rng=Scripted(0), start=np.array([0.25, 0.75])).tolist() == [0]
+    # A[1] is 1:3, so 0 below 4 means cell 0; B[0] is certain and B[1] is 1:1.
+    assert model.sample(3, rng=Scripted((0, 4), (0, 1)), start=1).tolist() == [1, 0, 0]
+    assert model.sample(3, rng=Scripted((1, 4), (1, 2)), start=1).tolist() == [1, 1, 1]
+    assert model.sample(3, rng=Scripted((1, 2), (3, 4), (0, 2)), start=None).tolist() == [1, 1, 0]
+    assert model.sample(1, rng=Scripted((1, 4)), start=[0.25, 0.75]).tolist() == [1]
+    assert model.sample(1, rng=Scripted((0, 4)), start=np.array([0.25, 0.75])).tolist() == [0]
 
 
 @settings(max_examples=40, deadline=None)
