@@ -20,6 +20,8 @@ from priste.policy import load_policy
 from priste.traces import read_traces
 
 COMMANDS = ("init", "explain", "fit", "protect", "audit", "report", "demo")
+NAMED_BY_THE_POLICY = {"visit", "homecoming", "clinic", "home", "treatment"}
+ROOT = Path(__file__).parent.parent.parent
 SAME_LEAKAGE = 1e-6
 SAME_BELIEF = 1e-9
 
@@ -40,7 +42,22 @@ def complaint_of(result: Result) -> str:
 
 def told(*arguments: object, code: int = 0) -> Any:
     """Run a command with --json and return the document: stdout holds nothing else."""
-    return json.loads(priste(*arguments, "--json", code=code).stdout)
+    found = json.loads(priste(*arguments, "--json", code=code).stdout)
+    documented(found)
+    return found
+
+
+def documented(found: Any) -> None:
+    """Check that docs/cli.md names every key of a document, apart from free names."""
+    page = (ROOT / "docs" / "cli.md").read_text()
+    if isinstance(found, dict):
+        for key, inner in found.items():
+            free = key.split(",")[0] in NAMED_BY_THE_POLICY or key.isdigit()
+            assert free or f'"{key}"' in page or f"`{key}`" in page, key
+            documented(inner)
+    elif isinstance(found, list):
+        for inner in found[:2]:
+            documented(inner)
 
 
 def installed(*arguments: object, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:

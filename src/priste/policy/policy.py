@@ -43,7 +43,7 @@ from priste.traces.zones import zone_of
 
 SECTIONS = ("map", "clock", "mobility", "mechanism", "release", "regions", "events")
 REQUIRED = ("map", "clock", "mobility", "mechanism", "release", "events")
-DEFAULT_PACE = 0.5
+DEFAULT_PACE = 0.1
 """The share of what is left of ε that one step may use; see docs/policy.md for what it buys."""
 
 _STEP = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|min|m|h|hour|hours|d|day|days)")
