@@ -38,7 +38,8 @@ class Event:
       ``e | ~e`` names steps, and its automaton has none.
     - ``==`` and ``hash`` compare how formulas are written, in linear time;
       :meth:`equivalent` compares what they mean.
-    - ``str(event)`` is the event language; reading it back gives an equal event.
+    - ``str(event)`` is the event language; reading it back gives an equal event. A part that
+      is used in several places is written out in each; ``repr`` shows the beginning only.
     - Events have no truth value: ``e1 and e2`` raises instead of dropping ``e1``.
 
     >>> from priste.events import at, presence

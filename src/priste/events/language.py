@@ -151,7 +151,7 @@ class _Parser:
         scanner.expect(",", "the region")
         if word == "at":
             return At(self._one_step("at"), cells)
-        numbers = self._steps(word)
+        numbers = self._steps()
         if word == "presence":
             numbers = sorted(set(numbers))
         try:
@@ -216,7 +216,7 @@ class _Parser:
             )
         return numbers[0]
 
-    def _steps(self, predicate: str) -> list[int]:
+    def _steps(self) -> list[int]:
         numbers: list[int] = []
         while True:
             numbers.extend(self._step_entry())
