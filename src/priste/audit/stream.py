@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ from priste.mobility import MarkovModel
 from priste.quantify import Quantifier
 
 Floats = NDArray[np.float64]
+
+OPERATOR_BYTES = 2**30
+"""The largest operator that a long stream is audited with; beyond it releases are replayed."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,9 @@ def audit_stream(
     likelihoods = list(likelihoods)
     found = {}
     for name, event in events.items():
-        quantifier = Quantifier(model, event)
+        quantifier = Quantifier(
+            model, event, method=_method(len(likelihoods), model.grid.size, event)
+        )
         before = quantifier.posterior(prior=prior)
         leakage, belief, worst, worst_prior = [], [], -math.inf, {}
         for likelihood in likelihoods:
@@ -81,6 +87,15 @@ def audit_stream(
                 worst, worst_prior = now.value, dict(now.worst_prior)
         found[name] = EventAudit(tuple(leakage), tuple(belief), before, worst_prior)
     return found
+
+
+def _method(steps: int, cells: int, event: Event) -> Literal["auto", "forward"]:
+    """Choose how to compute: every step is asked about, so a long stream pays for the operator.
+
+    Replaying costs about steps² / 2 single rows in all, the operator steps x cells.
+    """
+    fits = 8 * cells**2 * max(event.automaton().width, 1) <= OPERATOR_BYTES
+    return "forward" if steps > 2 * cells and fits else "auto"
 
 
 def columns_of(mechanism: Mechanism, outputs: Iterable[int | None]) -> list[Floats | None]:

@@ -101,8 +101,8 @@ def show(made: Demonstration, out: Console) -> None:
     out.print(
         f"[bold]alone[/bold] is {_mechanism(report)} and nothing else. An observer knows how "
         "people of the town move and all releases; nobody's odds, whatever they knew before, can "
-        "move further than promised. The price is paid around Wednesdays; the rest of the "
-        "week is left nearly as it was.\n"
+        "move further than promised. The price is paid around the Wednesdays: "
+        f"{_untouched(report)} of {report.steps} hours keep the mechanism's full budget.\n"
     )
     out.print(f"  {where / 'policy.toml'}    what was promised: priste explain it")
     out.print(f"  {where / 'released.csv'}   what the app receives")
@@ -111,6 +111,10 @@ def show(made: Demonstration, out: Console) -> None:
 
 def _mechanism(report: StreamReport) -> str:
     return f"planar Laplace noise of {1000 * 2 / report.full_budget:,.0f} m on average"
+
+
+def _untouched(report: StreamReport) -> int:
+    return sum(budget == report.full_budget for budget in report.budgets)
 
 
 def _prepare(folder: Path) -> None:

@@ -15,7 +15,12 @@ GOOD, BAD = "green", "red"
 
 def _table(*heads: str, title: str | None = None) -> Table:
     table = Table(
-        box=SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False
+        box=SIMPLE_HEAD,
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        pad_edge=False,
+        min_width=None if title is None else len(title),
     )
     table.add_column(heads[0], overflow="fold")
     for head in heads[1:]:
