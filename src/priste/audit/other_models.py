@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from priste.audit.beliefs import location_belief
 from priste.audit.procedure import Procedure
 from priste.audit.sampled import leakage_path
 from priste.audit.statistics import CONFIDENCE, Estimate, mean
@@ -51,12 +52,15 @@ class GuardedModels:
 
     ``leakage`` is the largest over runs and steps, by the name of the model it is reckoned with
     (the worst over the events), for an adversary who sees outputs and budgets. ``distance`` (km) is
-    that between true and released cells, None if outputs are not cells.
+    that between true and released cells, None if outputs are not cells. ``guess`` (km) is that
+    between the truth and the best guess of a receiver who knows how people move: what the releases
+    are worth when read well.
     """
 
     guarded: tuple[str, ...]
     leakage: Mapping[str, float]
     distance: Estimate | None
+    guess: Estimate
     mean_budget: float
 
 
@@ -90,7 +94,9 @@ def compare_guards(
         raise InvalidParameter(f"The 'runs' of a comparison must be >= 2. Got {runs!r}.")
     trajectories = [models[truth].sample(steps, bit_source(rng + run)) for run in range(runs)]
     return [
-        _guarded(names, models, events, mech, epsilon, calibrator, trajectories, rng, confidence)
+        _guarded(
+            names, models, truth, events, mech, epsilon, calibrator, trajectories, rng, confidence
+        )
         for names in guards
     ]
 
@@ -98,6 +104,7 @@ def compare_guards(
 def _guarded(
     names: Sequence[str],
     models: Mapping[str, MarkovModel],
+    truth: str,
     events: Mapping[str, Event],
     mech: Mechanism,
     epsilon: float,
@@ -118,18 +125,17 @@ def _guarded(
         )
         for name, model in models.items()
     }
+    distances = mech.grid.distances()
     meaning = mech.output_cells()
     distance = None
     if meaning is not None:
-        centers = mech.grid.centers
-        apart = [
-            float(
-                np.hypot(
-                    *(centers[list(run.trajectory)] - centers[meaning[list(run.outputs)]]).T
-                ).mean()
-            )
-            for run in runs
-        ]
-        distance = mean(apart, confidence)
+        released = [distances[list(run.trajectory), meaning[list(run.outputs)]] for run in runs]
+        distance = mean([float(apart.mean()) for apart in released], confidence)
+    errors = []
+    for run in runs:
+        belief = location_belief(models[truth], run.likelihoods)
+        guesses = (belief @ distances).argmin(axis=1)
+        errors.append(float(distances[list(run.trajectory), guesses].mean()))
     budgets = [budget for run in runs for budget in run.budgets]
-    return GuardedModels(tuple(names), leakage, distance, float(np.mean(budgets)))
+    mean_budget = float(np.mean(budgets))
+    return GuardedModels(tuple(names), leakage, distance, mean(errors, confidence), mean_budget)
