@@ -1,0 +1,87 @@
+"""What commands say and where: bars on terminals only, JSON that parses, errors as one panel."""
+
+import io
+import json
+import math
+
+import pytest
+import typer
+from rich.console import Console
+
+from priste.cli import console
+from priste.cli.auditing import sparkline
+from priste.errors import TraceError
+
+
+def a_console(*, terminal: bool) -> Console:
+    return Console(file=io.StringIO(), force_terminal=terminal, width=80, color_system=None)
+
+
+def written(given: Console) -> str:
+    assert isinstance(given.file, io.StringIO)
+    return given.file.getvalue()
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_bars_are_for_terminals(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> None:
+    """A terminal sees the work and what is left of it; a pipe sees nothing at all."""
+    shown = a_console(terminal=terminal)
+    monkeypatch.setattr(console, "notices", lambda: shown)
+    with console.progress("Releasing") as tell:
+        tell(3, 10)
+    assert ("Releasing" in written(shown)) == terminal
+    assert ("3/10" in written(shown)) == terminal
+    assert terminal or written(shown) == ""
+
+
+def test_json_has_no_numbers_that_json_lacks(capsys: pytest.CaptureFixture[str]) -> None:
+    """Infinity is a text, an unknown number null, and keys are texts."""
+    console.print_json({"a": math.inf, "b": [-math.inf, 1.5], "c": {"d": math.nan}, 7: (1,)})  # type: ignore[dict-item]
+    found = json.loads(capsys.readouterr().out)
+    assert found == {"a": "inf", "b": ["-inf", 1.5], "c": {"d": None}, "7": [1]}
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (TraceError("No [such] file."), 2, "No [such] file."),
+        (PermissionError(13, "Permission denied", "x.csv"), 2, "Permission denied: 'x.csv'."),
+        (KeyboardInterrupt(), 130, "run the same command"),
+    ],
+)
+def test_errors_are_one_message_and_a_code(
+    monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, words: str
+) -> None:
+    """Known troubles end in a message as it is, markup or not, and an exit code."""
+    shown = a_console(terminal=False)
+    monkeypatch.setattr(console, "notices", lambda: shown)
+    with pytest.raises(typer.Exit) as caught, console.clean_errors():
+        raise error
+    assert caught.value.exit_code == code
+    assert words in written(shown)
+
+
+def test_bugs_are_not_hidden() -> None:
+    """Anything else comes through as it is."""
+    with pytest.raises(ZeroDivisionError), console.clean_errors():
+        raise ZeroDivisionError
+
+
+def test_a_seed_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a seed is, 0 too."""
+    shown = a_console(terminal=False)
+    monkeypatch.setattr(console, "notices", lambda: shown)
+    console.warn_of_seed(None)
+    assert written(shown) == ""
+    console.warn_of_seed(0)
+    assert "Warning" in written(shown)
+
+
+def test_lines_over_time_keep_peaks() -> None:
+    """However long the stream, its largest value is a full bar."""
+    values = [0.0] * 1000
+    values[617] = 2.0
+    line = sparkline(values)
+    assert len(line) == 64
+    assert line.count("█") == 1
+    assert line.index("█") == 617 * 64 // 1000
