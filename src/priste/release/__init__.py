@@ -14,6 +14,7 @@ from priste.release.paper import Checker, Paper
 from priste.release.protector import Protector
 from priste.release.public_state import PublicState
 from priste.release.records import Ledger, Release
+from priste.release.remap import Choice, Remap
 from priste.release.terms import Terms
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Calibrator",
     "Certified",
     "Checker",
+    "Choice",
     "Draw",
     "Law",
     "Ledger",
@@ -28,6 +30,7 @@ __all__ = [
     "Protector",
     "PublicState",
     "Release",
+    "Remap",
     "Situation",
     "Terms",
 ]

@@ -78,6 +78,27 @@ class Situation(Protocol):
         """Yield the four quantities after a candidate column (m,), and ε, per event and model."""
         ...
 
+    def operators(self) -> Iterator[EventOperator]:
+        """Yield what turns a candidate column into its quantities, per event and model."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class EventOperator:
+    """How the joint probabilities of an event depend on the next release, under one model.
+
+    For a column e (m,) and row i (a first cell): ``b_i = (event @ e)_i * 2**exponent_i`` and
+    ``d_i = (complement @ e)_i * 2**exponent_i``; ``prior_event`` is a, ``prior_complement`` ā, and
+    ``number`` the place of the event. For searching: only ``Situation.passes`` decides.
+    """
+
+    number: int
+    prior_event: Floats
+    prior_complement: Floats
+    event: Floats
+    complement: Floats
+    exponent: NDArray[np.int64]
+
 
 @dataclass(frozen=True, eq=False)
 class Draw:
@@ -164,6 +185,14 @@ def finite_budget(mechanism: Mechanism) -> float:
     if math.isinf(mechanism.budget):
         return NEARLY_EXACT / mechanism.grid.cell_size
     return mechanism.budget
+
+
+def paced_limits(situation: Situation, pace: float) -> list[float]:
+    """Return per event the bound for this step: what was leaked, and ``pace`` of what is left."""
+    return [
+        leaked + pace * (epsilon - leaked) if leaked < epsilon else epsilon
+        for leaked, epsilon in zip(situation.leakage, situation.epsilons, strict=True)
+    ]
 
 
 _MAKERS: dict[str, Callable[..., Calibrator]] = {}

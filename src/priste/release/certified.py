@@ -21,7 +21,14 @@ import numpy as np
 from priste.errors import InvalidParameter
 from priste.mechanisms import Mechanism
 from priste.randomness import BitSource
-from priste.release.calibration import Draw, Law, Situation, finite_budget, register
+from priste.release.calibration import (
+    Draw,
+    Law,
+    Situation,
+    finite_budget,
+    paced_limits,
+    register,
+)
 
 STEPS_PER_HALVING = 8
 """The resolution of the search: budgets are ``full * 2**(-k / 8)``, 8.3 % apart."""
@@ -84,11 +91,11 @@ class Certified:
 
     def budget(self, situation: Situation) -> float:
         """Return the budget for this step; it depends on nothing but the situation."""
-        return self._search(situation)[0]
+        return self.search(situation)[0]
 
     def draw(self, situation: Situation, cell: int, bits: BitSource) -> Draw:
         """Draw once, at the budget that was found without looking at the cell."""
-        budget, suspects = self._search(situation)
+        budget, suspects = self.search(situation)
         output = situation.at(budget).sample(cell, bits)
         return Draw(output=output, budget=budget, hints=suspects)
 
@@ -106,13 +113,10 @@ class Certified:
             "halvings": self._halvings,
         }
 
-    def _search(self, situation: Situation) -> tuple[float, tuple[int, ...]]:
+    def search(self, situation: Situation) -> tuple[float, tuple[int, ...]]:
+        """Return the budget for this step, and the outputs to ask first at the next one."""
         ladder = self.ladder(situation.mechanism)
-        limits = [
-            leaked + self._pace * (epsilon - leaked) if leaked < epsilon else epsilon
-            for leaked, epsilon in zip(situation.leakage, situation.epsilons, strict=True)
-        ]
-        search = _Search(situation, ladder, limits)
+        search = _Search(situation, ladder, paced_limits(situation, self._pace))
         return ladder[search.best()], search.suspects
 
 
@@ -133,7 +137,9 @@ class _Search:
         self._refused: set[int] = set()
         outputs = situation.mechanism.outputs
         spread = np.linspace(0, outputs - 1, min(SUSPECTS, outputs)).astype(int).tolist()
-        self._suspects: list[int] = list(situation.hints or spread)
+        # A stream may have been begun with another calibrator, whose hints mean other things.
+        known = [hint for hint in situation.hints if 0 <= hint < outputs]
+        self._suspects: list[int] = known or spread
 
     @property
     def suspects(self) -> tuple[int, ...]:

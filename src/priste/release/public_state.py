@@ -18,7 +18,7 @@ from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
 from priste.quantify import Moments, Quantifier
 from priste.release.belief import Belief
-from priste.release.calibration import Law
+from priste.release.calibration import EventOperator, Law
 from priste.release.terms import Terms
 
 Floats = NDArray[np.float64]
@@ -130,6 +130,21 @@ class PublicState:
         for row, epsilon in zip(self._quantifiers, self.terms.epsilons, strict=True):
             for quantifier in row:
                 yield quantifier.candidate_moments(column[:, None]), epsilon
+
+    def operators(self) -> Iterator[EventOperator]:
+        """Yield what turns a candidate column into its quantities, per event and model."""
+        for number, row in enumerate(self._quantifiers):
+            for quantifier in row:
+                event, complement, exponent = quantifier.candidate_operator()
+                prior = quantifier.moments()
+                yield EventOperator(
+                    number,
+                    prior.prior_event,
+                    prior.prior_complement,
+                    event,
+                    complement,
+                    exponent,
+                )
 
     def law(self) -> Law:
         """Return the exact law of the next release, if it is not silence."""

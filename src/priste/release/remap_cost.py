@@ -1,0 +1,112 @@
+"""What a release costs: the distance to the truth, its square, the worst case, or one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from priste.errors import InvalidParameter
+from priste.mechanisms import Mechanism
+
+Floats = NDArray[np.float64]
+CostName = Literal["distance", "squared", "worst"]
+Cost = CostName | Sequence[Sequence[float]] | Floats
+
+COST_NAMES = ("distance", "squared", "worst")
+
+
+class Costs:
+    """What it costs to release each output at each true cell, and how laws are compared.
+
+    - ``"distance"``: the expected distance in km under the public prediction;
+    - ``"squared"``: the expected squared distance, in km²;
+    - ``"worst"``: the expected distance at the true cell where it is largest, in km;
+    - a matrix (cells, outputs) of one's own: its expectation under the public prediction.
+
+    ``who`` names the calibrator in messages.
+
+    >>> Costs("distance", "Remap").name
+    'distance'
+    """
+
+    def __init__(self, cost: Cost, who: str) -> None:
+        self._who = who
+        self._given: Floats | None = None
+        if isinstance(cost, str):
+            if cost not in COST_NAMES:
+                raise InvalidParameter(
+                    f"The 'cost' of {who} must be one of {list(COST_NAMES)} or a matrix (cells, "
+                    f"outputs). Got {cost!r}."
+                )
+            self.name: str = cost
+        else:
+            self.name = "matrix"
+            self._given = _checked_matrix(cost, who)
+
+    @property
+    def is_worst_case(self) -> bool:
+        """Whether the largest expected cost of any cell counts, and not the mean."""
+        return self.name == "worst"
+
+    def matrix(self, mechanism: Mechanism) -> Floats:
+        """Return (cells, outputs), the cost of each output at each true cell.
+
+        Raises InvalidParameter when a given matrix has another shape, or when distances are
+        asked for and the outputs of the mechanism are not cells.
+        """
+        shape = (mechanism.grid.size, mechanism.outputs)
+        if self._given is not None:
+            if self._given.shape != shape:
+                raise InvalidParameter(
+                    f"The 'cost' of {self._who} must have one row per cell and one column per "
+                    f"output of the mechanism, {shape}. Got {self._given.shape}."
+                )
+            return self._given
+        meant = mechanism.output_cells()
+        if meant is None:
+            raise InvalidParameter(
+                f"{self._who} measures distances to outputs, and the outputs of this mechanism are "
+                "not cells. Give 'output_cells' to the mechanism, or a matrix as 'cost'."
+            )
+        centers = mechanism.grid.centers
+        apart = np.hypot(
+            centers[:, 0][:, None] - centers[meant, 0], centers[:, 1][:, None] - centers[meant, 1]
+        )
+        return np.asarray(apart * apart if self.name == "squared" else apart)
+
+    def of(self, table: Floats, costs: Floats, predicted: Floats) -> float:
+        """Return what a law (cells, outputs) costs, given the matrix and the prediction."""
+        by_cell = np.einsum("lo,lo->l", table, costs)
+        return float(by_cell.max() if self.is_worst_case else predicted @ by_cell)
+
+    def best_public_output(self, costs: Floats, predicted: Floats) -> int:
+        """Return the output that costs least when it is released wherever the user is."""
+        by_output = costs.max(axis=0) if self.is_worst_case else predicted @ costs
+        return int(np.argmin(by_output))
+
+    def describe(self) -> str | list[list[float]]:
+        """Return what makes these costs again; it can be put in JSON."""
+        if self._given is None:
+            return self.name
+        listed: list[list[float]] = self._given.tolist()
+        return listed
+
+
+def _checked_matrix(cost: ArrayLike, who: str) -> Floats:
+    try:
+        given = np.array(cost, dtype=np.float64)
+    except (TypeError, ValueError) as problem:
+        raise InvalidParameter(
+            f"The 'cost' of {who} must be one of {list(COST_NAMES)} or a matrix of numbers. "
+            f"Got {problem}."
+        ) from problem
+    if given.ndim != 2 or not np.isfinite(given).all():
+        raise InvalidParameter(
+            f"The 'cost' matrix of {who} must be (cells, outputs) with finite entries. "
+            f"Got shape {given.shape}."
+        )
+    given.flags.writeable = False
+    return given
