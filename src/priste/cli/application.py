@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from priste.cli.console import BROKEN, clean_errors, print_json, progress, results, warn_of_seed
 from priste.cli.sources import Reading
+from priste.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from priste.cli.auditing import Audit
+    from priste.cli.procedures import ProcedureAudit
 
 app = typer.Typer(
     name="priste",
@@ -196,11 +201,28 @@ def protect(
 
 @app.command()
 def audit(
-    released: Annotated[Path, typer.Argument(help="A ledger of protect, or any released trace.")],
     policy: PolicyFile,
+    released: Annotated[
+        Path | None, typer.Argument(help="A ledger of protect, or any released trace.")
+    ] = None,
     alpha: Annotated[
         float | None,
         typer.Option(help="The budget of the mechanism that made a trace, if not the policy's."),
+    ] = None,
+    procedure: Annotated[
+        bool,
+        typer.Option(
+            "--procedure", help="Audit the way of releasing itself, against those who know it."
+        ),
+    ] = False,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="With --procedure: how many steps to follow.")
+    ] = None,
+    runs: Annotated[
+        int, typer.Option(min=1, help="With --procedure: streams to sample on large maps.")
+    ] = 10,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="With --procedure: repeat the sampled streams.")
     ] = None,
     user: User = None,
     format: Format = None,
@@ -210,20 +232,32 @@ def audit(
 ) -> None:
     """Tell what releases say about each event, step by step, against any prior."""
     with clean_errors():
-        from priste.cli.auditing import audit as run_audit
-        from priste.cli.auditing import show
+        made: Audit | ProcedureAudit
+        if procedure != (released is None):
+            raise InvalidParameter(
+                "Give audit either a released file, or --procedure to audit the way of releasing."
+            )
+        if released is None:
+            from priste.cli.procedures import audit_the_procedure, show_procedure
 
-        made = run_audit(
-            policy,
-            released,
-            alpha=alpha,
-            users=user or (),
-            reading=Reading(format, zone, tuple(column or ())),
-        )
+            made = audit_the_procedure(policy, steps=steps, runs=runs, seed=seed)
+            if not json:
+                show_procedure(made, results())
+        else:
+            from priste.cli.auditing import audit as run_audit
+            from priste.cli.auditing import show
+
+            made = run_audit(
+                policy,
+                released,
+                alpha=alpha,
+                users=user or (),
+                reading=Reading(format, zone, tuple(column or ())),
+            )
+            if not json:
+                show(made, results())
         if json:
             print_json(made.to_dict())
-        else:
-            show(made, results())
         if not made.kept:
             raise typer.Exit(BROKEN)
 
