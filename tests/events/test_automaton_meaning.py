@@ -1,9 +1,9 @@
 """The automaton means what the formula means, and no automaton is smaller."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from tests.events.formula_strategies import ALPHABET, STEPS, formulas
+from tests.events.formula_strategies import ALPHABET, STEPS, budget, formulas
 from tests.oracles.event_enumeration import (
     Formula,
     cells_told_apart,
@@ -20,7 +20,7 @@ def meaning(formula: Formula) -> list[bool]:
     return [holds(formula, path) for path in trajectories(ALPHABET, STEPS)]
 
 
-@settings(max_examples=150, deadline=None)
+@budget(150)
 @given(formulas)
 def test_automaton_and_holds_agree_with_enumeration(formula: Formula) -> None:
     """On every trajectory the automaton, ``holds`` and the definition give one answer."""
@@ -32,7 +32,7 @@ def test_automaton_and_holds_agree_with_enumeration(formula: Formula) -> None:
         assert automaton.run(path) == expected
 
 
-@settings(max_examples=150, deadline=None)
+@budget(150)
 @given(formulas)
 def test_no_automaton_has_fewer_worlds(formula: Formula) -> None:
     """After every step there are exactly as many worlds as beginnings to tell apart."""
@@ -45,7 +45,7 @@ def test_no_automaton_has_fewer_worlds(formula: Formula) -> None:
         assert worlds == expected[step]
 
 
-@settings(max_examples=100, deadline=None)
+@budget(100)
 @given(formulas)
 def test_layers_and_classes_are_the_ones_that_matter(formula: Formula) -> None:
     """A step has a layer exactly if its cell can matter, and classes are told apart there."""
@@ -55,7 +55,7 @@ def test_layers_and_classes_are_the_ones_that_matter(formula: Formula) -> None:
         assert classes.get(step, 1) == cells_told_apart(formula, ALPHABET, STEPS, step)
 
 
-@settings(max_examples=150, deadline=None)
+@budget(150)
 @given(formulas)
 def test_constant_events_are_found(formula: Formula) -> None:
     """``constant`` is set exactly for events that are the same on every trajectory."""
@@ -65,7 +65,7 @@ def test_constant_events_are_found(formula: Formula) -> None:
     assert (automaton.layers == ()) == (automaton.constant is not None)
 
 
-@settings(max_examples=200, deadline=None)
+@budget(200)
 @given(formulas, formulas)
 def test_equal_automata_exactly_for_equivalent_events(first: Formula, second: Formula) -> None:
     """Two formulas have equal automata if and only if they agree on every trajectory."""
@@ -73,7 +73,7 @@ def test_equal_automata_exactly_for_equivalent_events(first: Formula, second: Fo
     assert to_event(first).equivalent(to_event(second)) == same
 
 
-@settings(max_examples=100, deadline=None)
+@budget(100)
 @given(formulas, formulas, formulas)
 def test_laws_of_logic(a: Formula, b: Formula, c: Formula) -> None:
     """De Morgan, distribution, absorption, and negation twice leave the automaton the same."""
@@ -87,7 +87,7 @@ def test_laws_of_logic(a: Formula, b: Formula, c: Formula) -> None:
     assert (e | ~e).automaton().constant is True
 
 
-@settings(max_examples=100, deadline=None)
+@budget(100)
 @given(formulas)
 def test_negation_swaps_the_outcomes_and_nothing_else(formula: Formula) -> None:
     """The automaton of the negation differs in the last layer's targets alone."""
@@ -100,7 +100,7 @@ def test_negation_swaps_the_outcomes_and_nothing_else(formula: Formula) -> None:
     assert negated.layers[-1].moves == swapped
 
 
-@settings(max_examples=100, deadline=None)
+@budget(100)
 @given(formulas, st.permutations(range(7)))
 def test_relabelling_cells_relabels_classes(formula: Formula, names: list[int]) -> None:
     """Renaming the cells renames them in the layers and keeps the number of worlds."""
@@ -161,6 +161,14 @@ def test_overlapping_regions_of_one_step_split_its_cells() -> None:
     # Two predicates whose difference cannot matter do not split anything.
     merged = (at(1, [0, 1]) | at(1, [1, 2])).automaton().layers
     assert [layer.classes for layer in merged] == [(frozenset({0, 1, 2}),)]
+
+
+def test_classes_are_ordered_by_smallest_cell_however_the_event_is_written() -> None:
+    """The finer cells of one writing end up in the same order as the regions of another."""
+    plain = (at(1, [0, 5]) & at(2, [0])) | (at(1, [3]) & at(2, [1]))
+    split = ((at(1, [5]) | at(1, [0])) & at(2, [0])) | (at(1, [3]) & at(2, [1]))
+    assert plain.automaton().layers[0].classes == (frozenset({0, 5}), frozenset({3}))
+    assert split.automaton() == plain.automaton()
 
 
 def test_steps_in_the_past_and_step_zero_are_ordinary() -> None:

@@ -2,9 +2,9 @@
 
 from unittest.mock import patch
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from tests.events.formula_strategies import ALPHABET, STEPS, counts, formulas, places
+from tests.events.formula_strategies import ALPHABET, STEPS, budget, counts, formulas, places
 from tests.oracles.event_enumeration import Formula, holds, to_event, trajectories
 
 from priste.events import building, diagram
@@ -32,14 +32,14 @@ def agrees_with_enumeration(formula: Formula) -> bool:
     return all(automaton.run(path) == holds(formula, path) for path in paths)
 
 
-@settings(max_examples=60, deadline=None)
+@budget(60)
 @given(literals, st.lists(turns, min_size=25, max_size=60))
 def test_nesting_beyond_the_short_spine(start: Formula, layers: list) -> None:
     """Chains nested dozens deep, with values that come back under either connective."""
     assert agrees_with_enumeration(nested(start, layers))
 
 
-@settings(max_examples=100, deadline=None)
+@budget(100)
 @given(formulas)
 def test_halving_agrees_with_the_direct_way(formula: Formula) -> None:
     """Any formula gives the same automaton when every spine is worked off by halves."""
@@ -48,7 +48,7 @@ def test_halving_agrees_with_the_direct_way(formula: Formula) -> None:
         assert to_event(formula).automaton() == direct
 
 
-@settings(max_examples=60, deadline=None)
+@budget(60)
 @given(literals, st.lists(turns, min_size=25, max_size=60))
 def test_forgetting_unused_nodes_changes_nothing(start: Formula, layers: list) -> None:
     """The automaton is the same when unused nodes are dropped and reused all the time."""
