@@ -16,8 +16,9 @@ import pytest
 from pyproj import Geod
 from scipy.stats import gamma
 
+from priste.exact_law import ExactLaw
 from priste.maps import Grid
-from priste.mechanisms import ExactLaw, PlanarLaplace
+from priste.mechanisms import PlanarLaplace
 
 DRAWS = 20_000
 FALSE_ALARM = 1e-6

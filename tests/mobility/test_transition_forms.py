@@ -19,7 +19,6 @@ from priste.mobility import (
     SparseTransition,
     Transition,
 )
-from priste.mobility.drawing import draw_index, integer_weights
 from priste.mobility.validation import ROW_SUM_TOLERANCE
 
 UNIT = Fraction(1, 2**53)
@@ -127,42 +126,6 @@ class Counting:
     def below(self, bound: int) -> int:
         self.bounds.append(bound)
         return self.answers[len(self.bounds) - 1] if len(self.bounds) <= len(self.answers) else 0
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.sampled_from([0.0, 0.5, 0.25, 0.125, 1.0]), min_size=1, max_size=6))
-def test_a_draw_has_exactly_the_law_of_its_weights(weights: list[float]) -> None:
-    """Running through every integer below the bound hits each index in exact proportion."""
-    array = np.array(weights)
-    if not array.any():
-        return
-    whole = integer_weights(array)
-    total = sum(map(Fraction, weights))
-    hits = [draw_index(array, Counting([k])) for k in range(sum(whole))]
-    for index, weight in enumerate(weights):
-        assert Fraction(hits.count(index), len(hits)) == Fraction(weight) / total
-
-
-@given(
-    st.lists(
-        st.one_of(st.just(0.0), st.floats(5e-324, 1.0), st.just(2.0**-1074)),
-        min_size=1,
-        max_size=5,
-    )
-)
-def test_integer_weights_keep_every_proportion(weights: list[float]) -> None:
-    """Down to the least positive float, whole numbers are in the proportions of the floats."""
-    whole = integer_weights(np.array(weights))
-    for a, b in zip(weights, whole, strict=True):
-        for c, d in zip(weights, whole, strict=True):
-            assert Fraction(a) * d == Fraction(c) * b
-    assert all((a > 0) == (b > 0) for a, b in zip(weights, whole, strict=True))
-
-
-def test_a_broken_source_of_bits_is_noticed() -> None:
-    """A source that answers at or above its bound is an error, not a silent last index."""
-    with pytest.raises(ValueError, match="at or above its bound"):
-        draw_index(np.array([0.5, 0.5]), Counting([2]))
 
 
 def test_separable_draws_factor_by_factor() -> None:

@@ -4,7 +4,6 @@ They know nothing of events. What each one promises is in :class:`Mechanism`.
 """
 
 from priste.mechanisms.emission_table import EmissionTable
-from priste.mechanisms.exact_law import ExactLaw
 from priste.mechanisms.identity import Identity
 from priste.mechanisms.location_set import LocationSet
 from priste.mechanisms.mechanism import Mechanism
@@ -17,7 +16,6 @@ from priste.mechanisms.uniform import Uniform
 __all__ = [
     "ROW_SUM_TOLERANCE",
     "EmissionTable",
-    "ExactLaw",
     "Identity",
     "LocationSet",
     "Mechanism",

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from priste.errors import InvalidParameter
+from priste.exact_law import ExactLaw
 from priste.maps import Grid
-from priste.mechanisms.exact_law import ExactLaw
 from priste.randomness import BitSource, Seed
 
 MAX_TABLE_BYTES = 2**30

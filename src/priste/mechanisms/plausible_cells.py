@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from priste.errors import InvalidParameter
+from priste.exact_law import ExactLaw
 from priste.maps import Cells, Grid, cell_numbers
-from priste.mechanisms.exact_law import ExactLaw
 from priste.mechanisms.mechanism import as_float, shown
 
 BELIEF_SUM_TOLERANCE = 1e-6

@@ -10,9 +10,9 @@ from functools import cached_property
 import numpy as np
 
 from priste.errors import InvalidParameter
+from priste.exact_law import ExactLaw
 from priste.maps import Grid
 from priste.mobility import storage
-from priste.mobility.drawing import draw_index
 from priste.mobility.gaussian import (
     Form,
     gaussian_transition,
@@ -325,7 +325,7 @@ class MarkovModel:
                 )
             return cell
         name = "'start' of MarkovModel.sample"
-        return draw_index(distribution(start, size=size, name=name), source)
+        return ExactLaw(distribution(start, size=size, name=name)).draw(source)
 
     def stationary(self) -> FloatArray:
         """Return the (m,) long-run share of time in each cell, started from every cell alike.

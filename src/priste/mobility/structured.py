@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from priste.errors import InvalidParameter
-from priste.mobility.drawing import draw_index, integer_weights
+from priste.exact_law import ExactLaw
 from priste.mobility.transitions import (
     DenseTransition,
     Measured,
@@ -96,8 +96,8 @@ class SeparableTransition(Measured):
 
     def draw(self, state: int, source: BitSource) -> int:
         row, column = divmod(state, len(self._columns))
-        to_row = draw_index(self._rows[row], source)
-        return to_row * len(self._columns) + draw_index(self._columns[column], source)
+        to_row = ExactLaw(self._rows[row]).draw(source)
+        return to_row * len(self._columns) + ExactLaw(self._columns[column]).draw(source)
 
     def exact_row_sum(self, state: int) -> Fraction:
         """Return the sum of a row without any rounding."""
@@ -184,7 +184,7 @@ class BlendedTransition(Measured):
         share = prior_mass / total
         if source.below(share.denominator) < share.numerator:
             return self._prior.draw(state, source)
-        return int(self._seen.indices[begin + draw_index(seen, source)])
+        return int(self._seen.indices[begin + ExactLaw(seen).draw(source)])
 
 
 def exact_sum(values: FloatArray) -> Fraction:
@@ -192,7 +192,7 @@ def exact_sum(values: FloatArray) -> Fraction:
     positive = values[values > 0.0]
     if not positive.size:
         return Fraction(0)
-    whole = integer_weights(positive)
+    whole = ExactLaw(positive).numerators
     return Fraction(float(positive[0])) * sum(whole) / whole[0]
 
 

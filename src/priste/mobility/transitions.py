@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from priste.errors import InvalidParameter
-from priste.mobility.drawing import draw_index
+from priste.exact_law import ExactLaw
 from priste.mobility.validation import (
     FloatArray,
     IntArray,
@@ -165,7 +165,7 @@ class DenseTransition(Measured):
         return self._matrix[sources, targets]
 
     def draw(self, state: int, source: BitSource) -> int:
-        return draw_index(self._matrix[state], source)
+        return ExactLaw(self._matrix[state]).draw(source)
 
 
 class SparseTransition(Measured):
@@ -214,7 +214,8 @@ class SparseTransition(Measured):
 
     def draw(self, state: int, source: BitSource) -> int:
         begin, end = self._matrix.indptr[state], self._matrix.indptr[state + 1]
-        return int(self._matrix.indices[begin + draw_index(self._matrix.data[begin:end], source)])
+        moved = ExactLaw(self._matrix.data[begin:end]).draw(source)
+        return int(self._matrix.indices[begin + moved])
 
 
 def sparse_entries(matrix: sparse.csr_array, sources: IntArray, targets: IntArray) -> FloatArray:

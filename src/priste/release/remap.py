@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
+from priste.exact_law import ExactLaw
 from priste.mechanisms import Mechanism
-from priste.mechanisms.exact_law import ExactLaw
 from priste.quantify import Moments
 from priste.randomness import BitSource
 from priste.release.calibration import (

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from priste.errors import InvalidParameter
-from priste.mechanisms import ExactLaw
+from priste.exact_law import ExactLaw
 
 WEIGHTS = st.lists(
     st.one_of(st.just(0.0), st.floats(min_value=5e-324, max_value=1.0)), min_size=1, max_size=12
@@ -63,3 +63,14 @@ def test_weights_that_are_no_law_are_refused(weights):
     """Empty, zero, negative, infinite or two-dimensional weights raise InvalidParameter."""
     with pytest.raises(InvalidParameter, match="weights"):
         ExactLaw(weights)
+
+
+def test_a_broken_source_of_bits_is_noticed():
+    """A source that answers at or above its bound is an error, not a silent last outcome."""
+
+    class TooHigh:
+        def below(self, bound):
+            return bound
+
+    with pytest.raises(ValueError, match="at or above its bound"):
+        ExactLaw([0.5, 0.5]).draw(TooHigh())

@@ -59,4 +59,7 @@ class ExactLaw:
 
     def draw(self, rng: Seed | BitSource = None) -> int:
         """Draw one outcome; outcome ``k`` has probability ``numerators[k] / total`` exactly."""
-        return bisect_right(self._cumulated, bit_source(rng).below(self.total))
+        drawn = bit_source(rng).below(self.total)
+        if not 0 <= drawn < self.total:
+            raise ValueError("The source of bits returned a number at or above its bound.")
+        return bisect_right(self._cumulated, drawn)
