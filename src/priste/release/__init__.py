@@ -10,6 +10,7 @@ to disk.
 from priste.release.bare import Bare
 from priste.release.calibration import Calibrator, Draw, Law, Situation
 from priste.release.certified import Certified
+from priste.release.optimal import Optimal
 from priste.release.paper import Checker, Paper
 from priste.release.protector import Protector
 from priste.release.public_state import PublicState
@@ -26,6 +27,7 @@ __all__ = [
     "Draw",
     "Law",
     "Ledger",
+    "Optimal",
     "Paper",
     "Protector",
     "PublicState",

@@ -1,0 +1,203 @@
+"""The optimal calibrator: the cheapest remap of the mechanism's outputs that is still private.
+
+The paper leaves open how to have both location privacy and event privacy in the best way. Here the
+mechanism stays at its full budget, so its geo-indistinguishability is whole, and a randomised
+remap of its outputs, a function of past releases alone, is optimised under the conditions
+of all events: a linear programme (see :mod:`priste.release.optimal_programme`).
+
+What the solver returns is a proposal. It is mixed with a public draw by the smallest amount
+at which the exact check accepts every output, and the very floats that passed are drawn from. If
+there is no proposal, or it is not worth its price, the cheaper sibling decides.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from priste.errors import InvalidParameter
+from priste.mechanisms.rows import settle_rows
+from priste.randomness import BitSource
+from priste.release.calibration import (
+    Booleans,
+    Draw,
+    Floats,
+    Law,
+    Situation,
+    paced_limits,
+    register,
+)
+from priste.release.certified import Certified
+from priste.release.optimal_programme import (
+    Deadline,
+    EventCuts,
+    Programme,
+    Proposal,
+    allowed_pairs,
+)
+from priste.release.remap import Choice, checked_pace, chosen
+from priste.release.remap_cost import Cost, Costs
+from priste.release.remap_mixing import least_private_mixture
+
+MAX_ROUNDS = 150
+"""How often rows are added and the programme is solved again, at most."""
+
+ALL_PAIRS = 2_500
+"""Up to this many pairs (output, target) all are allowed: 50 outputs."""
+
+SHARED_PAIRS = 2_000
+"""On larger maps: how many pairs with targets that all outputs may be sent to."""
+
+FEWEST_SHARED = 8
+"""On larger maps: how many targets all outputs may be sent to, at least."""
+
+
+class Optimal:
+    """Optimise the remap of the mechanism's outputs at every step, and check it exactly.
+
+    ``pace`` in (0, 1] is the share of what is left of each ε that one step may use up, as in
+    ``Certified``. An optimal law uses it up with nearly every output, so a stream needs a pace
+    below 1. ``cost`` is ``"distance"``, ``"squared"``, ``"worst"`` or a matrix (cells,
+    outputs), as in ``Remap``.
+
+    ``seconds`` > 0 bounds the time of the programme in a step (the checks around it, and what
+    ``Remap`` needs, come on top); None leaves the work to ``rounds``, and then the law is a
+    function of the situation alone. With ``seconds`` it also depends on how busy the machine is,
+    never on the true cell; every release carries its column, so a journal replays exactly.
+    With more than 50 outputs, an output is either kept (where it passes as it stands) or sent to
+    one of a few shared targets close to where the user is predicted; then ``lower_bound`` is
+    that of remaps of this kind.
+
+    The law costs at most what ``Remap`` would choose. :meth:`choose` returns it with
+    ``lower_bound``, the value of the programme, and ``gap``; :attr:`last_gap` is that of the last
+    choice made by this object.
+
+    >>> from priste.events import presence
+    >>> from priste.maps import Grid
+    >>> from priste.mechanisms import PlanarLaplace
+    >>> from priste.mobility import MarkovModel
+    >>> from priste.release import Protector
+    >>> grid = Grid(rows=3, columns=3, cell_size=1.0)
+    >>> protector = Protector(MarkovModel.gaussian(grid, sigma=1.0), presence([0], [1, 2]),
+    ...                       PlanarLaplace(grid, alpha=2.0), epsilon=0.5,
+    ...                       calibrator=Optimal(pace=0.5), rng=1)
+    >>> protector.release(4).leakage[0] <= 0.25
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        pace: float = 1.0,
+        cost: Cost = "distance",
+        seconds: float | None = None,
+        rounds: int = MAX_ROUNDS,
+    ) -> None:
+        self._pace = checked_pace(pace, "Optimal")
+        self._certified = Certified(pace=self._pace)
+        self._costs = Costs(cost, "Optimal")
+        if seconds is not None and (
+            isinstance(seconds, bool)
+            or not isinstance(seconds, int | float)
+            or not 0 < seconds < math.inf
+        ):
+            raise InvalidParameter(
+                "The 'seconds' of Optimal must be finite and > 0, or None for no limit. "
+                f"Got {seconds!r}."
+            )
+        if isinstance(rounds, bool) or not isinstance(rounds, int) or not 1 <= rounds <= 10_000:
+            raise InvalidParameter(
+                f"The 'rounds' of Optimal must be an integer from 1 to 10000. Got {rounds!r}."
+            )
+        self._seconds = None if seconds is None else float(seconds)
+        self._rounds = rounds
+        self._last_gap: float | None = None
+
+    @property
+    def last_gap(self) -> float | None:
+        """The gap of the last choice of this object: what its law cost above the bound, at most."""
+        return self._last_gap
+
+    def choose(self, situation: Situation) -> Choice:
+        """Return the law for this step; the true cell has no part in it."""
+        deadline = Deadline(self._seconds)
+        fallback = chosen(situation, self._certified, self._pace, self._costs)
+        choice = self._improved(situation, fallback, deadline)
+        self._last_gap = choice.gap
+        return choice
+
+    def draw(self, situation: Situation, cell: int, bits: BitSource) -> Draw:
+        """Draw once, from the law that was chosen without looking at the cell."""
+        return self.choose(situation).draw(cell, bits)
+
+    def law(self, situation: Situation) -> Law:
+        """Return the chosen table: one layer."""
+        return self.choose(situation).law()
+
+    def describe(self) -> dict[str, Any]:
+        """Return the parameters under their names."""
+        return {
+            "kind": "optimal",
+            "pace": self._pace,
+            "cost": self._costs.describe(),
+            "seconds": self._seconds,
+            "rounds": self._rounds,
+        }
+
+    def _improved(self, situation: Situation, fallback: Choice, deadline: Deadline) -> Choice:
+        mechanism = situation.mechanism
+        matrix, predicted = self._costs.matrix(mechanism), situation.predicted()
+        limits = paced_limits(situation, self._pace)
+        emission = mechanism.emission()
+        proposal = self._proposed(situation, matrix, predicted, limits, deadline)
+        best = replace(fallback, lower_bound=proposal.lower_bound, rounds=proposal.rounds)
+        if proposal.remap is None:
+            return best
+        table = settle_rows(emission @ proposal.remap)
+        if self._costs.of(table, matrix, predicted) >= best.cost:
+            return best
+
+        def allowed(columns: Floats) -> Booleans:
+            return situation.passes(columns, limits)
+
+        mixed = least_private_mixture(table, allowed)
+        if mixed is None:
+            return best
+        cost = self._costs.of(mixed, matrix, predicted)
+        if cost >= best.cost:
+            return best
+        return replace(best, table=mixed, budget=mechanism.budget, cost=cost, source="optimal")
+
+    def _proposed(
+        self,
+        situation: Situation,
+        matrix: Floats,
+        predicted: Floats,
+        limits: list[float],
+        deadline: Deadline,
+    ) -> Proposal:
+        mechanism = situation.mechanism
+        if mechanism.budget == 0.0 or deadline.left() <= 0.0:
+            return Proposal(None, None, 0, finished=False)
+        emission = mechanism.emission()
+        cuts = [
+            EventCuts(operator, emission, limits[operator.number])
+            for operator in situation.operators()
+        ]
+        outputs = mechanism.outputs
+        if outputs**2 <= ALL_PAIRS:
+            pairs = np.ones((outputs, outputs), dtype=bool)
+        else:
+            shared = max(FEWEST_SHARED, SHARED_PAIRS // outputs)
+            private = situation.passes(emission, limits)
+            pairs = allowed_pairs(matrix, predicted, private, shared)
+        weights = (emission * predicted[:, None]).T @ matrix
+        by_cell = (emission, matrix) if self._costs.is_worst_case else None
+        programme = Programme(pairs, weights, by_cell)
+        return programme.solve(cuts, self._rounds, deadline)
+
+
+register("optimal", Optimal)

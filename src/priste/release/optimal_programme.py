@@ -1,0 +1,266 @@
+"""The linear programme over remaps, solved by HiGHS with rows added as they are violated.
+
+A remap K sends output o to target k with probability K[o, k]. For one prior w the condition on
+column k of E·K is linear in column k of K. There are infinitely many priors; the worst one for a
+given column is found exactly, and only such priors are ever written down. Without any of
+them the programme is the best remap of the mechanism's outputs, privacy of events aside.
+
+Nothing here is trusted for privacy: what comes out is a proposal.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste.quantify import Moments, leakages, worst_prior_leakage
+from priste.release.calibration import EventOperator, Floats
+
+Integers = NDArray[np.int64]
+
+VIOLATION = 1e-8
+"""By how much a leakage must exceed its limit for another row to be written."""
+
+SEPARATION_ERROR = 1e-12
+"""The relative error that the search for violated priors allows its numbers."""
+
+SOLVER_TOLERANCE = 1e-9
+"""HiGHS's feasibility tolerances; rows are scaled to a largest entry of 1."""
+
+NEGLIGIBLE = 1e-9
+"""Entries of K below this are rounding of the solver: they are set to 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """What a programme found: a remap K (outputs, outputs) and what none can cost less than.
+
+    ``remap`` is None when nothing was solved; ``lower_bound`` is the value of the last programme
+    solved to the end, over the targets it was given. ``finished`` tells that no prior was
+    violated any more.
+    """
+
+    remap: Floats | None
+    lower_bound: float | None
+    rounds: int
+    finished: bool
+
+
+class Deadline:
+    """A moment after which nothing new is begun; None means never."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._end = None if seconds is None else time.monotonic() + seconds
+
+    def left(self) -> float:
+        """Return the seconds that are left, inf without an end, 0 when it has passed."""
+        if self._end is None:
+            return math.inf
+        return max(0.0, self._end - time.monotonic())
+
+
+class EventCuts:
+    """One event under one model: finds violated priors and writes their rows."""
+
+    def __init__(self, operator: EventOperator, emission: Floats, limit: float) -> None:
+        self._prior_event = operator.prior_event
+        self._prior_complement = operator.prior_complement
+        self._event = operator.event @ emission
+        self._complement = operator.complement @ emission
+        self._exponent = operator.exponent
+        alive = (self._event > 0).any(axis=1) | (self._complement > 0).any(axis=1)
+        highest = int(operator.exponent[alive].max(initial=-(2**40)))
+        shift = np.clip(operator.exponent - highest, -1000, 0).astype(np.int32)
+        self._scale = np.ldexp(1.0, shift)
+        self._limit = limit
+        self._ratio = math.exp(min(limit, 700.0))
+
+    def violated(self, remap: Floats) -> list[tuple[int, Floats]]:
+        """Return (target, row) for the targets of K that leak too much; the row is (outputs,).
+
+        ``row @ K[:, target] <= 0`` is what the worst prior of that target asks for.
+        """
+        used = np.flatnonzero(remap.any(axis=0))
+        event, complement = self._event @ remap[:, used], self._complement @ remap[:, used]
+        excess = leakages(self._moments(event, complement)) - self._limit
+        found = []
+        for place in np.flatnonzero(excess > VIOLATION):
+            worst = worst_prior_leakage(self._moments(event[:, place], complement[:, place]))
+            row = self._row(worst.worst_prior, against=worst.against_event > worst.for_event)
+            if row is not None:
+                found.append((int(used[place]), row))
+        return found
+
+    def _moments(self, event: Floats, complement: Floats) -> Moments:
+        return Moments(
+            self._prior_event,
+            self._prior_complement,
+            event,
+            complement,
+            self._exponent,
+            SEPARATION_ERROR,
+            0.0,
+        )
+
+    def _row(self, prior: dict[int, float], *, against: bool) -> Floats | None:
+        rows, weights = np.array(list(prior), dtype=np.int64), np.array(list(prior.values()))
+        a = float(weights @ self._prior_event[rows])
+        complement = float(weights @ self._prior_complement[rows])
+        scaled = weights * self._scale[rows]
+        b, d = scaled @ self._event[rows], scaled @ self._complement[rows]
+        row = a * d - self._ratio * complement * b if against else complement * b
+        if not against:
+            row = row - self._ratio * a * d
+        largest = float(np.abs(row).max(initial=0.0))
+        if not 0.0 < largest < math.inf:
+            return None
+        return np.asarray(row / largest)
+
+
+class Programme:
+    """Minimise the cost of E·K over remaps K on allowed pairs (output, target).
+
+    ``pairs`` is (outputs, outputs) of booleans; every row has a True. ``weights`` (outputs,
+    outputs) is what it costs to send o to k. ``by_cell`` is None, or the emission (m, outputs) and
+    the costs (m, outputs) when the largest expected cost of a cell is to be small.
+    """
+
+    def __init__(
+        self,
+        pairs: NDArray[np.bool_],
+        weights: Floats,
+        by_cell: tuple[Floats, Floats] | None = None,
+    ) -> None:
+        import highspy
+
+        self._pairs = pairs
+        self._sources, self._targets = (part.astype(np.int32) for part in np.nonzero(pairs))
+        self._into = [np.flatnonzero(self._targets == k) for k in range(pairs.shape[1])]
+        # Rows for all targets make a large programme slower than they make it better.
+        self._shared = range(pairs.shape[1]) if pairs.all() else range(0)
+        self._solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]  # it has no types
+        self._optimal = highspy.HighsModelStatus.kOptimal
+        self._no_bound = -highspy.kHighsInf
+        solver = self._solver
+        solver.setOptionValue("output_flag", False)
+        solver.setOptionValue("threads", 1)
+        solver.setOptionValue("primal_feasibility_tolerance", SOLVER_TOLERANCE)
+        solver.setOptionValue("dual_feasibility_tolerance", SOLVER_TOLERANCE)
+        count = len(self._sources)
+        solver.addVars(count, np.zeros(count), np.ones(count))
+        if by_cell is None:
+            priced = np.ascontiguousarray(weights[self._sources, self._targets])
+            solver.changeColsCost(count, np.arange(count, dtype=np.int32), priced)
+        for output in range(pairs.shape[0]):
+            mine = np.flatnonzero(self._sources == output).astype(np.int32)
+            solver.addRow(1.0, 1.0, len(mine), mine, np.ones(len(mine)))
+        if by_cell is not None:
+            self._add_largest(*by_cell)
+
+    def _add_largest(self, emission: Floats, costs: Floats) -> None:
+        """Minimise one more variable, which no cell's expected cost may exceed."""
+        count = len(self._sources)
+        self._solver.addVar(0.0, -self._no_bound)
+        self._solver.changeColCost(count, 1.0)
+        names = np.arange(count + 1, dtype=np.int32)
+        for cell in range(len(emission)):
+            row = emission[cell, self._sources] * costs[cell, self._targets]
+            self._solver.addRow(self._no_bound, 0.0, count + 1, names, np.append(row, -1.0))
+
+    def solve(self, cuts: Sequence[EventCuts], max_rounds: int, deadline: Deadline) -> Proposal:
+        """Solve, look for violated priors, write them down, and again.
+
+        Where all pairs are allowed, the priors that the outputs themselves violate come first.
+        """
+        if self._shared:
+            self._write(cuts, np.eye(len(self._shared)))
+        best: Floats | None = None
+        bound: float | None = None
+        for done in range(1, max_rounds + 1):
+            if deadline.left() <= 0.0:
+                return Proposal(best, bound, done - 1, finished=False)
+            solved = self._run(deadline)
+            if solved is None:
+                return Proposal(best, bound, done - 1, finished=False)
+            best, bound = solved
+            if not self._write(cuts, best):
+                return Proposal(best, bound, done, finished=True)
+        return Proposal(best, bound, max_rounds, finished=False)
+
+    def _write(self, cuts: Sequence[EventCuts], remap: Floats) -> int:
+        written = 0
+        for event in cuts:
+            for target, row in event.violated(remap):
+                # A prior that one target shows is as good a condition on all the others.
+                for k in {target, *self._shared}:
+                    into = self._into[k]
+                    entries = np.ascontiguousarray(row[self._sources[into]])
+                    self._solver.addRow(
+                        self._no_bound, 0.0, len(into), into.astype(np.int32), entries
+                    )
+                    written += 1
+        return written
+
+    def _run(self, deadline: Deadline) -> tuple[Floats, float] | None:
+        left = deadline.left()
+        if left < math.inf:
+            # The solver's clock runs on from one call to the next.
+            self._solver.setOptionValue("time_limit", self._solver.getRunTime() + left)
+        try:
+            self._solver.run()
+        except (RuntimeError, MemoryError):
+            return None  # whatever stopped the solver, the caller has something else to release
+        if self._solver.getModelStatus() != self._optimal:
+            return None
+        values = np.array(self._solver.getSolution().col_value, dtype=np.float64)
+        bound = float(self._solver.getInfo().objective_function_value)
+        if len(values) < len(self._sources) or not math.isfinite(bound):
+            return None
+        remap = np.zeros(self._pairs.shape)
+        remap[self._sources, self._targets] = values[: len(self._sources)]
+        cleaned = cleaned_remap(remap)
+        return None if cleaned is None else (cleaned, bound)
+
+
+def cleaned_remap(remap: Floats) -> Floats | None:
+    """Return K with rows that sum to 1 and no negligible entries; None if it is no remap at all."""
+    if not np.isfinite(remap).all():
+        return None
+    kept = np.where(remap > NEGLIGIBLE, remap, 0.0)
+    totals = kept.sum(axis=1)
+    if not (np.abs(totals - 1.0) < 1e-3).all():
+        return None
+    return np.asarray(kept / totals[:, None])
+
+
+def allowed_pairs(
+    costs: Floats, predicted: Floats, private: NDArray[np.bool_], shared: int
+) -> NDArray[np.bool_]:
+    """Return (outputs, outputs): which targets an output may be sent to, on a large map.
+
+    Itself where it is ``private`` (outputs,) as it stands, and ``shared`` targets that all
+    outputs may be sent to: a target that few outputs lead to tells where they come from. They
+    are chosen one after the other so that the predicted location is close to one of them; the
+    first is the best public output.
+    """
+    pairs = np.diag(private)
+    pairs[:, shared_targets(costs, predicted, shared)] = True
+    return pairs
+
+
+def shared_targets(costs: Floats, predicted: Floats, count: int) -> Integers:
+    """Return outputs such that the predicted user is near one of them, chosen greedily."""
+    nearest = np.full(len(predicted), math.inf)
+    found: list[int] = []
+    while len(found) < min(count, costs.shape[1]):
+        left = predicted @ np.minimum(nearest[:, None], costs)
+        left[found] = math.inf
+        found.append(int(np.argmin(left)))
+        nearest = np.minimum(nearest, costs[:, found[-1]])
+    return np.array(found, dtype=np.int64)
