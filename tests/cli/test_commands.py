@@ -240,6 +240,14 @@ def test_protect_in_words(tmp_path: Path) -> None:
     assert "never for real people" in result.stderr.replace("\n", " ")
 
 
+def test_protect_writes_beside_its_input_unless_told(tmp_path: Path) -> None:
+    """Without ``-o`` the released file and its ledger are named after the input."""
+    write_trips(tmp_path)
+    priste("protect", tmp_path / "trips.csv", "-p", write_policy(tmp_path), "--seed", 1)
+    assert (tmp_path / "trips.released.csv").is_file()
+    assert (tmp_path / "trips.released.csv.ledger.csv").is_file()
+
+
 def test_protect_in_json(tmp_path: Path) -> None:
     """The document has the documented keys and agrees with the ledger; no warning without seed."""
     result = priste("protect", write_trips(tmp_path), "-p", write_policy(tmp_path),
@@ -292,7 +300,6 @@ def test_protect_with_a_report(tmp_path: Path) -> None:
         (["trips.csv", "-o", "o.csv", "--column", "lat=y"], "'y'"),
         (["trips.csv", "-o", "o.csv", "--format", "kml"], "one of"),
         (["trips.csv", "-o", "o.csv", "--workers", "0"], "greater than or equal to 1"),
-        (["trips.csv"], "--output"),
     ],
 )
 def test_protect_refuses_cleanly(

@@ -154,8 +154,9 @@ def protect(
     source: Annotated[Path, typer.Argument(help="True locations, a file or a folder.")],
     policy: PolicyFile,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The released file.", show_default=False)
-    ],
+        Path | None,
+        typer.Option("--output", "-o", help="The released file.  [default: NAME.released.SUFFIX]"),
+    ] = None,
     workers: Annotated[int, typer.Option(min=1, help="Processes; each takes users.")] = 1,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Repeatable draws, for experiments: NOT private.")
@@ -176,13 +177,13 @@ def protect(
 ) -> None:
     """Release a file of locations under a policy; run it again to go on after a stop."""
     with clean_errors():
-        from priste.cli.protecting import protect_and_report, show
+        from priste.cli.protecting import beside, protect_and_report, show
 
         warn_of_seed(seed)
         made = protect_and_report(
             policy,
             source,
-            output,
+            output or beside(source),
             reading=Reading(format, zone, tuple(column or ())),
             workers=workers,
             seed=seed,

@@ -45,6 +45,15 @@ class Protection:
         }
 
 
+def beside(source: Path) -> Path:
+    """Return where a source is released to when nothing is said: beside it.
+
+    >>> beside(Path("week/trips.parquet")).name, beside(Path("Data")).name
+    ('trips.released.parquet', 'Data.released')
+    """
+    return source.with_name(f"{source.stem}.released{source.suffix}")
+
+
 def protect(
     policy_path: Path,
     source: Path,
