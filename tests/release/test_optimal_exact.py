@@ -3,6 +3,7 @@
 import itertools
 import math
 from pathlib import Path
+from typing import Literal
 
 import highspy
 import numpy as np
@@ -12,6 +13,7 @@ from tests.release.exact_stream import below_exp, exact_matrix, exceeds, moments
 from tests.release.remap_streams import MECHANISMS, histories, start
 from tests.release.small_streams import EVENTS, LINE, MATRIX, WALK
 
+from priste.audit import true_leakage
 from priste.errors import InvalidParameter
 from priste.events import Event, pattern, presence
 from priste.maps import Grid
@@ -223,6 +225,18 @@ def test_a_tiny_time_budget_still_releases_within_epsilon() -> None:
     for cell in (0, 1, 4):
         assert stream.release(cell).leakage[0] <= 0.7
     assert calibrator.last_gap is None
+
+
+@pytest.mark.parametrize("calibrator", ["optimal", "remap"])
+@pytest.mark.parametrize("sees", ["outputs", "budgets"])
+def test_the_audit_finds_no_excess(calibrator: str, sees: Literal["outputs", "budgets"]) -> None:
+    """The audit, which writes out the law of all sequences, finds the claim kept and used up."""
+    stream = Protector(
+        WALK, EVENTS["present later"], PlanarLaplace(LINE, 2.0), epsilon=2.5, calibrator=calibrator
+    )
+    found = true_leakage(stream, 2, sees=sees)["event"]
+    assert found.kept
+    assert found.value > 2.4
 
 
 class Garbage:
