@@ -17,7 +17,7 @@ LIMIT_MB = 600
 """DuckDB may take 256 MB; Python with numpy, pyarrow and DuckDB loaded takes 150. The rows
 alone, as Python objects, would take far more than a gigabyte."""
 
-# ru_maxrss would count the memory of the process that forked this one; VmHWM starts with the program.
+# ru_maxrss would count the process that forked this one; VmHWM starts with the program.
 PEAK = """
 import re
 from pathlib import Path
