@@ -45,13 +45,14 @@ class Protector:
 
     ``model`` is how people move, or a sequence of models that are all guarded against;
     ``events`` an event, a sequence, or a mapping from names to events; ``epsilon`` one bound or
-    one per event. ``calibrator`` is ``"certified"`` (the default), ``"paper"``, or an object with
-    the methods of :class:`~priste.release.Calibrator`. ``rng`` None draws from the
+    one per event. ``calibrator`` is ``"certified"`` (the default), ``"remap"``, ``"optimal"``,
+    ``"paper"``, ``"bare"``, or an object with the methods of :class:`~priste.release.Calibrator`;
+    the last two promise nothing against those who know the code. ``rng`` None draws from the
     system's cryptographic generator; a seed repeats its draws and is for experiments alone.
     ``public_prior`` (m,) feeds the prediction that location sets use; uniform by default.
     ``journal`` is the path of a new file: every release is on the disk before it is returned.
 
-    Guarantee of ``certified``: after every release, for every event, every guarded model and
+    Guarantee of the first three: after every release, for every event, every guarded model and
     every prior over the first cell, the likelihoods of all releases (and budgets) given the event
     and given its negation differ by at most a factor e**ε, in both directions.
     It assumes that whether a step is silent does not depend on where the user is.
