@@ -200,7 +200,14 @@ class Quantifier:
         self._chain.roundings(self.step)
         if self._goes_forward(len(columns.values), candidates=True):
             weights = self._caught_up().candidates(self._backward)
-            mantissa, exponent = weights.entries(lambda values: values @ columns.values.T)
+            candidates = np.ascontiguousarray(columns.values.T)
+
+            def weigh(values: Floats) -> Floats:
+                # One large product: numpy would make a small one of each row.
+                flat = values.reshape(-1, values.shape[-1]) @ candidates
+                return flat.reshape(*values.shape[:-1], -1)
+
+            mantissa, exponent = weights.entries(weigh)
             return self._assembled(mantissa, exponent + columns.exponent, 1)
         return self._assembled(*self._replayed_rows(columns), 1)
 
