@@ -1,0 +1,101 @@
+"""Jobs: the pieces of work of which an experiment consists, and what came of them.
+
+A job is a kind and its parameters, plain values alone. Its result is a pure function of
+these (times, where a job measures any, excepted), so jobs can run in any order, in any process,
+and a job that was done once need not be done again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from priste.errors import InvalidParameter
+
+Result = dict[str, Any]
+
+_PERFORMERS = {
+    "stream": "priste.reproduce.streams",
+    "runtime": "priste.reproduce.runtime",
+    "solver": "priste.reproduce.solver_limits",
+}
+"""The module whose ``perform(parameters)`` does the jobs of a kind."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One piece of work: a kind, and parameters as canonical JSON.
+
+    >>> job = Job.of("stream", {"run": 3, "alpha": 0.2})
+    >>> job.parameters
+    {'alpha': 0.2, 'run': 3}
+    >>> job == Job.of("stream", {"alpha": 0.2, "run": 3})
+    True
+    """
+
+    kind: str
+    text: str
+
+    @classmethod
+    def of(cls, kind: str, parameters: Mapping[str, Any]) -> Job:
+        """Return the job of a kind with these parameters, which must be plain JSON values."""
+        if kind not in _PERFORMERS:
+            raise InvalidParameter(
+                f"The 'kind' must be one of {sorted(_PERFORMERS)}. Got {kind!r}."
+            )
+        text = json.dumps(dict(parameters), sort_keys=True, allow_nan=False)
+        return cls(kind, text)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters, as a fresh dictionary."""
+        parsed: dict[str, Any] = json.loads(self.text)
+        return parsed
+
+    @property
+    def digest(self) -> str:
+        """A short name for the job that no other job has."""
+        return hashlib.sha256(f"{self.kind} {self.text}".encode()).hexdigest()[:24]
+
+
+def perform(job: Job) -> Result:
+    """Do a job here and now; the result holds plain JSON values."""
+    module = importlib.import_module(_PERFORMERS[job.kind])
+    work: Callable[[dict[str, Any]], Result] = module.perform
+    return work(job.parameters)
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """The results of finished jobs, by job."""
+
+    by_digest: Mapping[str, Result]
+
+    def __getitem__(self, job: Job) -> Result:
+        return self.by_digest[job.digest]
+
+    def of(self, jobs: Iterable[Job]) -> list[Result]:
+        """Return the results of jobs in their order."""
+        return [self[job] for job in jobs]
+
+    def missing(self, jobs: Iterable[Job]) -> Iterator[Job]:
+        """Yield the jobs that are not finished, each once."""
+        seen = set(self.by_digest)
+        for job in jobs:
+            if job.digest not in seen:
+                seen.add(job.digest)
+                yield job
+
+
+def seed_of(*parts: int | str) -> int:
+    """Return a seed that belongs to these parts alone, as (experiment's seed, purpose, run).
+
+    >>> seed_of(1, "walk", 0) == seed_of(1, "walk", 0) != seed_of(1, "noise", 0)
+    True
+    """
+    text = json.dumps(parts)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
