@@ -25,7 +25,7 @@ ORDER = [
 # The doors stand beside each other; only the command line may open the others.
 DOORS = ["batch", "live", "studio", "reproduce"]
 COMMAND_LINE = {"cli", "__main__"}
-FREE_TO_ALL = {"errors", "exact_law", "randomness", "__init__"}
+FREE_TO_ALL = {"errors", "exact_law", "randomness", "workers", "__init__"}
 
 # Each of these costs a tenth of a second or more: `import priste` must not pay for it.
 HEAVY = ["numba", "duckdb", "pyarrow", "matplotlib", "pyproj", "shapely", "pydantic", "typer"]

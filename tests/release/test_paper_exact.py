@@ -245,3 +245,16 @@ def test_refused_parameters(parameters: dict[str, object]) -> None:
     """Parameters outside their range are refused by name."""
     with pytest.raises(InvalidParameter, match=next(iter(parameters))):
         Paper(**parameters)  # type: ignore[arg-type]
+
+
+def test_the_likelihood_of_one_draw_is_a_column_of_the_law() -> None:
+    """What is worked out for one draw alone is what the whole law says, at every budget."""
+    paper, mech = Paper(max_attempts=6), PlanarLaplace(LINE, alpha=2.0)
+    state = state_of(EVENTS["present later"], mech, 0.5, paper, WALK)
+    law = paper.law(state)
+    for layer, budget in enumerate(law.budgets):
+        for output in range(LINE.size):
+            found = paper.likelihood(state, output, budget)
+            np.testing.assert_array_equal(found, law.joint[layer, :, output])
+    with pytest.raises(InvalidParameter, match="at which this loop draws"):
+        paper.likelihood(state, 0, 0.123)

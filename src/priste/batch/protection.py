@@ -10,8 +10,6 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import os
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -24,6 +22,7 @@ from priste.batch.streams import ProtectedStream, Workspace, protect_stream
 from priste.errors import InvalidParameter, PristeError, TraceError
 from priste.policy import Policy
 from priste.traces import ReadingReport, Traces, WritingReport, write_released
+from priste.workers import end_with
 
 TRIES = 3
 """How often a user's stream is given to a worker again after a worker died."""
@@ -221,13 +220,7 @@ def _start_worker(policy: Policy, parent: int) -> None:
     """Remember the policy, and end with the parent: a killed parent must not leave orphans."""
     global _policy
     _policy = policy
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1.0)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
+    end_with(parent)
 
 
 def _run_in_worker(job: _Job) -> ProtectedStream:

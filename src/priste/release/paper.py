@@ -14,7 +14,7 @@ learns more than ε; :meth:`Paper.law` computes how much, and docs/release.md sh
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,15 @@ from priste.errors import InvalidParameter
 from priste.mechanisms import Mechanism
 from priste.quantify import Moments
 from priste.randomness import BitSource
-from priste.release.calibration import Draw, Floats, Law, Situation, finite_budget, register
+from priste.release.calibration import (
+    Booleans,
+    Draw,
+    Floats,
+    Law,
+    Situation,
+    finite_budget,
+    register,
+)
 
 DECAY = 0.5
 """The paper's decay of the budget after a failed check."""
@@ -109,14 +117,37 @@ class Paper:
         """
         budgets = self.budgets(situation.mechanism)
         layers = []
-        reached = np.ones(situation.mechanism.grid.size)
-        for budget in budgets[:-1]:
-            table = situation.at(budget).emission()
-            accepted = self._accepted(situation, table)
+        for _, reached, table, accepted in self._levels(situation, budgets):
             layers.append(reached[:, None] * np.where(accepted, table, 0.0))
-            reached = reached * table[:, ~accepted].sum(axis=1)
-        layers.append(reached[:, None] * situation.at(0.0).emission())
         return Law(budgets, np.stack(layers))
+
+    def likelihood(self, situation: Situation, output: int, budget: float) -> Floats:
+        """Return (m,), the true probability at every cell that this output comes at this budget.
+
+        One column of :meth:`law`; only the levels above the budget have to be worked out.
+        """
+        budgets = self.budgets(situation.mechanism)
+        if budget not in budgets:
+            raise InvalidParameter(
+                f"The 'budget' must be one at which this loop draws. Got {budget!r}."
+            )
+        upto = budgets[: budgets.index(budget) + 1]
+        *_, (_, reached, table, accepted) = self._levels(situation, upto)
+        return np.asarray(reached * table[:, output] * accepted[output])
+
+    def _levels(
+        self, situation: Situation, budgets: tuple[float, ...]
+    ) -> Iterator[tuple[float, Floats, Floats, Booleans]]:
+        """Yield per draw: its budget, the chance (m,) to come to it, its table, what it accepts."""
+        reached = np.ones(situation.mechanism.grid.size)
+        for budget in budgets:
+            table = situation.at(budget).emission()
+            if budget == 0.0:
+                accepted = np.ones(table.shape[1], dtype=bool)
+            else:
+                accepted = self._accepted(situation, table)
+            yield budget, reached, table, accepted
+            reached = reached * table[:, ~accepted].sum(axis=1)
 
     def describe(self) -> dict[str, Any]:
         """Return the parameters under their names; a checker of one's own cannot be described."""
@@ -141,7 +172,7 @@ class Paper:
             undecided |= verdict is None
         return None if undecided else True
 
-    def _accepted(self, situation: Situation, table: Floats) -> Any:
+    def _accepted(self, situation: Situation, table: Floats) -> Booleans:
         possible = table.any(axis=0)
         accepted = np.zeros(table.shape[1], dtype=bool)
         if self._checker is None:

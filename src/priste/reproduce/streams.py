@@ -1,0 +1,200 @@
+"""Jobs of kind "stream": one run of a release loop along one walk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from priste.errors import InvalidParameter
+from priste.events import Event, pattern, presence
+from priste.mechanisms import LocationSet, Mechanism, PlanarLaplace
+from priste.quantify import Quantifier
+from priste.release import Paper, Protector, Release
+from priste.release.calibration import Calibrator, from_description
+from priste.reproduce.experiment import Settings
+from priste.reproduce.jobs import Job, Result, seed_of
+from priste.reproduce.normalised_laplace import NormalisedLaplace
+from priste.reproduce.worlds import World, world_of
+
+PACE = 0.1
+"""What share of the ε that is left one step of ``certified``, ``remap`` and ``optimal`` may use."""
+
+OPTIMAL_SECONDS = 0.5
+
+CALIBRATORS: Mapping[str, Mapping[str, Any]] = {
+    "paper": {"kind": "paper"},
+    "certified": {"kind": "certified", "pace": PACE},
+    "remap": {"kind": "remap", "pace": PACE},
+    "optimal": {"kind": "optimal", "pace": PACE, "seconds": OPTIMAL_SECONDS},
+}
+"""The calibrators that experiments compare, with their parameters."""
+
+TABLES = {"integrals": PlanarLaplace, "normalised": NormalisedLaplace}
+"""How a planar Laplace becomes a table of cells."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """An event on the world's region: PRESENCE or PATTERN at the steps ``first`` to ``last``.
+
+    PRESENCE: in the region at one of these steps at least. PATTERN: at every one of them.
+    Steps count from 0: the paper's T = [4:8] is 3 to 7.
+    """
+
+    kind: str
+    first: int
+    last: int
+
+    @property
+    def steps(self) -> range:
+        """The steps that the event is about."""
+        return range(self.first, self.last + 1)
+
+    def event(self, region: Sequence[int]) -> Event:
+        """Return the event on a region."""
+        if self.kind == "presence":
+            return presence(region, self.steps)
+        if self.kind == "pattern":
+            return pattern([region] * len(self.steps), self.steps)
+        raise InvalidParameter(
+            f"The kind of an event must be presence or pattern. Got {self.kind!r}."
+        )
+
+
+@dataclass(frozen=True)
+class Case:
+    """What one curve or point shows: where, which events, how strict, released how.
+
+    ``world`` is a specification for :func:`~priste.reproduce.worlds.world_of`, as canonical JSON.
+    ``delta`` puts a δ-location set around the mechanism.
+    """
+
+    world: str
+    events: tuple[Window, ...]
+    epsilon: float
+    alpha: float
+    delta: float | None = None
+    calibrator: str = "paper"
+    table: str = "integrals"
+
+    @classmethod
+    def on(cls, world: Mapping[str, Any], *events: Window, epsilon: float, alpha: float) -> Case:
+        """Return the case of the paper's loop on a world."""
+        return cls(json.dumps(dict(world), sort_keys=True), events, epsilon, alpha)
+
+    def but(self, **changes: Any) -> Case:
+        """Return this case with some fields replaced."""
+        return replace(self, **changes)
+
+    def jobs(self, settings: Settings, runs: int | None = None) -> list[Job]:
+        """Return one job per run; the first ``truth_runs`` are followed by the adversary."""
+        count = settings.runs_of(self.calibrator) if runs is None else runs
+        return [
+            Job.of(
+                "stream",
+                {
+                    "world": json.loads(self.world),
+                    "events": [[w.kind, w.first, w.last] for w in self.events],
+                    "epsilon": self.epsilon,
+                    "alpha": self.alpha,
+                    "delta": self.delta,
+                    "table": self.table,
+                    "calibrator": dict(CALIBRATORS[self.calibrator]),
+                    "steps": settings.steps,
+                    "seed": settings.seed,
+                    "run": run,
+                    "truth": run < settings.truth_runs,
+                },
+            )
+            for run in range(count)
+        ]
+
+
+def perform(parameters: dict[str, Any]) -> Result:
+    """Release one walk and return, per step, the budget, the distance and the leakages.
+
+    ``true_leakage`` is, per event, the largest over the steps of what the releases so far tell an
+    adversary who knows the algorithm and sees the budgets; None if it was not asked for.
+    """
+    world = world_of(parameters["world"])
+    run, seed = parameters["run"], parameters["seed"]
+    events = [Window(*each).event(world.region) for each in parameters["events"]]
+    mechanism = _mechanism(
+        json.dumps(parameters["world"], sort_keys=True),
+        parameters["alpha"],
+        parameters["table"],
+        parameters["delta"],
+    )
+    calibrator = from_description(parameters["calibrator"])
+    protector = Protector(
+        world.model,
+        events,
+        mechanism,
+        parameters["epsilon"],
+        calibrator,
+        rng=seed_of(seed, "noise", run),
+    )
+    walk = world.walk(seed_of(seed, "walk", run), parameters["steps"])
+    adversary = _Adversary(world, events, calibrator) if parameters["truth"] else None
+    releases, distances = [], []
+    for cell in walk:
+        before = protector.public_state() if adversary and adversary.needs_the_state else None
+        release = protector.release(int(cell))
+        if release.cell is None:
+            raise InvalidParameter("A calibrator of the reproduction released nothing.")
+        if adversary is not None:
+            adversary.observe(release, before)
+        releases.append(release)
+        distances.append(
+            float(np.hypot(*(world.grid.centers[release.cell] - world.grid.centers[cell])))
+        )
+    leakage = [list(release.leakage) for release in releases]
+    return {
+        "budgets": [release.budget for release in releases],
+        "distances": distances,
+        "attempts": [release.attempts for release in releases],
+        "leakage": leakage,
+        "true_leakage": None if adversary is None else adversary.largest(leakage),
+    }
+
+
+@lru_cache(maxsize=64)
+def _mechanism(world: str, alpha: float, table: str, delta: float | None) -> Mechanism:
+    base = TABLES[table](world_of(json.loads(world)).grid, alpha)
+    return base if delta is None else LocationSet(base, delta)
+
+
+class _Adversary:
+    """Follows a stream with the exact law of every release.
+
+    For all but the paper's loop that law is the one the check assumed, by construction (and by
+    the tests of these calibrators), so the leakage of the ledger is the truth already.
+    """
+
+    def __init__(self, world: World, events: Sequence[Event], calibrator: Calibrator) -> None:
+        self._paper = calibrator if isinstance(calibrator, Paper) else None
+        self._quantifiers = [Quantifier(world.model, event, method="forward") for event in events]
+        self._largest = [0.0] * len(self._quantifiers)
+
+    @property
+    def needs_the_state(self) -> bool:
+        return self._paper is not None
+
+    def observe(self, release: Release, before: Any) -> None:
+        if self._paper is None or release.cell is None:
+            return
+        column = self._paper.likelihood(before, release.cell, release.budget)
+        for number, quantifier in enumerate(self._quantifiers):
+            quantifier.observe(column)
+            value = float(quantifier.leakage().value)
+            self._largest[number] = max(self._largest[number], value)
+
+    def largest(self, leakage: Sequence[Sequence[float]]) -> list[float]:
+        if self._paper is not None:
+            return self._largest
+        return [max(step[number] for step in leakage) for number in range(len(self._largest))]
