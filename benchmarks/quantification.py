@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from tests.oracles.naive_pattern import naive_pattern_joint
 
 from priste import Grid, MarkovModel, Quantifier
 from priste.events import Event, pattern, presence
+from priste.reproduce.naive import naive_pattern_joint
 
 RESULTS = Path(__file__).parent / "results" / "quantification.json"
 

@@ -11,7 +11,6 @@ The paper's run is a 20 x 20 map, Gaussian transitions (σ = 1 km), PRESENCE on 
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import platform
@@ -25,10 +24,10 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from benchmarks.worst_prior import solver_check
 from priste import Grid, MarkovModel, PlanarLaplace, Protector, presence
 from priste.quantify import Moments
 from priste.release import Calibrator, Certified, Paper
+from priste.reproduce.quadratic_programmes import is_installed, solver_check
 
 RESULTS = Path(__file__).parent / "results" / "release.json"
 
@@ -134,7 +133,7 @@ def against_cplex(console: Console) -> list[dict[str, Any]]:
     """The paper's loop with the exact check and with CPLEX deciding, on the same walk."""
     model = MarkovModel.gaussian(Grid(rows=20, columns=20, cell_size=1.0), sigma=1.0)
     ways: dict[str, Calibrator] = {"exact check": Paper()}
-    if importlib.util.find_spec("cplex") is not None:
+    if is_installed("cplex dense"):
         ways |= {"CPLEX, 1 s": cplex(1.0), "CPLEX, no limit": cplex(NO_LIMIT)}
     rows: list[dict[str, Any]] = []
     for alpha in ALPHAS:

@@ -12,7 +12,6 @@ both directions of one candidate; ours and the solvers stop at the first violati
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import platform
@@ -27,9 +26,9 @@ from rich.console import Console
 from rich.table import Table
 from tests.oracles.exact_worst_prior import integer_rows, pairs_exceed, reversed_rows
 
-from benchmarks.solvers import ENGINES, Outcome, Programme
 from priste import Grid, MarkovModel, PlanarLaplace, Quantifier, presence
 from priste.quantify import Moments, leakages, passes
+from priste.reproduce.quadratic_programmes import ENGINES, is_installed, solver_check
 
 RESULTS = Path(__file__).parent / "results" / "worst_prior.json"
 
@@ -88,32 +87,6 @@ def paper_checks(sigma: float, alpha: float, seed: int) -> list[Moments]:
     return checks
 
 
-def programmes(moments: Moments, epsilon: float) -> list[Programme]:
-    """The two quadratic programmes of a check, scaled as solvers need it."""
-    shift = np.maximum(moments.exponent - moments.exponent.max(), -2000).astype(np.int32)
-    b = np.ldexp(moments.event[:, 0], shift)
-    d = np.ldexp(moments.complement[:, 0], shift)
-    top = max(b.max(), d.max())
-    a, c = moments.prior_event, moments.prior_complement
-    r = math.exp(epsilon)
-    return [Programme(a, c, b / top, d / top, r), Programme(c, a, d / top, b / top, r)]
-
-
-def solver_check(engine: str, moments: Moments, epsilon: float, limit: float) -> Outcome:
-    """A whole check by a solver: violated, private (False) or undecided (None)."""
-    seconds = 0.0
-    private = True
-    failed = False
-    for programme in programmes(moments, epsilon):
-        outcome = ENGINES[engine](programme, limit)
-        seconds += outcome.seconds
-        if outcome.violated:
-            return Outcome(True, seconds)
-        private = private and outcome.violated is not None
-        failed = failed or outcome.failed
-    return Outcome(False if private else None, seconds, failed)
-
-
 def exactly_violated(moments: Moments, epsilon: float) -> bool:
     """The verdict of exact arithmetic on the stored numbers."""
     from fractions import Fraction
@@ -154,8 +127,7 @@ def against_solvers(checks: Sequence[Moments], console: Console) -> dict[str, An
     )
     table.add_row("ours", f"{statistics.median(ours):.2e}", f"{max(ours):.2e}", "", "", "1", "")
     for engine in ENGINES:
-        package = {"cplex": "cplex", "copt": "coptpy", "scip": "pyscipopt"}[engine.split()[0]]
-        if importlib.util.find_spec(package) is None:
+        if not is_installed(engine):
             report["engines"][engine] = "not installed"
             continue
         few = engine == "copt dense"

@@ -1,5 +1,8 @@
 """The paper's quadratic programme in commercial and free global solvers, for comparison only.
 
+:func:`solver_check` lets a solver decide what :func:`priste.quantify.passes` decides exactly. The
+solvers are those of the extra ``solvers``; :func:`is_installed` tells which are there.
+
 One programme asks whether some prior w (w >= 0, sum 1) has
 
     F(w) = (w·b)(w·ā) - r (w·a)(w·d) > 0.
@@ -19,6 +22,7 @@ open at its limit is undecided.
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import time
 from collections.abc import Callable
@@ -29,9 +33,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from priste.errors import InvalidParameter
+from priste.quantify import Moments
+
 Floats = NDArray[np.float64]
 
-CPLEX_OPTIMAL = (1, 101, 102)
+INSTALL = "pip install 'priste[solvers]'"
+"""How to get the solvers."""
+
+_PACKAGES = {"cplex": "cplex", "copt": "coptpy", "scip": "pyscipopt"}
+"""The Python package of each solver; the first word of an engine is its solver."""
+
+_CPLEX_OPTIMAL = (1, 101, 102)
+
+_FAR_BELOW = -2000
+"""A row this many powers of two below the largest is 0 beside it in double precision."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +67,65 @@ class Programme:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Answer:
     """``violated`` is None when there is no proof either way: out of time, or ``failed``."""
 
     violated: bool | None
     seconds: float
     failed: bool = False
+
+
+def programmes(moments: Moments, epsilon: float) -> list[Programme]:
+    """Return the two programmes of a check of one candidate, scaled as solvers need it.
+
+    The event first, its negation second; ``moments`` may be (n,) or have one column.
+    """
+    if moments.candidates not in (None, 1):
+        raise InvalidParameter(
+            f"A solver checks one candidate at a time. Got {moments.candidates} columns; "
+            "give it one column of them."
+        )
+    exponent = np.maximum(moments.exponent - moments.exponent.max(), _FAR_BELOW).astype(np.int32)
+    b = np.ldexp(moments.event.reshape(-1), exponent)
+    d = np.ldexp(moments.complement.reshape(-1), exponent)
+    top = max(b.max(), d.max()) or 1.0  # releases that no cell makes: F is 0 everywhere
+    a, c = moments.prior_event, moments.prior_complement
+    r = math.exp(epsilon)
+    return [Programme(a, c, b / top, d / top, r), Programme(c, a, d / top, b / top, r)]
+
+
+def is_installed(engine: str) -> bool:
+    """Whether the solver of an engine can be imported."""
+    return importlib.util.find_spec(_PACKAGES[_known(engine).split()[0]]) is not None
+
+
+def solver_check(engine: str, moments: Moments, epsilon: float, limit: float) -> Answer:
+    """Let a solver make a whole check: violated, private (False) or undecided (None).
+
+    Each of the two programmes may take ``limit`` seconds; the second is not tried when the first
+    is violated.
+    """
+    if not is_installed(engine):
+        raise InvalidParameter(
+            f"The solver of the engine {engine!r} is not installed. Install it with {INSTALL}."
+        )
+    seconds = 0.0
+    private = True
+    failed = False
+    for programme in programmes(moments, epsilon):
+        answer = ENGINES[engine](programme, limit)
+        seconds += answer.seconds
+        if answer.violated:
+            return Answer(True, seconds)
+        private = private and answer.violated is not None
+        failed = failed or answer.failed
+    return Answer(False if private else None, seconds, failed)
+
+
+def _known(engine: str) -> str:
+    if engine not in ENGINES:
+        raise InvalidParameter(f"The 'engine' must be one of {list(ENGINES)}. Got {engine!r}.")
+    return engine
 
 
 def decided(programme: Programme, prior: Floats | None, proved: bool) -> bool | None:
@@ -69,7 +138,7 @@ def decided(programme: Programme, prior: Floats | None, proved: bool) -> bool | 
     return False if proved else None
 
 
-def cplex_dense(programme: Programme, limit: float, scale: float) -> Outcome:
+def cplex_dense(programme: Programme, limit: float, scale: float) -> Answer:
     """CPLEX as in the paper: dense form, global optimality target."""
     n = len(programme.a)
     model, _ = _cplex_model(programme, limit)
@@ -79,7 +148,7 @@ def cplex_dense(programme: Programme, limit: float, scale: float) -> Outcome:
     return _cplex_solve(programme, model)
 
 
-def cplex_lifted(programme: Programme, limit: float, scale: float) -> Outcome:
+def cplex_lifted(programme: Programme, limit: float, scale: float) -> Answer:
     """CPLEX with the three auxiliary variables."""
     model, add_sums = _cplex_model(programme, limit)
     x, y, z = add_sums()
@@ -115,7 +184,7 @@ def _cplex_model(programme: Programme, limit: float) -> tuple[Any, Callable[[], 
     return model, add_sums
 
 
-def _cplex_solve(programme: Programme, model: Any) -> Outcome:
+def _cplex_solve(programme: Programme, model: Any) -> Answer:
     import cplex
 
     start = time.process_time()
@@ -123,13 +192,13 @@ def _cplex_solve(programme: Programme, model: Any) -> Outcome:
         model.solve()
         prior = np.array(model.solution.get_values())
     except cplex.exceptions.CplexSolverError:  # mostly 3019, a subproblem it cannot solve
-        return Outcome(None, time.process_time() - start, failed=True)
+        return Answer(None, time.process_time() - start, failed=True)
     seconds = time.process_time() - start
-    proved = model.solution.get_status() in CPLEX_OPTIMAL
-    return Outcome(decided(programme, prior, proved), seconds)
+    proved = model.solution.get_status() in _CPLEX_OPTIMAL
+    return Answer(decided(programme, prior, proved), seconds)
 
 
-def copt_dense(programme: Programme, limit: float, scale: float) -> Outcome:
+def copt_dense(programme: Programme, limit: float, scale: float) -> Answer:
     """COPT, dense form."""
     model, w = _copt_model(programme, limit)
     q = programme.quadratic_form() * scale
@@ -137,7 +206,7 @@ def copt_dense(programme: Programme, limit: float, scale: float) -> Outcome:
     return _copt_solve(programme, model, w)
 
 
-def copt_lifted(programme: Programme, limit: float, scale: float) -> Outcome:
+def copt_lifted(programme: Programme, limit: float, scale: float) -> Answer:
     """COPT with the three auxiliary variables: the fastest solver we found."""
     model, w = _copt_model(programme, limit)
     x, y, z = (model.addVar(lb=0.0, ub=1.0) for _ in range(3))
@@ -168,7 +237,7 @@ def _copt_model(programme: Programme, limit: float) -> tuple[Any, Any]:
     return model, w
 
 
-def _copt_solve(programme: Programme, model: Any, w: Any) -> Outcome:
+def _copt_solve(programme: Programme, model: Any, w: Any) -> Answer:
     import coptpy
 
     start = time.process_time()
@@ -176,10 +245,10 @@ def _copt_solve(programme: Programme, model: Any, w: Any) -> Outcome:
     seconds = time.process_time() - start
     prior = np.asarray(w.x.tonumpy()) if model.hasmipsol else None
     proved = model.status == coptpy.COPT.OPTIMAL
-    return Outcome(decided(programme, prior, proved), seconds)
+    return Answer(decided(programme, prior, proved), seconds)
 
 
-def scip_lifted(programme: Programme, limit: float, scale: float) -> Outcome:
+def scip_lifted(programme: Programme, limit: float, scale: float) -> Answer:
     """SCIP with the three auxiliary variables (the dense form exhausts memory at m = 400)."""
     import pyscipopt
 
@@ -202,10 +271,10 @@ def scip_lifted(programme: Programme, limit: float, scale: float) -> Outcome:
     model.optimize()
     seconds = time.process_time() - start
     prior = np.array([model.getVal(v) for v in w]) if model.getNSols() else None
-    return Outcome(decided(programme, prior, model.getStatus() == "optimal"), seconds)
+    return Answer(decided(programme, prior, model.getStatus() == "optimal"), seconds)
 
 
-ENGINES: dict[str, Callable[[Programme, float], Outcome]] = {
+ENGINES: dict[str, Callable[[Programme, float], Answer]] = {
     "cplex dense": partial(cplex_dense, scale=1.0),
     "cplex dense x1000": partial(cplex_dense, scale=1000.0),
     "cplex lifted": partial(cplex_lifted, scale=1.0),
