@@ -16,8 +16,6 @@ import math
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from priste.errors import InvalidParameter
 from priste.mechanisms.rows import settle_rows
 from priste.randomness import BitSource
@@ -31,28 +29,23 @@ from priste.release.calibration import (
     register,
 )
 from priste.release.certified import Certified
+from priste.release.optimal_columns import ColumnProgramme
 from priste.release.optimal_programme import (
     Deadline,
     EventCuts,
     Programme,
     Proposal,
-    allowed_pairs,
 )
 from priste.release.remap import Choice, checked_pace, chosen
 from priste.release.remap_cost import Cost, Costs
 from priste.release.remap_mixing import least_private_mixture
+from priste.release.remap_search import is_searchable
 
 MAX_ROUNDS = 150
 """How often rows are added and the programme is solved again, at most."""
 
-ALL_PAIRS = 2_500
-"""Up to this many pairs (output, target) all are allowed: 50 outputs."""
-
-SHARED_PAIRS = 2_000
-"""On larger maps: how many pairs with targets that all outputs may be sent to."""
-
-FEWEST_SHARED = 8
-"""On larger maps: how many targets all outputs may be sent to, at least."""
+ALL_PAIRS = 50
+"""Up to this many outputs every output may be sent to every other, and the optimum is exact."""
 
 
 class Optimal:
@@ -180,24 +173,18 @@ class Optimal:
         deadline: Deadline,
     ) -> Proposal:
         mechanism = situation.mechanism
-        if mechanism.budget == 0.0 or deadline.left() <= 0.0:
+        if mechanism.budget == 0.0 or deadline.left() <= 0.0 or not is_searchable(situation):
             return Proposal(None, None, 0, finished=False)
-        emission = mechanism.emission()
-        cuts = [
-            EventCuts(operator, emission, limits[operator.number])
-            for operator in situation.operators()
-        ]
-        outputs = mechanism.outputs
-        if outputs**2 <= ALL_PAIRS:
-            pairs = np.ones((outputs, outputs), dtype=bool)
-        else:
-            shared = max(FEWEST_SHARED, SHARED_PAIRS // outputs)
-            private = situation.passes(emission, limits)
-            pairs = allowed_pairs(matrix, predicted, private, shared)
-        weights = (emission * predicted[:, None]).T @ matrix
-        by_cell = (emission, matrix) if self._costs.is_worst_case else None
-        programme = Programme(pairs, weights, by_cell)
-        return programme.solve(cuts, self._rounds, deadline)
+        emission, operators = mechanism.emission(), list(situation.operators())
+        if mechanism.outputs <= ALL_PAIRS:
+            cuts = [EventCuts(each, emission, limits[each.number]) for each in operators]
+            weights = (emission * predicted[:, None]).T @ matrix
+            by_cell = (emission, matrix) if self._costs.is_worst_case else None
+            return Programme(weights, by_cell).solve(cuts, self._rounds, deadline)
+        programme = ColumnProgramme(
+            mechanism, matrix, predicted, operators, limits, worst_case=self._costs.is_worst_case
+        )
+        return programme.solve(self._rounds, deadline)
 
 
 register("optimal", Optimal)

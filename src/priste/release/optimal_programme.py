@@ -17,12 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from priste.quantify import Moments, leakages, worst_prior_leakage
 from priste.release.calibration import EventOperator, Floats
-
-Integers = NDArray[np.int64]
 
 VIOLATION = 1e-8
 """By how much a leakage must exceed its limit for another row to be written."""
@@ -81,8 +78,8 @@ class EventCuts:
         self._limit = limit
         self._ratio = math.exp(min(limit, 700.0))
 
-    def violated(self, remap: Floats) -> list[tuple[int, Floats]]:
-        """Return (target, row) for the targets of K that leak too much; the row is (outputs,).
+    def violated(self, remap: Floats) -> list[Floats]:
+        """Return a row (outputs,) for each target of K that leaks too much.
 
         ``row @ K[:, target] <= 0`` is what the worst prior of that target asks for.
         """
@@ -94,7 +91,7 @@ class EventCuts:
             worst = worst_prior_leakage(self._moments(event[:, place], complement[:, place]))
             row = self._row(worst.worst_prior, against=worst.against_event > worst.for_event)
             if row is not None:
-                found.append((int(used[place]), row))
+                found.append(row)
         return found
 
     def _moments(self, event: Floats, complement: Floats) -> Moments:
@@ -124,26 +121,20 @@ class EventCuts:
 
 
 class Programme:
-    """Minimise the cost of E·K over remaps K on allowed pairs (output, target).
+    """Minimise the cost of E·K over all remaps K.
 
-    ``pairs`` is (outputs, outputs) of booleans; every row has a True. ``weights`` (outputs,
-    outputs) is what it costs to send o to k. ``by_cell`` is None, or the emission (m, outputs) and
-    the costs (m, outputs) when the largest expected cost of a cell is to be small.
+    ``weights`` (outputs, outputs) is what it costs to send o to k. ``by_cell`` is None, or the
+    emission (m, outputs) and the costs (m, outputs) when the largest expected cost of a cell is to
+    be small.
     """
 
-    def __init__(
-        self,
-        pairs: NDArray[np.bool_],
-        weights: Floats,
-        by_cell: tuple[Floats, Floats] | None = None,
-    ) -> None:
+    def __init__(self, weights: Floats, by_cell: tuple[Floats, Floats] | None = None) -> None:
         import highspy
 
-        self._pairs = pairs
-        self._sources, self._targets = (part.astype(np.int32) for part in np.nonzero(pairs))
-        self._into = [np.flatnonzero(self._targets == k) for k in range(pairs.shape[1])]
-        # Rows for all targets make a large programme slower than they make it better.
-        self._shared = range(pairs.shape[1]) if pairs.all() else range(0)
+        self._outputs = len(weights)
+        every = np.ones(weights.shape, dtype=bool)
+        self._sources, self._targets = (part.astype(np.int32) for part in np.nonzero(every))
+        self._into = [np.flatnonzero(self._targets == k) for k in range(self._outputs)]
         self._solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]  # it has no types
         self._optimal = highspy.HighsModelStatus.kOptimal
         self._no_bound = -highspy.kHighsInf
@@ -157,7 +148,7 @@ class Programme:
         if by_cell is None:
             priced = np.ascontiguousarray(weights[self._sources, self._targets])
             solver.changeColsCost(count, np.arange(count, dtype=np.int32), priced)
-        for output in range(pairs.shape[0]):
+        for output in range(self._outputs):
             mine = np.flatnonzero(self._sources == output).astype(np.int32)
             solver.addRow(1.0, 1.0, len(mine), mine, np.ones(len(mine)))
         if by_cell is not None:
@@ -176,10 +167,9 @@ class Programme:
     def solve(self, cuts: Sequence[EventCuts], max_rounds: int, deadline: Deadline) -> Proposal:
         """Solve, look for violated priors, write them down, and again.
 
-        Where all pairs are allowed, the priors that the outputs themselves violate come first.
+        The priors that the outputs themselves violate come first.
         """
-        if self._shared:
-            self._write(cuts, np.eye(len(self._shared)))
+        self._write(cuts, np.eye(self._outputs))
         best: Floats | None = None
         bound: float | None = None
         for done in range(1, max_rounds + 1):
@@ -196,10 +186,9 @@ class Programme:
     def _write(self, cuts: Sequence[EventCuts], remap: Floats) -> int:
         written = 0
         for event in cuts:
-            for target, row in event.violated(remap):
+            for row in event.violated(remap):
                 # A prior that one target shows is as good a condition on all the others.
-                for k in {target, *self._shared}:
-                    into = self._into[k]
+                for into in self._into:
                     entries = np.ascontiguousarray(row[self._sources[into]])
                     self._solver.addRow(
                         self._no_bound, 0.0, len(into), into.astype(np.int32), entries
@@ -222,7 +211,7 @@ class Programme:
         bound = float(self._solver.getInfo().objective_function_value)
         if len(values) < len(self._sources) or not math.isfinite(bound):
             return None
-        remap = np.zeros(self._pairs.shape)
+        remap = np.zeros((self._outputs, self._outputs))
         remap[self._sources, self._targets] = values[: len(self._sources)]
         cleaned = cleaned_remap(remap)
         return None if cleaned is None else (cleaned, bound)
@@ -237,30 +226,3 @@ def cleaned_remap(remap: Floats) -> Floats | None:
     if not (np.abs(totals - 1.0) < 1e-3).all():
         return None
     return np.asarray(kept / totals[:, None])
-
-
-def allowed_pairs(
-    costs: Floats, predicted: Floats, private: NDArray[np.bool_], shared: int
-) -> NDArray[np.bool_]:
-    """Return (outputs, outputs): which targets an output may be sent to, on a large map.
-
-    Itself where it is ``private`` (outputs,) as it stands, and ``shared`` targets that all
-    outputs may be sent to: a target that few outputs lead to tells where they come from. They
-    are chosen one after the other so that the predicted location is close to one of them; the
-    first is the best public output.
-    """
-    pairs = np.diag(private)
-    pairs[:, shared_targets(costs, predicted, shared)] = True
-    return pairs
-
-
-def shared_targets(costs: Floats, predicted: Floats, count: int) -> Integers:
-    """Return outputs such that the predicted user is near one of them, chosen greedily."""
-    nearest = np.full(len(predicted), math.inf)
-    found: list[int] = []
-    while len(found) < min(count, costs.shape[1]):
-        left = predicted @ np.minimum(nearest[:, None], costs)
-        left[found] = math.inf
-        found.append(int(np.argmin(left)))
-        nearest = np.minimum(nearest, costs[:, found[-1]])
-    return np.array(found, dtype=np.int64)

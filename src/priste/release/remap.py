@@ -32,12 +32,13 @@ from priste.release.calibration import (
 )
 from priste.release.certified import Certified
 from priste.release.remap_cost import Cost, Costs
-from priste.release.remap_mixing import Check, additions, least_private_mixture
+from priste.release.remap_drafts import Drafts
+from priste.release.remap_mixing import least_private_mixture
 
 Source = Literal["optimal", "remap", "certified", "public"]
 
-SUPPRESSED_SHARES = (0.0, 0.25, 0.5, 1.0)
-"""Which shares of the failing outputs, the worst first, are tried to be replaced altogether."""
+WORTHWHILE = 1.0 - 1e-6
+"""A remap must cost at most this share of what needs no remap, to be worth its roundings."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,15 +150,13 @@ def chosen(situation: Situation, certified: Certified, pace: float, costs: Costs
     best = min(best, choice(public, 0.0, "public"), key=_price)
     if budget == mechanism.budget:
         return best
-    check = _Check(situation, paced_limits(situation, pace))
-    drafts = [
-        (costs.of(_mixed(table, needed), matrix, predicted), table, needed)
-        for table, needed in _drafts(mechanism.emission(), public, check.passes)
-    ]
-    for price, table, needed in sorted(drafts, key=lambda draft: draft[0]):
-        if price >= best.cost:
-            break
-        mixed = least_private_mixture(table, check.passes, needed)
+    limits = paced_limits(situation, pace)
+
+    def allowed(columns: Floats) -> Booleans:
+        return situation.passes(columns, limits)
+
+    for draft in Drafts(situation, limits, costs, matrix).below(WORTHWHILE * best.cost):
+        mixed = least_private_mixture(draft.table, allowed, draft.needed)
         if mixed is not None:
             return min(best, choice(mixed, mechanism.budget, "remap"), key=_price)
     return best
@@ -165,44 +164,6 @@ def chosen(situation: Situation, certified: Certified, pace: float, costs: Costs
 
 def _price(choice: Choice) -> float:
     return choice.cost
-
-
-def _mixed(table: Floats, needed: Floats) -> Floats:
-    return np.asarray((table + needed) / (1.0 + needed.sum()))
-
-
-class _Check:
-    """The exact check of candidate columns at the limits of this step."""
-
-    def __init__(self, situation: Situation, limits: Sequence[float]) -> None:
-        self._situation = situation
-        self._limits = limits
-
-    def passes(self, columns: Floats) -> Booleans:
-        return self._situation.passes(columns, self._limits)
-
-
-def _drafts(emission: Floats, public: Floats, allowed: Check) -> Iterator[tuple[Floats, Floats]]:
-    """Yield laws (cells, outputs) that replace some failing outputs, and what to add to each.
-
-    Only the column of the public output changes, so the others need what they needed before.
-    """
-    needed = additions(emission, allowed)
-    if needed is None:
-        return
-    target = int(public[0].argmax())
-    largest = np.where(emission.any(axis=0), emission.max(axis=0), 1.0)
-    worst_first = np.argsort(-needed / largest, kind="stable")
-    failing = worst_first[: int(np.count_nonzero(needed))]
-    for share in SUPPRESSED_SHARES:
-        replaced = failing[: int(np.ceil(share * len(failing)))]
-        table, added = np.array(emission), np.array(needed)
-        table[:, replaced], added[replaced] = 0.0, 0.0
-        table[:, target] += emission[:, replaced].sum(axis=1)
-        at_target = additions(table[:, [target]], allowed)
-        if at_target is not None:
-            added[target] = at_target[0]
-            yield table, added
 
 
 class _CertifiedView:
