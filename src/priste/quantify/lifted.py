@@ -163,7 +163,7 @@ class LiftedChain:
         """Apply :meth:`enter` to scaled rows."""
         if step not in self.layers:
             return rows
-        return rows.through(partial(self.enter, step=step), rescale=False)
+        return rows.through(partial(self.enter, step=step), rescale=False, by_blocks=True)
 
     def leave(self, values: Floats, step: int) -> Floats:
         """Read values (..., worlds after, states) in the worlds before the layer of ``step``."""
@@ -177,7 +177,21 @@ class LiftedChain:
         transition = self.model.transition(step - 1)
         if self._loses_products(transition):
             return pushed_in_stages(rows, transition)
-        return rows.through(partial(push_states, transition=transition), rescale=False)
+        return rows.through(
+            partial(push_states, transition=transition), rescale=False, by_blocks=True
+        )
+
+    def advanced(self, rows: ScaledRows, step: int) -> ScaledRows:
+        """Move masses from after ``step - 1`` to after the layer of ``step``: push, then enter."""
+        transition = self.model.transition(step - 1)
+        if step not in self.layers or self._loses_products(transition):
+            return self.entered(self.pushed(rows, step), step)
+        # A layer multiplies by 0 or 1, so that both together are still one float per product.
+        return rows.through(
+            lambda values: self.enter(push_states(values, transition), step),
+            rescale=False,
+            by_blocks=True,
+        )
 
     def pulled(self, rows: ScaledRows, step: int) -> ScaledRows:
         """Carry values (..., states) at ``step`` back to ``step - 1``."""

@@ -33,43 +33,40 @@ class ForwardOperator:
     observation itself both need it.
     """
 
-    def __init__(self, chain: LiftedChain, starts: Floats) -> None:
-        """``starts`` (rows, cells): the distribution of the first cell in each row."""
+    def __init__(self, chain: LiftedChain, rows: ScaledRows, absorbed: int) -> None:
+        """``rows`` are (rows, worlds, states) after ``absorbed`` observations; see ``at_start``."""
         self._chain = chain
-        self.absorbed = 0
-        self._starts = starts
-        self._rows: ScaledRows | None = None
-        self._predicted: ScaledRows | None = None
+        self.absorbed = absorbed
+        self._rows = rows
+        self._predicted = rows if absorbed == 0 else None
         self._candidates: ScaledRows | None = None
+
+    @classmethod
+    def at_start(cls, chain: LiftedChain, starts: Floats) -> ForwardOperator:
+        """``starts`` (rows, cells): the distribution of the first cell in each row."""
+        return cls(chain, ScaledRows.of(chain.enter(starts[:, None, :], 0)), 0)
 
     def predicted(self) -> ScaledRows:
         """Return (rows, worlds, states) at step ``absorbed``, before what it releases."""
         if self._predicted is None:
-            chain, step = self._chain, self.absorbed
-            if self._rows is None:
-                self._predicted = ScaledRows.of(chain.enter(self._starts[:, None, :], 0))
-            else:
-                moved = chain.pushed(self._rows, step)
-                self._predicted = chain.entered(moved, step)
+            self._predicted = self._chain.advanced(self._rows, self.absorbed)
         return self._predicted
 
     def observed(self, record: Record) -> ForwardOperator:
         """Return the operator after one more observation."""
         rows = self.predicted()
         if record is None:
-            rows = rows.through(lambda values: values)
+            rows = rows.through(lambda values: values, by_blocks=True)
         else:
             emission = self._chain.on_states(record.values, self.absorbed)
-            rows = rows.through(lambda values: values * emission).times_power(record.exponent)
-        after = ForwardOperator(self._chain, self._starts)
-        after._rows, after.absorbed = rows, self.absorbed + 1
-        return after
+            rows = rows.through(lambda values: values * emission, by_blocks=True)
+            rows = rows.times_power(record.exponent)
+        return ForwardOperator(self._chain, rows, self.absorbed + 1)
 
     def joint(self, backward: BackwardVectors) -> tuple[Floats, Integers]:
         """Return mantissas and exponents (rows, 2) of b and d; needs an observation."""
-        rows = self._rows if self._rows is not None else self.predicted()
-        step = max(self.absorbed - 1, 0)
-        vectors = backward.at(step)
+        rows = self._rows
+        vectors = backward.at(max(self.absorbed - 1, 0))
         if vectors.shape[2] == 1:
             outcome = vectors[:, :, 0].T
             return rows.entries(lambda values: values.sum(axis=2) @ outcome)
@@ -91,7 +88,8 @@ class ForwardOperator:
                             weighed[:, side] += values[:, world] * vector
                 return chain.on_cells(weighed, step)
 
-            self._candidates = self.predicted().through(weigh)
+            # The vectors are probabilities: no row's total grows.
+            self._candidates = self.predicted().through(weigh, rescale=False, by_blocks=True)
         return self._candidates
 
 

@@ -36,6 +36,11 @@ _NO_EXPONENT = np.int64(-(2**62))
 _LARGEST_SHIFT = 1023
 """2.0**shift is a float up to here."""
 
+_BITS_OF_INFINITY = np.float64(np.inf).view(np.uint64)
+
+BLOCK_ENTRIES = 2**17
+"""Numbers taken through a map at once, 1 MiB of them, so that its passes stay in the cache."""
+
 
 @dataclass(frozen=True, eq=False)
 class Band:
@@ -66,15 +71,32 @@ class ScaledRows:
         """Scale plain numbers, rows along the first axis."""
         return _settled([Band(values, np.zeros(len(values), dtype=np.int64))])
 
-    def through(self, linear: Callable[[Floats], Floats], *, rescale: bool = True) -> ScaledRows:
+    def through(
+        self,
+        linear: Callable[[Floats], Floats],
+        *,
+        rescale: bool = True,
+        by_blocks: bool = False,
+    ) -> ScaledRows:
         """Apply a map that is linear in each row with nonnegative float coefficients.
 
         The map may sum products of an entry with *one* float each; its result has the
         same number of rows. ``rescale=False`` keeps the powers of two where no number fell
         below ``SMALLEST``, which saves two passes; for maps that cannot grow a row's total
         beyond the states times 2**TOP, so that nothing overflows however often they are used.
+        ``by_blocks=True`` says that the map treats all rows alike, so that it may be given
+        a few at a time: on large maps that is quicker and needs less memory.
         """
-        return _settled([Band(linear(b.values), b.exponent) for b in self.bands], rescale)
+        first = self.bands[0].values
+        if not by_blocks or first.size <= BLOCK_ENTRIES:
+            return _settled([Band(linear(b.values), b.exponent) for b in self.bands], rescale)
+        height = max(1, BLOCK_ENTRIES * len(first) // first.size)
+        blocks = _Blocks(len(first))
+        for start in range(0, len(first), height):
+            rows = slice(start, start + height)
+            block = [Band(linear(b.values[rows]), b.exponent[rows]) for b in self.bands]
+            blocks.put(rows, _settled(block, rescale))
+        return blocks.whole()
 
     def entries(self, linear: Callable[[Floats], Floats] | None = None) -> tuple[Floats, Integers]:
         """Return mantissa in [0.5, 1) and exponent of every entry; zero has exponent 0.
@@ -113,12 +135,42 @@ class ScaledRows:
         return ScaledRows(tuple(Band(b.values, b.exponent + exponent) for b in self.bands))
 
 
+class _Blocks:
+    """Rows that are put together from blocks, which may differ in their number of bands."""
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+        self._values: list[Floats] = []
+        self._exponents: list[Integers] = []
+
+    def put(self, rows: slice, block: ScaledRows) -> None:
+        for number, band in enumerate(block.bands):
+            if number == len(self._values):
+                make = np.empty if number == 0 else np.zeros
+                self._values.append(make((self._rows, *band.values.shape[1:])))
+                self._exponents.append(np.full(self._rows, _NO_EXPONENT))
+            self._values[number][rows] = band.values
+            self._exponents[number][rows] = band.exponent
+
+    def whole(self) -> ScaledRows:
+        for number, exponent in enumerate(self._exponents[1:], start=1):
+            # A block without this band has zeros there; their power of two is free.
+            missing = exponent == _NO_EXPONENT
+            exponent[missing] = self._exponents[0][missing] - number * _BAND
+        return ScaledRows(
+            tuple(
+                Band(values, exponent)
+                for values, exponent in zip(self._values, self._exponents, strict=True)
+            )
+        )
+
+
 def _positive_minimum(values: Floats) -> float:
-    """Return the least positive entry, inf when there is none."""
-    least = float(values.min(initial=np.inf))
-    if least > 0.0:
-        return least
-    return float(np.min(values, where=values > 0.0, initial=np.inf))
+    """Return the least positive entry, inf when there is none; entries must not be negative."""
+    # The bits of floats >= 0 are ordered as the floats are. Less 1, those of 0 come last.
+    bits = values.view(np.uint64) - np.uint64(1)
+    least = bits.min(initial=_BITS_OF_INFINITY - np.uint64(1)) + np.uint64(1)
+    return float(least.view(np.float64))
 
 
 def _per_row(numbers: Floats, values: Floats) -> Floats:

@@ -189,10 +189,13 @@ class _Search:
             return True
         if rung in self._refused:
             return False
-        table = self._situation.at(self._ladder[rung]).emission()
-        asked = [output for output in self._suspects if table[:, output].any()]
+        mechanism = self._situation.at(self._ladder[rung])
+        # Columns one by one, as most budgets that are looked at never need the whole table.
+        columns = {output: mechanism.column(output) for output in self._suspects}
+        asked = [output for output, column in columns.items() if column.any()]
         if asked:
-            verdict = self._situation.passes(table[:, asked], self._limits)
+            few = np.stack([columns[output] for output in asked], axis=1)
+            verdict = self._situation.passes(few, self._limits)
             if not verdict.all():
                 self._refuse(rung, [o for o, ok in zip(asked, verdict, strict=True) if not ok])
                 return False

@@ -27,12 +27,6 @@ Booleans = NDArray[np.bool_]
 OPERATOR_BYTES = 2**31
 """The largest forward operator per event and model, 2 GiB: 11,585 cells with two worlds."""
 
-CHUNK_ENTRIES = 160_000
-"""How many numbers of candidate columns are checked at once, about what a processor caches.
-
-On a map of 2,500 cells, pieces four times as large were no faster.
-"""
-
 TABLE_CACHE_BYTES = 2**28
 """How much memory the emission tables of recently used budgets may take: 256 MiB."""
 
@@ -104,15 +98,6 @@ class PublicState:
 
         ``limits`` are bounds to use instead of ε, one per event.
         """
-        width = max(1, CHUNK_ENTRIES // len(columns))
-        return np.concatenate(
-            [
-                self._chunk_passes(columns[:, start : start + width], limits)
-                for start in range(0, columns.shape[1], width)
-            ]
-        )
-
-    def _chunk_passes(self, columns: Floats, limits: Sequence[float] | None) -> Booleans:
         verdict = np.ones(columns.shape[1], dtype=bool)
         bounds = self.terms.epsilons if limits is None else limits
         for row, epsilon in zip(self._quantifiers, bounds, strict=True):
@@ -233,12 +218,14 @@ def _quantifier(model: MarkovModel, event: Event) -> Quantifier:
     """Return a quantifier that serves many candidates at every step.
 
     A stream asks about hundreds of columns a step, so the forward operator pays at once; it also
-    makes the time of a step independent of how long the stream is. Only maps for which it
-    would be too large replay their releases.
+    makes the time and memory of a step independent of how long the stream is. Only maps for
+    which it would be too large keep their releases and replay them.
     """
     worlds = max(event.automaton().width, 1)
     fits = 8 * model.grid.size * worlds * model.states(1) <= OPERATOR_BYTES
-    return Quantifier(model, event, method="forward" if fits else "replay")
+    if fits:
+        return Quantifier(model, event, method="forward", history=False)
+    return Quantifier(model, event, method="replay")
 
 
 class _TableCache:

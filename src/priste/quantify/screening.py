@@ -1,0 +1,176 @@
+"""A cheap sound answer for most of many candidates, before the exact check of the others.
+
+The columns of a mechanism resemble each other: a few of them span all, nearly. With a basis
+Q (cells x r) and coefficients C, a column x is Q c up to a residual, and b and d of all
+candidates come from two thin products, (H Q) C, in the place of the large one, H X.
+
+How far that can be off. H and x are >= 0, so for b = H x, row by row,
+
+    |H x - H Q c|  <=  H |x - Q c|  <=  max over cells of |x - Q c| / x   times  H x,
+
+and with r + cells roundings at most g = N u / (1 - N u), N counting them,
+
+    |fl(fl(H Q) c) - H Q c|  <=  g H |Q| |c|  <=  g max over cells of |Q| |c| / x   times  H x.
+
+The same roundings are made when the residual is computed. So each candidate has an ``error`` δ,
+far above rounding and well below 1, with |b̂ - b| <= δ b, and the same for d. The ratios of b̂ and d̂
+are then within a factor (1+δ)/(1-δ) of those of b and d, for every prior at once: a
+candidate that passes at ε - ln((1+δ)/(1-δ)) passes at ε. Candidates for which that
+fails are in doubt, and doubt is left to the exact check.
+
+Underflow plays no part. Stored numbers of H are at least 2**53, and their sum over a row is below
+2**920 (see :mod:`priste.quantify.scaling`), so H Q loses nothing. A column that spans more
+than ``LEAST_SHARE`` is in doubt from the start. So where rows are brought below 1, which costs at
+most 2**941, a positive b is above 2**-910, and what the products there may lose is below
+2**-1050: nothing beside the rounding above.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste.quantify.moments import Floats, Moments
+from priste.quantify.rounding import UNIT_ROUNDOFF
+from priste.quantify.scaling import BLOCK_ENTRIES, ScaledRows
+from priste.quantify.worst_prior import passes
+
+RANK = 64
+"""Columns in the basis. On 2,500 cells half as many left twice the columns in doubt, and twice
+as many saved less than they cost."""
+
+LARGEST_ERROR = 0.25
+"""Above this a resemblance is not worth a look."""
+
+LEAST_SHARE = 2.0**-20
+"""Least entry of a column that can be screened, relative to its largest one."""
+
+LEAST_PEAK = 2.0**-100
+"""Least largest entry of a column that can be screened; more than 1 none may have."""
+
+CHUNK = 64
+"""Candidates whose b and d are looked at together."""
+
+GOLDEN_RATIO = (math.sqrt(5.0) - 1.0) / 2.0
+
+_EVALUATION = 1.0 + 2.0**-40
+"""Covers the roundings of evaluating an error."""
+
+
+@dataclass(frozen=True, eq=False)
+class Resemblance:
+    """Columns (cells, k) as ``basis @ coefficients``, up to powers of two and an error.
+
+    ``error`` (k,) is δ of the module, inf for columns that cannot be screened. ``least`` (k,) is
+    the least entry of a column, whose largest one is brought to [0.5, 1).
+    """
+
+    basis: Floats
+    coefficients: Floats
+    error: Floats
+    least: Floats
+
+    @classmethod
+    def of(cls, columns: Floats, rank: int) -> Resemblance | None:
+        """Write columns (cells, k), finite and >= 0, in a basis of ``rank`` of them.
+
+        The columns of the basis are spread over all by multiples of the golden ratio, which
+        stay apart in both directions when the columns are cells of a map. None when
+        no column can be screened.
+        """
+        cells, count = columns.shape
+        largest, least = columns.max(axis=0), columns.min(axis=0)
+        possible = (least >= largest * LEAST_SHARE) & (largest >= LEAST_PEAK) & (largest <= 1.0)
+        candidates = np.flatnonzero(possible)
+        if not len(candidates):
+            return None
+        spread = (np.arange(rank) + 0.5) * GOLDEN_RATIO % 1.0
+        chosen = candidates[np.unique((len(candidates) * spread).astype(np.int64))]
+        basis = np.linalg.qr(columns[:, chosen] / largest[chosen])[0]
+        coefficients = basis.T @ columns
+        residual = _largest_shares(columns, basis, coefficients)
+        roundings = (cells + 3 * len(chosen) + 16) * UNIT_ROUNDOFF
+        error = np.full(count, np.inf)
+        # |Q| |c| is at most this at every cell
+        size = np.abs(basis).max() * np.abs(coefficients[:, possible]).sum(axis=0)
+        rounding = roundings / (1.0 - roundings) * size / least[possible]
+        error[possible] = (residual[possible] + rounding) * _EVALUATION
+        power = np.ldexp(1.0, np.where(possible, -np.frexp(largest)[1], 0))
+        return cls(basis, coefficients * power, error, least * power)
+
+
+def _largest_shares(columns: Floats, basis: Floats, coefficients: Floats) -> Floats:
+    """Return (k,) the largest |x - Q c| / x of each column; anything where x has a zero."""
+    largest = np.zeros(columns.shape[1])
+    height = max(1, BLOCK_ENTRIES // columns.shape[1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for start in range(0, len(columns), height):
+            part = columns[start : start + height]
+            shares = basis[start : start + height] @ coefficients
+            shares -= part
+            shares /= part
+            np.abs(shares, out=shares)
+            np.maximum(largest, shares.max(axis=0), out=largest)
+    return largest
+
+
+def worth_screening(rows: int, cells: int, count: int) -> bool:
+    """Tell whether thin products take less than a quarter of the work of the large one."""
+    thin = 2 * rows * RANK * (cells + count) + 3 * cells * RANK * count
+    return 4 * thin < 2 * rows * cells * count
+
+
+def surely_pass(
+    operator: ScaledRows,
+    prior_rows: Floats,
+    columns: Floats,
+    epsilon: float,
+    relative_error: float,
+    *,
+    rank: int = RANK,
+) -> NDArray[np.bool_]:
+    """Tell (k,) which candidates certainly stay within ``epsilon``; False is doubt.
+
+    ``operator`` is H (rows, 2, cells), ``prior_rows`` (2, rows) holds a and ā, ``columns`` (cells,
+    k) the likelihoods, and ``relative_error`` what separates a, ā and the exact H x from
+    what is meant. Everything is in doubt when H has more than one band.
+    """
+    verdict = np.zeros(columns.shape[1], dtype=np.bool_)
+    likeness = Resemblance.of(columns, rank) if len(operator.bands) == 1 else None
+    if likeness is None:
+        return verdict
+    order = np.argsort(likeness.error)  # like errors together, as each chunk counts its largest
+    order = order[likeness.error[order] < LARGEST_ERROR]
+    if not len(order):
+        return verdict
+    band = operator.bands[0]
+    thin = band.values.reshape(-1, band.values.shape[-1]) @ likeness.basis
+    thin = thin.reshape(len(band.values), 2, -1)
+    # A row's power of two makes its largest possible b + d, that of a certain release, less than
+    # 1: at most twice that of this candidate divided by its least entry.
+    flattest = order[np.argmax(likeness.least[order])]
+    seen = (thin @ likeness.coefficients[:, flattest]).sum(axis=1) / likeness.least[flattest]
+    shift = np.frexp(2.0 * seen)[1]
+    event, complement = (thin[:, side] * np.ldexp(1.0, -shift)[:, None] for side in range(2))
+    for start in range(0, len(order), CHUNK):
+        chosen = order[start : start + CHUNK]
+        error = float(likeness.error[chosen[-1]])
+        allowance = (math.log1p(error) - math.log1p(-error)) * _EVALUATION
+        stricter = epsilon - allowance - 2.0**-50 * (1.0 + epsilon)
+        if stricter < 0.0:
+            break
+        coefficients = likeness.coefficients[:, chosen].T
+        moments = Moments(
+            prior_rows[0],
+            prior_rows[1],
+            (coefficients @ event.T).T,
+            (coefficients @ complement.T).T,
+            band.exponent + shift,
+            relative_error,
+            0.0,
+        )
+        verdict[chosen] = passes(moments, stricter)
+    return verdict

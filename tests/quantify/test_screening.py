@@ -1,0 +1,167 @@
+"""Screening many candidates with thin products: never safer than the plain check, and useful."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from priste import Grid, MarkovModel, PlanarLaplace, Quantifier
+from priste.events import presence
+from priste.quantify import passes
+from priste.quantify.scaling import ScaledRows
+from priste.quantify.screening import LARGEST_ERROR, Resemblance, surely_pass, worth_screening
+
+GAMMA = 1e-12
+"""A relative error that the products of these small cases stay far below."""
+
+
+def plain_verdicts(quantifier: Quantifier, columns: np.ndarray, epsilon: float) -> np.ndarray:
+    """The check without screening: one full product."""
+    return passes(quantifier.candidate_moments(columns), epsilon)
+
+
+@st.composite
+def resembling_columns(draw):
+    """Columns that a few of them span up to a distortion of any size."""
+    cells, count = draw(st.integers(3, 9)), draw(st.integers(2, 12))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    rank = draw(st.integers(1, 3))
+    columns = rng.random((cells, rank)) @ rng.random((rank, count))
+    columns *= 1.0 + draw(st.sampled_from([0.0, 1e-14, 1e-6, 1e-2, 0.3])) * rng.random(
+        (cells, count)
+    )
+    columns *= draw(st.sampled_from([1.0, 1e-9])) / columns.max()
+    return columns, draw(st.integers(1, 4)), rng
+
+
+@settings(max_examples=150, deadline=None)
+@given(resembling_columns())
+def test_the_error_bounds_the_thin_products_in_exact_arithmetic(case):
+    """|b̂ - b| <= δ b in fractions, for random H, however well the basis fits."""
+    columns, rank, rng = case
+    likeness = Resemblance.of(columns, rank)
+    assert likeness is not None
+    rows = rng.random((3, len(columns))) * 2.0**60
+    rows[rng.random(rows.shape) < 0.3] = 0.0
+    thin = rows @ likeness.basis @ likeness.coefficients
+    scales = np.ldexp(1.0, -np.frexp(columns.max(axis=0))[1])
+    for k, column in enumerate((columns * scales).T):
+        if likeness.error[k] >= LARGEST_ERROR:
+            continue
+        for i, row in enumerate(rows):
+            exact = sum(Fraction(h) * Fraction(x) for h, x in zip(row, column, strict=True))
+            off = abs(Fraction(thin[i, k]) - exact)
+            assert off <= Fraction(likeness.error[k]) * exact
+
+
+def test_columns_that_cannot_be_screened_are_in_doubt():
+    """A zero, a span beyond LEAST_SHARE, a density above 1 or a tiny column has error inf."""
+    fine = np.array([0.5, 0.25, 0.25])
+    columns = np.stack(
+        [
+            fine,
+            [0.5, 0.0, 0.5],
+            [1.0, 2.0**-21, 1.0],
+            [1.5, 1.0, 1.0],
+            fine * 2.0**-100,
+            fine * 0.0,
+        ],
+        axis=1,
+    )
+    likeness = Resemblance.of(columns, 2)
+    assert likeness is not None
+    assert np.isinf(likeness.error).tolist() == [False, True, True, True, True, True]
+    assert likeness.error[0] < GAMMA
+    assert Resemblance.of(columns[:, 1:], 2) is None
+
+
+def small_quantifier(seed: int) -> tuple[Quantifier, np.ndarray]:
+    """A stream on a map of 25 cells, and the columns of a low budget."""
+    rng = np.random.default_rng(seed)
+    grid = Grid(rows=5, columns=5, cell_size=1.0)
+    model = MarkovModel.gaussian(grid, sigma=1.0, reach=2.0)
+    budget = float(rng.choice([0.003, 0.03, 0.1, 0.3]))
+    columns = PlanarLaplace(grid, alpha=budget).emission()
+    quantifier = Quantifier(model, presence([0, 6, 7], [2, 4]), method="forward")
+    for _ in range(int(rng.integers(0, 7))):
+        quantifier.observe(columns[:, rng.integers(25)])
+    return quantifier, columns
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 12), st.floats(0.3, 1.3))
+def test_what_the_screen_passes_the_plain_check_passes(seed, rank, tightness):
+    """At any rank and any ε around the leakages, no candidate passes that the plain check fails."""
+    quantifier, columns = small_quantifier(seed)
+    epsilon = tightness * float(quantifier.leakage_if(columns).max())
+    operator = quantifier._caught_up().candidates(quantifier._backward)
+    gamma = quantifier._relative_error(1)
+    screened = surely_pass(operator, quantifier._prior_rows, columns, epsilon, gamma, rank=rank)
+    plain = plain_verdicts(quantifier, columns, epsilon)
+    assert not (screened & ~plain).any()
+
+
+def test_a_screen_of_full_rank_decides_almost_everything():
+    """With as many basis columns as candidates the error is rounding: the verdicts agree."""
+    for seed in range(20):
+        quantifier, columns = small_quantifier(seed)
+        leakages = quantifier.leakage_if(columns)
+        epsilon = float(np.median(leakages)) * (1.0 + 1e-6) + 1e-8
+        operator = quantifier._caught_up().candidates(quantifier._backward)
+        screened = surely_pass(operator, quantifier._prior_rows, columns, epsilon, GAMMA, rank=400)
+        np.testing.assert_array_equal(screened, leakages <= epsilon)
+
+
+def test_rows_in_several_bands_are_left_to_the_plain_check():
+    """H whose numbers spread over bands is not screened."""
+    spread = ScaledRows.of(np.ones((2, 2, 4))).plus(
+        ScaledRows.of(np.ones((2, 2, 4))).times_power(-3000)
+    )
+    wide = spread.through(lambda values: values * np.array([1.0, 0.0, 1.0, 1.0]))
+    mixed = wide.plus(
+        ScaledRows.of(np.ones((2, 2, 4)) * np.array([0.0, 1.0, 0.0, 0.0])).times_power(-3000)
+    )
+    assert len(mixed.bands) > 1
+    columns = np.full((4, 3), 0.25)
+    assert not surely_pass(mixed, np.full((2, 2), 0.5), columns, 5.0, GAMMA, rank=2).any()
+    assert surely_pass(
+        ScaledRows.of(np.ones((2, 2, 4))), np.full((2, 2), 0.5), columns, 5.0, GAMMA, rank=2
+    ).all()
+
+
+@pytest.mark.parametrize("budget", [0.05, 0.002])
+def test_a_large_map_is_screened_with_the_same_verdicts(monkeypatch, budget):
+    """On 961 cells passes() equals the plain check, at the leakage of a column too, and most
+    columns never see it."""
+    grid = Grid(rows=31, columns=31, cell_size=1.0)
+    model = MarkovModel.gaussian(grid, sigma=1.0, reach=3.0)
+    columns = PlanarLaplace(grid, alpha=budget).emission()
+    quantifier = Quantifier(model, presence(range(10), [1, 2]), method="forward")
+    quantifier.observe(columns[:, 431])
+    leakages = quantifier.leakage_if(columns)
+    asked = []
+    plainly = quantifier.candidate_moments
+
+    def counting(chosen):
+        asked.append(chosen.shape[1])
+        return plainly(chosen)
+
+    for epsilon in (float(leakages.max()) * 1.04, float(np.quantile(leakages, 0.6))):
+        expected = passes(plainly(columns), epsilon)
+        monkeypatch.setattr(quantifier, "candidate_moments", counting)
+        asked.clear()
+        np.testing.assert_array_equal(quantifier.passes(columns, epsilon), expected)
+        assert sum(asked) < 0.75 * len(leakages)
+        assert expected.any()
+
+
+def test_small_products_are_not_screened():
+    """Where the plain check is cheap, or there are few candidates or rows, it decides alone."""
+    assert worth_screening(2500, 2500, 2500)
+    assert not worth_screening(400, 400, 400)
+    assert not worth_screening(2500, 2500, 16)
+    assert not worth_screening(3, 2500, 2500)
