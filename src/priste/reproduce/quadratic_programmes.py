@@ -209,9 +209,9 @@ def copt_dense(programme: Programme, limit: float, scale: float) -> Answer:
 def copt_lifted(programme: Programme, limit: float, scale: float) -> Answer:
     """COPT with the three auxiliary variables: the fastest solver we found."""
     model, w = _copt_model(programme, limit)
-    x, y, z = (model.addVar(lb=0.0, ub=1.0) for _ in range(3))
-    for variable, column in ((x, programme.a), (y, programme.b), (z, programme.d)):
-        model.addConstr(sum(float(c) * w[i] for i, c in enumerate(column)) == variable)
+    sums = model.addMVar(3, lb=0.0, ub=1.0)
+    model.addConstr(np.vstack([programme.a, programme.b, programme.d]) @ w - sums == 0.0)
+    x, y, z = (sums[k].item() for k in range(3))
     model.setObjective(scale * (y - x * y - programme.r * x * z), sense=-1)
     return _copt_solve(programme, model, w)
 

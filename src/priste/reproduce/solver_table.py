@@ -1,0 +1,274 @@
+"""What the runs with solvers and the exact check show: the table, its picture, the findings."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste.report.figures import STYLE
+from priste.reproduce.experiment import Finding, Picture, Settings, Table
+from priste.reproduce.figures import INKS, MARKS, grid_of_panels
+from priste.reproduce.jobs import Result
+from priste.reproduce.statistics import Comparison, all_of, interval
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float64]
+
+NAMES = {
+    None: "exact check",
+    "cplex dense": "CPLEX, dense (the paper's)",
+    "copt lifted": "COPT, auxiliary variables",
+}
+"""What the table calls those who decide."""
+
+NO_LIMIT = 60.0
+"""What "none" means: seconds per programme after which a solver is stopped all the same."""
+
+PAPER = (
+    (0.01, 1.1, 33, 0.16, 2.22),
+    (0.1, 2.6, 30, 0.23, 1.51),
+    (1.0, 5.9, 21, 0.22, 1.52),
+    (2.0, 10.4, 12, 0.29, 0.93),
+    (5.0, 19.5, 8, 0.27, 1.41),
+    (None, 52.5, 0, 0.31, 0.97),
+)
+"""The paper's table: limit, seconds, conservative releases, budget, distance."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row: who decides (None is the exact check), within which limit, on how many runs.
+
+    ``spread`` is σ of the movement as a share of the map's side.
+    """
+
+    spread: float
+    engine: str | None
+    limit: float | None
+    runs: int
+
+    @property
+    def limit_in_words(self) -> str:
+        """The limit as the table writes it."""
+        if self.limit is None:
+            return "not needed"
+        return f"none ({NO_LIMIT:g} s)" if self.limit == NO_LIMIT else f"{self.limit:g}"
+
+
+@dataclass(frozen=True, eq=False)
+class RowRuns:
+    """A row with the results of its runs."""
+
+    row: Row
+    results: Sequence[Result]
+
+    def values(self, name: str) -> Floats:
+        """Return one number per run."""
+        return np.array([result[name] for result in self.results], dtype=np.float64)
+
+    def total(self, name: str) -> int:
+        """Return a count over all runs."""
+        return sum(int(result[name]) for result in self.results)
+
+
+def results_table(settings: Settings, found: Sequence[RowRuns]) -> Table:
+    """Return the table: means over the runs with intervals, counts per run and in total."""
+    columns = (
+        "sigma_km",
+        "decided_by",
+        "limit_seconds",
+        "runs",
+        "seconds_per_run",
+        "seconds_low",
+        "seconds_high",
+        "of_it_in_solver",
+        "conservative_releases_per_run",
+        "conservative_low",
+        "conservative_high",
+        "mean_budget",
+        "budget_low",
+        "budget_high",
+        "mean_distance_km",
+        "distance_low",
+        "distance_high",
+        "checks",
+        "undecided",
+        "undecided_though_private",
+        "solver_failures",
+        "accepted_though_not_private",
+        "refused_though_private",
+        "largest_leakage",
+    )
+    rows = []
+    for each in found:
+        row = each.row
+        cells: list[Any] = [row.spread * settings.side, NAMES[row.engine], row.limit_in_words]
+        cells += [row.runs, *_with_interval(each.values("seconds"))]
+        cells.append(None if row.engine is None else float(each.values("solver_seconds").mean()))
+        for name in ("conservative", "budget", "distance"):
+            cells += _with_interval(each.values(name))
+        cells += [
+            each.total(name)
+            for name in (
+                "checks",
+                "undecided",
+                "undecided_within",
+                "failed",
+                "accepted_over",
+                "refused_within",
+            )
+        ]
+        cells.append(float(each.values("largest_leakage").max()))
+        rows.append(cells)
+    return Table("solver-limit", columns, rows)
+
+
+def paper_table() -> Table:
+    """Return the paper's own numbers, to be read beside ours."""
+    columns = ("limit_seconds", "seconds", "conservative_releases", "budget", "distance_km")
+    rows = [["none" if limit is None else f"{limit:g}", *rest] for limit, *rest in PAPER]
+    return Table("solver-limit-in-the-paper", columns, rows)
+
+
+def _with_interval(values: Floats) -> list[float | None]:
+    if len(values) < 2:
+        return [float(values.mean()), None, None]
+    found = interval(values)
+    return [found.mean, found.low, found.high]
+
+
+def findings(settings: Settings, found: Sequence[RowRuns]) -> tuple[Finding, ...]:
+    """Hold the paper's claims against the runs; without a solver there are none to hold."""
+    ladders = _ladders(found)
+    if not ladders:
+        return ()
+    return (
+        _trend("A larger limit means fewer conservative releases.", "conservative", -1.0, settings)(
+            ladders
+        ),
+        _trend("A larger limit means a longer runtime.", "seconds", 1.0, settings)(ladders),
+        _trend("A larger limit means larger budgets.", "budget", 1.0, settings)(ladders),
+        _never_wrong(found),
+    )
+
+
+def _ladders(found: Sequence[RowRuns]) -> list[list[RowRuns]]:
+    """Return the rows of each solver on each map, from the smallest limit to the largest."""
+    solvers = [each for each in found if each.row.engine is not None]
+    by_line = itertools.groupby(solvers, key=lambda each: (each.row.spread, each.row.engine))
+    return [sorted(group, key=lambda each: each.row.limit or 0.0) for _, group in by_line]
+
+
+def _trend(
+    claim: str, name: str, sign: float, settings: Settings
+) -> Callable[[list[list[RowRuns]]], Finding]:
+    """Compare the largest limit with the smallest, run by run, for each solver and map."""
+
+    def hold(ladders: list[list[RowRuns]]) -> Finding:
+        comparisons, single = [], []
+        for ladder in ladders:
+            low, high = ladder[0], ladder[-1]
+            first, last = (f"{row.limit_in_words} s" for row in (low.row, high.row))
+            what = f"{NAMES[low.row.engine]}, σ = {low.row.spread * settings.side:g} km"
+            values = {first: low.values(name), last: high.values(name)}
+            bigger, smaller = (last, first) if sign > 0 else (first, last)
+            if low.row.runs < 2:
+                single.append(
+                    f"{what}, one run only: {values[first][0]:.4g} at {first}, "
+                    f"{values[last][0]:.4g} at {last}"
+                )
+            else:
+                comparisons.append(
+                    Comparison.of(
+                        f"{what}, {bigger} less {smaller}", values[bigger], values[smaller]
+                    )
+                )
+        finding = all_of(claim, comparisons)
+        words = "; ".join(part for part in (finding.numbers, *single) if part)
+        return Finding(claim, finding.verdict, words)
+
+    return hold
+
+
+def _never_wrong(found: Sequence[RowRuns]) -> Finding:
+    claim = "What the solver accepts is private, whatever the limit."
+    words = []
+    wrong = 0
+    for engine in sorted({each.row.engine for each in found if each.row.engine is not None}):
+        rows = [each for each in found if each.row.engine == engine]
+        over, accepted = (sum(e.total(k) for e in rows) for k in ("accepted_over", "accepted"))
+        largest = max(float(each.values("largest_leakage").max()) for each in rows)
+        wrong += over
+        words.append(
+            f"{NAMES[engine]}: {over} of {accepted} accepted checks were over ε by the exact "
+            f"check; largest leakage of a stream {largest:.6g}"
+        )
+    return Finding(claim, "not reproduced" if wrong else "reproduced", "; ".join(words) + ".")
+
+
+def picture(settings: Settings, found: Sequence[RowRuns]) -> Picture:
+    """Return the picture of the table."""
+    return Picture(
+        "solver-limit",
+        "Means over the runs, per limit of the solver; the horizontal lines are the exact check on "
+        "the same walks with the same noise.",
+        lambda: _figure(settings, found),
+    )
+
+
+_PANELS = (
+    ("seconds", "CPU seconds of a run"),
+    ("conservative", "conservative releases in a run"),
+    ("budget", "average budget (1/km)"),
+    ("distance", "average distance (km)"),
+)
+
+
+def _figure(settings: Settings, found: Sequence[RowRuns]) -> Figure:
+    import matplotlib
+
+    ladders = _ladders(found)
+    with matplotlib.rc_context(STYLE):
+        figure, axes = grid_of_panels(2, 2, height=2.9)
+        for panel, (name, label) in zip(axes.flat, _PANELS, strict=True):
+            for ladder, ink, mark in zip(ladders, INKS, MARKS, strict=False):
+                row = ladder[0].row
+                panel.plot(
+                    [_tick(each.row) for each in ladder],
+                    [each.values(name).mean() for each in ladder],
+                    color=ink,
+                    marker=mark,
+                    markersize=4,
+                    label=f"{(row.engine or '').split()[0].upper()}, "
+                    f"σ = {row.spread * settings.side:g} km",
+                )
+            for each, style in zip(
+                (each for each in found if each.row.engine is None), (":", "-."), strict=False
+            ):
+                panel.axhline(
+                    float(each.values(name).mean()),
+                    color="#22303c",
+                    linewidth=1.1,
+                    linestyle=style,
+                    label=f"exact, σ = {each.row.spread * settings.side:g} km",
+                )
+            panel.set_title(label)
+            panel.set_xlabel("limit per programme (s)")
+            if name == "seconds":
+                panel.set_yscale("log")
+            else:
+                panel.set_ylim(bottom=0)
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
+    return figure
+
+
+def _tick(row: Row) -> str:
+    return "none" if row.limit == NO_LIMIT else f"{row.limit:g}"
