@@ -309,6 +309,62 @@ def report(
 
 
 @app.command()
+def reproduce(
+    names: Annotated[
+        list[str] | None, typer.Argument(help='Experiments by name, or "all".', show_default=False)
+    ] = None,
+    listing: Annotated[bool, typer.Option("--list", help="List the experiments and stop.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Smaller maps and fewer runs: minutes.")
+    ] = False,
+    geolife: Annotated[
+        Path | None,
+        typer.Option(help="The folder of Geolife 1.3; a made-up city stands in without it."),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder for everything; runs resume there.")
+    ] = Path("reproduction"),
+    runs: Annotated[
+        int | None, typer.Option(min=2, help="Runs of the paper's loop.  [default: 100, quick 8]")
+    ] = None,
+    calibrator: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Also draw this calibrator, as certified, or certified=20 for 20 runs. May be "
+            "repeated.  [default: certified and remap]"
+        ),
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes.  [default: cores]")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Everything but times follows from it.")] = 2019,
+    json: Json = False,
+) -> None:
+    """Make the paper's figures and tables again; run it again to go on after a stop."""
+    with clean_errors():
+        from priste.cli.reproducing import experiments, make, show, show_list
+
+        if listing:
+            if json:
+                print_json(experiments())
+            else:
+                show_list(results())
+            return
+        made = make(
+            names or [],
+            output,
+            size="quick" if quick else "full",
+            geolife=geolife,
+            runs=runs,
+            calibrators=calibrator,
+            workers=workers,
+            seed=seed,
+        )
+        if json:
+            print_json({"index": str(output / "index.html"), "made": [m.to_dict() for m in made]})
+        else:
+            show(made, output, results())
+
+
+@app.command()
 def demo(
     folder: Annotated[Path, typer.Option(help="Where to put the town.")] = Path("demo-output"),
     seed: Annotated[int, typer.Option(min=0, help="Makes the demo repeatable.")] = 1,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy.special import stdtrit
 
 from priste.errors import InvalidParameter
 from priste.reproduce.experiment import Finding, Verdict
@@ -41,7 +41,7 @@ def interval(values: ArrayLike) -> Interval:
             f"An interval needs two or more finite values. Got shape {sample.shape}."
         )
     mean, spread = float(sample.mean()), float(sample.std(ddof=1))
-    half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, len(sample) - 1)) * spread / len(sample) ** 0.5
+    half = float(stdtrit(len(sample) - 1, 0.5 + CONFIDENCE / 2)) * spread / len(sample) ** 0.5
     return Interval(mean, mean - half, mean + half, len(sample))
 
 
@@ -67,10 +67,10 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict:
-        """Reproduced if the whole interval is above 0, not if it is at or below 0, else open."""
+        """Reproduced if the whole interval is above 0, not if it is below 0, else open."""
         if self.difference.low > 0.0:
             return "reproduced"
-        if self.difference.high <= 0.0:
+        if self.difference.high < 0.0:
             return "not reproduced"
         return "not decidable"
 
@@ -109,8 +109,8 @@ def some_of(claim: str, comparisons: Sequence[Comparison]) -> Finding:
 
 def _widened(comparison: Comparison, tests: int) -> Comparison:
     found = comparison.difference
-    usual = float(stats.t.ppf(0.5 + CONFIDENCE / 2, found.runs - 1))
-    wider = float(stats.t.ppf(1 - (1 - CONFIDENCE) / (2 * tests), found.runs - 1))
+    usual = float(stdtrit(found.runs - 1, 0.5 + CONFIDENCE / 2))
+    wider = float(stdtrit(found.runs - 1, 1 - (1 - CONFIDENCE) / (2 * tests)))
     half = (found.high - found.mean) * wider / usual
     if not math.isfinite(half):
         half = 0.0

@@ -21,7 +21,7 @@ from priste.reproduce.jobs import Job, Result, seed_of
 from priste.reproduce.normalised_laplace import NormalisedLaplace
 from priste.reproduce.worlds import World, world_of
 
-PACE = 0.1
+PACE = 0.3
 """What share of the ε that is left one step of ``certified``, ``remap`` and ``optimal`` may use."""
 
 OPTIMAL_SECONDS = 0.5
@@ -70,11 +70,11 @@ class Window:
 class Case:
     """What one curve or point shows: where, which events, how strict, released how.
 
-    ``world`` is a specification for :func:`~priste.reproduce.worlds.world_of`, as canonical JSON.
-    ``delta`` puts a δ-location set around the mechanism.
+    ``worlds`` are specifications for :func:`~priste.reproduce.worlds.world_of`, as canonical JSON;
+    runs take them in turn. ``delta`` puts a δ-location set around the mechanism.
     """
 
-    world: str
+    worlds: tuple[str, ...]
     events: tuple[Window, ...]
     epsilon: float
     alpha: float
@@ -83,9 +83,12 @@ class Case:
     table: str = "integrals"
 
     @classmethod
-    def on(cls, world: Mapping[str, Any], *events: Window, epsilon: float, alpha: float) -> Case:
-        """Return the case of the paper's loop on a world."""
-        return cls(json.dumps(dict(world), sort_keys=True), events, epsilon, alpha)
+    def on(
+        cls, worlds: Sequence[Mapping[str, Any]], *events: Window, epsilon: float, alpha: float
+    ) -> Case:
+        """Return the case of the paper's loop on worlds given as plain values."""
+        texts = tuple(json.dumps(dict(world), sort_keys=True) for world in worlds)
+        return cls(texts, events, epsilon, alpha)
 
     def but(self, **changes: Any) -> Case:
         """Return this case with some fields replaced."""
@@ -98,7 +101,7 @@ class Case:
             Job.of(
                 "stream",
                 {
-                    "world": json.loads(self.world),
+                    "world": json.loads(self.worlds[run % len(self.worlds)]),
                     "events": [[w.kind, w.first, w.last] for w in self.events],
                     "epsilon": self.epsilon,
                     "alpha": self.alpha,

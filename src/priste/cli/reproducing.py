@@ -1,0 +1,116 @@
+"""``priste reproduce``: the paper's evaluation, made again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from priste.cli.console import progress
+from priste.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from priste.reproduce import Reproduced
+    from priste.reproduce.experiment import Size
+
+_STYLES = {"reproduced": "green", "not reproduced": "red", "not decidable": "yellow"}
+
+
+def experiments() -> dict[str, Any]:
+    """Return the names and titles of all experiments, for JSON."""
+    from priste.reproduce import CATALOGUE
+
+    return {name: experiment.title for name, experiment in CATALOGUE.items()}
+
+
+def show_list(out: Console) -> None:
+    """Print the names and titles of all experiments."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("name", no_wrap=True)
+    table.add_column("what it shows")
+    for name, title in experiments().items():
+        table.add_row(name, title)
+    out.print(table)
+
+
+def make(
+    names: Sequence[str],
+    folder: Path,
+    *,
+    size: Size,
+    geolife: Path | None,
+    runs: int | None,
+    calibrators: Sequence[str] | None,
+    workers: int | None,
+    seed: int,
+) -> list[Reproduced]:
+    """Run experiments with a bar for each."""
+    from priste.reproduce import reproduce, settings_for
+    from priste.reproduce.catalogue import chosen
+
+    changes: dict[str, Any] = {} if runs is None else {"runs": runs}
+    settings = settings_for(size, seed=seed, geolife=geolife, **changes)
+    if calibrators is not None:
+        asked = dict(_asked(each, settings.runs_with) for each in calibrators)
+        changes["runs_with"] = {name: count for name, count in asked.items() if name != "paper"}
+        settings = settings_for(size, seed=seed, geolife=geolife, **changes)
+    made = []
+    for experiment in chosen(names):
+        with progress(experiment.name) as tell:
+            made += reproduce(
+                [experiment.name],
+                folder,
+                settings,
+                workers=workers,
+                command=_command(names, size, geolife, runs, calibrators, seed),
+                on_progress=lambda name, done, total, tell=tell: tell(done, total),  # type: ignore[misc]
+            )
+    return made
+
+
+def _asked(text: str, usual: Any) -> tuple[str, int]:
+    from priste.reproduce.streams import CALIBRATORS
+
+    name, _, count = text.partition("=")
+    if name not in CALIBRATORS or (count and not (count.isdecimal() and int(count) >= 1)):
+        raise InvalidParameter(
+            f"A --calibrator must be one of {', '.join(CALIBRATORS)}, or NAME=RUNS with at least 1 "
+            f"run. Got {text!r}."
+        )
+    return name, int(count) if count else usual.get(name, 2)
+
+
+def _command(
+    names: Sequence[str],
+    size: str,
+    geolife: Path | None,
+    runs: int | None,
+    calibrators: Sequence[str] | None,
+    seed: int,
+) -> str:
+    """Return the command without what is the user's own affair: folders."""
+    parts = ["priste", "reproduce", *names]
+    parts += ["--quick"] if size == "quick" else []
+    parts += ["--geolife", "DIR"] if geolife is not None else []
+    parts += ["--runs", str(runs)] if runs is not None else []
+    parts += [word for each in calibrators or () for word in ("--calibrator", each)]
+    return shlex.join([*parts, "--seed", str(seed)])
+
+
+def show(made: Sequence[Reproduced], folder: Path, out: Console) -> None:
+    """Print the verdicts, and where everything is."""
+    table = Table(box=None, pad_edge=False)
+    for title in ("experiment", "the paper says", "here"):
+        table.add_column(title)
+    for each in made:
+        for place, finding in enumerate(each.findings):
+            name = each.experiment.name if place == 0 else ""
+            verdict = f"[{_STYLES[finding.verdict]}]{finding.verdict}[/]"
+            table.add_row(name, finding.claim, verdict)
+    out.print(table)
+    spent = sum(each.cpu_seconds for each in made)
+    out.print(f"\n{spent:,.0f} CPU seconds of work. The page: {folder / 'index.html'}")

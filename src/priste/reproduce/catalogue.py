@@ -1,0 +1,36 @@
+"""All experiments, by name and in the paper's order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from priste.errors import InvalidParameter
+from priste.reproduce import budgets, runtime, solver_limits, unstated, utility
+from priste.reproduce.experiment import Experiment
+
+CATALOGUE: dict[str, Experiment] = {
+    experiment.name: experiment
+    for experiment in (
+        *budgets.EXPERIMENTS,
+        *utility.EXPERIMENTS,
+        runtime.EXPERIMENT,
+        solver_limits.EXPERIMENT,
+        unstated.EXPERIMENT,
+    )
+}
+
+ALL = "all"
+
+
+def chosen(names: Sequence[str]) -> list[Experiment]:
+    """Return the experiments of these names in the paper's order; "all" means every one."""
+    unknown = sorted(set(names) - set(CATALOGUE) - {ALL})
+    if unknown or not names:
+        got = f"Got {unknown[0]!r}." if unknown else "None was named."
+        raise InvalidParameter(
+            f"An experiment must be one of those that `priste reproduce --list` shows, or {ALL!r}. "
+            f"{got}"
+        )
+    if ALL in names:
+        return list(CATALOGUE.values())
+    return [experiment for name, experiment in CATALOGUE.items() if name in names]

@@ -1,0 +1,141 @@
+"""The runs of a case as arrays, and the tables that every experiment with streams writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste.reproduce.experiment import Settings, Table
+from priste.reproduce.jobs import Result, Results
+from priste.reproduce.statistics import interval
+from priste.reproduce.streams import Case
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """All runs of one case. Arrays are (runs, steps)."""
+
+    case: Case
+    label: str
+    results: Sequence[Result]
+
+    @classmethod
+    def of(cls, case: Case, label: str, settings: Settings, results: Results) -> Curve:
+        """Collect the finished runs of a case."""
+        return cls(case, label, results.of(case.jobs(settings)))
+
+    @cached_property
+    def budgets(self) -> Floats:
+        """The budget in use, per km."""
+        return np.array([result["budgets"] for result in self.results])
+
+    @cached_property
+    def distances(self) -> Floats:
+        """The distance between the true and the released cell, in km."""
+        return np.array([result["distances"] for result in self.results])
+
+    @property
+    def run_budgets(self) -> Floats:
+        """The mean budget of each run."""
+        return np.asarray(self.budgets.mean(axis=1))
+
+    @property
+    def run_distances(self) -> Floats:
+        """The mean distance of each run."""
+        return np.asarray(self.distances.mean(axis=1))
+
+    @property
+    def largest_leakage(self) -> float:
+        """The largest leakage that the loop itself stated, over runs, steps and events."""
+        return float(max(np.max(result["leakage"]) for result in self.results))
+
+    @cached_property
+    def true_leakages(self) -> Floats:
+        """The largest leakage of each followed run to whoever knows the algorithm."""
+        followed = [result["true_leakage"] for result in self.results]
+        return np.array([max(each) for each in followed if each is not None])
+
+    def first(self, runs: int) -> Curve:
+        """Return the curve of the first runs alone, to pair it with one that has fewer."""
+        return Curve(self.case, self.label, self.results[:runs])
+
+
+SUMMARY_COLUMNS = (
+    "curve",
+    "calibrator",
+    "alpha_per_km",
+    "epsilon",
+    "delta",
+    "runs",
+    "mean_budget",
+    "mean_budget_low",
+    "mean_budget_high",
+    "mean_distance_km",
+    "mean_distance_low",
+    "mean_distance_high",
+    "stated_leakage_max",
+    "true_leakage_mean",
+    "true_leakage_max",
+    "true_leakage_runs",
+)
+
+
+def summary_table(curves: Iterable[Curve]) -> Table:
+    """Return one row per curve: means over runs and steps with intervals, and the leakages."""
+    rows: list[list[Any]] = []
+    for curve in curves:
+        case, truth = curve.case, curve.true_leakages
+        row: list[Any] = [curve.label, case.calibrator, case.alpha, case.epsilon, case.delta]
+        row.append(len(curve.results))
+        for values in (curve.run_budgets, curve.run_distances):
+            if len(values) > 1:
+                found = interval(values)
+                row += [found.mean, found.low, found.high]
+            else:
+                row += [float(values.mean()), None, None]
+        row.append(curve.largest_leakage)
+        row += [float(truth.mean()), float(truth.max())] if len(truth) else [None, None]
+        row.append(len(truth))
+        rows.append(row)
+    return Table("summary", SUMMARY_COLUMNS, rows)
+
+
+def step_table(curves: Iterable[Curve]) -> Table:
+    """Return one row per curve and step: mean and standard deviation over the runs."""
+    columns = (
+        "curve",
+        "calibrator",
+        "alpha_per_km",
+        "epsilon",
+        "delta",
+        "step",
+        "mean_budget",
+        "sd_budget",
+        "mean_distance_km",
+        "sd_distance_km",
+    )
+    rows = []
+    for curve in curves:
+        case = curve.case
+        head = (curve.label, case.calibrator, case.alpha, case.epsilon, case.delta)
+        spread = 1 if len(curve.results) > 1 else 0
+        for step in range(curve.budgets.shape[1]):
+            budget, distance = curve.budgets[:, step], curve.distances[:, step]
+            rows.append(
+                (
+                    *head,
+                    step,
+                    float(budget.mean()),
+                    float(budget.std(ddof=spread)),
+                    float(distance.mean()),
+                    float(distance.std(ddof=spread)),
+                )
+            )
+    return Table("steps", columns, rows)

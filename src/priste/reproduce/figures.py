@@ -1,0 +1,154 @@
+"""The pictures of the reproduction, drawn without a screen in the style of the reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from priste.report.figures import STYLE, WINDOW
+from priste.reproduce.curves import Curve
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INKS = ("#0b6e6e", "#c8553d", "#7a3e9d", "#b58900", "#1e6fb3", "#5c5c5c")
+MARKS = ("o", "s", "^", "D", "v", "P")
+
+LEAST_SHOWN = 1e-3
+"""A leakage below this is drawn here on a logarithmic axis."""
+
+Rows = Sequence[tuple[str, Sequence[Sequence[Curve]]]]
+"""Per row of panels its name, and per panel its curves."""
+
+
+def grid_of_panels(
+    rows: int, columns: int, *, width: float = 9.0, height: float = 2.4, shared: bool = False
+) -> tuple[Figure, Any]:
+    """Return a figure and its (rows, columns) panels; ``shared``: a column shares its axes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height * rows + 0.4), layout="constrained")
+    sharing: Any = "col" if shared else False
+    return figure, figure.subplots(rows, columns, squeeze=False, sharex=sharing, sharey=sharing)
+
+
+def _name_lines(panel: Axes) -> None:
+    """Name the lines of a panel, readable over whatever is behind."""
+    panel.legend(fontsize=7.5, ncols=2, frameon=True, framealpha=0.85, edgecolor="none")
+
+
+def steps_figure(
+    rows: Rows,
+    *,
+    titles: Sequence[str],
+    windows: Sequence[int],
+    what: Literal["budgets", "distances"],
+) -> Figure:
+    """Draw mean and deviation per step: a row of panels per calibrator."""
+    import matplotlib
+
+    with matplotlib.rc_context({**STYLE, "axes.titlesize": 9.5}):
+        figure, axes = grid_of_panels(len(rows), len(titles), shared=True)
+        for place, (row, (name, panels)) in enumerate(zip(axes, rows, strict=True)):
+            for panel, curves, title in zip(row, panels, titles, strict=True):
+                for step in windows:
+                    panel.axvspan(step - 0.5, step + 0.5, color=WINDOW, zorder=0, linewidth=0)
+                for curve, ink in zip(curves, INKS, strict=False):
+                    _band(panel, getattr(curve, what), ink, curve.label, spread=what == "budgets")
+                panel.set_title(f"{name}: {title}")
+                panel.set_ylim(bottom=0)
+                if place == 0:
+                    _name_lines(panel)
+            row[0].set_ylabel("budget (1/km)" if what == "budgets" else "distance (km)")
+        for panel in axes[-1]:
+            panel.set_xlabel("step")
+    return figure
+
+
+def _band(panel: Axes, values: Any, ink: str, label: str, *, spread: bool) -> None:
+    mean = values.mean(axis=0)
+    steps = np.arange(len(mean))
+    panel.plot(steps, mean, color=ink, label=label, linewidth=1.3)
+    if spread and len(values) > 1:
+        around = values.std(axis=0, ddof=1)
+        panel.fill_between(
+            steps, np.maximum(mean - around, 0.0), mean + around, color=ink, alpha=0.15, linewidth=0
+        )
+
+
+def against_epsilon_figure(
+    rows: Sequence[tuple[str, Sequence[Sequence[Curve]]]], *, with_budgets: Callable[[str], bool]
+) -> Figure:
+    """Draw average budget, distance and largest true leakage against ε, a row per calibrator.
+
+    A row holds one list of curves per line: the points of that line, one per ε.
+    ``with_budgets`` tells for a row's name whether budgets mean something there.
+    """
+    import matplotlib
+
+    with matplotlib.rc_context({**STYLE, "axes.titlesize": 9.5}):
+        figure, axes = grid_of_panels(len(rows), 3, width=11.0, shared=True)
+        for place, ((left, middle, right), (name, lines)) in enumerate(
+            zip(axes, rows, strict=True)
+        ):
+            for points, ink, mark in zip(lines, INKS, MARKS, strict=False):
+                if with_budgets(name):
+                    _line(left, points, "run_budgets", ink, mark)
+                _line(middle, points, "run_distances", ink, mark)
+                _leakage_line(right, points, ink, mark)
+            epsilons = [point.case.epsilon for point in lines[0]]
+            right.plot(epsilons, epsilons, color="black", linestyle=":", label="ε")
+            left.set(ylabel="budget (1/km)", yscale="log")
+            left.set_title(f"{name}: average budget")
+            if not with_budgets(name):
+                left.text(0.5, 0.5, "full budget, outputs remapped", transform=left.transAxes,
+                          ha="center")  # fmt: skip
+            middle.set(ylabel="km")
+            middle.set_title(f"{name}: average distance")
+            right.set(ylabel="nats", yscale="log")
+            right.set_title(f"{name}: true leakage")
+            for panel in (left, middle, right):
+                panel.set_xscale("log")
+                panel.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
+                panel.minorticks_off()
+            if place == 0:
+                _name_lines(middle)
+        for panel in axes[-1]:
+            panel.set_xlabel("ε")
+    return figure
+
+
+def _leakage_line(panel: Axes, points: Sequence[Curve], ink: str, mark: str) -> None:
+    """Draw the largest true leakage of the followed runs; points without one are left out."""
+    known = [point for point in points if len(point.true_leakages)]
+    panel.plot(
+        [point.case.epsilon for point in known],
+        [max(float(point.true_leakages.max()), LEAST_SHOWN) for point in known],
+        color=ink,
+        marker=mark,
+        markersize=4,
+        label=points[0].label,
+    )
+
+
+def _line(panel: Axes, points: Sequence[Curve], what: str, ink: str, mark: str) -> None:
+    epsilons = [point.case.epsilon for point in points]
+    samples = [getattr(point, what) for point in points]
+    means = [float(sample.mean()) for sample in samples]
+    halves = [
+        1.96 * float(sample.std(ddof=1)) / len(sample) ** 0.5 if len(sample) > 1 else 0.0
+        for sample in samples
+    ]
+    panel.errorbar(
+        epsilons,
+        means,
+        yerr=halves,
+        color=ink,
+        marker=mark,
+        markersize=4,
+        capsize=2,
+        label=points[0].label,
+    )

@@ -1,0 +1,258 @@
+"""The paper's figures of average budget and distance against ε, for PRESENCE and PATTERN."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste.reproduce.budgets import WORDS, synthetic_world
+from priste.reproduce.curves import Curve, summary_table
+from priste.reproduce.experiment import Experiment, Finding, Outcome, Picture, Settings
+from priste.reproduce.figures import against_epsilon_figure
+from priste.reproduce.jobs import Job, Results
+from priste.reproduce.statistics import Comparison, all_of, some_of
+from priste.reproduce.streams import Case, Window
+from priste.reproduce.worlds import world_of
+
+EPSILONS = (0.1, 0.5, 1.0, 2.0)
+ALPHAS = (0.5, 1.0, 3.0, 5.0)
+DELTAS = (0.1, 0.3, 0.5)
+DELTA_ALPHA = 0.5
+SIGMA_ALPHA = 1.0
+SIGMA_SHARES = (0.05, 0.15, 0.25, 0.5)
+"""The σ of the synthetic maps as shares of the side: 1, 3, 5 and 10 km at 20 cells."""
+
+USERS = 5
+"""How many people of a data set the runs are spread over, each with a model of their own."""
+
+Lines = list[tuple[str, list[Case]]]
+"""Per line of the figure its label and its cases, one per ε."""
+
+
+def people(settings: Settings, **changes: Any) -> list[dict[str, Any]]:
+    """Return the worlds of the people of Geolife, or of the made-up city without it."""
+    if settings.geolife is None:
+        kind: dict[str, Any] = {"kind": "city"}
+        each = [{**kind, "seed": number + 1} for number in range(USERS)]
+    else:
+        kind = {"kind": "geolife", "folder": settings.geolife}
+        each = [{**kind, "user_rank": number} for number in range(USERS)]
+    return [{**world, "side": settings.side, **changes} for world in each]
+
+
+def _with_epsilons(case: Case) -> list[Case]:
+    return [case.but(epsilon=epsilon) for epsilon in EPSILONS]
+
+
+def alpha_lines(window: Window, settings: Settings) -> Lines:
+    """Return the lines of several mechanisms on people's own movement."""
+    worlds = people(settings)
+    return [
+        (f"{alpha:g}-PLM", _with_epsilons(Case.on(worlds, window, epsilon=1.0, alpha=alpha)))
+        for alpha in ALPHAS
+    ]
+
+
+def delta_lines(window: Window, settings: Settings) -> Lines:
+    """Return the lines of several location sets on people's own movement."""
+    base = Case.on(people(settings), window, epsilon=1.0, alpha=DELTA_ALPHA)
+    return [(f"δ = {delta:g}", _with_epsilons(base.but(delta=delta))) for delta in DELTAS]
+
+
+def sigma_lines(window: Window, settings: Settings) -> Lines:
+    """Return the lines of several synthetic maps."""
+    lines = []
+    for share in SIGMA_SHARES:
+        sigma = settings.side * share
+        world = synthetic_world(settings, sigma=sigma)
+        base = Case.on([world], window, epsilon=1.0, alpha=SIGMA_ALPHA)
+        lines.append((f"σ = {sigma:g} km", _with_epsilons(base)))
+    return lines
+
+
+MakeLines = Callable[[Window, Settings], Lines]
+Check = Callable[[Sequence[Sequence[Curve]]], list[Finding]]
+
+
+def _jobs(make: MakeLines, window: Window, settings: Settings) -> list[Job]:
+    return [
+        job
+        for name in settings.calibrators
+        for _, cases in make(window, settings)
+        for case in cases
+        for job in case.but(calibrator=name).jobs(settings)
+    ]
+
+
+def _outcome(
+    make: MakeLines,
+    window: Window,
+    check: Check,
+    remark: Callable[[Settings], str],
+    settings: Settings,
+    results: Results,
+) -> Outcome:
+    curves: dict[str, list[list[Curve]]] = {
+        name: [
+            [Curve.of(case.but(calibrator=name), label, settings, results) for case in cases]
+            for label, cases in make(window, settings)
+        ]
+        for name in settings.calibrators
+    }
+    flat = [curve for lines in curves.values() for line in lines for curve in line]
+    dialled = {WORDS["paper"], WORDS["certified"]}
+    return Outcome(
+        tables=(summary_table(flat),),
+        pictures=(
+            Picture(
+                "utility",
+                "Average over runs and steps, with the 95 % interval over runs.",
+                lambda: against_epsilon_figure(
+                    [(WORDS[name], lines) for name, lines in curves.items()],
+                    with_budgets=lambda name: name in dialled,
+                ),
+            ),
+        ),
+        findings=(*_epsilon_findings(curves["paper"]), *check(curves["paper"])),
+        remarks=(remark(settings), f"{settings.runs} runs of the paper's loop."),
+    )
+
+
+def _epsilon_findings(lines: Sequence[Sequence[Curve]]) -> list[Finding]:
+    budgets, distances = [], []
+    for line in lines:
+        for low, high in pairwise(line):
+            what = f"{line[0].label}, ε {low.case.epsilon:g} to {high.case.epsilon:g}"
+            budgets.append(Comparison.of(what, high.run_budgets, low.run_budgets))
+            distances.append(Comparison.of(what, low.run_distances, high.run_distances))
+    return [
+        all_of("A larger ε gives larger budgets.", budgets),
+        all_of("A larger ε gives releases closer to the truth.", distances),
+    ]
+
+
+def _share(curve: Curve) -> NDArray[np.float64]:
+    return np.asarray(curve.run_budgets / curve.case.alpha)
+
+
+def _alpha_findings(lines: Sequence[Sequence[Curve]]) -> list[Finding]:
+    shares, looser_closer, stricter_closer = [], [], []
+    for strict, loose in pairwise(lines):
+        for one, other in zip(strict, loose, strict=True):
+            what = f"{one.label} and {other.label} at ε = {one.case.epsilon:g}"
+            if one.case.epsilon == EPSILONS[0]:
+                shares.append(Comparison.of(f"share of α kept, {what}", _share(one), _share(other)))
+            gap = Comparison.of(what, one.run_distances, other.run_distances)
+            looser_closer.append(gap)
+            stricter_closer.append(Comparison.of(what, other.run_distances, one.run_distances))
+    return [
+        all_of("A larger α is calibrated more heavily at a small ε.", shares),
+        some_of(
+            "A stricter mechanism is not always better: a looser one may be closer.", looser_closer
+        ),
+        some_of(
+            "A larger average budget is not always better: a stricter mechanism may be closer.",
+            stricter_closer,
+        ),
+    ]
+
+
+def _delta_findings(lines: Sequence[Sequence[Curve]]) -> list[Finding]:
+    budgets, distances = [], []
+    for small, large in pairwise(lines):
+        for one, other in zip(small, large, strict=True):
+            what = f"{one.label} and {other.label} at ε = {one.case.epsilon:g}"
+            budgets.append(Comparison.of(what, one.run_budgets, other.run_budgets))
+            distances.append(Comparison.of(what, one.run_distances, other.run_distances))
+    return [
+        all_of("A larger δ needs a smaller average budget.", budgets),
+        some_of("A larger δ may nevertheless release closer to the truth.", distances),
+    ]
+
+
+def _sigma_findings(lines: Sequence[Sequence[Curve]]) -> list[Finding]:
+    budgets = [
+        Comparison.of(
+            f"{one.label} and {other.label} at ε = {one.case.epsilon:g}",
+            other.run_budgets,
+            one.run_budgets,
+        )
+        for strong, weak in pairwise(lines)
+        for one, other in zip(strong, weak, strict=True)
+    ]
+    return [all_of("A stronger mobility pattern (smaller σ) needs a smaller budget.", budgets)]
+
+
+def _people_remark(settings: Settings) -> str:
+    about = world_of(people(settings)[0]).about
+    if settings.geolife is None:
+        return f"No Geolife folder was given, so this ran on a made-up city. {about}"
+    return f"Geolife, {USERS} people in turn. {about}"
+
+
+def _synthetic_remark(settings: Settings) -> str:
+    return f"Synthetic maps of {settings.side} x {settings.side} cells of 1 km."
+
+
+@dataclass(frozen=True)
+class _Kind:
+    make: MakeLines
+    check: Check
+    remark: Callable[[Settings], str]
+    title: str
+    says: str
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "geolife-alpha": _Kind(
+        alpha_lines,
+        _alpha_findings,
+        _people_remark,
+        "Utility against ε on Geolife, several PLMs",
+        "Utility grows with ε; a larger α is calibrated heavily at small ε; a larger average "
+        "budget need not mean a smaller distance: at ε = 0.5 the 5-PLM and 3-PLM are close, "
+        "at ε = 1 or 2 the 0.5-PLM and 1-PLM.",
+    ),
+    "geolife-delta": _Kind(
+        delta_lines,
+        _delta_findings,
+        _people_remark,
+        "Utility against ε on Geolife, 0.5-PLM with several δ-location sets",
+        "A larger δ tends to a smaller average budget, but may have the smaller distance.",
+    ),
+    "sigma": _Kind(
+        sigma_lines,
+        _sigma_findings,
+        _synthetic_remark,
+        "Utility against ε on synthetic maps of several σ, 1-PLM",
+        "The stronger the mobility pattern (smaller σ), the smaller the budget must be.",
+    ),
+}
+
+_WINDOWS = {
+    "presence": (Window("presence", 3, 7), "PRESENCE(S = [1:10], T = [4:8])", "Section V-C"),
+    "pattern": (Window("pattern", 3, 7), "PATTERN(S = [1:10], T = [4:8])", "the appendices"),
+}
+
+
+def _experiment(name: str, kind: _Kind, event: str) -> Experiment:
+    window, words, where = _WINDOWS[event]
+    return Experiment(
+        f"fig-utility-{name}-{event}",
+        f"{kind.title}, {words}",
+        where,
+        kind.says,
+        partial(_jobs, kind.make, window),
+        partial(_outcome, kind.make, window, kind.check, kind.remark),
+    )
+
+
+EXPERIMENTS = tuple(
+    _experiment(name, kind, event) for event in _WINDOWS for name, kind in _KINDS.items()
+)

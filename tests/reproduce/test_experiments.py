@@ -1,0 +1,220 @@
+"""Every experiment in a tiny version: it runs, it is repeatable, and it shows what it says."""
+
+import csv
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from priste.errors import InvalidParameter
+from priste.release import Paper
+from priste.reproduce import CATALOGUE, Settings, reproduce, settings_for
+from priste.reproduce.budgets import EARLY, panels
+from priste.reproduce.catalogue import chosen
+from priste.reproduce.execution import perform_all
+from priste.reproduce.jobs import perform
+from priste.reproduce.store import STORE, Store
+from priste.reproduce.streams import CALIBRATORS, PACE, Case, Window
+
+TINY = settings_for("tiny")
+LEAKAGE_TOLERANCE = 1e-8
+FIRST = "fig-budget-presence-early"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which every experiment was made, with all jobs in one pool."""
+    place = tmp_path_factory.mktemp("reproduction")
+    jobs = [job for experiment in CATALOGUE.values() for job in experiment.jobs(TINY)]
+    with Store(place) as store:
+        perform_all(jobs, store, workers=2)
+    reproduce(["all"], place, TINY, workers=2, command="test")
+    return place
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_each_experiment_writes_tables_pictures_and_settings(folder: Path, name: str) -> None:
+    """CSV, PNG and PDF of every picture, and the settings that made them are there and whole."""
+    place = folder / name
+    outcome = json.loads((place / "outcome.json").read_text())
+    assert outcome["pictures"]
+    assert outcome["tables"]
+    assert outcome["findings"]
+    for picture, caption in outcome["pictures"]:
+        assert caption
+        assert (place / f"{picture}.png").read_bytes().startswith(b"\x89PNG")
+        assert (place / f"{picture}.pdf").read_bytes().startswith(b"%PDF")
+    for table in outcome["tables"]:
+        head, *rows = csv.reader((place / f"{table}.csv").open())
+        assert rows
+        assert all(len(row) == len(head) for row in rows)
+    settings = json.loads((place / "settings.json").read_text())
+    assert settings["settings"]["seed"] == TINY.seed
+    assert settings["command"] == "test"
+    assert {finding["verdict"] for finding in outcome["findings"]} <= {
+        "reproduced",
+        "not reproduced",
+        "not decidable",
+    }
+
+
+def test_the_page_shows_every_experiment(folder: Path) -> None:
+    """The index holds all titles, what the paper says, and asks nothing of the network."""
+    page = (folder / "index.html").read_text()
+    for experiment in CATALOGUE.values():
+        assert f"id='{experiment.name}'" in page
+    assert "Content-Security-Policy" in page
+    assert "src='http" not in page
+    assert page.count("<svg") >= len(CATALOGUE)
+
+
+def test_nothing_is_done_twice(folder: Path) -> None:
+    """Making an experiment again does no job and gives the same files, settings' date aside."""
+    before = {path.name: path.read_bytes() for path in (folder / FIRST).glob("*.*")}
+    size = (folder / STORE).stat().st_size
+    counts: list[tuple[int, int]] = []
+    reproduce(
+        [FIRST], folder, TINY, command="test", on_progress=lambda _, d, t: counts.append((d, t))
+    )
+    assert counts == [(counts[0][1], counts[0][1])]
+    assert (folder / STORE).stat().st_size == size
+    after = {path.name: path.read_bytes() for path in (folder / FIRST).glob("*.*")}
+    assert {n for n in before if before[n] != after[n]} <= {"settings.json"}
+
+
+def stream_results(folder: Path) -> dict[str, object]:
+    records = [json.loads(line) for line in (folder / STORE).read_text().splitlines()]
+    return {record["job"]: record["result"] for record in records}
+
+
+def test_one_process_and_two_give_the_same_bytes(folder: Path, tmp_path: Path) -> None:
+    """Serial equals parallel: every number of every table, and every result."""
+    few = settings_for("tiny", runs=2, runs_with={"certified": 1}, truth_runs=1)
+    for workers in (1, 2):
+        reproduce([FIRST], tmp_path / str(workers), few, workers=workers)
+    assert stream_results(tmp_path / "1") == stream_results(tmp_path / "2")
+    for name in ("summary.csv", "steps.csv", "budgets.svg"):
+        one, two = ((tmp_path / n / FIRST / name).read_bytes() for n in ("1", "2"))
+        assert one == two
+
+
+def test_the_seed_decides(folder: Path) -> None:
+    """The same job gives the same result in this process; another seed another one."""
+    (_, case), *_ = panels(TINY, [EARLY], None)[0].cases
+    job = case.jobs(TINY)[0]
+    again = perform(job)
+    with Store(folder) as store:
+        assert store.results[job] == again
+    other = settings_for("tiny", seed=7)
+    assert perform(case.jobs(other)[0]) != again
+
+
+def test_a_killed_run_goes_on(tmp_path: Path) -> None:
+    """kill -9 in the middle, the same command again: the same results as without a stop."""
+    code = (
+        "from priste.reproduce import reproduce, settings_for\n"
+        "if __name__ == '__main__':\n"
+        "    settings = settings_for('tiny', runs=4, truth_runs=1)\n"
+        f"    reproduce([{FIRST!r}], 'out', settings, workers=2)\n"
+    )
+    script = tmp_path / "run.py"
+    script.write_text(code)
+    process = subprocess.Popen([sys.executable, str(script)], cwd=tmp_path)
+    store = tmp_path / "out" / STORE
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (store.exists() and store.stat().st_size > 3000):
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    done = stream_results(tmp_path / "out") if store.read_bytes().endswith(b"\n") else {}
+    settings = settings_for("tiny", runs=4, truth_runs=1)
+    reproduce([FIRST], tmp_path / "out", settings, workers=2)
+    reproduce([FIRST], tmp_path / "whole", settings, workers=2)
+    assert done.items() <= stream_results(tmp_path / "out").items()
+    assert stream_results(tmp_path / "out") == stream_results(tmp_path / "whole")
+
+
+def test_certified_keeps_its_promise_and_the_papers_loop_does_not(folder: Path) -> None:
+    """In the column of true leakage, calibrators with a guarantee stay within ε."""
+    excess = dict.fromkeys(TINY.calibrators, -math.inf)
+    for name in CATALOGUE:
+        table = folder / name / "summary.csv"
+        if table.exists():
+            for row in csv.DictReader(table.open()):
+                if row["true_leakage_max"]:
+                    over = float(row["true_leakage_max"]) - float(row["epsilon"])
+                    excess[row["calibrator"]] = max(excess[row["calibrator"]], over)
+    assert excess["paper"] > 0.05
+    for name in set(excess) - {"paper"}:
+        assert excess[name] <= LEAKAGE_TOLERANCE
+
+
+def independent_truth(case: Case, settings: Settings) -> float:
+    """The true leakage of run 0 from the whole law of the loop, step by step."""
+    from priste.reproduce.worlds import world_of
+
+    from priste import PlanarLaplace, Quantifier
+    from priste.randomness import bit_source
+    from priste.release import PublicState
+    from priste.release.terms import make_terms
+    from priste.reproduce.jobs import seed_of
+
+    world = world_of(json.loads(case.worlds[0]))
+    event = case.events[0].event(world.region)
+    loop = Paper()
+    state = PublicState(
+        make_terms(
+            world.model, event, PlanarLaplace(world.grid, case.alpha), case.epsilon, loop, None
+        )
+    )
+    bits = bit_source(seed_of(settings.seed, "noise", 0))
+    adversary, largest = Quantifier(world.model, event), 0.0
+    for cell in world.walk(seed_of(settings.seed, "walk", 0), settings.steps):
+        drawn, law = loop.draw(state, int(cell), bits), loop.law(state)
+        adversary.observe(law.joint[law.budgets.index(drawn.budget), :, drawn.output])
+        largest = max(largest, float(adversary.leakage().value))
+        state.advance(state.column(drawn.output, drawn.budget), drawn.budget)
+    return largest
+
+
+def test_true_leakage_is_that_of_the_whole_law(folder: Path) -> None:
+    """The column equals a computation that writes out the whole law of every step."""
+    (_, case), *_ = panels(TINY, [EARLY], None)[0].cases
+    with Store(folder) as store:
+        stated = store.results[case.jobs(TINY)[0]]["true_leakage"]
+    assert stated == [pytest.approx(independent_truth(case, TINY), abs=LEAKAGE_TOLERANCE)]
+
+
+def test_summaries_are_means_of_the_runs(folder: Path) -> None:
+    """A row of the summary is the plain mean of what the runs released."""
+    (label, case), *_ = panels(TINY, [EARLY], None)[0].cases
+    with Store(folder) as store:
+        runs = store.results.of(case.jobs(TINY))
+    rows = csv.DictReader((folder / FIRST / "summary.csv").open())
+    row = next(row for row in rows if row["curve"] == label and row["calibrator"] == "paper")
+    assert float(row["mean_budget"]) == pytest.approx(np.mean([run["budgets"] for run in runs]))
+    distances = np.mean([run["distances"] for run in runs])
+    assert float(row["mean_distance_km"]) == pytest.approx(distances)
+
+
+def test_settings_and_names_are_checked() -> None:
+    """Unknown sizes, names and kinds of event, and too few runs, are refused by name."""
+    with pytest.raises(InvalidParameter, match="'size' must be one of"):
+        settings_for("huge")  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="at least 2"):
+        settings_for("tiny", runs=1)
+    with pytest.raises(InvalidParameter, match="fig-7"):
+        chosen(["fig-7"])
+    with pytest.raises(InvalidParameter, match="None was named"):
+        chosen([])
+    with pytest.raises(InvalidParameter, match="presence or pattern"):
+        Window("dance", 1, 2).event([0])
+    assert [e.name for e in chosen(["all"])] == list(CATALOGUE)
+    assert CALIBRATORS["certified"]["pace"] == PACE
