@@ -45,11 +45,9 @@ REPEATS = 3
 AGREEMENT = 1e-9
 """Relative difference above which the two algorithms are said to disagree."""
 
-NAIVE_LIMIT: dict[Size, int] = {"full": 2_000_000, "quick": 400_000, "tiny": 20_000}
-"""Trajectories of an event above which the baseline is not run."""
-
-NAIVE_WORK = 2
-"""The baseline gets fewer events where all would be more than this many times the limit."""
+NAIVE_LIMIT: dict[Size, int] = {"full": 10_000_000, "quick": 400_000, "tiny": 20_000}
+"""Trajectories of an event above which the baseline is not run. Where all events of a point have
+more than that together it gets fewer events, but ``FEWEST_NAIVE_EVENTS``."""
 
 FEWEST_NAIVE_EVENTS = 4
 
@@ -71,7 +69,7 @@ class Point:
         limit = NAIVE_LIMIT[settings.size]
         if self.trajectories > limit:
             return 0
-        affordable = max(NAIVE_WORK * limit // self.trajectories, FEWEST_NAIVE_EVENTS)
+        affordable = max(limit // self.trajectories, FEWEST_NAIVE_EVENTS)
         return min(settings.runtime_events, affordable)
 
     def job(self, settings: Settings) -> Job:
