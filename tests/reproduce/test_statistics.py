@@ -64,6 +64,12 @@ def test_a_comparison_has_three_verdicts() -> None:
     assert OPEN.verdict == EQUAL.verdict == "not decidable"
 
 
+def test_rounding_is_no_difference() -> None:
+    """Values that differ in their last digits alone are equal."""
+    nearly = Comparison.of("nearly", [0.2 + 3e-17, 0.2 + 6e-17, 0.1 + 0.2], [0.2, 0.2, 0.3])
+    assert nearly.difference.low == nearly.difference.high == 0.0
+
+
 def test_a_claim_about_all_needs_all() -> None:
     """One clear exception refutes, one open case leaves open, none at all decides nothing."""
     assert all_of("c", [LARGER, LARGER]).verdict == "reproduced"

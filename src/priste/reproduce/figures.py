@@ -59,12 +59,12 @@ def steps_figure(
                 for curve, ink in zip(curves, INKS, strict=False):
                     _band(panel, getattr(curve, what), ink, curve.label, spread=what == "budgets")
                 panel.set_title(f"{name}: {title}")
-                panel.set_ylim(bottom=0)
                 if place == 0:
                     _name_lines(panel)
             row[0].set_ylabel("budget (1/km)" if what == "budgets" else "distance (km)")
         for panel in axes[-1]:
             panel.set_xlabel("step")
+            panel.set_ylim(bottom=0)  # last, when all that shares the axis is drawn
     return figure
 
 

@@ -15,6 +15,9 @@ from priste.reproduce.experiment import Finding, Verdict
 
 CONFIDENCE = 0.95
 
+ROUNDING = 1e-12
+"""Relative differences up to this are rounding."""
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -63,7 +66,10 @@ class Comparison:
             raise InvalidParameter(
                 f"Paired runs must be as many on both sides. Got {both[0].shape}, {both[1].shape}."
             )
-        return cls(what, interval(both[0] - both[1]))
+        gap = both[0] - both[1]
+        # Means of equal budgets may differ in their last digits: that is no difference.
+        alike = np.abs(gap) <= ROUNDING * np.maximum(np.abs(both[0]), np.abs(both[1]))
+        return cls(what, interval(np.where(alike, 0.0, gap)))
 
     @property
     def verdict(self) -> Verdict:
