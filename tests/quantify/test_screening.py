@@ -13,7 +13,7 @@ from priste import Grid, MarkovModel, PlanarLaplace, Quantifier
 from priste.events import presence
 from priste.quantify import passes
 from priste.quantify.scaling import ScaledRows
-from priste.quantify.screening import LARGEST_ERROR, Resemblance, surely_pass, worth_screening
+from priste.quantify.screening import LARGEST_ERROR, Resemblance, screened, worth_screening
 
 GAMMA = 1e-12
 """A relative error that the products of these small cases stay far below."""
@@ -94,15 +94,18 @@ def small_quantifier(seed: int) -> tuple[Quantifier, np.ndarray]:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 12), st.floats(0.3, 1.3))
-def test_what_the_screen_passes_the_plain_check_passes(seed, rank, tightness):
-    """At any rank and any ε around the leakages, no candidate passes that the plain check fails."""
+def test_what_the_screen_decides_the_plain_check_decides_alike(seed, rank, tightness):
+    """At any rank and any ε around the leakages, decided verdicts are those of the plain check."""
     quantifier, columns = small_quantifier(seed)
     epsilon = tightness * float(quantifier.leakage_if(columns).max())
     operator = quantifier._caught_up().candidates(quantifier._backward)
     gamma = quantifier._relative_error(1)
-    screened = surely_pass(operator, quantifier._prior_rows, columns, epsilon, gamma, rank=rank)
+    verdict, decided = screened(
+        operator, quantifier._prior_rows, columns, epsilon, gamma, rank=rank
+    )
     plain = plain_verdicts(quantifier, columns, epsilon)
-    assert not (screened & ~plain).any()
+    assert not (verdict & ~decided).any()
+    np.testing.assert_array_equal(verdict[decided], plain[decided])
 
 
 def test_a_screen_of_full_rank_decides_almost_everything():
@@ -112,8 +115,11 @@ def test_a_screen_of_full_rank_decides_almost_everything():
         leakages = quantifier.leakage_if(columns)
         epsilon = float(np.median(leakages)) * (1.0 + 1e-6) + 1e-8
         operator = quantifier._caught_up().candidates(quantifier._backward)
-        screened = surely_pass(operator, quantifier._prior_rows, columns, epsilon, GAMMA, rank=400)
-        np.testing.assert_array_equal(screened, leakages <= epsilon)
+        verdict, decided = screened(
+            operator, quantifier._prior_rows, columns, epsilon, GAMMA, rank=400
+        )
+        assert decided.all()
+        np.testing.assert_array_equal(verdict, leakages <= epsilon)
 
 
 def test_rows_in_several_bands_are_left_to_the_plain_check():
@@ -127,10 +133,9 @@ def test_rows_in_several_bands_are_left_to_the_plain_check():
     )
     assert len(mixed.bands) > 1
     columns = np.full((4, 3), 0.25)
-    assert not surely_pass(mixed, np.full((2, 2), 0.5), columns, 5.0, GAMMA, rank=2).any()
-    assert surely_pass(
-        ScaledRows.of(np.ones((2, 2, 4))), np.full((2, 2), 0.5), columns, 5.0, GAMMA, rank=2
-    ).all()
+    assert not np.any(screened(mixed, np.full((2, 2), 0.5), columns, 5.0, GAMMA, rank=2))
+    one_band = ScaledRows.of(np.ones((2, 2, 4)))
+    assert np.all(screened(one_band, np.full((2, 2), 0.5), columns, 5.0, GAMMA, rank=2))
 
 
 @pytest.mark.parametrize("budget", [0.05, 0.002])

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
 from priste.maps import cell_numbers
@@ -27,18 +28,19 @@ from priste.quantify.lifted import BackwardVectors, LiftedChain
 from priste.quantify.moments import Floats, Integers, Moments
 from priste.quantify.propagation import ForwardOperator, Likelihood, Record, replay
 from priste.quantify.rounding import relative_error_bound
-from priste.quantify.screening import surely_pass, worth_screening
+from priste.quantify.screening import screened, worth_screening
 from priste.quantify.smoothing import location_posterior
 from priste.quantify.worst_prior import leakages, passes, worst_prior_leakage
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from priste.events import Event
     from priste.maps import Cells
     from priste.mobility import MarkovModel
 
 Method = Literal["auto", "forward", "replay"]
+Booleans = NDArray[np.bool_]
 
 OPERATOR_BYTES = 2**31
 """Memory above which "auto" never builds the forward operator."""
@@ -350,39 +352,40 @@ class Quantifier:
         """Return (k,) the leakage after each of k candidate releases (m, k); nothing changes."""
         return leakages(self.candidate_moments(likelihoods))
 
-    def passes(self, likelihoods: ArrayLike, epsilon: float) -> NDArray[np.bool_]:
+    def passes(self, likelihoods: ArrayLike, epsilon: float) -> Booleans:
         """Tell (k,) whether each candidate release (m, k) keeps the leakage within ``epsilon``.
 
         True is a promise, against every prior that this quantifier means; doubt is False.
-        Many columns are first screened (see :mod:`priste.quantify.screening`): where a
-        sound bound lets one pass, its four quantities are never computed.
+        Many columns are first screened (see :mod:`priste.quantify.screening`): where sound bounds
+        decide about one, its four quantities are never computed.
         """
         columns = checked_nonnegative(
             likelihoods, (self._cells, None), name="'likelihoods' of candidate releases"
         )
         count = columns.shape[1]
-        verdict = np.zeros(count, dtype=np.bool_)
         width = max(1, CHUNK_ENTRIES // self._cells)
-        if count > width and worth_screening(self.rows, self._cells, count):
-            verdict = self._surely_pass(columns, epsilon)
-        left = np.flatnonzero(~verdict)
+        verdict, decided = self._screened(columns, epsilon) if count > width else _undecided(count)
+        left = np.flatnonzero(~decided)
         for start in range(0, len(left) or not count, width):  # no columns at all are refused
             chunk = left[start : start + width]
             chosen = columns if len(chunk) == count else columns[:, chunk]
             verdict[chunk] = passes(self.candidate_moments(chosen), epsilon)
         return verdict
 
-    def _surely_pass(self, columns: Floats, epsilon: float) -> NDArray[np.bool_]:
-        """Answer for most of many candidates; those that are False have not been decided."""
+    def _screened(self, columns: Floats, epsilon: float) -> tuple[Booleans, Booleans]:
+        """Answer for most of many candidates: the verdicts, and which of them are decided."""
         self._chain.roundings(self.step)
-        undecided = np.zeros(columns.shape[1], dtype=np.bool_)
-        if self._backward.absolute_error > 0.0 or not 0.0 <= epsilon < np.inf:
-            return undecided
-        if not self._goes_forward(columns.shape[1], candidates=True):
-            return undecided
-        operator = self._caught_up().candidates(self._backward)
-        gamma = self._relative_error(1)
-        return surely_pass(operator, self._prior_rows, columns, epsilon, gamma)
+        count = columns.shape[1]
+        if (
+            worth_screening(self.rows, self._cells, count)
+            and self._backward.absolute_error == 0.0
+            and 0.0 <= epsilon < np.inf
+            and self._goes_forward(count, candidates=True)
+        ):
+            operator = self._caught_up().candidates(self._backward)
+            gamma = self._relative_error(1)
+            return screened(operator, self._prior_rows, columns, epsilon, gamma)
+        return _undecided(count)
 
     def posterior(self, prior: ArrayLike | None = None) -> float:
         """Return Pr(EVENT | releases) under a prior.
@@ -474,3 +477,7 @@ class Quantifier:
                 "The releases are impossible under this prior, so it has no posterior. Give a "
                 "prior that allows a first cell from which they could come."
             )
+
+
+def _undecided(count: int) -> tuple[Booleans, Booleans]:
+    return np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)

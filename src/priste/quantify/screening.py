@@ -1,4 +1,4 @@
-"""A cheap sound answer for most of many candidates, before the exact check of the others.
+"""A cheap answer, as sound as the exact one, for most of many candidates.
 
 The columns of a mechanism resemble each other: a few of them span all, nearly. With a basis
 Q (cells x r) and coefficients C, a column x is Q c up to a residual, and b and d of all
@@ -15,8 +15,8 @@ and with r + cells roundings at most g = N u / (1 - N u), N counting them,
 The same roundings are made when the residual is computed. So each candidate has an ``error`` δ,
 far above rounding and well below 1, with |b̂ - b| <= δ b, and the same for d. The ratios of b̂ and d̂
 are then within a factor (1+δ)/(1-δ) of those of b and d, for every prior at once: a
-candidate that passes at ε - ln((1+δ)/(1-δ)) passes at ε. Candidates for which that
-fails are in doubt, and doubt is left to the exact check.
+candidate that passes at ε - ln((1+δ)/(1-δ)) passes at ε, and one that fails at
+ε + ln((1+δ)/(1-δ)) fails at ε. What lies between is left to the exact check.
 
 Underflow plays no part. Stored numbers of H are at least 2**53, and their sum over a row is below
 2**920 (see :mod:`priste.quantify.scaling`), so H Q loses nothing. A column that spans more
@@ -28,7 +28,7 @@ most 2**941, a positive b is above 2**-910, and what the products there may lose
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,7 +123,7 @@ def worth_screening(rows: int, cells: int, count: int) -> bool:
     return 4 * thin < 2 * rows * cells * count
 
 
-def surely_pass(
+def screened(
     operator: ScaledRows,
     prior_rows: Floats,
     columns: Floats,
@@ -131,21 +131,24 @@ def surely_pass(
     relative_error: float,
     *,
     rank: int = RANK,
-) -> NDArray[np.bool_]:
-    """Tell (k,) which candidates certainly stay within ``epsilon``; False is doubt.
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Tell (k,) which candidates stay within ``epsilon``, and (k,) for which that is decided.
+
+    A verdict True is always decided, and a promise; False that is not decided is doubt.
 
     ``operator`` is H (rows, 2, cells), ``prior_rows`` (2, rows) holds a and ā, ``columns`` (cells,
     k) the likelihoods, and ``relative_error`` what separates a, ā and the exact H x from
     what is meant. Everything is in doubt when H has more than one band.
     """
     verdict = np.zeros(columns.shape[1], dtype=np.bool_)
+    decided = verdict.copy()
     likeness = Resemblance.of(columns, rank) if len(operator.bands) == 1 else None
     if likeness is None:
-        return verdict
+        return verdict, decided
     order = np.argsort(likeness.error)  # like errors together, as each chunk counts its largest
     order = order[likeness.error[order] < LARGEST_ERROR]
     if not len(order):
-        return verdict
+        return verdict, decided
     band = operator.bands[0]
     thin = band.values.reshape(-1, band.values.shape[-1]) @ likeness.basis
     thin = thin.reshape(len(band.values), 2, -1)
@@ -158,10 +161,9 @@ def surely_pass(
     for start in range(0, len(order), CHUNK):
         chosen = order[start : start + CHUNK]
         error = float(likeness.error[chosen[-1]])
-        allowance = (math.log1p(error) - math.log1p(-error)) * _EVALUATION
-        stricter = epsilon - allowance - 2.0**-50 * (1.0 + epsilon)
-        if stricter < 0.0:
-            break
+        allowance = (math.log1p(error) - math.log1p(-error)) * _EVALUATION + 2.0**-50 * (
+            1 + epsilon
+        )
         coefficients = likeness.coefficients[:, chosen].T
         moments = Moments(
             prior_rows[0],
@@ -172,5 +174,15 @@ def surely_pass(
             relative_error,
             0.0,
         )
-        verdict[chosen] = passes(moments, stricter)
-    return verdict
+        if epsilon >= allowance:
+            verdict[chosen] = passes(moments, epsilon - allowance)
+        decided[chosen] = True
+        open_ones = ~verdict[chosen]
+        if open_ones.any():
+            few = replace(
+                moments,
+                event=moments.event[:, open_ones],
+                complement=moments.complement[:, open_ones],
+            )
+            decided[chosen[open_ones]] = ~passes(few, epsilon + allowance)
+    return verdict, decided

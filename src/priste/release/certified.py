@@ -124,7 +124,8 @@ class _Search:
     """The search for a rung of the ladder that every output allows.
 
     A few suspects are asked first, all outputs last: a rung that a suspect refuses is refused, and
-    a rung counts as allowed only when all outputs have been asked.
+    a rung counts as allowed only when all outputs have been asked. In between come outputs from
+    all over, as suspects of the last step may be harmless at this one.
     """
 
     def __init__(
@@ -136,10 +137,10 @@ class _Search:
         self._limits = limits
         self._refused: set[int] = set()
         outputs = situation.mechanism.outputs
-        spread = np.linspace(0, outputs - 1, min(SUSPECTS, outputs)).astype(int).tolist()
+        self._spread = np.linspace(0, outputs - 1, min(SUSPECTS, outputs)).astype(int).tolist()
         # A stream may have been begun with another calibrator, whose hints mean other things.
         known = [hint for hint in situation.hints if 0 <= hint < outputs]
-        self._suspects: list[int] = known or spread
+        self._suspects: list[int] = known or list(self._spread)
 
     @property
     def suspects(self) -> tuple[int, ...]:
@@ -154,7 +155,7 @@ class _Search:
         rung = _starting_rung(self._ladder, self._situation.last_budget)
         while True:
             rung = self._walk(rung)
-            if rung == self._zero or self._all_allow(rung):
+            if rung == self._zero or (self._allow(rung, self._spread) and self._all_allow(rung)):
                 return rung
 
     def _walk(self, rung: int) -> int:
@@ -187,11 +188,12 @@ class _Search:
     def _suspects_allow(self, rung: int) -> bool:
         if rung == self._zero:
             return True
-        if rung in self._refused:
-            return False
+        return rung not in self._refused and self._allow(rung, self._suspects)
+
+    def _allow(self, rung: int, outputs: list[int]) -> bool:
         mechanism = self._situation.at(self._ladder[rung])
         # Columns one by one, as most budgets that are looked at never need the whole table.
-        columns = {output: mechanism.column(output) for output in self._suspects}
+        columns = {output: mechanism.column(output) for output in outputs}
         asked = [output for output, column in columns.items() if column.any()]
         if asked:
             few = np.stack([columns[output] for output in asked], axis=1)
