@@ -62,23 +62,26 @@ class ColumnProgramme:
     ) -> None:
         emission = mechanism.emission()
         places = OutputPlaces.of(mechanism, predicted)
-        self._labels = places.groups(groups)
+        by_output = QuickCheck(operators, emission, limits)
+        belief = np.full(len(matrix), 1.0 / len(matrix)) if worst_case else predicted
+        weights: Floats = (emission * belief[:, None]).T @ matrix
+        halves = places.halves()
+        self._labels = places.groups(groups, _best_half(halves, by_output, weights))
         count = int(self._labels.max()) + 1
         grouping = np.zeros((mechanism.outputs, count))
         grouping[np.arange(mechanism.outputs), self._labels] = 1.0
         self._law = emission @ grouping
         self._matrix = matrix
         self._worst_case = worst_case
-        self._belief = np.full(len(matrix), 1.0 / len(matrix)) if worst_case else predicted
-        self._weights = self._priced_at(self._belief)
-        self._check = QuickCheck(operators, self._law, limits)
+        self._weights: Floats = grouping.T @ weights
+        self._check = by_output.grouped(grouping)
         # On a large map about this constant is needed beside a set that is sent to a target.
         self._usual = 1.0 / math.expm1(min(max(min(limits), 1e-3), 30.0))
-        self._halves = self._halved_groups(places)
+        self._halves = self._halved_groups(halves)
         self._master = _Master(count, len(matrix) if worst_case else 0)
         self._known: set[bytes] = set()
-        #: what the best remap would cost if there were no events
-        self.free_bound = self._free_bound(emission, predicted)
+        # What the best remap would cost if there were no events.
+        self._free_bound = None if worst_case else float(weights.min(axis=1).sum())
 
     def solve(self, max_rounds: int, deadline: Deadline) -> Proposal:
         """Solve, price new columns, add those that promise something, and again."""
@@ -149,23 +152,20 @@ class ColumnProgramme:
                 break
         return np.asarray(np.array(chosen, dtype=np.float64).reshape(len(chosen), len(sets)).T)
 
-    def _halved_groups(self, places: OutputPlaces) -> Booleans:
+    def _halved_groups(self, halves: Booleans) -> Booleans:
         """Return the halves of the map in whole groups: a group is where most of it is."""
         count = self._law.shape[1]
         sizes = np.bincount(self._labels, minlength=count)
-        halves = places.halves()
         inside = np.zeros((count, halves.shape[1]))
         np.add.at(inside, self._labels, halves.astype(np.float64))
         return np.asarray(inside > 0.5 * sizes[:, None])
 
     # ------------------------------------------------------------------ costs
 
-    def _priced_at(self, belief: Floats) -> Floats:
-        """Return (groups, outputs): what it costs to send a group to a target."""
-        return np.asarray((self._law * belief[:, None]).T @ self._matrix)
-
     def _public_costs(self) -> Floats:
-        return self._matrix.max(axis=0) if self._worst_case else self._weights.sum(axis=0)
+        return np.asarray(
+            self._matrix.max(axis=0) if self._worst_case else self._weights.sum(axis=0)
+        )
 
     def _cost_of(self, column: Floats, target: int) -> Floats:
         """Return the cost of a column: one number, or one per cell where the worst cell counts."""
@@ -175,13 +175,8 @@ class ColumnProgramme:
 
     def _reweigh(self) -> None:
         """Look for columns that help the cells whose cost is largest now."""
-        self._weights = self._priced_at(self._master.cell_prices())
-
-    def _free_bound(self, emission: Floats, predicted: Floats) -> float | None:
-        if self._worst_case:
-            return None
-        weights = (emission * predicted[:, None]).T @ self._matrix
-        return float(weights.min(axis=1).sum())
+        counted = self._law * self._master.cell_prices()[:, None]
+        self._weights = counted.T @ self._matrix
 
     def _proposal(self, mixture: Floats | None, rounds: int, *, finished: bool) -> Proposal:
         """Turn weights of columns into a remap of outputs."""
@@ -190,7 +185,20 @@ class ColumnProgramme:
             grouped = self._master.remap(mixture, self._matrix.shape[1])
             cleaned = cleaned_remap(grouped)
             remap = None if cleaned is None else cleaned[self._labels]
-        return Proposal(remap, self.free_bound, rounds, finished=finished)
+        return Proposal(remap, self._free_bound, rounds, finished=finished)
+
+
+def _best_half(halves: Booleans, check: QuickCheck, weights: Floats) -> Booleans | None:
+    """Return one side of the line that is best to be told, if only one line is."""
+    if not halves.shape[1]:
+        return None
+    sides = halves.astype(np.float64)
+    constants = check.enough(sides)
+    columns = sides + np.where(np.isfinite(constants), constants, 0.0)
+    cost = (columns.T @ weights).min(axis=1).reshape(-1, 2).sum(axis=1)
+    total = 1.0 + constants.reshape(-1, 2).sum(axis=1)
+    best = int(np.argmin(np.where(np.isfinite(total), cost / total, np.inf)))
+    return np.asarray(halves[:, 2 * best])
 
 
 class _Master:

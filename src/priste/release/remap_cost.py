@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from priste.errors import InvalidParameter
+from priste.maps import Grid
 from priste.mechanisms import Mechanism
 
 Floats = NDArray[np.float64]
@@ -35,6 +36,7 @@ class Costs:
     def __init__(self, cost: Cost, who: str) -> None:
         self._who = who
         self._given: Floats | None = None
+        self._last: tuple[Grid, NDArray[np.int64], Floats] | None = None
         if isinstance(cost, str):
             if cost not in COST_NAMES:
                 raise InvalidParameter(
@@ -71,11 +73,17 @@ class Costs:
                 f"{self._who} measures distances to outputs, and the outputs of this mechanism are "
                 "not cells. Give 'output_cells' to the mechanism, or a matrix as 'cost'."
             )
+        last = self._last
+        if last is not None and last[0] == mechanism.grid and np.array_equal(last[1], meant):
+            return last[2]
         centers = mechanism.grid.centers
         apart = np.hypot(
             centers[:, 0][:, None] - centers[meant, 0], centers[:, 1][:, None] - centers[meant, 1]
         )
-        return np.asarray(apart * apart if self.name == "squared" else apart)
+        costs = np.asarray(apart * apart if self.name == "squared" else apart)
+        costs.flags.writeable = False
+        self._last = mechanism.grid, meant, costs  # the same at every step of most streams
+        return costs
 
     def of(self, table: Floats, costs: Floats, predicted: Floats) -> float:
         """Return what a law (cells, outputs) costs, given the matrix and the prediction."""

@@ -24,14 +24,14 @@ SUPPRESSED_SHARES = (0.0, 0.25, 0.5)
 PARTS = (3, 4, 6, 9, 16)
 """Into how many parts the map is cut, beside the halves."""
 
-ROUGHLY = 1.5
-"""The precision at which keeping and replacing is first looked at: most often it is hopeless."""
+LOOKED_AT = 4
+"""How many ways to cut the map are looked at closely."""
+
+HOPEFUL = 1.0 / 8.0
+"""Keeping and replacing is looked at if it would pay with this share of what would do."""
 
 CLOSELY = 1.01
 """The precision of what is added to a draft."""
-
-Search = Callable[[Floats, float], Floats]
-"""Sets of outputs (outputs, k) and a precision to the constants (k,) that make them private."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,11 @@ class Drafts:
         self._emission = self._mechanism.emission()
         self._predicted = situation.predicted()
         self._costs, self._matrix = costs, matrix
-        self._search = _search(situation, self._emission, limits)
+        self._situation, self._limits = situation, limits
+        self._quick: QuickCheck | None = None
+        if is_searchable(situation):
+            operators = list(situation.operators())
+            self._quick = QuickCheck(operators, self._emission, limits)
 
     def below(self, price: float) -> list[Draft]:
         """Return the drafts that would cost less than this, the cheapest first."""
@@ -72,25 +76,29 @@ class Drafts:
         cut = [sets for sets in cut if sets.shape[1] > 1]
         if not cut:
             return
-        sets = np.concatenate(cut, axis=1).astype(np.float64)
-        needed = self._search(sets, CLOSELY)
-        columns = self._emission @ sets
-        targets = self._best_targets(sets, needed)
-        best: tuple[float, slice] | None = None
-        first = 0
-        for part in cut:
-            mine = slice(first, first + part.shape[1])
-            first = mine.stop
-            price = self._price(columns[:, mine], needed[mine], targets[mine])
-            if best is None or price < best[0]:
-                best = price, mine
-        if best is not None and np.isfinite(best[0]):
-            mine = best[1]
+        prices = self._priced(cut, self._enough)
+        likely = [cut[place] for place in np.argsort(prices, kind="stable")[:LOOKED_AT]]
+        prices = self._priced(likely, self._search)
+        sets = likely[int(np.argmin(prices))].astype(np.float64)
+        needed = self._search(sets)
+        if np.isfinite(needed).all():
+            columns, targets = self._emission @ sets, self._best_targets(sets, needed)
             table, added = np.zeros_like(self._emission), np.zeros(self._emission.shape[1])
-            for k in range(mine.start, mine.stop):
-                table[:, targets[k]] += columns[:, k]
-                added[targets[k]] += needed[k]
-            yield Draft(table, added, best[0])
+            for k, target in enumerate(targets):
+                table[:, target] += columns[:, k]
+                added[target] += needed[k]
+            yield Draft(table, added, float(prices.min()))
+
+    def _priced(self, cut: Sequence[Booleans], constants: Callable[[Floats], Floats]) -> Floats:
+        """Return what it costs to tell the part, for each of these ways to cut the map."""
+        sets = np.concatenate(cut, axis=1).astype(np.float64)
+        needed = constants(sets)
+        columns, targets = self._emission @ sets, self._best_targets(sets, needed)
+        ends = np.cumsum([part.shape[1] for part in cut])
+        places = [slice(end - part.shape[1], end) for part, end in zip(cut, ends, strict=True)]
+        return np.array(
+            [self._price(columns[:, mine], needed[mine], targets[mine]) for mine in places]
+        )
 
     def _best_targets(self, sets: Floats, needed: Floats) -> Floats:
         """Return (k,) for each set with its constant the output that costs least."""
@@ -116,22 +124,24 @@ class Drafts:
 
         Only the column of the public output changes, so the others need what they needed before.
         """
-        every = np.eye(self._emission.shape[1])
-        needed = self._search(every, ROUGHLY)
+        if self._quick is not None:
+            enough = HOPEFUL * self._quick.enough()
+            hopeful = (self._mixed_cost(*draft) for draft in self._suppressed(enough))
+            if min(hopeful) >= price:
+                return
+        needed = self._search(np.eye(self._emission.shape[1]))
         if not np.isfinite(needed).all():
             return
-        hopeful = min(
-            self._mixed_cost(table, added / ROUGHLY) for table, added in self._suppressed(needed)
-        )
-        if hopeful >= price:
-            return
-        needed = self._search(every, CLOSELY)
         for table, added in self._suppressed(needed):
+            target = self._public_output()
+            merged = np.where(table.any(axis=0), 0.0, 1.0)
+            merged[target] = 1.0
+            added[target] = self._search(merged[:, None])[0]
             yield Draft(table, added, self._mixed_cost(table, added))
 
     def _suppressed(self, needed: Floats) -> Iterator[tuple[Floats, Floats]]:
-        emission = self._emission
-        target = self._costs.best_public_output(self._matrix, self._predicted)
+        """Yield laws without the worst outputs, and what the others need."""
+        emission, target = self._emission, self._public_output()
         largest = np.where(emission.any(axis=0), emission.max(axis=0), 1.0)
         worst_first = np.argsort(-needed / largest, kind="stable")
         failing = worst_first[: int(np.count_nonzero(needed))]
@@ -140,10 +150,11 @@ class Drafts:
             table, added = np.array(emission), np.array(needed)
             table[:, replaced], added[replaced] = 0.0, 0.0
             table[:, target] += emission[:, replaced].sum(axis=1)
-            merged = np.zeros((emission.shape[1], 1))
-            merged[replaced] = merged[target] = 1.0
-            added[target] = self._search(merged, CLOSELY)[0]
+            added[target] = 0.0
             yield table, added
+
+    def _public_output(self) -> int:
+        return self._costs.best_public_output(self._matrix, self._predicted)
 
     def _mixed_cost(self, table: Floats, added: Floats) -> float:
         if not np.isfinite(added).all():
@@ -151,18 +162,19 @@ class Drafts:
         mixed = (table + added) / (1.0 + added.sum())
         return self._costs.of(mixed, self._matrix, self._predicted)
 
+    def _enough(self, sets: Floats) -> Floats:
+        """Return (k,) constants that are enough, found without a search where that is possible."""
+        return self._search(sets) if self._quick is None else self._quick.enough(sets)
 
-def _search(situation: Situation, emission: Floats, limits: Sequence[float]) -> Search:
-    """Return the search for constants: quick where operators fit, by the exact check elsewhere."""
-    if is_searchable(situation):
-        quick = QuickCheck(list(situation.operators()), emission, limits)
-        return quick.additions
+    def _search(self, sets: Floats) -> Floats:
+        """Return (k,) the constants that make sets of outputs (outputs, k) private, or inf.
 
-    def allowed(columns: Floats) -> Booleans:
-        return situation.passes(columns, limits)
-
-    def checked(sets: Floats, precision: float) -> Floats:
-        found = additions(emission @ sets, allowed)
+        By the exact check where the operators of the map are too large to be written out.
+        """
+        if self._quick is not None:
+            return self._quick.additions(sets, CLOSELY)
+        found = additions(self._emission @ sets, self._allowed)
         return np.full(sets.shape[1], np.inf) if found is None else found
 
-    return checked
+    def _allowed(self, columns: Floats) -> Booleans:
+        return self._situation.passes(columns, self._limits)

@@ -46,14 +46,17 @@ class OutputPlaces:
         )
         return cls(places, mass)
 
-    def groups(self, count: int) -> Integers:
+    def groups(self, count: int, side: Booleans | None = None) -> Integers:
         """Return (outputs,) labels from 0 of at most ``count`` groups of neighbouring outputs.
 
         The group that is most spread out, weighted by how likely it is, is cut in two at its
-        median, until there are enough or none can be cut.
+        median, until there are enough or none can be cut. With ``side`` (outputs,) that cut comes
+        first: no group lies on both sides of it.
         """
         labels = np.zeros(len(self.mass), dtype=np.int64)
-        spread = [self._spread(np.arange(len(labels)))]
+        if side is not None and side.any() and not side.all():
+            labels[side] = 1
+        spread = [self._spread(np.flatnonzero(labels == k)) for k in range(labels.max() + 1)]
         while len(spread) < count and max(spread) > 0.0:
             widest = int(np.argmax(spread))
             members = np.flatnonzero(labels == widest)

@@ -31,6 +31,12 @@ SMALLEST_ADDITION = 2.0**-40
 LARGEST_ADDITION = 2.0**24
 """Relative to the largest entry of a column: a column that needs more is given up."""
 
+NEWTON_STEPS = 40
+"""How many steps the search for a constant that is enough takes, at most."""
+
+STEP_ASIDE = 1e-7
+"""By how much a constant that is just enough is raised, so that rounding does not matter."""
+
 LARGEST_STRIDE = 2.0**64
 """By what factor a search moves at most."""
 
@@ -47,17 +53,23 @@ class QuickCheck:
         self, operators: Sequence[EventOperator], basis: Floats, limits: Sequence[float]
     ) -> None:
         self._basis = basis
-        self._parts = [
-            _Part(operator, basis, limits[operator.number])
-            for operator in operators
-            if limits[operator.number] < math.inf
-        ]
+        self._parts = [_Part(operator, basis, limits[operator.number]) for operator in operators]
 
-    def restricted(self, grouping: Floats) -> QuickCheck:
+    def grouped(self, grouping: Floats) -> QuickCheck:
         """Return the check for the basis ``basis @ grouping``; ``grouping`` is (g, h)."""
         twin = QuickCheck([], self._basis @ grouping, [])
-        twin._parts = [part.restricted(grouping) for part in self._parts]
+        twin._parts = [part.grouped(grouping) for part in self._parts]
         return twin
+
+    def enough(self, mixtures: Floats | None = None) -> Floats:
+        """Return (k,) constants that are enough for each column, most often not by much.
+
+        Without ``mixtures`` for the columns of the basis themselves.
+        """
+        found = np.zeros(self._basis.shape[1] if mixtures is None else mixtures.shape[1])
+        for part in self._parts:
+            np.maximum(found, part.enough(mixtures), out=found)
+        return found
 
     def additions(self, mixtures: Floats, precision: float) -> Floats:
         """Return (k,) the constant to add to each column ``basis @ mixtures`` so that it passes.
@@ -80,12 +92,40 @@ class _Part:
         self._limit = limit
         self._event, self._complement = operator.event @ basis, operator.complement @ basis
         self._constant = operator.event.sum(axis=1), operator.complement.sum(axis=1)
+        highest = operator.exponent.max()
+        scale = np.ldexp(1.0, np.clip(operator.exponent - highest, -1000, 0).astype(np.int32))
+        self._by_event = _scaled(scale, operator.prior_event)
+        self._by_complement = _scaled(scale, operator.prior_complement)
 
-    def restricted(self, grouping: Floats) -> _Part:
+    def grouped(self, grouping: Floats) -> _Part:
         twin = _Part.__new__(_Part)
         twin._operator, twin._limit, twin._constant = self._operator, self._limit, self._constant
+        twin._by_event, twin._by_complement = self._by_event, self._by_complement
         twin._event, twin._complement = self._event @ grouping, self._complement @ grouping
         return twin
+
+    def enough(self, mixtures: Floats | None) -> Floats:
+        """Return (k,) constants that are enough, up to rounding; inf where none is known.
+
+        No prior tells more than the largest ratio of b to a, over the least ratio of d to ā. On
+        a large map, where almost any two cells differ in the event, that is nearly exact.
+        """
+        if mixtures is None:
+            return self._enough(self._event, self._complement)
+        return self._enough(self._event @ mixtures, self._complement @ mixtures)
+
+    def _enough(self, event: Floats, complement: Floats) -> Floats:
+        of_event, of_complement = self._by_event, self._by_complement
+        up = event[of_event[0]] * of_event[1][:, None]
+        down = complement[of_complement[0]] * of_complement[1][:, None]
+        if not (len(up) and len(down)):
+            return np.zeros(event.shape[1])  # an event that is certain or impossible
+        up_one = self._constant[0][of_event[0]] * of_event[1]
+        down_one = self._constant[1][of_complement[0]] * of_complement[1]
+        ratio = math.exp(min(self._limit, 700.0))
+        return np.maximum(
+            _level(up, up_one, down, down_one, ratio), _level(down, down_one, up, up_one, ratio)
+        )
 
     def raise_until_private(
         self, mixtures: Floats, columns: Floats, needed: Floats, precision: float
@@ -99,21 +139,19 @@ class _Part:
                 complement[:, which] + self._constant[1][:, None] * added,
             )
 
-        open_ = np.flatnonzero(np.isfinite(needed))
-        failing = open_[~private(open_, needed[open_])]
+        possible = np.flatnonzero(np.isfinite(needed))
+        failing = possible[~private(possible, needed[possible])]
         if not failing.size:
             return
-        largest, least = columns[:, failing].max(axis=0), columns[:, failing].min(axis=0)
-        # A column whose entries all lie within the ratio tells little about anything: where the
-        # map is large this is about what is needed, so the search begins there.
-        ratio = math.exp(min(self._limit, 700.0))
-        guess = (largest - ratio * least) / max(ratio - 1.0, 2.0**-40)
-        start = np.clip(guess, SMALLEST_ADDITION * largest, LARGEST_ADDITION * largest)
+        largest = columns[:, failing].max(axis=0)
+        least, most = SMALLEST_ADDITION * largest, LARGEST_ADDITION * largest
+        start = self._enough(event[:, failing], complement[:, failing])
+        start = np.where(np.isfinite(start), start * (1.0 + STEP_ASIDE), largest)
         needed[failing] = _least(
             lambda which, added: private(failing[which], added),
-            np.maximum(start, needed[failing]),
-            LARGEST_ADDITION * largest,
-            SMALLEST_ADDITION * largest,
+            np.clip(np.maximum(start, needed[failing]), least, most),
+            most,
+            least,
             precision,
         )
 
@@ -129,6 +167,37 @@ class _Part:
             0.0,
         )
         return passes(moments, self._limit)
+
+
+def _scaled(scale: Floats, prior: Floats) -> tuple[Integers, Floats]:
+    """Return the rows whose prior probability is positive, and what divides by it there."""
+    rows = np.flatnonzero(prior > 0.0)
+    return rows, scale[rows] / prior[rows]
+
+
+def _level(up: Floats, up_one: Floats, down: Floats, down_one: Floats, ratio: float) -> Floats:
+    """Return (k,) the least x with max(up + x up_one) <= ratio min(down + x down_one), or inf.
+
+    The difference of the two sides is convex and made of lines: Newton's method from 0 comes
+    from below and ends.
+    """
+    found = np.zeros(up.shape[1])
+    left = np.arange(len(found))
+    for _ in range(NEWTON_STEPS):
+        highest = up[:, left] + up_one[:, None] * found[left]
+        lowest = down[:, left] + down_one[:, None] * found[left]
+        tops, bottoms = highest.argmax(axis=0), lowest.argmin(axis=0)
+        top, every = highest.max(axis=0), np.arange(len(left))
+        excess = top - ratio * lowest[bottoms, every]
+        fall = ratio * down_one[bottoms] - up_one[tops]
+        never = (excess > 0.0) & (fall <= 0.0)
+        found[left[never]] = math.inf
+        moving = (excess > 1e-12 * top) & ~never
+        left = left[moving]
+        if not left.size:
+            break
+        found[left] += excess[moving] / fall[moving]
+    return found
 
 
 def _least(
