@@ -1,0 +1,62 @@
+"""The public state of a stream takes the same memory after any number of releases."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from priste import Grid, MarkovModel, PlanarLaplace, Protector, presence
+from priste.release import PublicState
+from priste.release.terms import make_terms
+
+GRID = Grid(rows=12, columns=12, cell_size=1.0)
+MODEL = MarkovModel.gaussian(GRID, sigma=1.0)
+MECHANISM = PlanarLaplace(GRID, alpha=0.5)
+EVENT = presence([0, 1], [1, 2])
+
+COLUMN = 8 * GRID.size
+"""What one kept column would take, in bytes."""
+
+STEPS = 150
+
+
+@pytest.mark.parametrize("replaying", [False, True])
+def test_the_public_state_keeps_no_column(replaying):
+    """A hundred and fifty releases take less than fifty columns, measured or replayed."""
+    state = PublicState(make_terms(MODEL, EVENT, MECHANISM, 5.0, "certified", None))
+    table = MECHANISM.emission()
+    known = (1.0,) if replaying else None
+
+    def advance(steps: int) -> None:
+        for step in range(steps):
+            state.advance(table[:, 7 * step % GRID.size], 0.5, leakage=known)
+
+    advance(5)
+    tracemalloc.start()
+    try:
+        advance(5)
+        before = tracemalloc.get_traced_memory()[0]
+        advance(STEPS)
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert grown < 50 * COLUMN
+
+
+def test_a_stream_grows_by_its_ledger_alone():
+    """A hundred and fifty steps of the loop add less than one column each, ledger and all."""
+    protector = Protector(MODEL, EVENT, MECHANISM, 0.5, "paper", rng=3)
+    cells = np.random.default_rng(4).integers(0, GRID.size, size=STEPS + 20)
+    tracemalloc.start()
+    try:
+        for cell in cells[:20]:
+            protector.release(int(cell))
+        before = tracemalloc.get_traced_memory()[0]
+        for cell in cells[20:]:
+            protector.release(int(cell))
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert grown < STEPS * COLUMN
