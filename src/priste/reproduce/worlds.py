@@ -177,7 +177,9 @@ class GeolifeWorld(_RecordedWorld):
 
     ``user_rank`` counts from 0 among the users who have ``windows`` windows of ``steps`` steps, the
     one with the most data first; see :func:`~priste.reproduce.geolife_people.person_of_rank`. So
-    another map may mean other users. A walk is one of the user's windows.
+    another map may mean other users. A walk is one of the user's windows. Receivers lose their
+    signal indoors, so long stretches are rare: with steps of several minutes few users have any of
+    50 steps, which is why a step is a minute and gaps of ten are crossed unless told otherwise.
     """
 
     folder: str = ""
@@ -211,7 +213,8 @@ class CityWorld(_RecordedWorld):
     """Somebody in a made-up city as large as the map, followed for ``days`` days.
 
     From the fixes on, everything is done as with a user of Geolife. Another ``seed`` is another
-    city with another person.
+    city with another person. Measured at the defaults for seeds 1 to 5: 28 to 34 % of the cells
+    visited, 12 to 26 % of the steps into another cell, more than 5,000 windows of 50 steps.
     """
 
     seed: int = 1
