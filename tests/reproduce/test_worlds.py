@@ -418,7 +418,7 @@ def test_city_is_a_pure_function_of_its_seed() -> None:
 @given(seed=st.integers(0, 10**6), side=st.integers(2, 12))
 @settings(max_examples=15, deadline=None)
 def test_any_city_can_be_walked(seed: int, side: int) -> None:
-    """Whatever the seed and the size, there are windows of 50 minutes, on the map, in small steps."""
+    """Any seed and size has windows of 50 minutes, on the map, in small steps."""
     world = world_of({"kind": "city", "seed": seed, "side": side, "days": 21, "region": "first"})
     walk = np.array(world.walk(seed, 50))
     assert walk.min() >= 0
