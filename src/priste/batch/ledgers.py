@@ -12,6 +12,9 @@ from priste.release import Ledger, Release
 
 _FIXED = ("user", "step", "cell", "budget", "attempts", "undecided")
 _LEAKAGE = "leakage:"
+_LIKELIHOOD = "likelihood"
+_LONGEST_FIELD = 2**26
+"""The longest text in a ledger: the likelihood of a release on a map of six million cells."""
 
 Ledgers = Mapping[str | None, Ledger]
 
@@ -29,17 +32,21 @@ def write_ledgers(path: Path, events: Sequence[str], ledgers: Ledgers) -> None:
     """Write all users' ledgers into one CSV file, whole or not at all.
 
     Numbers round-trip exactly; a silent step has an empty cell, a nameless user an empty name.
+    Where releases come from laws of their own (see :class:`~priste.release.Ledger`), a last
+    column holds their likelihoods.
     """
+    known = any(any(ledger.likelihoods) for ledger in ledgers.values())
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with draft.open("w", encoding="utf-8", newline="") as file:
             out = csv.writer(file, lineterminator="\n")
-            out.writerow([*_FIXED, *(f"{_LEAKAGE}{name}" for name in events)])
+            last = [_LIKELIHOOD] if known else []
+            out.writerow([*_FIXED, *(f"{_LEAKAGE}{name}" for name in events), *last])
             for user, ledger in ledgers.items():
-                for r in ledger:
+                for r, likelihood in zip(ledger, ledger.likelihoods, strict=True):
                     cell = "" if r.cell is None else r.cell
                     fixed = [user or "", r.step, cell, r.budget, r.attempts, r.undecided]
-                    out.writerow([*fixed, *r.leakage])
+                    out.writerow([*fixed, *r.leakage, *([likelihood or ""] if known else [])])
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, path)
@@ -53,41 +60,50 @@ def read_ledgers(path: str | Path) -> dict[str | None, Ledger]:
     Raises TraceError naming the line that cannot be read.
     """
     path = Path(path)
-    found: dict[str | None, list[Release]] = {}
+    found: dict[str | None, list[tuple[Release, str | None]]] = {}
+    usual = csv.field_size_limit(_LONGEST_FIELD)
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows = csv.reader(file)
             head = next(rows, [])
-            names = [name.removeprefix(_LEAKAGE) for name in head[len(_FIXED) :]]
+            known = head[-1:] == [_LIKELIHOOD]
+            titles = head[len(_FIXED) : len(head) - known]
+            names = [title.removeprefix(_LEAKAGE) for title in titles]
             if tuple(head[: len(_FIXED)]) != _FIXED or not all(
-                name.startswith(_LEAKAGE) for name in head[len(_FIXED) :]
+                title.startswith(_LEAKAGE) for title in titles
             ):
                 raise TraceError(f"{path.name} is not a ledger of priste: its first line differs.")
             for row in rows:
                 try:
+                    if len(row) != len(head):
+                        raise ValueError("another number of columns")
                     release = _release(row, len(names))
                 except ValueError:
                     raise TraceError(
                         f"Line {rows.line_num} of the ledger {path.name} cannot be read."
                     ) from None
-                found.setdefault(row[0] or None, []).append(release)
+                likelihood = (row[-1] or None) if known else None
+                found.setdefault(row[0] or None, []).append((release, likelihood))
     except FileNotFoundError:
         raise TraceError(
             f"There is no ledger {str(path)!r}. `priste protect` writes it beside what it releases."
         ) from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise TraceError(f"The ledger {path.name} cannot be read: {error}.") from None
-    return {user: Ledger(names, releases) for user, releases in found.items()}
+    finally:
+        csv.field_size_limit(usual)
+    return {
+        user: Ledger(names, [release for release, _ in lines], [text for _, text in lines])
+        for user, lines in found.items()
+    }
 
 
 def _release(row: Sequence[str], events: int) -> Release:
-    if len(row) != len(_FIXED) + events:
-        raise ValueError("another number of columns")
     return Release(
         step=int(row[1]),
         cell=int(row[2]) if row[2] else None,
         budget=float(row[3]),
         attempts=int(row[4]),
         undecided=int(row[5]),
-        leakage=tuple(float(text) for text in row[len(_FIXED) :]),
+        leakage=tuple(float(text) for text in row[len(_FIXED) : len(_FIXED) + events]),
     )

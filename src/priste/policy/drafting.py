@@ -191,7 +191,7 @@ def _text(draft: _Draft, zone: str) -> str:
         "",
         "[release]",
         _noted("epsilon = 1.0", "odds move by at most a factor e^1 = 2.72"),
-        'calibrator = "certified"',
+        _noted('calibrator = "certified"', 'or "remap", "optimal": nearer releases'),
         _noted("pace = 0.1", "the share of what is left of ε that one step may use"),
         "",
         "# Places: each a circle, a box, a polygon, a GeoJSON file or a list of cells.",

@@ -13,6 +13,15 @@ CALIBRATORS = {
     "certified": "Before each release the largest budget is chosen at which every possible output "
     "keeps the promise. The choice depends on past releases alone, so the promise also holds "
     "against somebody who knows the code, this policy and the budget in use.",
+    "remap": "The mechanism draws at its full budget; what it drew is merged with others or "
+    "replaced by something public, by the cheapest of a few laws under which every possible output "
+    "keeps the promise. The law depends on past releases alone, so the promise also holds against "
+    "somebody who knows the code, this policy and the law in use.",
+    "optimal": "The mechanism draws at its full budget; what it drew is sent on by a randomised "
+    "table that is optimised before each release for the least expected distance, such that every "
+    "possible output keeps the promise. The table depends on past releases alone (and on how fast "
+    "the machine is), so the promise also holds against somebody who knows the code, this policy "
+    "and the table in use.",
     "paper": "Each release follows the published loop: draw, check, halve the budget, draw again. "
     "Its check does not cover the rejected draws, so somebody who knows the loop can learn MORE "
     "than ε. Use it to reproduce results, not to protect people.",

@@ -37,7 +37,7 @@ from priste.policy.sections import (
     ReleaseSection,
 )
 from priste.randomness import BitSource, Seed
-from priste.release import Calibrator, Certified, Paper, Protector
+from priste.release import Calibrator, Certified, Optimal, Paper, Protector, Remap
 from priste.traces import Timeline
 from priste.traces.zones import zone_of
 
@@ -45,6 +45,9 @@ SECTIONS = ("map", "clock", "mobility", "mechanism", "release", "regions", "even
 REQUIRED = ("map", "clock", "mobility", "mechanism", "release", "events")
 DEFAULT_PACE = 0.1
 """The share of what is left of ε that one step may use; see docs/policy.md for what it buys."""
+
+DEFAULT_SECONDS = 1.0
+"""How long the programme of the optimal calibrator may take a step."""
 
 _STEP = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|min|m|h|hour|hours|d|day|days)")
 _UNIT = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "hours": 3600}
@@ -382,7 +385,13 @@ def _mechanism(grid: Grid, section: MechanismSection) -> Mechanism:
 def _calibrator(section: ReleaseSection) -> Calibrator:
     if section.calibrator == "paper":
         return Paper()
-    return Certified(pace=DEFAULT_PACE if section.pace is None else section.pace)
+    pace = DEFAULT_PACE if section.pace is None else section.pace
+    if section.calibrator == "remap":
+        return Remap(pace=pace)
+    if section.calibrator == "optimal":
+        seconds = DEFAULT_SECONDS if section.seconds is None else section.seconds
+        return Optimal(pace=pace, seconds=seconds)
+    return Certified(pace=pace)
 
 
 def _moment(value: datetime | date) -> datetime:

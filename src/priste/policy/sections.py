@@ -99,15 +99,18 @@ class ReleaseSection(Section):
     """What is promised and how releases are made and written."""
 
     epsilon: Positive
-    calibrator: Literal["certified", "paper"] = "certified"
+    calibrator: Literal["certified", "remap", "optimal", "paper"] = "certified"
     pace: Annotated[float, Field(gt=0, le=1)] | None = None
+    seconds: Positive | None = None
     points: Literal["centre", "random"] = "centre"
     outside: Literal["refuse", "nearest", "gap"] = "refuse"
 
     @model_validator(mode="after")
-    def _pace_of_certified(self) -> ReleaseSection:
-        if self.pace is not None and self.calibrator != "certified":
-            raise ValueError("'pace' belongs to calibrator = 'certified'")
+    def _what_each_calibrator_takes(self) -> ReleaseSection:
+        if self.pace is not None and self.calibrator == "paper":
+            raise ValueError("'pace' belongs to the calibrators 'certified', 'remap', 'optimal'")
+        if self.seconds is not None and self.calibrator != "optimal":
+            raise ValueError("'seconds' belongs to calibrator = 'optimal'")
         return self
 
 

@@ -20,6 +20,7 @@ from priste.randomness import BitSource, Seed, bit_source
 from priste.release import journal as files
 from priste.release.calibration import Calibrator, Draw, Law
 from priste.release.entries import Entry, column_digest, entry_from_json, entry_to_json
+from priste.release.float_text import floats_from_text, floats_to_text
 from priste.release.public_state import PublicState
 from priste.release.records import Ledger, Release
 from priste.release.terms import (
@@ -27,8 +28,6 @@ from priste.release.terms import (
     Events,
     Models,
     Terms,
-    floats_from_text,
-    floats_to_text,
     make_terms,
     terms_from_json,
     terms_to_json,
@@ -125,7 +124,11 @@ class Protector:
     @property
     def ledger(self) -> Ledger:
         """All releases so far."""
-        return Ledger(self._terms.event_names, [entry.release for entry in self._entries])
+        return Ledger(
+            self._terms.event_names,
+            [entry.release for entry in self._entries],
+            [entry.likelihood for entry in self._entries],
+        )
 
     @property
     def torn_bytes(self) -> int:

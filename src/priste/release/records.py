@@ -14,7 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import overload
 
+import numpy as np
+from numpy.typing import NDArray
+
 from priste.errors import InvalidParameter
+from priste.release.float_text import floats_from_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,10 @@ class Release:
 class Ledger(Sequence[Release]):
     """All releases of a stream in order, to read and to export.
 
+    ``likelihoods`` has one entry per release: the probability of that release at every cell, as
+    text (see :meth:`column`), where the mechanism at the budget of the release does not
+    determine it, as for remaps; else None. Exports have a column for it when there is any.
+
     >>> ledger = Ledger(("clinic",), [Release(0, 7, 0.5, (0.25,), 1)])
     >>> len(ledger), ledger[0].cell
     (1, 7)
@@ -53,14 +61,49 @@ class Ledger(Sequence[Release]):
     0,7,0.5,1,0,0.25
     """
 
-    def __init__(self, event_names: Sequence[str], releases: Sequence[Release]) -> None:
+    def __init__(
+        self,
+        event_names: Sequence[str],
+        releases: Sequence[Release],
+        likelihoods: Sequence[str | None] | None = None,
+    ) -> None:
         self._names = tuple(event_names)
         self._releases = tuple(releases)
+        self._likelihoods = (None,) * len(releases) if likelihoods is None else tuple(likelihoods)
+        if len(self._likelihoods) != len(self._releases):
+            raise InvalidParameter(
+                "The 'likelihoods' of a Ledger must have one entry per release, "
+                f"{len(self._releases)}. Got {len(self._likelihoods)}."
+            )
 
     @property
     def event_names(self) -> tuple[str, ...]:
         """The names of the events, in the order of ``Release.leakage``."""
         return self._names
+
+    @property
+    def likelihoods(self) -> tuple[str | None, ...]:
+        """The columns of releases that came from laws of their own, as text, None for others."""
+        return self._likelihoods
+
+    def column(self, index: int) -> NDArray[np.float64] | None:
+        """Return (m,) the probability of a release at every cell, None if it is not stored.
+
+        Raises InvalidParameter if what is stored is not a vector of probabilities.
+        """
+        text = self._likelihoods[index]
+        if text is None:
+            return None
+        try:
+            column = floats_from_text(text)
+        except ValueError:
+            column = np.array([math.nan])
+        if not ((column >= 0.0) & (column <= 1.0)).all() or not column.any():
+            raise InvalidParameter(
+                f"The likelihood of release {index} of this ledger is not a vector of "
+                "probabilities. The ledger was changed."
+            )
+        return column
 
     @overload
     def __getitem__(self, index: int) -> Release: ...
@@ -79,13 +122,16 @@ class Ledger(Sequence[Release]):
         """Return the ledger as CSV; a silent step has an empty cell, numbers round-trip exactly."""
         text = io.StringIO()
         out = csv.writer(text, lineterminator="\n")
+        known = any(self._likelihoods)
         out.writerow(
             ["step", "cell", "budget", "attempts", "undecided"]
             + [f"leakage:{name}" for name in self._names]
+            + (["likelihood"] if known else [])
         )
-        for r in self._releases:
+        for r, likelihood in zip(self._releases, self._likelihoods, strict=True):
             cell = "" if r.cell is None else r.cell
-            out.writerow([r.step, cell, r.budget, r.attempts, r.undecided, *r.leakage])
+            column = [likelihood or ""] if known else []
+            out.writerow([r.step, cell, r.budget, r.attempts, r.undecided, *r.leakage, *column])
         return text.getvalue()
 
     def json_lines(self) -> str:
@@ -103,9 +149,10 @@ class Ledger(Sequence[Release]):
                         for name, value in zip(self._names, r.leakage, strict=True)
                     },
                 }
+                | ({} if likelihood is None else {"likelihood": likelihood})
             )
             + "\n"
-            for r in self._releases
+            for r, likelihood in zip(self._releases, self._likelihoods, strict=True)
         )
 
     def export(self, path: str | Path) -> None:

@@ -24,6 +24,7 @@ from priste.events import Event, parse_event
 from priste.mechanisms import Mechanism, mechanism_from_dict
 from priste.mobility import MarkovModel
 from priste.release.calibration import Calibrator, from_description, named
+from priste.release.float_text import floats_from_text, floats_to_text
 
 PRIOR_SUM_TOLERANCE = 1e-9
 """How far the sum of a public prior may be from 1."""
@@ -266,15 +267,3 @@ def _model_from_text(text: str, path: Path) -> MarkovModel:
         file = Path(folder) / "model.npz"
         file.write_bytes(base64.b64decode(text, validate=True))
         return MarkovModel.load(file)
-
-
-def floats_to_text(array: NDArray[np.float64]) -> str:
-    """Return the exact bits of a vector of floats as text."""
-    return base64.b64encode(np.ascontiguousarray(array, dtype="<f8").tobytes()).decode("ascii")
-
-
-def floats_from_text(text: str) -> NDArray[np.float64]:
-    """Undo :func:`floats_to_text`."""
-    array = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f8").astype(np.float64)
-    array.flags.writeable = False
-    return array

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from priste.audit import EventAudit, audit_stream
 from priste.errors import InvalidParameter
 from priste.policy import Policy
-from priste.release import Ledger, Release
+from priste.release import Ledger, PublicState, Release
 
 SAME_LEAKAGE = 1e-6
 """How far a ledger's leakage may lie from the one computed here before it is called foreign."""
@@ -25,8 +25,9 @@ def columns_of_releases(
 ) -> list[NDArray[np.float64] | None]:
     """Return the likelihood of each release at every cell, None for silence.
 
-    That is the column of the policy's mechanism at the budget of the release. Releases must be of
-    steps 0, 1, 2, … and outputs of that mechanism, else InvalidParameter is raised.
+    That is the column that a ledger holds for the release, if it does (remaps have laws of their
+    own), and otherwise the column of the policy's mechanism at the budget of the release. Releases
+    must be of steps 0, 1, 2, … and outputs of that mechanism, else InvalidParameter is raised.
     """
     state = policy.protector().public_state()
     outputs = policy.mechanism.outputs
@@ -41,12 +42,30 @@ def columns_of_releases(
                 f"The release of step {step} is not an output of this policy's mechanism. "
                 "Was it made under another policy?"
             )
-        column = None if release.cell is None else state.column(release.cell, release.budget)
+        column = _column(state, releases, step)
         columns.append(column)
         if policy.mechanism.uses_belief:
             # Only then do later columns depend on earlier releases.
             state.advance(column, release.budget, leakage=release.leakage)
     return columns
+
+
+def _column(
+    state: PublicState, releases: Sequence[Release], step: int
+) -> NDArray[np.float64] | None:
+    release = releases[step]
+    if release.cell is None:
+        return None
+    stored = releases.column(step) if isinstance(releases, Ledger) else None
+    if stored is None:
+        return state.column(release.cell, release.budget)
+    cells = state.mechanism.grid.size
+    if len(stored) != cells:
+        raise InvalidParameter(
+            f"The ledger's likelihood of step {step} is about {len(stored)} cells, the map of this "
+            f"policy has {cells}. Was it made under another policy?"
+        )
+    return stored
 
 
 def audit_releases(

@@ -1,0 +1,24 @@
+"""Vectors of floats as text and back, to the bit."""
+
+from __future__ import annotations
+
+import base64
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def floats_to_text(array: NDArray[np.float64]) -> str:
+    """Return the exact bits of a vector of floats as text.
+
+    >>> floats_from_text(floats_to_text(np.array([0.1, 2.0]))).tolist()
+    [0.1, 2.0]
+    """
+    return base64.b64encode(np.ascontiguousarray(array, dtype="<f8").tobytes()).decode("ascii")
+
+
+def floats_from_text(text: str) -> NDArray[np.float64]:
+    """Undo :func:`floats_to_text`; ValueError if the text is none of its."""
+    array = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f8").astype(np.float64)
+    array.flags.writeable = False
+    return array
