@@ -1,15 +1,19 @@
 """The ledger file: exact both ways, and plain about what it cannot read."""
 
+import csv
+import json
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from priste import Release, TraceError
+from priste import InvalidParameter, Release, TraceError
 from priste.batch import is_ledger, read_ledgers, write_ledgers
 from priste.release import Ledger
+from priste.release.float_text import floats_to_text
 
 NUMBERS = st.floats(0, allow_nan=False) | st.just(math.inf)
 RELEASES = st.lists(
@@ -44,6 +48,25 @@ def test_a_ledger_comes_back_as_it_was(
     assert all(ledger.event_names == EVENTS for ledger in found.values())
 
 
+def test_laws_of_releases_come_back_to_the_bit(tmp_path: Path) -> None:
+    """A likelihood survives, also that of a map whose text is longer than csv readers take."""
+    column = np.random.default_rng(1).random(40_000)
+    releases = [Release(0, 3, 1.0, (0.5, 0.1), 1), Release(1, 4, 1.0, (0.5, 0.1), 1)]
+    ledger = Ledger(EVENTS, releases, [None, floats_to_text(column)])
+    plain = Ledger(EVENTS, releases)
+    write_ledgers(tmp_path / "x.csv", EVENTS, {"ada": ledger, "ben": plain})
+    found = read_ledgers(tmp_path / "x.csv")
+    assert (list(found["ada"]), found["ben"].likelihoods) == (releases, (None, None))
+    assert found["ada"].column(0) is None
+    assert np.asarray(found["ada"].column(1)).tolist() == column.tolist()
+    assert csv.field_size_limit() == 131_072  # what other readers in this process rely on
+    assert "likelihood" in ledger.csv()
+    assert "likelihood" not in plain.csv() + plain.json_lines()
+    assert json.loads(ledger.json_lines().splitlines()[1])["likelihood"] == ledger.likelihoods[1]
+    with pytest.raises(InvalidParameter, match="one entry per release"):
+        Ledger(EVENTS, releases, [None])
+
+
 HEAD = "user,step,cell,budget,attempts,undecided,leakage:visit\n"
 
 
@@ -55,6 +78,7 @@ HEAD = "user,step,cell,budget,attempts,undecided,leakage:visit\n"
         (HEAD.replace("leakage:", "") + "a,0,1,1.0,1,0,0.5\n", "not a ledger"),
         (HEAD + "a,0,1,1.0,1,0,0.5\na,one,1,1.0,1,0,0.5\n", "Line 3"),
         (HEAD + "a,0,1,1.0,1,0\n", "Line 2"),
+        (HEAD.replace("visit", "visit,likelihood") + "a,0,1,1.0,1,0,0.5\n", "Line 2"),
     ],
 )
 def test_what_is_no_ledger_is_refused(tmp_path: Path, text: str, complaint: str) -> None:

@@ -10,6 +10,7 @@ from tests.cli.small_world import GRID, PATHS, POLICY, STEPS, write_policy, writ
 
 from priste import PolicyError
 from priste.policy import explain_policy, load_ground, load_policy, read_policy
+from priste.policy.policy import DEFAULT_PACE, DEFAULT_SECONDS
 
 TEN_MISTAKES = """\
 [map]
@@ -91,6 +92,8 @@ def test_all_mistakes_are_told_at_once_with_their_lines() -> None:
         ("alpha = 1.5", "", "needs 'alpha'"),
         ("cell_size = 1.0", "cell_size = 1.0\nnorht = 3", "did you mean 'north'"),
         ("pace = 0.3", 'pace = 0.3\ncalibrator = "paper"', "'pace' belongs"),
+        ("pace = 0.3", "seconds = 1.0", "'seconds' belongs"),
+        ("pace = 0.3", 'calibrator = "optimal"\nseconds = 0.0', "greater than 0"),
     ],
 )
 def test_one_mistake_at_a_time(old: str, new: str, complaint: str | None) -> None:
@@ -240,3 +243,23 @@ def test_the_explanation_says_what_the_numbers_say() -> None:
     assert json.loads(json.dumps(explained.to_dict()))["events"][0]["name"] == "visit"
     loop = POLICY.replace("pace = 0.3", 'calibrator = "paper"')
     assert explain_policy(read_policy(loop)).promised == ()
+
+
+@pytest.mark.parametrize(
+    ("section", "described"),
+    [
+        ('calibrator = "remap"', {"kind": "remap", "pace": DEFAULT_PACE}),
+        ('calibrator = "optimal"', {"kind": "optimal", "seconds": DEFAULT_SECONDS}),
+        (
+            'calibrator = "optimal"\npace = 0.5\nseconds = 2.5',
+            {"kind": "optimal", "pace": 0.5, "seconds": 2.5},
+        ),
+    ],
+)
+def test_calibrators_that_remap(section: str, described: dict[str, object]) -> None:
+    """They are made with the parameters of the file, and they are promised for."""
+    policy = read_policy(POLICY.replace("pace = 0.3", section))
+    assert described.items() <= policy.calibrator.describe().items()
+    explained = explain_policy(policy)
+    assert explained.promised
+    assert "full budget" in explained.summary[-1]
