@@ -28,7 +28,7 @@ NAMES = {
 }
 """What the table calls those who decide."""
 
-NO_LIMIT = 60.0
+NO_LIMIT = 20.0
 """What "none" means: seconds per programme after which a solver is stopped all the same."""
 
 PAPER = (
@@ -174,10 +174,13 @@ def _ladders(found: Sequence[RowRuns]) -> list[list[RowRuns]]:
 def _trend(
     claim: str, name: str, grows: bool, settings: Settings, ladders: Sequence[Sequence[RowRuns]]
 ) -> Finding:
-    """Compare the largest limit with the smallest, run by run, for each solver and map."""
+    """Compare the largest limit with the smallest, run by run, for each solver and map.
+
+    The largest limit is the largest that has more than one run, if any has.
+    """
     comparisons, single = [], []
     for ladder in ladders:
-        low, high = ladder[0], ladder[-1]
+        low, high = ladder[0], ([ladder[-1]] + [e for e in ladder[1:] if e.row.runs > 1])[-1]
         runs = min(low.row.runs, high.row.runs)
         first, last = low.values(name)[:runs], high.values(name)[:runs]
         what = (
