@@ -38,7 +38,7 @@ lint: setup
 types: setup
 	$(BIN)/mypy
 
-# The paper's solvers are wanted by the benchmarks alone.
+# The paper's solvers are wanted by the benchmarks and by one table of the reproduction.
 bench: setup
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r benchmarks/requirements.lock
 	$(BIN)/python -m benchmarks
