@@ -75,8 +75,9 @@ class Quantifier:
     above ``OPERATOR_BYTES``.
 
     Observations are kept, m floats each, for replays and for :meth:`location_posterior`.
-    ``history=False``, with method "forward" only, forgets them once they are in the operator:
-    memory is then the same after any number of steps, and :meth:`location_posterior` is refused.
+    ``history=False``, with method "forward" only, forgets them once they are in the operator,
+    which is when the next question is asked: memory is then the same after any number of steps,
+    and :meth:`location_posterior` is refused.
 
     Guarantee: every number comes from sums of products of nonnegative numbers, and
     :meth:`moments` states how far rounding can have moved it (see
@@ -189,8 +190,6 @@ class Quantifier:
         step = self.step
         self._chain.roundings(step)
         forward, back = self._work(step)
-        if not self._keeps_history and self._records:
-            self._caught_up()
         self._records.append(record)
         self._observed += record is not None
         self._pending += forward
