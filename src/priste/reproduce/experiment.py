@@ -53,7 +53,7 @@ _SIZES: dict[Size, dict[str, Any]] = {
     "full": {
         "runs": 100,
         "runs_with": {"certified": 20, "remap": 10},
-        "truth_runs": 5,
+        "truth_runs": 3,
         "steps": 50,
         "side": 20,
         "runtime_events": 100,
