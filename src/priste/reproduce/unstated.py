@@ -57,6 +57,9 @@ def choices(settings: Settings) -> Mapping[str, list[dict[str, Any]]]:
     found[f"{where}, cells of 1 km"] = people(settings, cell_size=1.0)
     found[f"{where}, cells of 0.34 km"] = people(settings, cell_size=0.34)
     found[f"{where}, S = the map's first cells"] = people(settings, region="first")
+    found[f"{where}, maximum likelihood"] = people(
+        settings, smoothing={"kind": "maximum_likelihood", "unvisited": "uniform"}
+    )
     return found
 
 
@@ -126,7 +129,8 @@ def _outcome(settings: Settings, results: Results) -> Outcome:
         findings=tuple(findings),
         remarks=(
             "One thing is changed at a time; the rest is as in fig-budget-presence-early. "
-            f"{small.runs} runs each.",
+            f"{small.runs} runs each. Another size of cells on Geolife is another map, on which "
+            "other people may have enough recordings.",
         ),
     )
 

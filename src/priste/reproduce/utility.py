@@ -41,7 +41,7 @@ def people(settings: Settings, **changes: Any) -> list[dict[str, Any]]:
         kind: dict[str, Any] = {"kind": "city"}
         each = [{**kind, "seed": number + 1} for number in range(USERS)]
     else:
-        kind = {"kind": "geolife", "folder": settings.geolife}
+        kind = {"kind": "geolife", "folder": settings.geolife, "steps": settings.steps}
         each = [{**kind, "user_rank": number} for number in range(USERS)]
     return [{**world, "side": settings.side, **changes} for world in each]
 
@@ -193,7 +193,10 @@ def _people_remark(settings: Settings) -> str:
     about = world_of(people(settings)[0]).about
     if settings.geolife is None:
         return f"No Geolife folder was given, so this ran on a made-up city. {about}"
-    return f"Geolife, {USERS} people in turn. {about}"
+    return (
+        f"Geolife, {USERS} people in turn; the first: {about} Runs are windows of the recordings, "
+        "and windows overlap, so the intervals are narrower than independent runs would make them."
+    )
 
 
 def _synthetic_remark(settings: Settings) -> str:
