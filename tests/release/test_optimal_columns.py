@@ -30,6 +30,9 @@ STEPS = [1, 2]
 ROUNDING = 1e-9
 """How far rounding may move a ratio of sums of some dozens of products."""
 
+GAP = 1e-3
+"""Without a time limit the programme ends, and its columns are private to a few thousandths."""
+
 GRID = Grid(rows=SIDE, columns=SIDE, cell_size=1.0)
 WALK = MarkovModel.gaussian(GRID, sigma=1.0)
 MECH = PlanarLaplace(GRID, 1.5)
@@ -100,7 +103,7 @@ def test_every_output_is_within_the_limit() -> None:
 
 @pytest.mark.parametrize("cost", ["distance", "squared", "worst"])
 def test_it_is_cheaper_than_its_sibling(cost: str) -> None:
-    """Each cost is below the best public output's and at most that of remap; the bound holds."""
+    """Each cost is below the best public output's and remap's, and close to the bound."""
     calibrator = Optimal(pace=PACE, cost=cost)  # type: ignore[arg-type]
     state = town(calibrator)
     choice = calibrator.choose(state)
@@ -111,7 +114,8 @@ def test_it_is_cheaper_than_its_sibling(cost: str) -> None:
     public[:, costs.best_public_output(matrix, state.predicted())] = 1.0
     assert choice.cost < 0.999 * costs.of(public, matrix, state.predicted())
     assert choice.cost <= sibling.cost
-    assert choice.lower_bound is None or choice.lower_bound <= choice.cost
+    assert (choice.gap is None) == (cost == "worst")
+    assert (choice.gap or 0.0) <= GAP * choice.cost
     assert certified(state, choice)
 
 
@@ -207,11 +211,11 @@ def programme(limit: float, groups: int) -> tuple[PublicState, ColumnProgramme]:
     return state, made
 
 
-@pytest.mark.parametrize("groups", [2, 7, 64])
+@pytest.mark.parametrize("groups", [2, 7, 24])
 def test_a_proposal_is_a_remap_of_groups(groups: int) -> None:
     """Rows sum to 1, at most so many rows differ, and the law is private nearly as it stands."""
     state, made = programme(0.8, groups)
-    proposal = made.solve(30, Deadline(None))
+    proposal = made.solve(60, Deadline(None))
     assert proposal.remap is not None
     assert np.allclose(proposal.remap.sum(axis=1), 1.0, atol=1e-12)
     assert len(np.unique(proposal.remap, axis=0)) <= groups

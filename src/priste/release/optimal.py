@@ -47,6 +47,9 @@ MAX_ROUNDS = 150
 ALL_PAIRS = 50
 """Up to this many outputs every output may be sent to every other, and the optimum is exact."""
 
+EXACT_SHARE = 0.6
+"""Which share of the time the exact optimum may take before something coarser is tried."""
+
 
 class Optimal:
     """Optimise the remap of the mechanism's outputs at every step, and check it exactly.
@@ -56,13 +59,13 @@ class Optimal:
     below 1. ``cost`` is ``"distance"``, ``"squared"``, ``"worst"`` or a matrix (cells,
     outputs), as in ``Remap``.
 
-    ``seconds`` > 0 bounds the time of the programme in a step (the checks around it, and what
-    ``Remap`` needs, come on top); None leaves the work to ``rounds``, and then the law is a
-    function of the situation alone. With ``seconds`` it also depends on how busy the machine is,
-    never on the true cell; every release carries its column, so a journal replays exactly.
-    With more than 50 outputs, an output is either kept (where it passes as it stands) or sent to
-    one of a few shared targets close to where the user is predicted; then ``lower_bound`` is
-    that of remaps of this kind.
+    ``seconds`` > 0 bounds the time of a step, up to the last check of the law; None leaves the
+    work to ``rounds``, and then the law is a function of the situation alone. With
+    ``seconds`` it also depends on how busy the machine is, never on the true cell; every release
+    carries its column, so a journal replays exactly. With more than 50 outputs, groups of
+    neighbouring outputs are sent alike, and ``lower_bound`` is that of remaps of this kind to some
+    dozens of targets (see :mod:`priste.release.optimal_columns`); a law that sends to other targets
+    may cost less.
 
     The law costs at most what ``Remap`` would choose. :meth:`choose` returns it with
     ``lower_bound``, the value of the programme, and ``gap``; :attr:`last_gap` is that of the last
@@ -180,11 +183,14 @@ class Optimal:
             cuts = [EventCuts(each, emission, limits[each.number]) for each in operators]
             weights = (emission * predicted[:, None]).T @ matrix
             by_cell = (emission, matrix) if self._costs.is_worst_case else None
-            return Programme(weights, by_cell).solve(cuts, self._rounds, deadline)
-        programme = ColumnProgramme(
+            programme = Programme(weights, by_cell)
+            whole = programme.solve(cuts, self._rounds, deadline.part(EXACT_SHARE))
+            if whole.finished or deadline.left() in (0.0, math.inf):
+                return whole
+        columns = ColumnProgramme(
             mechanism, matrix, predicted, operators, limits, worst_case=self._costs.is_worst_case
         )
-        return programme.solve(self._rounds, deadline)
+        return columns.solve(self._rounds, deadline)
 
 
 register("optimal", Optimal)

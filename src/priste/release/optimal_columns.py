@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,30 @@ from numpy.typing import NDArray
 
 from priste.mechanisms import Mechanism
 from priste.release.calibration import Booleans, EventOperator, Floats
-from priste.release.optimal_programme import Deadline, Proposal, cleaned_remap
+from priste.release.optimal_programme import (
+    NEGLIGIBLE,
+    Deadline,
+    EventCuts,
+    Programme,
+    Proposal,
+    cleaned_remap,
+)
 from priste.release.remap_grouping import OutputPlaces
 from priste.release.remap_search import QuickCheck
 
+Integers = NDArray[np.int64]
+
 GROUPS = 32
 """Into how many groups of outputs that are sent alike the map is cut, at most."""
+
+FEW_GROUPS = 16
+"""How many groups the first programme of all rows has, where time is short."""
+
+FIRST_SHARE = 0.3
+"""Which share of the time may go into putting columns together."""
+
+NEXT_SHARE = 0.9
+"""Which share of what is left may go into a programme of all rows."""
 
 PRICED = 24
 """How many new columns are tried in a round, at most."""
@@ -66,7 +85,8 @@ class ColumnProgramme:
         belief = np.full(len(matrix), 1.0 / len(matrix)) if worst_case else predicted
         weights: Floats = (emission * belief[:, None]).T @ matrix
         halves = places.halves()
-        self._labels = places.groups(groups, _best_half(halves, by_output, weights))
+        self._places, self._side = places, _best_half(halves, by_output, weights)
+        self._labels = places.groups(groups, self._side)
         count = int(self._labels.max()) + 1
         grouping = np.zeros((mechanism.outputs, count))
         grouping[np.arange(mechanism.outputs), self._labels] = 1.0
@@ -80,10 +100,60 @@ class ColumnProgramme:
         self._halves = self._halved_groups(halves)
         self._master = _Master(count, len(matrix) if worst_case else 0)
         self._known: set[bytes] = set()
-        # What the best remap would cost if there were no events.
-        self._free_bound = None if worst_case else float(weights.min(axis=1).sum())
+        self._predicted, self._operators, self._limits = predicted, operators, limits
 
     def solve(self, max_rounds: int, deadline: Deadline) -> Proposal:
+        """Put a remap together from columns, then do better with programmes of all rows.
+
+        Those begin anew, over the same groups and the useful targets. What comes out is made
+        private column by column and joins the others. Where time is short, a programme over
+        fewer groups comes first. The bound is that of the programme over all groups: of remaps
+        of these to the targets that it was given. Where the worst cell counts, those programmes
+        have a full row for every cell and take minutes: they are left out, and there is no bound.
+        """
+        mixture, rounds = self._combined(max_rounds, deadline.part(FIRST_SHARE))
+        bound: float | None = None
+        sizes = [FEW_GROUPS, self._law.shape[1]]
+        if self._worst_case:
+            sizes = []
+        elif deadline.left() == math.inf:
+            sizes = sizes[1:]
+        for groups in sizes:
+            if mixture is None or deadline.left() <= 0.0:
+                break
+            whole = self._programmed(mixture, groups, max_rounds, deadline.part(NEXT_SHARE))
+            rounds += whole.rounds
+            if groups == self._law.shape[1]:
+                bound = whole.lower_bound
+            if whole.remap is not None:
+                self._add_all(whole.remap[:, whole.remap.any(axis=0)])
+                better = self._master.run(deadline)
+                mixture = mixture if better is None else better[0]
+        return self._proposal(mixture, bound, rounds)
+
+    def _programmed(
+        self, mixture: Floats, groups: int, max_rounds: int, deadline: Deadline
+    ) -> Proposal:
+        """Solve the programme of all rows; its remap is (all groups, targets)."""
+        targets = self._useful_targets(mixture, groups)
+        # Groups come by cutting larger ones in two, so fewer of them are unions of these.
+        merged = np.zeros((self._law.shape[1], min(groups, self._law.shape[1])))
+        merged[np.arange(len(merged)), self._parents(groups)] = 1.0
+        law, weights = self._law @ merged, merged.T @ self._weights[:, targets]
+        cuts = [EventCuts(each, law, self._limits[each.number]) for each in self._operators]
+        whole = Programme(weights).solve(cuts, max_rounds, deadline)
+        if whole.remap is None:
+            return whole
+        return replace(whole, remap=merged @ whole.remap)
+
+    def _parents(self, groups: int) -> Integers:
+        """Return per group the one it belongs to when there are at most so many."""
+        coarse = self._places.groups(groups, self._side)
+        parents = np.zeros(self._law.shape[1], dtype=np.int64)
+        parents[self._labels] = coarse
+        return parents
+
+    def _combined(self, max_rounds: int, deadline: Deadline) -> tuple[Floats | None, int]:
         """Solve, price new columns, add those that promise something, and again."""
         groups = self._law.shape[1]
         public = int(np.argmin(self._public_costs()))
@@ -94,10 +164,10 @@ class ColumnProgramme:
         for done in range(1, max_rounds + 1):
             solved = self._master.run(deadline)
             if solved is None:
-                return self._proposal(found, done - 1, finished=False)
+                return found, done - 1
             found, prices = solved
             if deadline.left() <= 0.0:
-                return self._proposal(found, done, finished=False)
+                return found, done
             if self._worst_case:
                 self._reweigh()
             # Prices jump between equally good solutions; their average points somewhere.
@@ -105,8 +175,14 @@ class ColumnProgramme:
             if self._add_private(self._worth_having(center), prices):
                 continue
             if not self._add_private(self._worth_having(prices), prices):
-                return self._proposal(found, done, finished=True)
-        return self._proposal(found, max_rounds, finished=False)
+                return found, done
+        return found, max_rounds
+
+    def _useful_targets(self, mixture: Floats, count: int) -> Integers:
+        """Return the targets in use, and others near to where the user may be."""
+        used = self._master.targets(mixture)
+        more = shared_targets(self._matrix, self._predicted, max(count - len(used), 0), used)
+        return np.array([*used, *more], dtype=np.int64)
 
     # ------------------------------------------------------------------ columns
 
@@ -124,10 +200,18 @@ class ColumnProgramme:
         if not fresh.shape[1]:
             return 0
         constants = self._check.additions(fresh, PRECISION)
-        columns = (fresh + constants)[:, np.isfinite(constants)]
+        return self._add_paying((fresh + constants)[:, np.isfinite(constants)], prices)
+
+    def _add_all(self, columns: Floats) -> None:
+        """Make columns (groups, k) private and add them."""
+        constants = self._check.additions(columns, PRECISION)
+        self._add_paying((columns + constants)[:, np.isfinite(constants)], None)
+
+    def _add_paying(self, columns: Floats, prices: Floats | None) -> int:
+        """Add the private columns that pay at these prices, or all of them, and count them."""
         if not columns.shape[1]:
             return 0
-        columns /= columns.max(axis=0)
+        columns = columns / columns.max(axis=0)
         by_target = columns.T @ self._weights
         targets = by_target.argmin(axis=1)
         added = 0
@@ -178,14 +262,15 @@ class ColumnProgramme:
         counted = self._law * self._master.cell_prices()[:, None]
         self._weights = counted.T @ self._matrix
 
-    def _proposal(self, mixture: Floats | None, rounds: int, *, finished: bool) -> Proposal:
+    def _proposal(self, mixture: Floats | None, bound: float | None, rounds: int) -> Proposal:
         """Turn weights of columns into a remap of outputs."""
         remap = None
         if mixture is not None:
             grouped = self._master.remap(mixture, self._matrix.shape[1])
-            cleaned = cleaned_remap(grouped)
+            # Small entries stay: each column is private as a whole.
+            cleaned = cleaned_remap(grouped, negligible=0.0)
             remap = None if cleaned is None else cleaned[self._labels]
-        return Proposal(remap, self._free_bound, rounds, finished=finished)
+        return Proposal(remap, bound, rounds, finished=False)
 
 
 def _best_half(halves: Booleans, check: QuickCheck, weights: Floats) -> Booleans | None:
@@ -199,6 +284,18 @@ def _best_half(halves: Booleans, check: QuickCheck, weights: Floats) -> Booleans
     total = 1.0 + constants.reshape(-1, 2).sum(axis=1)
     best = int(np.argmin(np.where(np.isfinite(total), cost / total, np.inf)))
     return np.asarray(halves[:, 2 * best])
+
+
+def shared_targets(costs: Floats, predicted: Floats, count: int, used: Sequence[int]) -> list[int]:
+    """Return ``count`` outputs beside those in use, so that the predicted user is near to one."""
+    nearest = costs[:, list(used)].min(axis=1)
+    found: list[int] = []
+    while len(found) < min(count, costs.shape[1] - len(used)):
+        left = predicted @ np.minimum(nearest[:, None], costs)
+        left[[*used, *found]] = math.inf
+        found.append(int(np.argmin(left)))
+        nearest = np.minimum(nearest, costs[:, found[-1]])
+    return found
 
 
 class _Master:
@@ -265,9 +362,14 @@ class _Master:
         """Return (cells,) how much the cost of each cell counts at the last solution."""
         return self._cell_prices
 
+    def targets(self, weights: Floats) -> list[int]:
+        """Return the targets that columns of positive weight are sent to."""
+        used = np.flatnonzero(weights > NEGLIGIBLE)
+        return sorted({self._targets[place] for place in used})
+
     def remap(self, weights: Floats, outputs: int) -> NDArray[np.float64]:
         """Return (groups, outputs), the sum of the weighted columns at their targets."""
         remap = np.zeros((self._groups, outputs))
-        for place in np.flatnonzero(weights):
+        for place in np.flatnonzero(weights > NEGLIGIBLE):
             remap[:, self._targets[place]] += weights[place] * self._columns[place]
         return remap

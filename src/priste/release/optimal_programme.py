@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from priste.quantify import Moments, leakages, worst_prior_leakage
+from priste.quantify import Moments, passes, worst_prior_leakage
 from priste.release.calibration import EventOperator, Floats
 
 VIOLATION = 1e-8
@@ -30,23 +30,44 @@ SEPARATION_ERROR = 1e-12
 SOLVER_TOLERANCE = 1e-9
 """HiGHS's feasibility tolerances; rows are scaled to a largest entry of 1."""
 
+PROGRESS = 1e-10
+"""By which share of itself the value must grow in a round to be said to grow."""
+
+STALLED = 3
+"""After so many rounds without growth the programme is taken for solved, if ..."""
+
+NEARLY = 1e-6
+"""... no leakage exceeds its limit by this much; the exact check sees to the rest."""
+
 NEGLIGIBLE = 1e-9
 """Entries of K below this are rounding of the solver: they are set to 0."""
 
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """What a programme found: a remap K (outputs, outputs) and what none can cost less than.
+    """What a programme found: a remap K (sources, targets) and what none can cost less than.
 
     ``remap`` is None when nothing was solved; ``lower_bound`` is the value of the last programme
-    solved to the end, over the targets it was given. ``finished`` tells that no prior was
-    violated any more.
+    solved to the end, over the sources and targets it was given. ``finished`` tells that no prior
+    was violated any more, or none that matters.
     """
 
     remap: Floats | None
     lower_bound: float | None
     rounds: int
     finished: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Violation:
+    """A target of K that leaks ``excess`` too much, and the row (sources,) that forbids it.
+
+    ``row @ K[:, target] <= 0`` is what the worst prior of that target asks for.
+    """
+
+    target: int
+    row: Floats
+    excess: float
 
 
 class Deadline:
@@ -60,6 +81,11 @@ class Deadline:
         if self._end is None:
             return math.inf
         return max(0.0, self._end - time.monotonic())
+
+    def part(self, share: float) -> Deadline:
+        """Return the moment at which this share of what is left has passed."""
+        left = self.left()
+        return Deadline(None if left == math.inf else share * left)
 
 
 class EventCuts:
@@ -78,20 +104,18 @@ class EventCuts:
         self._limit = limit
         self._ratio = math.exp(min(limit, 700.0))
 
-    def violated(self, remap: Floats) -> list[Floats]:
-        """Return a row (outputs,) for each target of K that leaks too much.
-
-        ``row @ K[:, target] <= 0`` is what the worst prior of that target asks for.
-        """
+    def violated(self, remap: Floats) -> list[Violation]:
+        """Return what the worst prior asks of each target of K (sources, targets) that fails."""
         used = np.flatnonzero(remap.any(axis=0))
         event, complement = self._event @ remap[:, used], self._complement @ remap[:, used]
-        excess = leakages(self._moments(event, complement)) - self._limit
+        fine = passes(self._moments(event, complement), self._limit + VIOLATION)
         found = []
-        for place in np.flatnonzero(excess > VIOLATION):
+        for place in np.flatnonzero(~fine):
             worst = worst_prior_leakage(self._moments(event[:, place], complement[:, place]))
             row = self._row(worst.worst_prior, against=worst.against_event > worst.for_event)
-            if row is not None:
-                found.append(row)
+            excess = worst.value - self._limit
+            if row is not None and excess > VIOLATION:
+                found.append(Violation(int(used[place]), row, excess))
         return found
 
     def _moments(self, event: Floats, complement: Floats) -> Moments:
@@ -121,20 +145,21 @@ class EventCuts:
 
 
 class Programme:
-    """Minimise the cost of E·K over all remaps K.
+    """Minimise the cost of the law·K over all remaps K of sources to targets.
 
-    ``weights`` (outputs, outputs) is what it costs to send o to k. ``by_cell`` is None, or the
-    emission (m, outputs) and the costs (m, outputs) when the largest expected cost of a cell is to
-    be small.
+    A source is an output, or a group of outputs that are sent alike. ``weights`` (sources,
+    targets) is what it costs to send one to the other. ``by_cell`` is None, or the law (m,
+    sources) and the costs (m, targets) when the largest expected cost of a cell is to be small.
     """
 
     def __init__(self, weights: Floats, by_cell: tuple[Floats, Floats] | None = None) -> None:
         import highspy
 
-        self._outputs = len(weights)
-        every = np.ones(weights.shape, dtype=bool)
-        self._sources, self._targets = (part.astype(np.int32) for part in np.nonzero(every))
-        self._into = [np.flatnonzero(self._targets == k) for k in range(self._outputs)]
+        self._shape = weights.shape
+        sources, targets = weights.shape
+        count = sources * targets
+        # Variable v sends source v // targets to target v % targets.
+        self._names = np.arange(count, dtype=np.int32).reshape(weights.shape)
         self._solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]  # it has no types
         self._optimal = highspy.HighsModelStatus.kOptimal
         self._no_bound = -highspy.kHighsInf
@@ -143,58 +168,57 @@ class Programme:
         solver.setOptionValue("threads", 1)
         solver.setOptionValue("primal_feasibility_tolerance", SOLVER_TOLERANCE)
         solver.setOptionValue("dual_feasibility_tolerance", SOLVER_TOLERANCE)
-        count = len(self._sources)
         solver.addVars(count, np.zeros(count), np.ones(count))
         if by_cell is None:
-            priced = np.ascontiguousarray(weights[self._sources, self._targets])
-            solver.changeColsCost(count, np.arange(count, dtype=np.int32), priced)
-        for output in range(self._outputs):
-            mine = np.flatnonzero(self._sources == output).astype(np.int32)
-            solver.addRow(1.0, 1.0, len(mine), mine, np.ones(len(mine)))
+            solver.changeColsCost(count, self._names.ravel(), np.ravel(weights))
+        for mine in self._names:
+            solver.addRow(1.0, 1.0, targets, mine, np.ones(targets))
         if by_cell is not None:
             self._add_largest(*by_cell)
 
-    def _add_largest(self, emission: Floats, costs: Floats) -> None:
+    def _add_largest(self, law: Floats, costs: Floats) -> None:
         """Minimise one more variable, which no cell's expected cost may exceed."""
-        count = len(self._sources)
+        count = self._names.size
         self._solver.addVar(0.0, -self._no_bound)
         self._solver.changeColCost(count, 1.0)
         names = np.arange(count + 1, dtype=np.int32)
-        for cell in range(len(emission)):
-            row = emission[cell, self._sources] * costs[cell, self._targets]
+        for by_source, by_target in zip(law, costs, strict=True):
+            row = np.outer(by_source, by_target).ravel()
             self._solver.addRow(self._no_bound, 0.0, count + 1, names, np.append(row, -1.0))
 
     def solve(self, cuts: Sequence[EventCuts], max_rounds: int, deadline: Deadline) -> Proposal:
-        """Solve, look for violated priors, write them down, and again.
-
-        The priors that the outputs themselves violate come first.
-        """
-        self._write(cuts, np.eye(self._outputs))
+        """Solve, look for violated priors, write them down, and again."""
         best: Floats | None = None
         bound: float | None = None
+        stalled = 0
         for done in range(1, max_rounds + 1):
             if deadline.left() <= 0.0:
                 return Proposal(best, bound, done - 1, finished=False)
             solved = self._run(deadline)
             if solved is None:
                 return Proposal(best, bound, done - 1, finished=False)
+            grows = bound is None or solved[1] > bound + PROGRESS * abs(bound)
+            stalled = 0 if grows else stalled + 1
             best, bound = solved
-            if not self._write(cuts, best):
+            excess = self._write(cuts, best)
+            # What is left at the end is the tolerance of the solver.
+            if excess == 0.0 or (excess < NEARLY and stalled >= STALLED):
                 return Proposal(best, bound, done, finished=True)
         return Proposal(best, bound, max_rounds, finished=False)
 
-    def _write(self, cuts: Sequence[EventCuts], remap: Floats) -> int:
-        written = 0
+    def _write(self, cuts: Sequence[EventCuts], remap: Floats) -> float:
+        """Add the row of every violated prior; return the largest excess, 0 if there is none.
+
+        A prior that one target shows is a condition on all targets, but rows for all of them
+        make the programme slower by more than they make it better.
+        """
+        excess = 0.0
         for event in cuts:
-            for row in event.violated(remap):
-                # A prior that one target shows is as good a condition on all the others.
-                for into in self._into:
-                    entries = np.ascontiguousarray(row[self._sources[into]])
-                    self._solver.addRow(
-                        self._no_bound, 0.0, len(into), into.astype(np.int32), entries
-                    )
-                    written += 1
-        return written
+            for violation in event.violated(remap):
+                into = np.ascontiguousarray(self._names[:, violation.target])
+                self._solver.addRow(self._no_bound, 0.0, len(into), into, violation.row)
+                excess = max(excess, violation.excess)
+        return excess
 
     def _run(self, deadline: Deadline) -> tuple[Floats, float] | None:
         left = deadline.left()
@@ -209,19 +233,17 @@ class Programme:
             return None
         values = np.array(self._solver.getSolution().col_value, dtype=np.float64)
         bound = float(self._solver.getInfo().objective_function_value)
-        if len(values) < len(self._sources) or not math.isfinite(bound):
+        if len(values) < self._names.size or not math.isfinite(bound):
             return None
-        remap = np.zeros((self._outputs, self._outputs))
-        remap[self._sources, self._targets] = values[: len(self._sources)]
-        cleaned = cleaned_remap(remap)
+        cleaned = cleaned_remap(values[: self._names.size].reshape(self._shape))
         return None if cleaned is None else (cleaned, bound)
 
 
-def cleaned_remap(remap: Floats) -> Floats | None:
+def cleaned_remap(remap: Floats, negligible: float = NEGLIGIBLE) -> Floats | None:
     """Return K with rows that sum to 1 and no negligible entries; None if it is no remap at all."""
     if not np.isfinite(remap).all():
         return None
-    kept = np.where(remap > NEGLIGIBLE, remap, 0.0)
+    kept = np.where(remap > negligible, remap, 0.0)
     totals = kept.sum(axis=1)
     if not (np.abs(totals - 1.0) < 1e-3).all():
         return None
