@@ -29,7 +29,7 @@ demo: setup
 	$(BIN)/python -m priste demo
 
 test: setup
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 lint: setup
 	$(BIN)/ruff check .

@@ -23,6 +23,9 @@ from priste.reproduce.jobs import perform
 from priste.reproduce.store import STORE, Store
 from priste.reproduce.streams import CALIBRATORS, PACE, Case, Window
 
+# One worker makes the folder of all experiments, once.
+pytestmark = pytest.mark.xdist_group("reproduction")
+
 TINY = settings_for("tiny")
 LEAKAGE_TOLERANCE = 1e-8
 FIRST = "fig-budget-presence-early"
@@ -52,7 +55,7 @@ def test_each_experiment_writes_tables_pictures_and_settings(folder: Path, name:
         assert (place / f"{picture}.png").read_bytes().startswith(b"\x89PNG")
         assert (place / f"{picture}.pdf").read_bytes().startswith(b"%PDF")
     for table in outcome["tables"]:
-        head, *rows = csv.reader((place / f"{table}.csv").open())
+        head, *rows = csv.reader((place / f"{table}.csv").read_text().splitlines())
         assert rows
         assert all(len(row) == len(head) for row in rows)
     settings = json.loads((place / "settings.json").read_text())
@@ -147,7 +150,7 @@ def test_certified_keeps_its_promise_and_the_papers_loop_does_not(folder: Path) 
     for name in CATALOGUE:
         table = folder / name / "summary.csv"
         if table.exists():
-            for row in csv.DictReader(table.open()):
+            for row in csv.DictReader(table.read_text().splitlines()):
                 if row["true_leakage_max"]:
                     over = float(row["true_leakage_max"]) - float(row["epsilon"])
                     excess[row["calibrator"]] = max(excess[row["calibrator"]], over)
@@ -158,13 +161,12 @@ def test_certified_keeps_its_promise_and_the_papers_loop_does_not(folder: Path) 
 
 def independent_truth(case: Case, settings: Settings) -> float:
     """The true leakage of run 0 from the whole law of the loop, step by step."""
-    from priste.reproduce.worlds import world_of
-
     from priste import PlanarLaplace, Quantifier
     from priste.randomness import bit_source
     from priste.release import PublicState
     from priste.release.terms import make_terms
     from priste.reproduce.jobs import seed_of
+    from priste.reproduce.worlds import world_of
 
     world = world_of(json.loads(case.worlds[0]))
     event = case.events[0].event(world.region)
@@ -197,7 +199,7 @@ def test_summaries_are_means_of_the_runs(folder: Path) -> None:
     (label, case), *_ = panels(TINY, [EARLY], None)[0].cases
     with Store(folder) as store:
         runs = store.results.of(case.jobs(TINY))
-    rows = csv.DictReader((folder / FIRST / "summary.csv").open())
+    rows = csv.DictReader((folder / FIRST / "summary.csv").read_text().splitlines())
     row = next(row for row in rows if row["curve"] == label and row["calibrator"] == "paper")
     assert float(row["mean_budget"]) == pytest.approx(np.mean([run["budgets"] for run in runs]))
     distances = np.mean([run["distances"] for run in runs])

@@ -53,11 +53,11 @@ _SIZES: dict[Size, dict[str, Any]] = {
     "full": {
         "runs": 100,
         "runs_with": {"certified": 20, "remap": 10},
-        "truth_runs": 3,
+        "truth_runs": 2,
         "steps": 50,
         "side": 20,
         "runtime_events": 100,
-        "solver_runs": 5,
+        "solver_runs": 3,
     },
     "quick": {
         "runs": 8,
@@ -69,8 +69,8 @@ _SIZES: dict[Size, dict[str, Any]] = {
         "solver_runs": 2,
     },
     "tiny": {
-        "runs": 3,
-        "runs_with": {"certified": 2, "remap": 1},
+        "runs": 2,
+        "runs_with": {"certified": 1, "remap": 1},
         "truth_runs": 1,
         "steps": 22,
         "side": 5,
