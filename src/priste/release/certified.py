@@ -39,6 +39,12 @@ HALVINGS = 20
 SUSPECTS = 16
 """How many outputs are tried first; a budget that they refuse needs no further look."""
 
+SCATTERED = 32
+"""How many outputs from all over are tried before all of them."""
+
+GOLDEN_RATIO = (math.sqrt(5.0) - 1.0) / 2.0
+"""Its multiples stay apart, in rows and in columns where outputs are the cells of a map."""
+
 
 class Certified:
     """Choose the largest budget at which every output passes, then draw once.
@@ -137,10 +143,12 @@ class _Search:
         self._limits = limits
         self._refused: set[int] = set()
         outputs = situation.mechanism.outputs
-        self._spread = np.linspace(0, outputs - 1, min(SUSPECTS, outputs)).astype(int).tolist()
+        evenly = np.linspace(0, outputs - 1, min(SUSPECTS, outputs)).astype(int).tolist()
+        scattered = (np.arange(SCATTERED) + 0.5) * GOLDEN_RATIO % 1.0
+        self._scattered = np.unique((outputs * scattered).astype(int)).tolist()
         # A stream may have been begun with another calibrator, whose hints mean other things.
         known = [hint for hint in situation.hints if 0 <= hint < outputs]
-        self._suspects: list[int] = known or list(self._spread)
+        self._suspects: list[int] = known or evenly
 
     @property
     def suspects(self) -> tuple[int, ...]:
@@ -155,7 +163,7 @@ class _Search:
         rung = _starting_rung(self._ladder, self._situation.last_budget)
         while True:
             rung = self._walk(rung)
-            if rung == self._zero or (self._allow(rung, self._spread) and self._all_allow(rung)):
+            if rung == self._zero or (self._allow(rung, self._scattered) and self._all_allow(rung)):
                 return rung
 
     def _walk(self, rung: int) -> int:
