@@ -71,16 +71,22 @@ class Violation:
 
 
 class Deadline:
-    """A moment after which nothing new is begun; None means never."""
+    """A moment after which nothing new is begun; None means never.
+
+    ``clock`` counts the seconds of all deadlines: those of the wall, unless a measurement that
+    must not depend on other programs counts its own.
+    """
+
+    clock = staticmethod(time.monotonic)
 
     def __init__(self, seconds: float | None) -> None:
-        self._end = None if seconds is None else time.monotonic() + seconds
+        self._end = None if seconds is None else self.clock() + seconds
 
     def left(self) -> float:
         """Return the seconds that are left, inf without an end, 0 when it has passed."""
         if self._end is None:
             return math.inf
-        return max(0.0, self._end - time.monotonic())
+        return max(0.0, self._end - self.clock())
 
     def part(self, share: float) -> Deadline:
         """Return the moment at which this share of what is left has passed."""

@@ -30,6 +30,9 @@ LOOKED_AT = 4
 HOPEFUL = 1.0 / 8.0
 """Keeping and replacing is looked at if it would pay with this share of what would do."""
 
+SAMPLED = 48
+"""How many outputs are asked whether keeping and replacing is hopeless."""
+
 CLOSELY = 1.01
 """The precision of what is added to a draft."""
 
@@ -124,11 +127,8 @@ class Drafts:
 
         Only the column of the public output changes, so the others need what they needed before.
         """
-        if self._quick is not None:
-            enough = HOPEFUL * self._quick.enough()
-            hopeful = (self._mixed_cost(*draft) for draft in self._suppressed(enough))
-            if min(hopeful) >= price:
-                return
+        if self._quick is not None and self._hopeful_cost(self._quick) >= price:
+            return
         needed = self._search(np.eye(self._emission.shape[1]))
         if not np.isfinite(needed).all():
             return
@@ -138,6 +138,21 @@ class Drafts:
             merged[target] = 1.0
             added[target] = self._search(merged[:, None])[0]
             yield Draft(table, added, self._mixed_cost(table, added))
+
+    def _hopeful_cost(self, quick: QuickCheck) -> float:
+        """Return what keeping and replacing would cost with a share of what would do.
+
+        Some outputs stand for all: what is needed relative to the largest entry differs little.
+        """
+        largest = self._emission.max(axis=0)
+        count = len(largest)
+        some = np.unique(np.linspace(0, count - 1, SAMPLED).astype(np.int64))
+        asked = np.zeros((count, len(some)))
+        asked[some, np.arange(len(some))] = 1.0
+        relative = quick.enough(asked) / np.where(largest[some] > 0.0, largest[some], 1.0)
+        nearest = np.searchsorted(some, np.arange(count)).clip(max=len(some) - 1)
+        enough = HOPEFUL * relative[nearest] * largest
+        return min(self._mixed_cost(*draft) for draft in self._suppressed(enough))
 
     def _suppressed(self, needed: Floats) -> Iterator[tuple[Floats, Floats]]:
         """Yield laws without the worst outputs, and what the others need."""
@@ -159,8 +174,9 @@ class Drafts:
     def _mixed_cost(self, table: Floats, added: Floats) -> float:
         if not np.isfinite(added).all():
             return float("inf")
-        mixed = (table + added) / (1.0 + added.sum())
-        return self._costs.of(mixed, self._matrix, self._predicted)
+        public = self._matrix @ added
+        by_cell = (np.einsum("lo,lo->l", table, self._matrix) + public) / (1.0 + added.sum())
+        return float(by_cell.max() if self._costs.is_worst_case else self._predicted @ by_cell)
 
     def _enough(self, sets: Floats) -> Floats:
         """Return (k,) constants that are enough, found without a search where that is possible."""
