@@ -104,6 +104,8 @@ def write_outcome(experiment: Experiment, outcome: Outcome, folder: Path) -> Non
     for picture in outcome.pictures:
         figure = picture.draw()
         with matplotlib.rc_context(STYLE):
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")  # it would be worked out again for every format
             for kind, metadata in dateless.items():
                 figure.savefig(
                     folder / f"{picture.name}.{kind}", format=kind, dpi=130, metadata=metadata
