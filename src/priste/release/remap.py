@@ -1,9 +1,10 @@
-"""Keep or replace: a cheap remap of the mechanism's outputs that keeps its full budget.
+"""A cheap remap of the mechanism's outputs that keeps its full budget.
 
 The mechanism draws at its full budget. Its output is kept with a probability that depends on the
-output, and otherwise replaced by a public draw. Both are functions of past releases,
-so the law that was checked is the law of the release. What is done to an output after it was
-drawn cannot weaken the mechanism's own guarantee: the level of geo-indistinguishability stays.
+output and otherwise replaced by a public draw, or only the part of the map is told in which it
+lies. The way is a function of past releases, so the law that was checked is the law of the
+release. What is done to an output after it was drawn cannot weaken the mechanism's own
+guarantee: the level of geo-indistinguishability stays.
 """
 
 from __future__ import annotations
@@ -78,11 +79,11 @@ class Choice:
 
 
 class Remap:
-    """Draw at the full budget, then keep each output with a probability of its own.
+    """Draw at the full budget, then keep or replace the output, or tell only its part of the map.
 
-    An output that is not kept is replaced by a draw from a public row. Some outputs that fail
-    may be replaced always; the rest is mixed by the smallest amount at which every output
-    passes. The budget of ``Certified`` is looked up too, and whatever costs least under
+    An output that is not kept is replaced by a draw from a public row; parts of the map are halves
+    along a few dozen lines, and a few finer cuts. Either law is mixed with a public draw by the
+    smallest amount at which every output passes. The budget of ``Certified`` is looked up too, and whatever costs least under
     the public prediction is used: each step costs at most what ``Certified`` would have cost at
     that step. The release depends on past releases and the drawn output alone.
 
@@ -134,7 +135,7 @@ def checked_pace(pace: float, who: str) -> float:
 
 
 def chosen(situation: Situation, certified: Certified, pace: float, costs: Costs) -> Choice:
-    """Return the cheapest of: one public output, the certified budget, keep-or-replace."""
+    """Return the cheapest of: one public output, the certified budget, the drafts of remaps."""
     mechanism = situation.mechanism
     matrix, predicted = costs.matrix(mechanism), situation.predicted()
     view = _CertifiedView(situation, certified.ladder(mechanism))
