@@ -83,9 +83,10 @@ class Remap:
 
     An output that is not kept is replaced by a draw from a public row; parts of the map are halves
     along a few dozen lines, and a few finer cuts. Either law is mixed with a public draw by the
-    smallest amount at which every output passes. The budget of ``Certified`` is looked up too, and whatever costs least under
-    the public prediction is used: each step costs at most what ``Certified`` would have cost at
-    that step. The release depends on past releases and the drawn output alone.
+    smallest amount at which every output passes. The budget of ``Certified`` is looked up too, and
+    whatever costs least under the public prediction is used: each step costs at most what
+    ``Certified`` would have cost at that step. The release depends on past releases and the
+    drawn output alone.
 
     ``pace`` in (0, 1] is the share of what is left of each ε that one step may use up, as in
     ``Certified``. Remaps use what they may with nearly every output, so a stream needs a
