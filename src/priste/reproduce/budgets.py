@@ -59,7 +59,7 @@ def panels(settings: Settings, events: Sequence[Window], delta: float | None) ->
     """Return (a) one mechanism at several ε and (b) several mechanisms at one ε."""
     base = Case.on([synthetic_world(settings)], *events, epsilon=EPSILON, alpha=ALPHA)
     base = base.but(delta=delta)
-    around = "" if delta is None else f" in a {delta:g}-location set"
+    around = "" if delta is None else f", δ = {delta:g}"
     return [
         Panel(
             f"(a) {ALPHA:g}-PLM{around}, several ε",
