@@ -30,6 +30,7 @@ from priste.release.optimal_programme import (
     Programme,
     Proposal,
     cleaned_remap,
+    solved,
 )
 from priste.release.remap_grouping import OutputPlaces
 from priste.release.remap_search import QuickCheck
@@ -308,7 +309,6 @@ class _Master:
         import highspy
 
         self._solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]  # it has no types
-        self._optimal = highspy.HighsModelStatus.kOptimal
         self._infinite = highspy.kHighsInf
         self._groups, self._cells = groups, cells
         self._columns: list[Floats] = []
@@ -337,15 +337,7 @@ class _Master:
 
     def run(self, deadline: Deadline) -> tuple[Floats, Floats] | None:
         """Return the weights of the columns and the prices of the groups, or None."""
-        left = deadline.left()
-        if left < math.inf:
-            # The solver's clock runs on from one call to the next.
-            self._solver.setOptionValue("time_limit", self._solver.getRunTime() + left)
-        try:
-            self._solver.run()
-        except (RuntimeError, MemoryError):
-            return None  # whatever stopped the solver, the caller has something else to release
-        if self._solver.getModelStatus() != self._optimal:
+        if not solved(self._solver, deadline):
             return None
         solution = self._solver.getSolution()
         weights = np.array(solution.col_value, dtype=np.float64)

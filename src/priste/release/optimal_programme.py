@@ -167,7 +167,6 @@ class Programme:
         # Variable v sends source v // targets to target v % targets.
         self._names = np.arange(count, dtype=np.int32).reshape(weights.shape)
         self._solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]  # it has no types
-        self._optimal = highspy.HighsModelStatus.kOptimal
         self._no_bound = -highspy.kHighsInf
         solver = self._solver
         solver.setOptionValue("output_flag", False)
@@ -227,15 +226,7 @@ class Programme:
         return excess
 
     def _run(self, deadline: Deadline) -> tuple[Floats, float] | None:
-        left = deadline.left()
-        if left < math.inf:
-            # The solver's clock runs on from one call to the next.
-            self._solver.setOptionValue("time_limit", self._solver.getRunTime() + left)
-        try:
-            self._solver.run()
-        except (RuntimeError, MemoryError):
-            return None  # whatever stopped the solver, the caller has something else to release
-        if self._solver.getModelStatus() != self._optimal:
+        if not solved(self._solver, deadline):
             return None
         values = np.array(self._solver.getSolution().col_value, dtype=np.float64)
         bound = float(self._solver.getInfo().objective_function_value)
@@ -243,6 +234,24 @@ class Programme:
             return None
         cleaned = cleaned_remap(values[: self._names.size].reshape(self._shape))
         return None if cleaned is None else (cleaned, bound)
+
+
+def solved(solver: Any, deadline: Deadline) -> bool:
+    """Run HiGHS until the deadline; whether it came to an optimum.
+
+    Whatever stops it, False: the caller has something else to release.
+    """
+    import highspy
+
+    left = deadline.left()
+    if left < math.inf:
+        # The solver's clock runs on from one call to the next.
+        solver.setOptionValue("time_limit", solver.getRunTime() + left)
+    try:
+        solver.run()
+    except (RuntimeError, MemoryError):
+        return False
+    return bool(solver.getModelStatus() == highspy.HighsModelStatus.kOptimal)
 
 
 def cleaned_remap(remap: Floats, negligible: float = NEGLIGIBLE) -> Floats | None:
