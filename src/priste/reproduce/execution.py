@@ -62,7 +62,7 @@ def _pooled(jobs: Sequence[Job], workers: int) -> Iterator[tuple[Job, Result, fl
         ProcessPoolExecutor(
             max_workers=min(workers, len(jobs)),
             mp_context=multiprocessing.get_context("spawn"),
-            initializer=end_with,
+            initializer=_start_worker,
             initargs=(os.getpid(),),
         ) as pool,
     ):
@@ -78,6 +78,12 @@ def _pooled(jobs: Sequence[Job], workers: int) -> Iterator[tuple[Job, Result, fl
         finally:
             for future in futures:
                 future.cancel()
+
+
+def _start_worker(parent: int) -> None:
+    """End with the parent, and leave its output alone: solvers print notices of their own."""
+    end_with(parent)
+    os.dup2(2, 1)
 
 
 def _timed(job: Job) -> tuple[Result, float]:
