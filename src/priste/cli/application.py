@@ -327,6 +327,10 @@ def reproduce(
     runs: Annotated[
         int | None, typer.Option(min=2, help="Runs of the paper's loop.  [default: 100, quick 8]")
     ] = None,
+    truth_runs: Annotated[
+        int | None,
+        typer.Option(min=0, help="Runs of each curve that the knowing adversary follows."),
+    ] = None,
     calibrator: Annotated[
         list[str] | None,
         typer.Option(
@@ -354,6 +358,7 @@ def reproduce(
             size="quick" if quick else "full",
             geolife=geolife,
             runs=runs,
+            truth_runs=truth_runs,
             calibrators=calibrator,
             workers=workers,
             seed=seed,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,7 @@ def make(
     size: Size,
     geolife: Path | None,
     runs: int | None,
+    truth_runs: int | None,
     calibrators: Sequence[str] | None,
     workers: int | None,
     seed: int,
@@ -52,7 +53,8 @@ def make(
     from priste.reproduce import reproduce, settings_for
     from priste.reproduce.catalogue import chosen
 
-    changes: dict[str, Any] = {} if runs is None else {"runs": runs}
+    asked_for = {"runs": runs, "truth_runs": truth_runs}
+    changes: dict[str, Any] = {name: n for name, n in asked_for.items() if n is not None}
     settings = settings_for(size, seed=seed, geolife=geolife, **changes)
     if calibrators is not None:
         asked = dict(_asked(each, settings.runs_with) for each in calibrators)
@@ -66,7 +68,7 @@ def make(
                 folder,
                 settings,
                 workers=workers,
-                command=_command(names, size, geolife, runs, calibrators, seed),
+                command=_command(names, size, geolife, asked_for, calibrators, seed),
                 on_progress=lambda name, done, total, tell=tell: tell(done, total),  # type: ignore[misc]
             )
     return made
@@ -88,7 +90,7 @@ def _command(
     names: Sequence[str],
     size: str,
     geolife: Path | None,
-    runs: int | None,
+    counts: Mapping[str, int | None],
     calibrators: Sequence[str] | None,
     seed: int,
 ) -> str:
@@ -96,7 +98,8 @@ def _command(
     parts = ["priste", "reproduce", *names]
     parts += ["--quick"] if size == "quick" else []
     parts += ["--geolife", "DIR"] if geolife is not None else []
-    parts += ["--runs", str(runs)] if runs is not None else []
+    for name, count in counts.items():
+        parts += [f"--{name.replace('_', '-')}", str(count)] if count is not None else []
     parts += [word for each in calibrators or () for word in ("--calibrator", each)]
     return shlex.join([*parts, "--seed", str(seed)])
 
