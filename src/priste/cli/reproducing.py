@@ -116,4 +116,5 @@ def show(made: Sequence[Reproduced], folder: Path, out: Console) -> None:
             table.add_row(name, finding.claim, verdict)
     out.print(table)
     spent = sum(each.cpu_seconds for each in made)
-    out.print(f"\n{spent:,.0f} CPU seconds of work. The page: {folder / 'index.html'}")
+    page = folder / "index.html"
+    out.print(f"\n{spent:,.0f} CPU seconds of work. The page: {page}", soft_wrap=True)
