@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from priste.report.figures import STYLE, WINDOW
 from priste.reproduce.curves import Curve
+from priste.reproduce.statistics import Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,7 +58,7 @@ def steps_figure(
             for panel, curves, title in zip(row, panels, titles, strict=True):
                 for step in windows:
                     panel.axvspan(step - 0.5, step + 0.5, color=WINDOW, zorder=0, linewidth=0)
-                for curve, ink in zip(curves, INKS, strict=False):
+                for curve, ink in zip(curves, cycle(INKS), strict=False):
                     _band(panel, getattr(curve, what), ink, curve.label, spread=what == "budgets")
                 panel.set_title(f"{name}: {title}")
                 if place == 0:
@@ -94,7 +96,7 @@ def against_epsilon_figure(
         for place, ((left, middle, right), (name, lines)) in enumerate(
             zip(axes, rows, strict=True)
         ):
-            for points, ink, mark in zip(lines, INKS, MARKS, strict=False):
+            for points, ink, mark in zip(lines, cycle(INKS), cycle(MARKS), strict=False):
                 if with_budgets(name):
                     _line(left, points, "run_budgets", ink, mark)
                 _line(middle, points, "run_distances", ink, mark)
@@ -152,3 +154,34 @@ def _line(panel: Axes, points: Sequence[Curve], what: str, ink: str, mark: str) 
         capsize=2,
         label=points[0].label,
     )
+
+
+def shares_figure(shares: Mapping[str, Sequence[Interval]], epsilons: Sequence[float]) -> Figure:
+    """Draw, for each choice, the share of the budget that is kept at every ε."""
+    import matplotlib
+
+    with matplotlib.rc_context({**STYLE, "axes.titlesize": 9.5}):
+        figure, ((panel,),) = grid_of_panels(1, 1, width=8.0, height=0.3 * len(shares) + 0.6)
+        places = np.arange(len(shares))[::-1]
+        for number, (epsilon, ink, mark) in enumerate(
+            zip(epsilons, cycle(INKS), cycle(MARKS), strict=False)
+        ):
+            found = [intervals[number] for intervals in shares.values()]
+            panel.errorbar(
+                [each.mean for each in found],
+                places + 0.2 * (1 - number),
+                xerr=[
+                    [each.mean - max(each.low, 0.0) for each in found],
+                    [min(each.high, 1.0) - each.mean for each in found],
+                ],
+                color=ink,
+                marker=mark,
+                markersize=4,
+                linestyle="none",
+                linewidth=0.9,
+                label=f"ε = {epsilon:g}",
+            )
+        panel.set_yticks(places, list(shares))
+        panel.set(xlabel="share of the budget that is kept", xlim=(-0.03, 1.03))
+        panel.legend(ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    return figure

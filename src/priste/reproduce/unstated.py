@@ -24,7 +24,7 @@ from priste.reproduce.experiment import (
     Table,
     Verdict,
 )
-from priste.reproduce.figures import steps_figure
+from priste.reproduce.figures import shares_figure
 from priste.reproduce.jobs import Job, Results
 from priste.reproduce.statistics import Comparison, interval
 from priste.reproduce.streams import Case
@@ -95,9 +95,13 @@ def _outcome(settings: Settings, results: Results) -> Outcome:
         for label, cases in _cases(settings).items()
     }
     columns = ("choice", *(f"share_kept_at_{epsilon:g}" for epsilon in EPSILONS), "dip", "verdict")
+    kept = {
+        label: [interval(by_epsilon[epsilon].run_budgets / ALPHA) for epsilon in EPSILONS]
+        for label, by_epsilon in curves.items()
+    }
     rows, findings = [], []
     for label, by_epsilon in curves.items():
-        shares = [interval(by_epsilon[epsilon].run_budgets / ALPHA) for epsilon in EPSILONS]
+        shares = kept[label]
         dip = _dip(by_epsilon[EPSILON])
         verdict = _verdict(shares[-1].low, shares[-1].high)
         rows.append((label, *(str(share) for share in shares), str(dip.difference), verdict))
@@ -110,20 +114,14 @@ def _outcome(settings: Settings, results: Results) -> Outcome:
             )
         )
     flat = [curve for by_epsilon in curves.values() for curve in by_epsilon.values()]
-    middle = [by_epsilon[EPSILON] for by_epsilon in curves.values()]
-    half = (len(middle) + 1) // 2
     return Outcome(
         tables=(Table("choices", columns, rows), summary_table(flat)),
         pictures=(
             Picture(
-                "budgets",
-                f"Budget per step of a {ALPHA:g}-PLM at ε = {EPSILON:g} under each choice.",
-                lambda: steps_figure(
-                    [("the paper's loop", [middle[:half], middle[half:]])],
-                    titles=["choices", "more choices"],
-                    windows=list(EARLY.steps),
-                    what="budgets",
-                ),
+                "shares",
+                f"The share of its budget that a {ALPHA:g}-PLM keeps under each choice: mean over "
+                "runs and steps, with the 95 % interval over runs.",
+                lambda: shares_figure(kept, EPSILONS),
             ),
         ),
         findings=tuple(findings),
