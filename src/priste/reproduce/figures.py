@@ -171,8 +171,8 @@ def shares_figure(shares: Mapping[str, Sequence[Interval]], epsilons: Sequence[f
                 [each.mean for each in found],
                 places + 0.2 * (1 - number),
                 xerr=[
-                    [each.mean - max(each.low, 0.0) for each in found],
-                    [min(each.high, 1.0) - each.mean for each in found],
+                    [max(each.mean - max(each.low, 0.0), 0.0) for each in found],
+                    [max(min(each.high, 1.0) - each.mean, 0.0) for each in found],
                 ],
                 color=ink,
                 marker=mark,
