@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 
-from priste.cli.console import progress
+from priste.cli.console import Tell, progress
 from priste.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -69,9 +69,14 @@ def make(
                 settings,
                 workers=workers,
                 command=_command(names, size, geolife, asked_for, calibrators, seed),
-                on_progress=lambda name, done, total, tell=tell: tell(done, total),  # type: ignore[misc]
+                on_progress=_without_name(tell),
             )
     return made
+
+
+def _without_name(tell: Tell) -> Callable[[str, int, int], None]:
+    """Return what tells a bar that knows its experiment already."""
+    return lambda name, done, total: tell(done, total)
 
 
 def _asked(text: str, usual: Any) -> tuple[str, int]:
@@ -107,8 +112,10 @@ def _command(
 def show(made: Sequence[Reproduced], folder: Path, out: Console) -> None:
     """Print the verdicts, and where everything is."""
     table = Table(box=None, pad_edge=False)
-    for title in ("experiment", "the paper says", "here"):
-        table.add_column(title)
+    longest = max((len(each.experiment.name) for each in made), default=0)
+    table.add_column("experiment", min_width=longest)  # names are there to be typed again
+    table.add_column("the paper says")
+    table.add_column("here", min_width=max(map(len, _STYLES)))
     for each in made:
         for place, finding in enumerate(each.findings):
             name = each.experiment.name if place == 0 else ""

@@ -151,7 +151,9 @@ class Drafts:
         asked[some, np.arange(len(some))] = 1.0
         relative = quick.enough(asked) / np.where(largest[some] > 0.0, largest[some], 1.0)
         nearest = np.searchsorted(some, np.arange(count)).clip(max=len(some) - 1)
-        enough = HOPEFUL * relative[nearest] * largest
+        enough = np.zeros(count)  # an output that never comes needs nothing, whatever is near
+        drawn = largest > 0.0
+        enough[drawn] = HOPEFUL * relative[nearest[drawn]] * largest[drawn]
         return min(self._mixed_cost(*draft) for draft in self._suppressed(enough))
 
     def _suppressed(self, needed: Floats) -> Iterator[tuple[Floats, Floats]]:
