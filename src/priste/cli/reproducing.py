@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 
 from priste.cli.console import Tell, progress
@@ -111,17 +112,14 @@ def _command(
 
 def show(made: Sequence[Reproduced], folder: Path, out: Console) -> None:
     """Print the verdicts, and where everything is."""
-    table = Table(box=None, pad_edge=False)
-    longest = max((len(each.experiment.name) for each in made), default=0)
-    table.add_column("experiment", min_width=longest)  # names are there to be typed again
-    table.add_column("the paper says")
-    table.add_column("here", min_width=max(map(len, _STYLES)))
     for each in made:
-        for place, finding in enumerate(each.findings):
-            name = each.experiment.name if place == 0 else ""
-            verdict = f"[{_STYLES[finding.verdict]}]{finding.verdict}[/]"
-            table.add_row(name, finding.claim, verdict)
-    out.print(table)
+        table = Table(box=None, pad_edge=False, show_header=False)
+        table.add_column("here", no_wrap=True, min_width=max(map(len, _STYLES)))
+        table.add_column("the paper says")
+        for finding in each.findings:
+            table.add_row(f"[{_STYLES[finding.verdict]}]{finding.verdict}[/]", finding.claim)
+        out.print(f"[bold]{each.experiment.name}[/bold]")
+        out.print(Padding(table, (0, 0, 0, 2)))
     spent = sum(each.cpu_seconds for each in made)
     page = folder / "index.html"
     out.print(f"\n{spent:,.0f} CPU seconds of work. The page: {page}", soft_wrap=True)
