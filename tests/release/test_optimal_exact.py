@@ -75,13 +75,28 @@ def test_two_events_and_two_models_are_kept() -> None:
                 assert not exceeds(moments(matrix, event, columns), below_exp(epsilon))
 
 
+def shares_to_try(first: float, second: float, cross: float) -> list[float]:
+    """Where ``first x² + cross x (1 - x) + second (1 - x)²`` may be positive, if it is at all.
+
+    One place is its largest value on [0, 1]; another, better scaled when one of two negative own
+    terms is tiny, balances them. On an active constraint an own term is 0 up to a rounding of
+    either sign, so no sign of it may leave the pair out.
+    """
+    bend = cross - first - second
+    shares = [min(max((cross - 2.0 * second) / (2.0 * bend), 0.0), 1.0)] if bend > 0.0 else []
+    if first < 0.0 and second < 0.0:
+        t = math.sqrt(second / first)
+        shares.append(t / (1.0 + t))
+    return shares if cross > 0.0 else []
+
+
 def full_programme(
     quantifier: Quantifier, emission: np.ndarray, weights: np.ndarray, epsilon: float
 ) -> float:
     """The least cost of a private remap, by scipy, with every violated pair of every column.
 
     Written apart from the product: it solves from scratch, tries all pairs of first cells in
-    both directions, and takes the weight at which a pair's quadratic is largest. Where a first
+    both directions, and takes the weights at which a pair's quadratic is largest. Where a first
     cell excludes the event, the limit of priors that lean to it asks for the cross term alone.
     """
     outputs = emission.shape[1]
@@ -134,18 +149,27 @@ def full_programme(
             worst, prior = 1e-9 * size, None
             for i, j in itertools.combinations(range(cells), 2):
                 cross = up[i] * q[j] + up[j] * q[i] - r * (p[i] * down[j] + p[j] * down[i])
-                if cross <= 0 or own[i] >= 0 or own[j] >= 0:
-                    continue
-                t = math.sqrt(own[j] / own[i])  # weights that balance the two own terms
-                w = np.zeros(cells)
-                w[i], w[j] = t / (1 + t), 1 / (1 + t)
-                value = (w @ q) * (w @ up) - r * (w @ p) * (w @ down)
-                if value > worst:
-                    worst, prior = value, w
+                for share in shares_to_try(own[i], own[j], cross):
+                    w = np.zeros(cells)
+                    w[i], w[j] = share, 1.0 - share
+                    value = (w @ q) * (w @ up) - r * (w @ p) * (w @ down)
+                    if value > worst:
+                        worst, prior = value, w
             if prior is not None:
                 add(condition(side, prior))
         if len(rows) == before:
             return float(solved.fun)
+
+
+@pytest.mark.parametrize(("first", "second"), [(0.0, -1.0), (-1.0, 0.0), (0.0, 0.0), (1e-17, -1.0)])
+def test_the_oracle_sees_violations_at_active_constraints(first: float, second: float) -> None:
+    """A positive cross term beside an own term of 0 is a violation, and the weights show it."""
+    cross = 2.5e-3
+    values = [
+        first * x * x + cross * x * (1.0 - x) + second * (1.0 - x) ** 2
+        for x in shares_to_try(first, second, cross)
+    ]
+    assert max(values) > 1e-7
 
 
 @pytest.mark.parametrize("name", SMALL_MAPS)

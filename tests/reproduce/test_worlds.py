@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -83,7 +84,7 @@ def test_paper_scale_is_the_default() -> None:
 def test_variance_is_a_squared_deviation(sigma: float) -> None:
     """Reading sigma as a variance gives the model of its square root."""
     world = world_of({"kind": "gaussian", "side": 4, "sigma": sigma, "sigma_means": "variance"})
-    expected = MarkovModel.gaussian(Grid(4, 4, 1.0), sigma**0.5)
+    expected = MarkovModel.gaussian(Grid(4, 4, 1.0), math.sqrt(sigma))
     assert world.model.fingerprint() == expected.fingerprint()
 
 

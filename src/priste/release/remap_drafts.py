@@ -28,13 +28,16 @@ LOOKED_AT = 4
 """How many ways to cut the map are looked at closely."""
 
 HOPEFUL = 1.0 / 8.0
-"""Keeping and replacing is looked at if it would pay with this share of what would do."""
+"""Keeping and replacing is looked at if it would pay with this share of what seems needed."""
 
 SAMPLED = 48
 """How many outputs are asked whether keeping and replacing is hopeless."""
 
 CLOSELY = 1.01
 """The precision of what is added to a draft."""
+
+ROUGHLY = 2.0
+"""The precision with which sampled outputs are asked what they need."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,16 +143,19 @@ class Drafts:
             yield Draft(table, added, self._mixed_cost(table, added))
 
     def _hopeful_cost(self, quick: QuickCheck) -> float:
-        """Return what keeping and replacing would cost with a share of what would do.
+        """Return what keeping and replacing would cost with a share of what is needed.
 
         Some outputs stand for all: what is needed relative to the largest entry differs little.
+        It is searched for: the constant that is enough at sight may be many times too large.
         """
         largest = self._emission.max(axis=0)
         count = len(largest)
         some = np.unique(np.linspace(0, count - 1, SAMPLED).astype(np.int64))
         asked = np.zeros((count, len(some)))
         asked[some, np.arange(len(some))] = 1.0
-        relative = quick.enough(asked) / np.where(largest[some] > 0.0, largest[some], 1.0)
+        relative = quick.additions(asked, ROUGHLY) / np.where(
+            largest[some] > 0.0, largest[some], 1.0
+        )
         nearest = np.searchsorted(some, np.arange(count)).clip(max=len(some) - 1)
         enough = np.zeros(count)  # an output that never comes needs nothing, whatever is near
         drawn = largest > 0.0
