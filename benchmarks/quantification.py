@@ -20,7 +20,7 @@ from rich.table import Table
 
 from priste import Grid, MarkovModel, Quantifier
 from priste.events import Event, pattern, presence
-from priste.reproduce.naive import naive_pattern_joint
+from priste.reproduce.experiments.naive import naive_pattern_joint
 
 RESULTS = Path(__file__).parent / "results" / "quantification.json"
 

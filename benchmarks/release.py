@@ -27,7 +27,7 @@ from rich.console import Console
 from priste import Grid, MarkovModel, PlanarLaplace, Protector, presence
 from priste.quantify import Moments
 from priste.release import Calibrator, Certified, Paper
-from priste.reproduce.quadratic_programmes import is_installed, solver_check
+from priste.reproduce.experiments.quadratic_programmes import is_installed, solver_check
 
 RESULTS = Path(__file__).parent / "results" / "release.json"
 

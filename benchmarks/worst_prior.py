@@ -28,7 +28,7 @@ from tests.oracles.exact_worst_prior import integer_rows, pairs_exceed, reversed
 
 from priste import Grid, MarkovModel, PlanarLaplace, Quantifier, presence
 from priste.quantify import Moments, leakages, passes
-from priste.reproduce.quadratic_programmes import ENGINES, is_installed, solver_check
+from priste.reproduce.experiments.quadratic_programmes import ENGINES, is_installed, solver_check
 
 RESULTS = Path(__file__).parent / "results" / "worst_prior.json"
 

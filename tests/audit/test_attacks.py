@@ -30,7 +30,7 @@ from priste.audit import (
     localisation_attack,
 )
 from priste.audit.attacks import EventAttack
-from priste.audit.statistics import Estimate
+from priste.audit.estimates import Estimate
 
 TOLERANCE = 1e-12
 SURE = 0.9999  # intervals that a correct attack leaves once in 10,000 tests

@@ -9,7 +9,7 @@ import pytest
 
 from priste import Grid, MarkovModel, Quantifier
 from priste.events import pattern, presence
-from priste.reproduce.naive import naive_pattern_joint
+from priste.reproduce.experiments.naive import naive_pattern_joint
 
 EXAMPLE = [[0.1, 0.2, 0.7], [0.4, 0.1, 0.5], [0.0, 0.1, 0.9]]
 """The transition matrix of the paper's running example."""

@@ -16,12 +16,12 @@ import pytest
 from priste.errors import InvalidParameter
 from priste.release import Paper
 from priste.reproduce import CATALOGUE, Settings, reproduce, settings_for
-from priste.reproduce.budgets import EARLY, panels
 from priste.reproduce.catalogue import chosen
-from priste.reproduce.execution import perform_all
-from priste.reproduce.jobs import perform
-from priste.reproduce.store import STORE, Store
-from priste.reproduce.streams import CALIBRATORS, PACE, Case, Window
+from priste.reproduce.experiments.budget_per_step import EARLY, panels
+from priste.reproduce.experiments.release_runs import CALIBRATORS, PACE, Case, Window
+from priste.reproduce.running.execution import perform_all
+from priste.reproduce.running.jobs import perform
+from priste.reproduce.running.store import STORE, Store
 
 # One worker makes the folder of all experiments, once.
 pytestmark = pytest.mark.xdist_group("reproduction")
@@ -165,8 +165,8 @@ def independent_truth(case: Case, settings: Settings) -> float:
     from priste.randomness import bit_source
     from priste.release import PublicState
     from priste.release.terms import make_terms
-    from priste.reproduce.jobs import seed_of
-    from priste.reproduce.worlds import world_of
+    from priste.reproduce.running.jobs import seed_of
+    from priste.reproduce.worlds.world import world_of
 
     world = world_of(json.loads(case.worlds[0]))
     event = case.events[0].event(world.region)

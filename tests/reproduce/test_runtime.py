@@ -13,12 +13,12 @@ from tests.quantify.strategies import matrices, row_weights
 from priste import Grid, MarkovModel, Quantifier
 from priste.errors import PristeError
 from priste.events import pattern
-from priste.reproduce import event_timing
-from priste.reproduce.event_timing import Point, growth_exponents
-from priste.reproduce.experiment import Settings, settings_for
-from priste.reproduce.jobs import Results, perform
-from priste.reproduce.naive import naive_pattern_joint
-from priste.reproduce.runtime import EXPERIMENT
+from priste.reproduce.experiments import event_timing
+from priste.reproduce.experiments.event_timing import Point, growth_exponents
+from priste.reproduce.experiments.experiment import Settings, settings_for
+from priste.reproduce.experiments.naive import naive_pattern_joint
+from priste.reproduce.experiments.runtime import EXPERIMENT
+from priste.reproduce.running.jobs import Results, perform
 
 ROUNDING = 1e-12
 FIT = 1e-9

@@ -14,17 +14,17 @@ from tests.quantify.moment_cases import coarse, exact_moments, smooth
 
 from priste.errors import InvalidParameter
 from priste.quantify import leakages, passes
-from priste.reproduce import solver_limits
-from priste.reproduce.experiment import settings_for
-from priste.reproduce.jobs import Results, perform
-from priste.reproduce.quadratic_programmes import (
+from priste.reproduce.experiments import solver_limits
+from priste.reproduce.experiments.experiment import settings_for
+from priste.reproduce.experiments.quadratic_programmes import (
     Answer,
     is_installed,
     programmes,
     solver_check,
 )
-from priste.reproduce.solver_limits import ENGINES, EXPERIMENT, WatchedSolver, rows
-from priste.reproduce.solver_table import CLAIMS, NAMES
+from priste.reproduce.experiments.solver_limits import ENGINES, EXPERIMENT, WatchedSolver, rows
+from priste.reproduce.experiments.solver_table import CLAIMS, NAMES
+from priste.reproduce.running.jobs import Results, perform
 
 TINY = settings_for("tiny", steps=9)
 NEAR = 0.05

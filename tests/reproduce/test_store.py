@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from priste.errors import InvalidParameter, StateError
-from priste.reproduce.jobs import Job, Results, seed_of
-from priste.reproduce.store import STORE, Store
+from priste.reproduce.running.jobs import Job, Results, seed_of
+from priste.reproduce.running.store import STORE, Store
 
 JOB = Job.of("stream", {"run": 1})
 OTHER = Job.of("stream", {"run": 2})

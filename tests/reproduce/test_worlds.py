@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from priste.errors import InvalidParameter, TraceError
 from priste.maps import Grid
 from priste.mobility import AddNearby, GaussianPrior, MarkovModel, MaximumLikelihood
-from priste.reproduce import geolife_people
-from priste.reproduce.city import city_dweller
-from priste.reproduce.geolife_people import CENTRE, geolife_users
-from priste.reproduce.recorded import Cut, Stretches
-from priste.reproduce.worlds import smoothing_of, world_of
+from priste.reproduce.worlds import geolife_people
+from priste.reproduce.worlds.geolife_people import CENTRE, geolife_users
+from priste.reproduce.worlds.made_up_city import city_dweller
+from priste.reproduce.worlds.recorded import Cut, Stretches
+from priste.reproduce.worlds.world import smoothing_of, world_of
 from priste.traces import Timeline, Trace, write_traces
 
 MONDAY = 1_209_340_800  # 2008-04-28T00:00Z, in seconds

@@ -22,7 +22,8 @@ from priste.audit.beliefs import (
 )
 from priste.audit.black_box import BlackBoxResult, black_box_check
 from priste.audit.comparison import ProcedureRow, audit_procedure
-from priste.audit.given_tables import read_emission_table
+from priste.audit.emission_table_files import read_emission_table
+from priste.audit.estimates import Estimate
 from priste.audit.localisation import (
     LocalisationAttack,
     averaging_attack,
@@ -31,7 +32,6 @@ from priste.audit.localisation import (
 )
 from priste.audit.other_models import GuardedModels, audit_under_models, compare_guards
 from priste.audit.sampled import SampledLeakage, sampled_leakage
-from priste.audit.statistics import Estimate
 from priste.audit.stream import EventAudit, audit_stream, columns_of
 from priste.audit.true_leakage import (
     History,

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from priste.audit.estimates import CONFIDENCE, Estimate, area_under_curve, proportion
 from priste.audit.procedure import Procedure, Run
-from priste.audit.statistics import CONFIDENCE, Estimate, area_under_curve, proportion
 from priste.audit.true_leakage import MAX_HISTORIES, Sees, output_histories
 from priste.errors import InvalidParameter
 from priste.mobility import MarkovModel

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from priste.audit.statistics import clopper_pearson_high, clopper_pearson_low
+from priste.audit.estimates import clopper_pearson_high, clopper_pearson_low
 from priste.errors import InvalidParameter
 from priste.events import Event
 from priste.mobility import MarkovModel

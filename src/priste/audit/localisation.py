@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from priste.audit.beliefs import location_belief
+from priste.audit.estimates import CONFIDENCE, Estimate, mean
 from priste.audit.procedure import Procedure
-from priste.audit.statistics import CONFIDENCE, Estimate, mean
 from priste.errors import InvalidParameter
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel

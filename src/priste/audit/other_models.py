@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.audit.beliefs import location_belief
+from priste.audit.estimates import CONFIDENCE, Estimate, mean
 from priste.audit.procedure import Procedure
 from priste.audit.sampled import leakage_path
-from priste.audit.statistics import CONFIDENCE, Estimate, mean
 from priste.audit.stream import EventAudit, audit_stream
 from priste.errors import InvalidParameter
 from priste.events import Event

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from priste.audit.estimates import Estimate, proportion
 from priste.audit.procedure import Procedure
-from priste.audit.statistics import Estimate, proportion
 from priste.audit.true_leakage import TOLERANCE
 from priste.errors import InvalidParameter
 from priste.events import Event

@@ -16,7 +16,7 @@ from priste.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from priste.reproduce import Reproduced
-    from priste.reproduce.experiment import Size
+    from priste.reproduce.experiments.experiment import Size
 
 _STYLES = {"reproduced": "green", "not reproduced": "red", "not decidable": "yellow"}
 
@@ -81,7 +81,7 @@ def _without_name(tell: Tell) -> Callable[[str, int, int], None]:
 
 
 def _asked(text: str, usual: Any) -> tuple[str, int]:
-    from priste.reproduce.streams import CALIBRATORS
+    from priste.reproduce.experiments.release_runs import CALIBRATORS
 
     name, _, count = text.partition("=")
     if name not in CALIBRATORS or (count and not (count.isdecimal() and int(count) >= 1)):

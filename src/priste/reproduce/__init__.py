@@ -7,7 +7,7 @@ tables, figures, the settings that made them, and one page that shows it all.
 from __future__ import annotations
 
 from priste.reproduce.catalogue import CATALOGUE
-from priste.reproduce.experiment import Experiment, Finding, Settings, settings_for
+from priste.reproduce.experiments.experiment import Experiment, Finding, Settings, settings_for
 from priste.reproduce.reproduction import Reproduced, reproduce
 
 __all__ = [

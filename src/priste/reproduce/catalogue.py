@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from priste.errors import InvalidParameter
-from priste.reproduce import budgets, runtime, solver_limits, unstated, utility
-from priste.reproduce.experiment import Experiment
+from priste.reproduce.experiments import (
+    budget_per_step,
+    runtime,
+    solver_limits,
+    unstated_settings,
+    utility_against_epsilon,
+)
+from priste.reproduce.experiments.experiment import Experiment
 
 CATALOGUE: dict[str, Experiment] = {
     experiment.name: experiment
     for experiment in (
-        *budgets.EXPERIMENTS,
-        *utility.EXPERIMENTS,
+        *budget_per_step.EXPERIMENTS,
+        *utility_against_epsilon.EXPERIMENTS,
         runtime.EXPERIMENT,
         solver_limits.EXPERIMENT,
-        unstated.EXPERIMENT,
+        unstated_settings.EXPERIMENT,
     )
 }
 

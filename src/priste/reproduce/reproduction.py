@@ -23,10 +23,10 @@ from priste import __version__
 from priste.errors import InvalidParameter
 from priste.report.figures import STYLE, svg
 from priste.reproduce.catalogue import chosen
-from priste.reproduce.execution import perform_all
-from priste.reproduce.experiment import Experiment, Finding, Outcome, Settings, Table
+from priste.reproduce.experiments.experiment import Experiment, Finding, Outcome, Settings, Table
 from priste.reproduce.page import render
-from priste.reproduce.store import Store
+from priste.reproduce.running.execution import perform_all
+from priste.reproduce.running.store import Store
 
 OnProgress = Callable[[str, int, int], None]
 """Called with the name of the experiment, the jobs done and their number."""

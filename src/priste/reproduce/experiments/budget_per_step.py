@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from priste.reproduce.curves import Curve, step_table, summary_table
-from priste.reproduce.experiment import Experiment, Finding, Outcome, Picture, Settings
-from priste.reproduce.figures import steps_figure
-from priste.reproduce.jobs import Job, Results
-from priste.reproduce.statistics import Comparison, all_of, some_of
-from priste.reproduce.streams import Case, Window
+from priste.reproduce.experiments.claims import Comparison, all_of, some_of
+from priste.reproduce.experiments.curve_pictures import steps_figure
+from priste.reproduce.experiments.curves import Curve, step_table, summary_table
+from priste.reproduce.experiments.experiment import Experiment, Finding, Outcome, Picture, Settings
+from priste.reproduce.experiments.release_runs import Case, Window
+from priste.reproduce.running.jobs import Job, Results
 
 EARLY = Window("presence", 3, 7)
 LATE = Window("presence", 15, 19)
@@ -37,7 +37,7 @@ def synthetic_world(settings: Settings, **changes: Any) -> dict[str, Any]:
     """Return the synthetic map of the figures: σ is half the side of the map.
 
     At 20 x 20 cells of 1 km that is σ = 10 km. The paper does not state it; see
-    :mod:`priste.reproduce.unstated` for what other values do.
+    :mod:`priste.reproduce.experiments.unstated_settings` for what other values do.
     """
     world = {"kind": "gaussian", "side": settings.side, "cell_size": 1.0}
     return {**world, "sigma": settings.side / 2.0, "start": "uniform", **changes}

@@ -16,10 +16,10 @@ from priste.mechanisms import LocationSet, Mechanism, PlanarLaplace
 from priste.quantify import Quantifier
 from priste.release import Paper, Protector, Release
 from priste.release.calibration import Calibrator, from_description
-from priste.reproduce.experiment import Settings
-from priste.reproduce.jobs import Job, Result, seed_of
-from priste.reproduce.normalised_laplace import NormalisedLaplace
-from priste.reproduce.worlds import World, world_of
+from priste.reproduce.experiments.experiment import Settings
+from priste.reproduce.experiments.normalised_laplace import NormalisedLaplace
+from priste.reproduce.running.jobs import Job, Result, seed_of
+from priste.reproduce.worlds.world import World, world_of
 
 PACE = 0.3
 """What share of the ε that is left one step of ``certified``, ``remap`` and ``optimal`` may use."""
@@ -70,7 +70,7 @@ class Window:
 class Case:
     """What one curve or point shows: where, which events, how strict, released how.
 
-    ``worlds`` are specifications for :func:`~priste.reproduce.worlds.world_of`, as canonical JSON;
+    ``worlds`` are specifications for ``world_of``, as canonical JSON;
     runs take them in turn. ``delta`` puts a δ-location set around the mechanism.
     """
 

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from priste.audit.estimates import Estimate, mean
 from priste.report.figures import STYLE
-from priste.reproduce.event_timing import (
+from priste.reproduce.experiments.claims import Comparison
+from priste.reproduce.experiments.curve_pictures import INKS, MARKS, grid_of_panels
+from priste.reproduce.experiments.event_timing import (
     ALPHA,
     BY_LENGTH,
     BY_WIDTH,
@@ -20,7 +23,7 @@ from priste.reproduce.event_timing import (
     perform,
     straight_lines,
 )
-from priste.reproduce.experiment import (
+from priste.reproduce.experiments.experiment import (
     Experiment,
     Finding,
     Outcome,
@@ -29,9 +32,7 @@ from priste.reproduce.experiment import (
     Table,
     Verdict,
 )
-from priste.reproduce.figures import INKS, MARKS, grid_of_panels
-from priste.reproduce.jobs import Job, Results
-from priste.reproduce.statistics import Comparison, Interval, interval
+from priste.reproduce.running.jobs import Job, Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,11 +85,11 @@ def _at_most_linear(claim: str, times: Times) -> Finding:
     verdicts: set[Verdict] = set()
     words = []
     for kind, seconds in times.ours.items():
-        found = interval(growth_exponents(times.sweep.values, seconds.T))
+        found = mean(growth_exponents(times.sweep.values, seconds.T))
         verdicts.add(_verdict_below(found, LINEAR))
         slopes, _ = straight_lines(times.sweep.values, seconds.T)
         words.append(
-            f"{kind.upper()}: time grows as {name}^p with p = {found}; by {_ms(slopes)} ms "
+            f"{kind.upper()}: time grows as {name}^p with p = {found:.4g}; by {_ms(slopes):.4g} ms "
             f"per further unit of {name}"
         )
     verdict: Verdict = "not decidable"
@@ -99,7 +100,7 @@ def _at_most_linear(claim: str, times: Times) -> Finding:
     return Finding(claim, verdict, f"{'; '.join(words)}. Linear means p up to {LINEAR:g}.")
 
 
-def _verdict_below(found: Interval, bound: float) -> Verdict:
+def _verdict_below(found: Estimate, bound: float) -> Verdict:
     if found.high <= bound:
         return "reproduced"
     return "not reproduced" if found.low > bound else "not decidable"
@@ -126,13 +127,13 @@ def _exponential(claim: str, times: Times) -> Finding:
         claim,
         comparison.verdict,
         f"{comparison}. A further unit of {name} multiplies the time by "
-        f"{interval(np.exp(factors))}; as a power law, time grows as {name}^p with "
-        f"p = {interval(powers)}. {len(values)} points, {len(seconds)} events each.",
+        f"{mean(np.exp(factors)):.4g}; as a power law, time grows as {name}^p with "
+        f"p = {mean(powers):.4g}. {len(values)} points, {len(seconds)} events each.",
     )
 
 
-def _ms(seconds: Floats) -> Interval:
-    return interval(1000.0 * seconds)
+def _ms(seconds: Floats) -> Estimate:
+    return mean(1000.0 * seconds)
 
 
 def _remarks(settings: Settings) -> tuple[str, ...]:

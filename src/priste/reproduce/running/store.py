@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from priste import __version__
 from priste.errors import StateError
-from priste.reproduce.jobs import Job, Result, Results
+from priste.reproduce.running.jobs import Job, Result, Results
 
 STORE = "results.jsonl"
 

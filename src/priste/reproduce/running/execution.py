@@ -15,8 +15,8 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 
 from priste.errors import PristeError
-from priste.reproduce.jobs import Job, Result, perform
-from priste.reproduce.store import Store
+from priste.reproduce.running.jobs import Job, Result, perform
+from priste.reproduce.running.store import Store
 from priste.workers import end_with
 
 OnProgress = Callable[[int, int], None]

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from priste.errors import TraceError
-from priste.reproduce.recorded import Cut, Stretches
+from priste.reproduce.worlds.recorded import Cut, Stretches
 from priste.traces import Trace, read_traces
 
 CENTRE = (39.98, 116.32)

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.report.figures import INK, QUIET, STYLE
-from priste.reproduce.experiment import Finding, Picture, Settings, Table, Verdict
-from priste.reproduce.figures import INKS, MARKS, grid_of_panels
-from priste.reproduce.jobs import Result
-from priste.reproduce.statistics import Comparison, all_of, interval
+from priste.reproduce.experiments.claims import Comparison, all_of, mean_cells
+from priste.reproduce.experiments.curve_pictures import INKS, MARKS, grid_of_panels
+from priste.reproduce.experiments.experiment import Finding, Picture, Settings, Table, Verdict
+from priste.reproduce.running.jobs import Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -110,10 +110,10 @@ def results_table(settings: Settings, found: Sequence[RowRuns]) -> Table:
     for each in found:
         row = each.row
         cells: list[Any] = [row.spread * settings.side, NAMES[row.engine], row.limit_in_words]
-        cells += [row.runs, *_with_interval(each.values("seconds"))]
+        cells += [row.runs, *mean_cells(each.values("seconds"))]
         cells.append(None if row.engine is None else float(each.values("solver_seconds").mean()))
         for name in ("conservative", "budget", "distance"):
-            cells += _with_interval(each.values(name))
+            cells += mean_cells(each.values(name))
         cells += [
             each.total(name)
             for name in (
@@ -135,13 +135,6 @@ def paper_table() -> Table:
     columns = ("limit_seconds", "seconds", "conservative_releases", "budget", "distance_km")
     rows = [["none" if limit is None else f"{limit:g}", *rest] for limit, *rest in PAPER]
     return Table("solver-limit-in-the-paper", columns, rows)
-
-
-def _with_interval(values: Floats) -> list[float | None]:
-    if len(values) < 2:
-        return [float(values.mean()), None, None]
-    found = interval(values)
-    return [found.mean, found.low, found.high]
 
 
 CLAIMS = (

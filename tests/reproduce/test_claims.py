@@ -1,48 +1,9 @@
-"""Intervals and verdicts on claims."""
+"""Verdicts on claims."""
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy import stats
 
 from priste.errors import InvalidParameter
-from priste.reproduce.statistics import Comparison, all_of, interval, some_of
-
-TOLERANCE = 1e-9
-
-samples = st.lists(st.floats(-100, 100), min_size=2, max_size=30)
-
-
-@given(samples)
-def test_the_interval_is_students(values: list[float]) -> None:
-    """The interval equals scipy's own interval of Student's t around the mean."""
-    found = interval(values)
-    error = stats.sem(values)
-    assert found.mean == pytest.approx(np.mean(values), abs=TOLERANCE)
-    if error > 0:
-        low, high = stats.t.interval(0.95, len(values) - 1, loc=np.mean(values), scale=error)
-        assert (found.low, found.high) == pytest.approx((low, high), abs=1e-6)
-    else:
-        assert found.low == found.mean == found.high
-
-
-def test_the_interval_covers_as_often_as_it_says() -> None:
-    """Over 2,000 samples of ten, the true mean lies inside about 95 times in 100."""
-    rng = np.random.default_rng(1)
-    inside = 0
-    for _ in range(2000):
-        found = interval(rng.normal(3.0, 2.0, size=10))
-        inside += found.low <= 3.0 <= found.high
-    # Four standard deviations of a binomial with 2,000 draws of 0.95.
-    assert abs(inside - 1900) < 4 * (2000 * 0.95 * 0.05) ** 0.5
-
-
-@pytest.mark.parametrize("values", [[], [1.0], [1.0, float("nan")], [[1.0, 2.0]]])
-def test_intervals_that_mean_nothing_are_refused(values: list[float]) -> None:
-    """One value, none, or one that is no number has no interval."""
-    with pytest.raises(InvalidParameter, match="two or more finite"):
-        interval(values)
+from priste.reproduce.experiments.claims import Comparison, all_of, some_of
 
 
 def test_pairs_must_be_pairs() -> None:

@@ -1,62 +1,32 @@
-"""Means with intervals, and verdicts on claims of order."""
+"""Verdicts on claims of order, from the runs on both sides."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import stdtrit
 
+from priste.audit.estimates import CONFIDENCE, Estimate, mean
 from priste.errors import InvalidParameter
-from priste.reproduce.experiment import Finding, Verdict
-
-CONFIDENCE = 0.95
+from priste.reproduce.experiments.experiment import Finding, Verdict
 
 ROUNDING = 1e-12
 """Relative differences up to this are rounding."""
 
 
 @dataclass(frozen=True)
-class Interval:
-    """A mean with the 95 % interval of Student's t around it, over independent runs."""
-
-    mean: float
-    low: float
-    high: float
-    runs: int
-
-    def __str__(self) -> str:
-        return f"{self.mean:.4g} [{self.low:.4g}, {self.high:.4g}]"
-
-
-def interval(values: ArrayLike) -> Interval:
-    """Return the mean of independent values with its interval; two values are needed.
-
-    >>> str(interval([1.0, 2.0, 3.0]))
-    '2 [-0.4841, 4.484]'
-    """
-    sample = np.asarray(values, dtype=np.float64)
-    if sample.ndim != 1 or len(sample) < 2 or not np.isfinite(sample).all():
-        raise InvalidParameter(
-            f"An interval needs two or more finite values. Got shape {sample.shape}."
-        )
-    mean, spread = float(sample.mean()), float(sample.std(ddof=1))
-    half = float(stdtrit(len(sample) - 1, 0.5 + CONFIDENCE / 2)) * spread / len(sample) ** 0.5
-    return Interval(mean, mean - half, mean + half, len(sample))
-
-
-@dataclass(frozen=True)
 class Comparison:
-    """Whether something is larger than something else, run by run: the interval of differences.
+    """Whether something is larger than something else, run by run.
 
     Runs are paired: the same walk and the same seed of the noise. ``what`` names both sides.
+    ``difference`` is the mean of the ``differences`` with its interval at ``confidence``.
     """
 
     what: str
-    difference: Interval
+    differences: tuple[float, ...]
+    confidence: float = CONFIDENCE
 
     @classmethod
     def of(cls, what: str, larger: ArrayLike, smaller: ArrayLike) -> Comparison:
@@ -69,7 +39,12 @@ class Comparison:
         gap = both[0] - both[1]
         # Means of equal budgets may differ in their last digits: that is no difference.
         alike = np.abs(gap) <= ROUNDING * np.maximum(np.abs(both[0]), np.abs(both[1]))
-        return cls(what, interval(np.where(alike, 0.0, gap)))
+        return cls(what, tuple(np.where(alike, 0.0, gap).tolist()))
+
+    @property
+    def difference(self) -> Estimate:
+        """The mean difference with its interval over the runs."""
+        return mean(self.differences, self.confidence)
 
     @property
     def verdict(self) -> Verdict:
@@ -81,7 +56,16 @@ class Comparison:
         return "not decidable"
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.difference}"
+        return f"{self.what}: {self.difference:.4g}"
+
+
+def mean_cells(values: ArrayLike) -> list[float | None]:
+    """Return the mean and both ends of its interval for a row of a table; one run has no ends."""
+    sample = np.asarray(values, dtype=np.float64)
+    if len(sample) < 2:
+        return [float(sample.mean()), None, None]
+    found = mean(sample)
+    return [found.value, found.low, found.high]
 
 
 def all_of(claim: str, comparisons: Sequence[Comparison]) -> Finding:
@@ -105,20 +89,10 @@ def some_of(claim: str, comparisons: Sequence[Comparison]) -> Finding:
     """
     tests = max(len(comparisons), 1)
     verdict: Verdict = "not decidable"
-    corrected = [_widened(each, tests) for each in comparisons]
+    together = 1.0 - (1.0 - CONFIDENCE) / tests
+    corrected = [replace(each, confidence=together) for each in comparisons]
     if any(each.verdict == "reproduced" for each in corrected):
         verdict = "reproduced"
     elif corrected and all(each.verdict == "not reproduced" for each in corrected):
         verdict = "not reproduced"
     return Finding(claim, verdict, "; ".join(str(each) for each in corrected))
-
-
-def _widened(comparison: Comparison, tests: int) -> Comparison:
-    found = comparison.difference
-    usual = float(stdtrit(found.runs - 1, 0.5 + CONFIDENCE / 2))
-    wider = float(stdtrit(found.runs - 1, 1 - (1 - CONFIDENCE) / (2 * tests)))
-    half = (found.high - found.mean) * wider / usual
-    if not math.isfinite(half):
-        half = 0.0
-    widened = Interval(found.mean, found.mean - half, found.mean + half, found.runs)
-    return Comparison(comparison.what, widened)

@@ -1,6 +1,6 @@
 """Makes the pictures of docs/audit.md and prints its tables.
 
-Run ``python docs/images/make_audit_pictures.py``. Every number comes from priste.audit with fixed
+Run ``python docs/pictures/make_audit_pictures.py``. Every number comes from priste.audit with fixed
 seeds, so the files are the same on every run.
 """
 
@@ -24,7 +24,7 @@ from priste.audit import (
 from priste.audit.procedure import Procedure
 from priste.randomness import bit_source
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent.parent / "images"
 GUARDED, BARE, QUIET = "#0b6e6e", "#c8553d", "#8c98a4"
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0)
 

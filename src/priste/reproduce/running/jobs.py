@@ -19,9 +19,9 @@ from priste.errors import InvalidParameter
 Result = dict[str, Any]
 
 _PERFORMERS = {
-    "stream": "priste.reproduce.streams",
-    "runtime": "priste.reproduce.runtime",
-    "solver": "priste.reproduce.solver_limits",
+    "stream": "priste.reproduce.experiments.release_runs",
+    "runtime": "priste.reproduce.experiments.runtime",
+    "solver": "priste.reproduce.experiments.solver_limits",
 }
 """The module whose ``perform(parameters)`` does the jobs of a kind."""
 

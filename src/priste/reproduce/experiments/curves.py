@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.reproduce.experiment import Settings, Table
-from priste.reproduce.jobs import Result, Results
-from priste.reproduce.statistics import interval
-from priste.reproduce.streams import Case
+from priste.reproduce.experiments.claims import mean_cells
+from priste.reproduce.experiments.experiment import Settings, Table
+from priste.reproduce.experiments.release_runs import Case
+from priste.reproduce.running.jobs import Result, Results
 
 Floats = NDArray[np.float64]
 
@@ -95,11 +95,7 @@ def summary_table(curves: Iterable[Curve]) -> Table:
         row: list[Any] = [curve.label, case.calibrator, case.alpha, case.epsilon, case.delta]
         row.append(len(curve.results))
         for values in (curve.run_budgets, curve.run_distances):
-            if len(values) > 1:
-                found = interval(values)
-                row += [found.mean, found.low, found.high]
-            else:
-                row += [float(values.mean()), None, None]
+            row += mean_cells(values)
         row.append(curve.largest_leakage)
         row += [float(truth.mean()), float(truth.max())] if len(truth) else [None, None]
         row.append(len(truth))

@@ -1,6 +1,6 @@
 """Writes the results of ``priste reproduce all`` into docs/reproduction.md, with its pictures.
 
-Run ``python docs/images/make_reproduction_results.py FOLDER`` with the folder that the command
+Run ``python docs/pictures/make_reproduction_results.py FOLDER`` with the folder that the command
 filled. Everything below the marker in the page is replaced; the pictures are copied to
 docs/images/reproduction.
 """
@@ -17,8 +17,8 @@ from typing import Any
 from priste.reproduce import CATALOGUE
 
 PAGE = Path(__file__).parent.parent / "reproduction.md"
-PICTURES = Path(__file__).parent / "reproduction"
-MARKER = "<!-- Below: made by docs/images/make_reproduction_results.py -->"
+PICTURES = Path(__file__).parent.parent / "images" / "reproduction"
+MARKER = "<!-- Below: made by docs/pictures/make_reproduction_results.py -->"
 LONGEST = 16
 """A table with more rows stays in the folder; only its first column would fit anyway."""
 

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.reproduce.budgets import WORDS, synthetic_world
-from priste.reproduce.curves import Curve, summary_table
-from priste.reproduce.experiment import Experiment, Finding, Outcome, Picture, Settings
-from priste.reproduce.figures import against_epsilon_figure
-from priste.reproduce.jobs import Job, Results
-from priste.reproduce.statistics import Comparison, all_of, some_of
-from priste.reproduce.streams import Case, Window
-from priste.reproduce.worlds import world_of
+from priste.reproduce.experiments.budget_per_step import WORDS, synthetic_world
+from priste.reproduce.experiments.claims import Comparison, all_of, some_of
+from priste.reproduce.experiments.curve_pictures import against_epsilon_figure
+from priste.reproduce.experiments.curves import Curve, summary_table
+from priste.reproduce.experiments.experiment import Experiment, Finding, Outcome, Picture, Settings
+from priste.reproduce.experiments.release_runs import Case, Window
+from priste.reproduce.running.jobs import Job, Results
+from priste.reproduce.worlds.world import world_of
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
 ALPHAS = (0.5, 1.0, 3.0, 5.0)

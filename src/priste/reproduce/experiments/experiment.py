@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from priste.errors import InvalidParameter
-from priste.reproduce.jobs import Job, Results
+from priste.reproduce.running.jobs import Job, Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,9 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from priste.reproduce.budgets import ALPHA, EARLY, EPSILON, EPSILONS, synthetic_world
-from priste.reproduce.curves import Curve, summary_table
-from priste.reproduce.experiment import (
+from priste.audit.estimates import mean
+from priste.reproduce.experiments.budget_per_step import (
+    ALPHA,
+    EARLY,
+    EPSILON,
+    EPSILONS,
+    synthetic_world,
+)
+from priste.reproduce.experiments.claims import Comparison
+from priste.reproduce.experiments.curve_pictures import shares_figure
+from priste.reproduce.experiments.curves import Curve, summary_table
+from priste.reproduce.experiments.experiment import (
     Experiment,
     Finding,
     Outcome,
@@ -24,11 +33,9 @@ from priste.reproduce.experiment import (
     Table,
     Verdict,
 )
-from priste.reproduce.figures import shares_figure
-from priste.reproduce.jobs import Job, Results
-from priste.reproduce.statistics import Comparison, interval
-from priste.reproduce.streams import Case
-from priste.reproduce.utility import people
+from priste.reproduce.experiments.release_runs import Case
+from priste.reproduce.experiments.utility_against_epsilon import people
+from priste.reproduce.running.jobs import Job, Results
 
 NEARLY_ALL = 0.9
 """The share of α that "only a slight reduction" means here."""
@@ -96,7 +103,7 @@ def _outcome(settings: Settings, results: Results) -> Outcome:
     }
     columns = ("choice", *(f"share_kept_at_{epsilon:g}" for epsilon in EPSILONS), "dip", "verdict")
     kept = {
-        label: [interval(by_epsilon[epsilon].run_budgets / ALPHA) for epsilon in EPSILONS]
+        label: [mean(by_epsilon[epsilon].run_budgets / ALPHA) for epsilon in EPSILONS]
         for label, by_epsilon in curves.items()
     }
     rows, findings = [], []
@@ -104,13 +111,15 @@ def _outcome(settings: Settings, results: Results) -> Outcome:
         shares = kept[label]
         dip = _dip(by_epsilon[EPSILON])
         verdict = _verdict(shares[-1].low, shares[-1].high)
-        rows.append((label, *(str(share) for share in shares), str(dip.difference), verdict))
+        rows.append(
+            (label, *(f"{share:.4g}" for share in shares), f"{dip.difference:.4g}", verdict)
+        )
         findings.append(
             Finding(
                 f"{label}: a {ALPHA:g}-PLM keeps at least {NEARLY_ALL:.0%} of its budget at "
                 f"ε = {EPSILONS[-1]:g} (the paper: only a slight reduction).",
                 verdict,
-                f"share kept {shares[-1]}; at ε = {EPSILON:g} {shares[1]}",
+                f"share kept {shares[-1]:.4g}; at ε = {EPSILON:g} {shares[1]:.4g}",
             )
         )
     flat = [curve for by_epsilon in curves.values() for curve in by_epsilon.values()]

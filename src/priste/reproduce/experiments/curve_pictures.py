@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from priste.audit.estimates import Estimate
 from priste.report.figures import STYLE, WINDOW
-from priste.reproduce.curves import Curve
-from priste.reproduce.statistics import Interval
+from priste.reproduce.experiments.curves import Curve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -156,7 +156,7 @@ def _line(panel: Axes, points: Sequence[Curve], what: str, ink: str, mark: str) 
     )
 
 
-def shares_figure(shares: Mapping[str, Sequence[Interval]], epsilons: Sequence[float]) -> Figure:
+def shares_figure(shares: Mapping[str, Sequence[Estimate]], epsilons: Sequence[float]) -> Figure:
     """Draw, for each choice, the share of the budget that is kept at every ε."""
     import matplotlib
 
@@ -168,11 +168,11 @@ def shares_figure(shares: Mapping[str, Sequence[Interval]], epsilons: Sequence[f
         ):
             found = [intervals[number] for intervals in shares.values()]
             panel.errorbar(
-                [each.mean for each in found],
+                [each.value for each in found],
                 places + 0.2 * (1 - number),
                 xerr=[
-                    [max(each.mean - max(each.low, 0.0), 0.0) for each in found],
-                    [max(min(each.high, 1.0) - each.mean, 0.0) for each in found],
+                    [max(each.value - max(each.low, 0.0), 0.0) for each in found],
+                    [max(min(each.high, 1.0) - each.value, 0.0) for each in found],
                 ],
                 color=ink,
                 marker=mark,

@@ -29,8 +29,8 @@ from priste.mobility import (
     Smoothing,
 )
 from priste.mobility.validation import finite_number, whole_number
-from priste.reproduce import city, geolife_people
-from priste.reproduce.recorded import SMALLEST_SIDE, Cut, Stretches
+from priste.reproduce.worlds import geolife_people, made_up_city
+from priste.reproduce.worlds.recorded import SMALLEST_SIDE, Cut, Stretches
 
 SigmaMeaning = Literal["deviation", "variance"]
 RegionChoice = Literal["visited", "first"]
@@ -176,7 +176,7 @@ class GeolifeWorld(_RecordedWorld):
     """One user of the Geolife data set on a map around 39.98 N 116.32 E, the north-west of Beijing.
 
     ``user_rank`` counts from 0 among the users who have ``windows`` windows of ``steps`` steps, the
-    one with the most data first; see :func:`~priste.reproduce.geolife_people.person_of_rank`. So
+    one with the most data first; see :func:`~.geolife_people.person_of_rank`. So
     another map may mean other users. A walk is one of the user's windows. Receivers lose their
     signal indoors, so long stretches are rare: with steps of several minutes few users have any of
     50 steps, which is why a step is a minute and gaps of ten are crossed unless told otherwise.
@@ -222,8 +222,8 @@ class CityWorld(_RecordedWorld):
 
     def made(self) -> World:
         """Return the world."""
-        grid = self.grid_around(*city.CENTRE)
-        stretches = self.stretches(city.city_dweller(self.seed, grid, self.days), grid)
+        grid = self.grid_around(*made_up_city.CENTRE)
+        stretches = self.stretches(made_up_city.city_dweller(self.seed, grid, self.days), grid)
         who = f"Person {self.seed} of a made-up city in {self.days} days"
         return self._world("city", grid, stretches, who)
 

@@ -27,8 +27,12 @@ class Estimate:
         """Return the estimate of this number plus a known one."""
         return Estimate(self.value + by, self.low + by, self.high + by)
 
+    def __format__(self, digits: str) -> str:
+        """Return "value [low, high]", each number in a format for floats."""
+        return f"{self.value:{digits}} [{self.low:{digits}}, {self.high:{digits}}]"
+
     def __str__(self) -> str:
-        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+        return f"{self:.3f}"
 
 
 def clopper_pearson_low(successes: int, trials: int, error: float) -> float:
@@ -71,13 +75,17 @@ def proportion(successes: int, trials: int, confidence: float = CONFIDENCE) -> E
 
 
 def mean(values: ArrayLike, confidence: float = CONFIDENCE) -> Estimate:
-    """Return the mean of independent values with its Student interval; needs two values."""
+    """Return the mean of independent values with its Student interval; needs two finite values.
+
+    >>> print(f"{mean([1.0, 2.0, 3.0]):.4g}")
+    2 [-0.4841, 4.484]
+    """
     from scipy.special import stdtrit
 
     sample = np.asarray(values, dtype=np.float64)
-    if sample.ndim != 1 or len(sample) < 2:
+    if sample.ndim != 1 or len(sample) < 2 or not np.isfinite(sample).all():
         raise InvalidParameter(
-            f"The mean with an interval needs at least 2 values. Got shape {sample.shape}."
+            f"The mean with an interval needs two or more finite values. Got shape {sample.shape}."
         )
     center = float(sample.mean())
     quantile = float(stdtrit(len(sample) - 1, 0.5 + confidence / 2.0))

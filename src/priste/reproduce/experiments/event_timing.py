@@ -2,7 +2,7 @@
 
 What is timed is the paper's task: the joint probability of an event and the releases of its steps,
 under a known prior one step before it. Ours is :class:`~priste.quantify.Quantifier`, from building
-the event to the number; the baseline is :func:`~priste.reproduce.naive.naive_pattern_joint`.
+the event to the number; the baseline is :func:`~.naive.naive_pattern_joint`.
 Both get the same events, and a job fails if their answers differ.
 """
 
@@ -24,9 +24,9 @@ from priste.maps import Grid
 from priste.mechanisms import PlanarLaplace
 from priste.mobility import MarkovModel
 from priste.quantify import Quantifier
-from priste.reproduce.experiment import Settings, Size
-from priste.reproduce.jobs import Job, Result, Results, seed_of
-from priste.reproduce.naive import naive_pattern_joint
+from priste.reproduce.experiments.experiment import Settings, Size
+from priste.reproduce.experiments.naive import naive_pattern_joint
+from priste.reproduce.running.jobs import Job, Result, Results, seed_of
 
 Floats = NDArray[np.float64]
 

@@ -2,7 +2,7 @@
 
 The paper's loop asks a solver whether a candidate is private, with a time limit for each quadratic
 programme; a candidate that stays undecided is not released (the conservative release) and the
-budget is lowered. Here real solvers decide, as :mod:`priste.reproduce.quadratic_programmes` puts
+budget is lowered. Here real solvers decide, as :mod:`.quadratic_programmes` puts
 it to them, and one row lets the exact check decide. The exact check also looks over the solvers'
 shoulders: what they accept although it is not private is counted. That is not timed.
 """
@@ -20,10 +20,9 @@ from priste.mechanisms import PlanarLaplace
 from priste.mobility import MarkovModel
 from priste.quantify import Moments, passes
 from priste.release import Paper, Protector
-from priste.reproduce.experiment import Experiment, Outcome, Settings
-from priste.reproduce.jobs import Job, Result, Results, seed_of
-from priste.reproduce.quadratic_programmes import INSTALL, is_installed, solver_check
-from priste.reproduce.solver_table import (
+from priste.reproduce.experiments.experiment import Experiment, Outcome, Settings
+from priste.reproduce.experiments.quadratic_programmes import INSTALL, is_installed, solver_check
+from priste.reproduce.experiments.solver_table import (
     NAMES,
     NO_LIMIT,
     Row,
@@ -33,6 +32,7 @@ from priste.reproduce.solver_table import (
     picture,
     results_table,
 )
+from priste.reproduce.running.jobs import Job, Result, Results, seed_of
 
 EPSILON = 0.5
 

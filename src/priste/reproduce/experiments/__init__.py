@@ -1,0 +1,1 @@
+"""The figures and tables of the paper: what each needs, and what it makes of the results."""

@@ -1,0 +1,1 @@
+"""Doing jobs: on all cores, each once, with what was done before left alone."""

@@ -1,0 +1,1 @@
+"""The places on which experiments run: a plane, a made-up city, people of Geolife."""
