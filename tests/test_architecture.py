@@ -21,6 +21,7 @@ ORDER = [
     "traces",
     "policy",
     "report",
+    "forecast",
 ]
 # The doors stand beside each other; only the command line may open the others.
 DOORS = ["batch", "live", "studio", "reproduce"]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         TraceError,
     )
     from priste.events import Event, at, at_least, parse_event, pattern, presence
+    from priste.forecast import evaluate
     from priste.maps import Grid, Region
     from priste.mechanisms import (
         EmissionTable,
@@ -64,6 +65,7 @@ _HOME = {
     "Uniform": "mechanisms",
     "at": "events",
     "at_least": "events",
+    "evaluate": "forecast",
     "parse_event": "events",
     "pattern": "events",
     "presence": "events",
@@ -98,6 +100,7 @@ __all__ = [
     "Uniform",
     "at",
     "at_least",
+    "evaluate",
     "parse_event",
     "pattern",
     "presence",

@@ -1,0 +1,125 @@
+"""priste.evaluate: what is compared with what, gaps, events, traces, and bad input."""
+
+import json
+import math
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import priste
+from priste.forecast import evaluate
+from priste.maps import Grid
+from priste.traces import Fix, StepCells, Trace
+
+GRID = Grid(rows=3, columns=4, cell_size=1.0)
+cells = st.one_of(st.none(), st.integers(0, GRID.size - 1))
+pairs = st.lists(st.tuples(cells, cells), min_size=1, max_size=20).filter(
+    lambda both: any(t is not None and r is not None for t, r in both)
+)
+
+
+@given(pairs)
+def test_nothing_is_the_best_constant(both: list) -> None:
+    """No constant cell is nearer to the truth than the one called nothing; distances by hand."""
+    truth, released = [t for t, _ in both], [r for _, r in both]
+    found = evaluate(truth, released, grid=GRID)
+    kept = [(t, r) for t, r in both if t is not None and r is not None]
+    apart = [math.dist(GRID.centers[t], GRID.centers[r]) for t, r in kept]
+    assert found.released.distance.mean == pytest.approx(1000 * np.mean(apart))
+    assert found.released.distance.median == pytest.approx(1000 * np.median(apart))
+    constants = [
+        np.mean([math.dist(GRID.centers[t], GRID.centers[c]) for t, _ in kept])
+        for c in range(GRID.size)
+    ]
+    assert found.nothing.distance.mean == pytest.approx(1000 * min(constants))
+    assert found.steps == len(kept)
+    assert found.coverage == pytest.approx(len(kept) / sum(t is not None for t in truth))
+    assert found.released.exact == pytest.approx(np.mean([t == r for t, r in kept]))
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_near_and_far_are_about_the_events_steps() -> None:
+    """Near is within so many steps of a step that an event speaks of."""
+    event = priste.at(4, [0]) | priste.at(6, [1])
+    truth, released = [0] * 12, [1] * 12
+    released[2] = released[9] = 3
+    found = evaluate(truth, released, grid=GRID, events=event, near_steps=2)
+    assert found.released.near is not None
+    assert found.released.far is not None
+    assert (found.released.near.steps, found.released.far.steps) == (7, 5)
+    assert found.released.near.mean == pytest.approx(1000 * (6 * 1 + 3) / 7)
+    assert found.released.far.mean == pytest.approx(1000 * (4 * 1 + 3) / 5)
+    assert evaluate(truth, released, grid=GRID).released.near is None
+
+
+def test_people_may_be_listed_named_or_step_cells() -> None:
+    """The same people in three forms give the same figures."""
+    one, two = [0, 1, 2], [4, None, 6]
+    told = [[0, 1, 1], [4, 4, 4]]
+    listed = evaluate([one, two], told, grid=GRID)
+    named = evaluate({"a": one, "b": two}, {"b": told[1], "a": told[0]}, grid=GRID)
+    stepped = evaluate(
+        [StepCells("a", tuple(one), 0, 0, 0), StepCells("b", tuple(two), 0, 0, 0)],
+        [np.array(path) for path in told],
+        grid=GRID,
+    )
+    assert listed == named == stepped
+    assert listed.people == 2
+
+
+def test_alone_is_measured_in_the_same_way() -> None:
+    """What the mechanism alone released has its own row."""
+    found = evaluate([0, 1], [3, 3], alone=[0, 2], grid=GRID)
+    assert found.alone is not None
+    assert found.alone.distance.mean == pytest.approx(500)
+    assert list(found.rows()) == ["released", "alone", "nothing"]
+    assert found.released.within[5.0] == 1.0
+    assert found.alone.within[0.5] == pytest.approx(0.5)
+
+
+def test_traces_are_compared_by_time() -> None:
+    """Each released fix meets the true fix nearest in time, on a map that covers the truth."""
+    noon = datetime(2024, 5, 1, 12, tzinfo=UTC)
+
+    def trace(*points: tuple[int, float]) -> Trace:
+        return Trace.of([Fix("ada", noon + timedelta(minutes=m), 46.0, lon) for m, lon in points])
+
+    truth = trace((0, 7.0), (10, 7.1), (20, 7.2))
+    found = evaluate(truth, trace((1, 7.0), (14, 7.1), (16, 7.2), (99, 7.2)))
+    assert found.released.distance.mean == 0.0
+    assert found.steps == 4
+    far = evaluate([truth], [trace((1, 7.2))])
+    assert far.released.distance.mean == pytest.approx(15_450, rel=0.06)  # cells of 770 m
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (([0], [0]), "needs the 'grid'"),
+        (([0, 1], [0]), "same people and steps"),
+        (([], []), "holds nobody"),
+        (([0], [12]), "cells 0 to 11"),
+        (([0], [-1]), "cells 0 to 11"),
+        (([0], [True]), "cells 0 to 11"),
+        (([0.5], [0]), "cells 0 to 11"),
+        (([None], [0]), "nothing to compare"),
+    ],
+)
+def test_bad_input_is_refused_without_a_location(arguments: tuple, words: str) -> None:
+    """Errors name the rule and never the value, which may be a true cell."""
+    grid = None if "grid" in words else GRID
+    with pytest.raises(priste.InvalidParameter, match=words):
+        priste.evaluate(*arguments, grid=grid)
+
+
+def test_traces_and_cells_do_not_mix() -> None:
+    """A trace against cells, or against other users, is an error."""
+    noon = datetime(2024, 5, 1, 12, tzinfo=UTC)
+    ada, bob = (Trace.of([Fix(name, noon, 46.0, 7.0)]) for name in ("ada", "bob"))
+    with pytest.raises(priste.InvalidParameter, match="traces with traces"):
+        evaluate(ada, [0], grid=GRID)
+    with pytest.raises(priste.InvalidParameter, match="same users"):
+        evaluate(ada, bob)
