@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from priste.errors import InvalidParameter
+from priste.arguments import whole
 from priste.events.automaton import Automaton, Layer
 from priste.events.printing import cells_text
 
@@ -101,7 +101,4 @@ def _count(worlds: int) -> str:
 
 
 def _check_max_layers(max_layers: int) -> None:
-    if isinstance(max_layers, bool) or not isinstance(max_layers, int) or max_layers < 1:
-        raise InvalidParameter(
-            f"The 'max_layers' of a drawing must be a whole number >= 1. Got {max_layers!r}."
-        )
+    whole(max_layers, "The 'max_layers' of a drawing", least=1)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, NoReturn
 
+from priste.arguments import whole
 from priste.errors import InvalidParameter
 from priste.events.trajectories import trajectory_cells
 
@@ -104,12 +105,12 @@ class Event:
         than ``max_worlds`` worlds are needed after some step, or when the way there
         is far wider than that; the message says where and why.
         """
-        if isinstance(max_worlds, bool) or not isinstance(max_worlds, int) or max_worlds < 2:
-            raise InvalidParameter(
-                "The 'max_worlds' of Event.automaton must be a whole number >= 2 "
-                "(every event that can go both ways needs two worlds). "
-                f"Got {max_worlds!r}."
-            )
+        whole(
+            max_worlds,
+            "The 'max_worlds' of Event.automaton",
+            least=2,
+            why="every event that can go both ways needs two worlds",
+        )
         # Imported here because compilation is written in terms of formulas.
         from priste.events.compilation import compile_event, require_width
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import numpy as np
-
+from priste.arguments import whole
 from priste.errors import InvalidParameter
 from priste.events.formula import And, At, AtLeast, Event
 from priste.maps.cells import Cells, cell_numbers
@@ -79,13 +78,9 @@ def at_least(k: int, cells: Cells, steps: Iterable[int]) -> Event:
     >>> gym_twice.automaton().width
     3
     """
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 0:
-        raise InvalidParameter(
-            "The 'k' of at_least must be a whole number >= 0: how many of the steps are "
-            f"spent in the cells. Got {shown(k)}."
-        )
+    count = whole(k, "The 'k' of at_least", why="how many of the steps are spent in the cells")
     region = cell_numbers(cells, name="cells")
-    return counting(int(k), region, step_numbers(steps, "at_least"), "at_least")
+    return counting(count, region, step_numbers(steps, "at_least"), "at_least")
 
 
 def counting(k: int, cells: frozenset[int], steps: list[int], who: str) -> Event:
@@ -111,12 +106,7 @@ def pattern_of(places: Iterable[tuple[int, frozenset[int]]]) -> Event:
 
 def step_number(step: object, name: str, who: str) -> int:
     """Return a checked step number as a plain ``int``."""
-    if isinstance(step, bool) or not isinstance(step, (int, np.integer)) or step < 0:
-        raise InvalidParameter(
-            f"The '{name}' of {who} must be a whole number >= 0 (steps count from 0). "
-            f"Got {shown(step)}."
-        )
-    return int(step)
+    return whole(step, f"The '{name}' of {who}", why="steps count from 0")
 
 
 def step_numbers(steps: Iterable[int], who: str) -> list[int]:
@@ -139,12 +129,3 @@ def step_numbers(steps: Iterable[int], who: str) -> list[int]:
             "An event that never happens is priste.events.NEVER."
         )
     return numbers
-
-
-def shown(value: object) -> str:
-    """Return a short text of a refused value, whatever it is."""
-    if isinstance(value, int) and abs(value) > 10**40:
-        # Python refuses to write out integers of thousands of digits.
-        return "an integer of more than 40 digits"
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

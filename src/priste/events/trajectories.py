@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
+from priste.arguments import is_whole
 from priste.errors import InvalidParameter
 
 
@@ -26,7 +25,7 @@ def trajectory_cells(trajectory: Sequence[int], last_step: int | None) -> list[i
         ) from None
     cells = []
     for step, entry in enumerate(entries):
-        if isinstance(entry, bool) or not isinstance(entry, (int, np.integer)):
+        if not is_whole(entry):
             raise InvalidParameter(
                 "A trajectory must hold whole cell numbers. "
                 f"Its entry at step {step} has the type {type(entry).__name__}."

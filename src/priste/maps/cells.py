@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from priste.arguments import is_whole, shown
 from priste.errors import InvalidParameter
 
 Cells: TypeAlias = Iterable[int]
@@ -69,20 +70,11 @@ def read_cell_numbers(cells: Cells, *, name: str) -> frozenset[int]:
 
 
 def _cell_number(entry: object, name: str) -> int:
-    if isinstance(entry, (int, np.integer)) and not isinstance(entry, bool):
-        number = operator.index(entry)
+    if is_whole(entry):
+        number = operator.index(entry)  # type: ignore[arg-type]  # whole, as just checked
         if 0 <= number < CELL_NUMBER_LIMIT:
             return number
     raise InvalidParameter(
         f"Every entry of '{name}' must be a cell number "
-        f"(a whole number in [0, {CELL_NUMBER_LIMIT}), not a bool). Got {shortened(entry)}."
+        f"(a whole number in [0, {CELL_NUMBER_LIMIT}), not a bool). Got {shown(entry)}."
     )
-
-
-def shortened(entry: object) -> str:
-    """Return a value as an error may show it."""
-    # A huge integer has no decimal text at all (Python refuses), and a long text helps nobody.
-    if isinstance(entry, int) and abs(entry) > 10**40:
-        return "an integer of more than 40 digits"
-    text = repr(entry)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.errors import InvalidParameter
+from priste.arguments import whole
 from priste.maps.grid import Grid
 
 WHOLLY, PARTLY, NOT_AT_ALL = "#", "+", "."
@@ -21,8 +21,7 @@ def draw_cells(grid: Grid, mask: NDArray[np.bool_], *, width: int, height: int) 
     One character stands for a square block of cells, as small as the space allows.
     """
     for name, value in (("width", width), ("height", height)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise InvalidParameter(f"The '{name}' of a drawing must be an int ≥ 1. Got {value!r}.")
+        whole(value, f"The '{name}' of a drawing", least=1)
     block = max(math.ceil(grid.columns / width), math.ceil(grid.rows / height))
     covered = mask.reshape(grid.rows, grid.columns).astype(np.int64)
     counts, totals = _block_sums(covered, block), _block_sums(np.ones_like(covered), block)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,15 +11,14 @@ from typing import Any, Literal, TypeAlias, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from priste.arguments import number, whole
 from priste.errors import InvalidParameter, OutsideMap
-from priste.maps.cells import shortened
 from priste.maps.coordinates import as_plain, read_km, read_pair
 from priste.maps.covering import frame_around
 from priste.maps.projection import (
     LARGEST_RADIUS_KM,
     LocalProjection,
     check_degrees,
-    real_number,
     stretch_at,
 )
 
@@ -372,24 +370,13 @@ def _slot(position: NDArray[np.float64], count: int, cell_size: float) -> NDArra
 
 
 def _count(value: object, name: str) -> int:
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        number = operator.index(value)
-        if 1 <= number <= LARGEST_MAP:
-            return number
-    raise InvalidParameter(
-        f"The '{name}' of Grid must be a whole number in [1, {LARGEST_MAP}]. "
-        f"Got {shortened(value)}."
-    )
+    return whole(value, f"The '{name}' of Grid", least=1, most=LARGEST_MAP)
 
 
 def _cell_size(value: object) -> float:
-    number = real_number(value, "The 'cell_size' of Grid")
-    if not SMALLEST_CELL_KM <= number <= LARGEST_CELL_KM:
-        raise InvalidParameter(
-            f"The 'cell_size' of Grid must be in [{SMALLEST_CELL_KM:g}, {LARGEST_CELL_KM:g}] km. "
-            f"Got {number!r}."
-        )
-    return number
+    return number(
+        value, "The 'cell_size' of Grid", least=SMALLEST_CELL_KM, most=LARGEST_CELL_KM, why="km"
+    )
 
 
 def _expect_keys(saved: object, needed: set[str], allowed: set[str], who: str) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from priste.arguments import number
 from priste.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class LocalProjection:
 
     def __post_init__(self) -> None:
         for name in ("latitude", "longitude", "corner_east", "corner_north"):
-            value = real_number(getattr(self, name), f"The '{name}' of LocalProjection")
+            value = number(getattr(self, name), f"The '{name}' of LocalProjection")
             object.__setattr__(self, name, value)
         check_degrees(self.latitude, self.longitude, "The centre of LocalProjection")
 
@@ -103,21 +104,6 @@ def stretch_at(radius_km: float) -> float:
     return angle / math.sin(angle) - 1.0 if angle > 0.0 else 0.0
 
 
-def real_number(value: object, who: str) -> float:
-    """Return ``value`` as a finite float; ``who`` starts the error, which shows the value."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(
-        value, (int, float, np.integer, np.floating)
-    ):
-        raise InvalidParameter(f"{who} must be a number. Got {type(value).__name__}.")
-    try:
-        number = float(value)
-    except OverflowError:
-        raise InvalidParameter(f"{who} must be finite. Got an integer beyond all floats.") from None
-    if not math.isfinite(number):
-        raise InvalidParameter(f"{who} must be finite. Got {number!r}.")
-    return number
-
-
 def check_degrees(latitude: ArrayLike, longitude: ArrayLike, who: str) -> None:
     """Refuse anything but finite degrees with latitude in [-90, 90], longitude in [-180, 360].
 
@@ -143,8 +129,8 @@ def check_box(
 
     ``east < west`` is read as across longitude 180° and comes back a turn (360°) larger.
     """
-    south, north = real_number(south, f"{who}: 'south'"), real_number(north, f"{who}: 'north'")
-    west, east = real_number(west, f"{who}: 'west'"), real_number(east, f"{who}: 'east'")
+    south, north = number(south, f"{who}: 'south'"), number(north, f"{who}: 'north'")
+    west, east = number(west, f"{who}: 'west'"), number(east, f"{who}: 'east'")
     check_degrees([south, north], [west, east], who)
     if east < west:
         east += 360.0

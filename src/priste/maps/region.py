@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from priste.arguments import number
 from priste.errors import InvalidParameter, OutsideMap
 from priste.maps.cells import Cells, read_cell_numbers
 from priste.maps.coverage import (
@@ -25,7 +26,7 @@ from priste.maps.drawing import draw_cells
 from priste.maps.earth_shapes import box_on_map, polygon_on_map
 from priste.maps.geojson import PointPart, PolygonPart, read_geojson
 from priste.maps.grid import Grid
-from priste.maps.projection import LARGEST_RADIUS_KM, check_degrees, real_number
+from priste.maps.projection import LARGEST_RADIUS_KM, check_degrees
 from priste.maps.rings import Ring, closed_corners, valid_polygon
 
 SetOperation: TypeAlias = Callable[[frozenset[int], frozenset[int]], frozenset[int]]
@@ -86,8 +87,8 @@ class Region:
     ) -> Region:
         """Cover a rectangle given in km from the map's south-west corner."""
         _check_rule(grid, cover)
-        x_min, y_min = real_number(x_min, "'x_min'"), real_number(y_min, "'y_min'")
-        x_max, y_max = real_number(x_max, "'x_max'"), real_number(y_max, "'y_max'")
+        x_min, y_min = number(x_min, "'x_min'"), number(y_min, "'y_min'")
+        x_max, y_max = number(x_max, "'x_max'"), number(y_max, "'y_max'")
         if not (x_min < x_max and y_min < y_max):
             raise InvalidParameter(
                 "Region.box must have x_min < x_max and y_min < y_max (km). "
@@ -102,8 +103,8 @@ class Region:
     ) -> Region:
         """Cover a disc: centre in km from the map's south-west corner, radius in km."""
         _check_rule(grid, cover)
-        x, y = real_number(x, "'x' of Region.circle"), real_number(y, "'y' of Region.circle")
-        radius = real_number(radius_km, "The 'radius_km' of a circle")
+        x, y = number(x, "'x' of Region.circle"), number(y, "'y' of Region.circle")
+        radius = number(radius_km, "The 'radius_km' of a circle")
         if not radius > 0.0:
             raise InvalidParameter(
                 f"The 'radius_km' of a circle must be > 0. Got {radius!r}. "
@@ -157,9 +158,9 @@ class Region:
         centre lies on the map.
         """
         _check_rule(grid, cover)
-        lat, lon = real_number(lat, "'lat'"), real_number(lon, "'lon'")
+        lat, lon = number(lat, "'lat'"), number(lon, "'lon'")
         check_degrees(lat, lon, "The centre of Region.circle_latlon")
-        radius = real_number(radius_km, "The 'radius_km' of a circle")
+        radius = number(radius_km, "The 'radius_km' of a circle")
         if radius > LARGEST_RADIUS_KM:
             raise InvalidParameter(
                 f"The 'radius_km' of Region.circle_latlon must be at most {LARGEST_RADIUS_KM:g}. "

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from priste.arguments import number
 from priste.errors import InvalidParameter
 from priste.maps import Grid
-from priste.mechanisms.mechanism import Mechanism, as_float, refuse_large_table, shown
+from priste.mechanisms.mechanism import Mechanism, refuse_large_table
 from priste.mechanisms.rows import exact_row_excess, settle_rows
 from priste.mechanisms.saved_arrays import array_to_dict
 
@@ -62,12 +63,9 @@ class EmissionTable(Mechanism):
         for array in (self._given, self._background):
             array.flags.writeable = False
         self._output_cells = self._meaning(output_cells)
-        share = as_float(budget)
-        if share is None or not 0.0 <= share <= 1.0:
-            raise InvalidParameter(
-                f"The 'budget' of EmissionTable must be a share from 0 to 1. Got {shown(budget)}."
-            )
-        self._budget = share
+        self._budget = number(
+            budget, "The 'budget' of EmissionTable", least=0, most=1, why="a share from 0 to 1"
+        )
 
     @property
     def budget(self) -> float:

@@ -21,6 +21,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from priste.arguments import number, whole
 from priste.errors import InvalidParameter
 from priste.exact_law import ExactLaw
 from priste.maps import Grid
@@ -174,60 +175,26 @@ class Mechanism(ABC):
 
     def _checked_cell(self, cell: int) -> int:
         # The message leaves the value out: it is where the user is.
-        if not is_count(cell) or not 0 <= cell < self._grid.size:
-            raise InvalidParameter(
-                f"The 'cell' given to {type(self).__name__} must be an integer from 0 to "
-                f"{self._grid.size - 1}. Got something else; cell_at() of the grid finds cells."
-            )
-        return int(cell)
+        return whole(
+            cell,
+            f"The 'cell' given to {type(self).__name__}",
+            most=self._grid.size - 1,
+            hint="cell_at() of the grid finds cells.",
+            secret=True,
+        )
 
     def _checked_output(self, output: int) -> int:
-        if not is_count(output) or not 0 <= output < self._outputs:
-            raise InvalidParameter(
-                f"The 'output' given to {type(self).__name__} must be an integer from 0 to "
-                f"{self._outputs - 1}. Got {shown(output)}."
-            )
-        return int(output)
+        return whole(output, f"The 'output' given to {type(self).__name__}", most=self._outputs - 1)
 
     def _checked_budget(self, budget: float) -> float:
-        value = as_float(budget)
-        if value is None or not 0.0 <= value <= self.budget:
-            raise InvalidParameter(
-                f"The 'budget' given to {type(self).__name__}.with_budget must be from 0 to its "
-                f"own budget {self.budget:g}. Got {shown(budget)}. "
-                "For more budget make a new mechanism."
-            )
-        return value
-
-
-def is_count(value: object) -> bool:
-    """Tell whether a value is a whole number of Python or numpy (a bool is not)."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def as_float(value: object) -> float | None:
-    """Return a real number of Python or numpy as a float, None if it is none (nan, bool, text)."""
-    if isinstance(value, bool | np.bool_) or not isinstance(
-        value, int | float | np.integer | np.floating
-    ):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return None if math.isnan(number) else number
-
-
-def shown(value: object) -> str:
-    """Return a value for an error message, short whatever it is.
-
-    >>> shown(-1.5), shown(10**5000)
-    ('-1.5', 'an integer of more than 40 digits')
-    """
-    if isinstance(value, int) and abs(value) >= 10**40:
-        return "an integer of more than 40 digits"  # Python refuses to write very long ones
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+        return number(
+            budget,
+            f"The 'budget' given to {type(self).__name__}.with_budget",
+            least=0,
+            most=self.budget,
+            why="its own budget is the largest",
+            hint="For more budget make a new mechanism.",
+        )
 
 
 def refuse_large_table(who: str, cells: int, outputs: int) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from priste.arguments import number
 from priste.errors import InvalidParameter
 from priste.maps import Cells, Grid
 from priste.mechanisms.hull_integrals import HullMasses
-from priste.mechanisms.mechanism import FLOOR, ROUNDING_SLIP, as_float, shown
+from priste.mechanisms.mechanism import FLOOR, ROUNDING_SLIP
 from priste.mechanisms.plausible_cells import (
     Surrogates,
     checked_belief,
@@ -62,12 +62,13 @@ class PlanarIsotropic(RestrictedMechanism):
         delta: float | None = None,
         belief: ArrayLike | None = None,
     ) -> None:
-        value = as_float(alpha)
-        if value is None or not 0.0 <= value < math.inf:
-            raise InvalidParameter(
-                "The 'alpha' of PlanarIsotropic must be finite and >= 0 (per unit of its norm; 0 "
-                f"is uninformative). Got {shown(alpha)}. For an exact release use Identity(grid)."
-            )
+        value = number(
+            alpha,
+            "The 'alpha' of PlanarIsotropic",
+            least=0,
+            why="per unit of its norm; 0 is uninformative",
+            hint="For an exact release use Identity(grid).",
+        )
         if (cells is None) == (delta is None):
             raise InvalidParameter(
                 "PlanarIsotropic needs either 'cells' (a fixed set) or 'delta' (a set that follows "

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.errors import InvalidParameter
+from priste.arguments import number
 from priste.maps import Grid
 from priste.mechanisms.laplace_integrals import LaplaceTable, laplace_table
-from priste.mechanisms.mechanism import FLOOR, ROUNDING_SLIP, Mechanism, as_float, shown
+from priste.mechanisms.mechanism import FLOOR, ROUNDING_SLIP, Mechanism
 from priste.mechanisms.uniform import Uniform
 
 
@@ -38,15 +37,15 @@ class PlanarLaplace(Mechanism):
     """
 
     def __init__(self, grid: Grid, alpha: float) -> None:
-        value = as_float(alpha)
-        if value is None or not 0.0 < value < math.inf:
-            raise InvalidParameter(
-                "The 'alpha' of PlanarLaplace must be finite and > 0 (per km). "
-                f"Got {shown(alpha)}. For an exact release use Identity(grid), for one that says "
-                "nothing Uniform(grid)."
-            )
+        level = number(
+            alpha,
+            "The 'alpha' of PlanarLaplace",
+            above=0,
+            why="per km",
+            hint="For an exact release use Identity(grid), for a silent one Uniform(grid).",
+        )
         super().__init__(grid, grid.size)
-        self._alpha = value
+        self._alpha = level
 
     @property
     def alpha(self) -> float:

@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from priste.arguments import number
 from priste.errors import InvalidParameter
 from priste.exact_law import ExactLaw
 from priste.maps import Cells, Grid, cell_numbers
-from priste.mechanisms.mechanism import as_float, shown
 
 BELIEF_SUM_TOLERANCE = 1e-6
 """A belief must sum to 1 within this; only its proportions are used."""
@@ -38,13 +38,13 @@ def checked_belief(belief: ArrayLike, grid: Grid, *, who: str) -> NDArray[np.flo
 
 def checked_delta(delta: float, *, who: str) -> float:
     """Return delta as a float in [0, 1), or raise InvalidParameter."""
-    value = as_float(delta)
-    if value is None or not 0.0 <= value < 1.0:
-        raise InvalidParameter(
-            f"The 'delta' of {who} must be from 0 up to but not including 1. Got {shown(delta)}. "
-            "It is the probability that may be left out of the set; 0 keeps every possible cell."
-        )
-    return value
+    return number(
+        delta,
+        f"The 'delta' of {who}",
+        least=0,
+        below=1,
+        hint="It is the probability that may be left out of the set; 0 keeps every possible cell.",
+    )
 
 
 def checked_cells(cells: Cells, grid: Grid, *, who: str) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from priste.arguments import number, whole
 from priste.errors import InvalidParameter
 from priste.exact_law import ExactLaw
 from priste.maps import Grid
@@ -34,12 +35,11 @@ from priste.mobility.smoothing import GaussianPrior, Smoothing, as_smoothing, sm
 from priste.mobility.structured import AnyTransition, as_transition
 from priste.mobility.transitions import Transition
 from priste.mobility.validation import (
+    MAX_NUMBER,
     FloatArray,
     IntArray,
     distribution,
-    finite_number,
     frozen_ints,
-    whole_number,
 )
 from priste.randomness import BitSource, Seed, bit_source
 
@@ -143,15 +143,15 @@ class MarkovModel:
         owner = "MarkovModel.fit"
         _check_grid(grid, owner)
         choice = as_smoothing(smoothing)
-        order = whole_number(order, name=f"'order' of {owner}", at_least=1)
-        per_phase = whole_number(steps_per_phase, name=f"'steps_per_phase' of {owner}", at_least=1)
-        phases = 1 if cycle is None else whole_number(cycle, name="'cycle' (phases)", at_least=1)
+        order = whole(order, f"The 'order' of {owner}", least=1)
+        per_phase = whole(steps_per_phase, f"The 'steps_per_phase' of {owner}", least=1)
+        phases = 1 if cycle is None else whole(cycle, "The 'cycle' (phases)", least=1)
         if order > 2 or (order == 2 and phases > 1):
             raise InvalidParameter(
                 f"The 'order' of {owner} must be 1, or 2 without a cycle. "
                 f"Got order={order}, cycle={cycle!r}."
             )
-        backoff = finite_number(backoff, name=f"'backoff' of {owner}", positive=True)
+        backoff = number(backoff, f"The 'backoff' of {owner}", above=0, most=MAX_NUMBER)
         sequences = checked_sequences(cell_sequences, grid.size, owner=owner)
         moves = moves_of(sequences, checked_offsets(offsets, len(sequences), owner=owner))
         if not moves.sources.size:
@@ -241,7 +241,7 @@ class MarkovModel:
 
     def transition(self, step: int) -> Transition:
         """Return the move from ``step`` to ``step + 1``; refuses steps beyond ``horizon``."""
-        return self._schedule.at(whole_number(step, name="'step' of a MarkovModel", at_least=0))
+        return self._schedule.at(whole(step, "The 'step' of a MarkovModel", least=0))
 
     def states(self, step: int) -> int:
         """Return the number of states at ``step``; at step 0 they are the m cells, in order."""
@@ -249,7 +249,7 @@ class MarkovModel:
 
     def cell_of_state(self, step: int) -> IntArray:
         """Return the cell of each state at ``step``, read-only."""
-        step = whole_number(step, name="'step' of a MarkovModel", at_least=0)
+        step = whole(step, "The 'step' of a MarkovModel", least=0)
         if self.horizon is not None and step > self.horizon:
             self._schedule.at(step)
         return self._cells if step == 0 else self._cells_of_pairs
@@ -261,7 +261,7 @@ class MarkovModel:
         its first ``step`` matrices. A model that is the same at every step is returned as
         it is, and so is a second-order one: it knows no clock.
         """
-        step = whole_number(step, name="'step' of MarkovModel.starting_at", at_least=0)
+        step = whole(step, "The 'step' of MarkovModel.starting_at", least=0)
         if self.period == 1:
             return self
         self._schedule.at(step)
@@ -298,7 +298,7 @@ class MarkovModel:
         >>> MarkovModel(grid, [[0, 1], [1, 0]]).sample(4, start=0)
         array([0, 1, 0, 1])
         """
-        steps = whole_number(steps, name="'steps' of MarkovModel.sample", at_least=1)
+        steps = whole(steps, "The 'steps' of MarkovModel.sample", least=1)
         if self.horizon is not None and steps > self.horizon + 1:
             raise InvalidParameter(
                 f"The 'steps' of MarkovModel.sample must be at most {self.horizon + 1} for a model "
@@ -318,7 +318,7 @@ class MarkovModel:
         if start is None:
             return source.below(size)
         if isinstance(start, int | np.integer):
-            cell = whole_number(start, name="'start' cell of MarkovModel.sample", at_least=0)
+            cell = whole(start, "The 'start' cell of MarkovModel.sample", least=0)
             if cell >= size:
                 raise InvalidParameter(
                     f"The 'start' cell of MarkovModel.sample must be below {size}."

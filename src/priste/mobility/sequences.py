@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from priste.arguments import is_whole, whole
 from priste.errors import InvalidParameter
-from priste.mobility.validation import IntArray, whole_number
+from priste.mobility.validation import IntArray
 
 GAP = -1
 """How a missing cell is stored once the sequences are checked."""
@@ -56,8 +57,7 @@ def _from_items(sequence: object, index: int, owner: str) -> tuple[IntArray, np.
             f"Got {type(sequence).__name__}."
         ) from None
     for position, item in enumerate(items):
-        is_cell = isinstance(item, int | np.integer) and not isinstance(item, bool)
-        if not is_cell and item is not None:
+        if item is not None and not is_whole(item):
             raise InvalidParameter(
                 f"The sequences of {owner} must hold whole numbers, or None for a gap. "
                 f"Sequence {index} has a {type(item).__name__} at position {position}."
@@ -95,7 +95,7 @@ def checked_offsets(offsets: Iterable[int] | None, count: int, *, owner: str) ->
             f"The 'offsets' of {owner} must be one whole number per sequence. Got {offsets!r}."
         )
     name = f"'offsets' of {owner}"
-    numbers = [whole_number(offset, name=name, at_least=0) for offset in offsets]
+    numbers = [whole(offset, f"The {name}") for offset in offsets]
     if any(number > LATEST_STEP for number in numbers):
         raise InvalidParameter(f"The {name} must be at most {LATEST_STEP}.")
     if len(numbers) != count:

@@ -16,6 +16,7 @@ from typing import Literal, Protocol
 import numpy as np
 from scipy import sparse
 
+from priste.arguments import number
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.mobility.gaussian import (
@@ -26,7 +27,7 @@ from priste.mobility.gaussian import (
 )
 from priste.mobility.structured import AnyTransition, BlendedTransition, SeparableTransition
 from priste.mobility.transitions import DenseTransition, SparseTransition
-from priste.mobility.validation import FloatArray, finite_number, row_sums
+from priste.mobility.validation import MAX_NUMBER, FloatArray, row_sums
 
 _EIGHT_NEIGHBOURS = 1.5
 """Reach, in cells, that takes in a cell and the eight around it."""
@@ -87,7 +88,7 @@ class AddEverywhere:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        finite_number(self.weight, name="'weight' of AddEverywhere", positive=True)
+        number(self.weight, "The 'weight' of AddEverywhere", above=0, most=MAX_NUMBER)
 
     def prior(
         self, grid: Grid, counts: sparse.csr_array
@@ -107,9 +108,9 @@ class AddNearby:
     reach: float | None = None
 
     def __post_init__(self) -> None:
-        finite_number(self.weight, name="'weight' of AddNearby", positive=True)
+        number(self.weight, "The 'weight' of AddNearby", above=0, most=MAX_NUMBER)
         if self.reach is not None:
-            finite_number(self.reach, name="'reach' of AddNearby (km)", positive=False)
+            number(self.reach, "The 'reach' of AddNearby (km)", least=0, most=MAX_NUMBER)
 
     def prior(
         self, grid: Grid, counts: sparse.csr_array
@@ -136,11 +137,11 @@ class GaussianPrior:
     reach: float | None = None
 
     def __post_init__(self) -> None:
-        finite_number(self.strength, name="'strength' of GaussianPrior", positive=True)
+        number(self.strength, "The 'strength' of GaussianPrior", above=0, most=MAX_NUMBER)
         if self.sigma is not None:
-            finite_number(self.sigma, name="'sigma' of GaussianPrior (km)", positive=True)
+            number(self.sigma, "The 'sigma' of GaussianPrior (km)", above=0, most=MAX_NUMBER)
         if self.reach is not None:
-            finite_number(self.reach, name="'reach' of GaussianPrior (km)", positive=False)
+            number(self.reach, "The 'reach' of GaussianPrior (km)", least=0, most=MAX_NUMBER)
 
     def scaled_to(self, grid: Grid, counts: sparse.csr_array) -> GaussianPrior:
         """Return this choice with its ``sigma`` taken from the counted moves if it has none."""
@@ -181,7 +182,7 @@ def as_smoothing(smoothing: object) -> Smoothing:
     if smoothing is None:
         return GaussianPrior()
     if isinstance(smoothing, int | float | np.integer | np.floating):
-        weight = finite_number(smoothing, name="'smoothing' of MarkovModel.fit", positive=False)
+        weight = number(smoothing, "The 'smoothing' of MarkovModel.fit", least=0, most=MAX_NUMBER)
         return AddEverywhere(weight) if weight > 0.0 else MaximumLikelihood()
     if isinstance(smoothing, MaximumLikelihood | AddEverywhere | AddNearby | GaussianPrior):
         return smoothing

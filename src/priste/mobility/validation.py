@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -32,31 +31,8 @@ def frozen_ints(array: npt.NDArray[np.int64]) -> IntArray:
     return array
 
 
-def whole_number(value: object, *, name: str, at_least: int) -> int:
-    """Return ``value`` as an ``int``; booleans, floats and smaller numbers are refused."""
-    if isinstance(value, bool | np.bool_):
-        raise InvalidParameter(f"The {name} must be a whole number >= {at_least}. Got {value!r}.")
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]  # a TypeError is the answer
-    except TypeError:
-        number = at_least - 1
-    if number < at_least:
-        raise InvalidParameter(f"The {name} must be a whole number >= {at_least}. Got {value!r}.")
-    return number
-
-
 MAX_NUMBER = 1e12
 """Above this, a scale in km or a count of moves is taken for a mistake."""
-
-
-def finite_number(value: object, *, name: str, positive: bool) -> float:
-    """Return ``value`` as a float that is > 0 (``positive``) or >= 0, and <= ``MAX_NUMBER``."""
-    rule = f"{'> 0' if positive else '>= 0'} and at most {MAX_NUMBER:g}"
-    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
-        number = float(value)
-        if 0.0 < number <= MAX_NUMBER or (number == 0.0 and not positive):
-            return number
-    raise InvalidParameter(f"The {name} must be a number {rule}. Got {value!r}.")
 
 
 def _numeric_kind(dtype: np.dtype[np.generic], *, name: str) -> None:

@@ -14,6 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from priste.arguments import whole
 from priste.errors import InvalidParameter, OutsideMap
 from priste.maps import Grid
 from priste.traces.fixes import Trace, microseconds, moment
@@ -285,9 +286,7 @@ class Timeline:
         return microseconds(found[-1] if latest else found[0])
 
     def _step_number(self, step: int) -> int:
-        if isinstance(step, bool) or not isinstance(step, int | np.integer) or step < 0:
-            raise InvalidParameter(f"A step must be a whole number >= 0. Got {step!r:.40}.")
-        return int(step)
+        return whole(step, "A step")
 
     def _count(self, numbers: NDArray[np.int64], steps: int | None) -> int:
         count = max(int(numbers[-1]) + 1, 0) if steps is None else self._step_number(steps)

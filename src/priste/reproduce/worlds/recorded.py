@@ -13,9 +13,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from priste.arguments import number, whole
 from priste.errors import InvalidParameter, TraceError
 from priste.maps import Grid, LocalProjection
-from priste.mobility.validation import finite_number, whole_number
+from priste.mobility.validation import MAX_NUMBER
 from priste.randomness import bit_source
 from priste.traces import Timeline, Trace
 from priste.traces.fixes import microseconds
@@ -41,10 +42,12 @@ class Cut:
     longest_gap: float = 10.0
 
     def __post_init__(self) -> None:
-        whole_number(self.side, name="'side' of a world (cells)", at_least=SMALLEST_SIDE)
-        finite_number(self.cell_size, name="'cell_size' of a world (km)", positive=True)
+        whole(self.side, "The 'side' of a world (cells)", least=SMALLEST_SIDE)
+        number(self.cell_size, "The 'cell_size' of a world (km)", above=0, most=MAX_NUMBER)
         for name in ("minutes", "longest_gap"):
-            value = finite_number(getattr(self, name), name=f"'{name}' of a world", positive=True)
+            value = number(
+                getattr(self, name), f"The '{name}' of a world", above=0, most=MAX_NUMBER
+            )
             if not 1e-3 <= value <= _LONGEST_MINUTES:
                 raise InvalidParameter(
                     f"The '{name}' of a world must be in [0.001, {_LONGEST_MINUTES:g}] minutes. "

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, fields
 from functools import lru_cache, partial
 from typing import Any, Literal, get_args
 
+from priste.arguments import number, whole
 from priste.errors import InvalidParameter, TraceError
 from priste.maps import Grid
 from priste.mobility import (
@@ -28,7 +29,7 @@ from priste.mobility import (
     MaximumLikelihood,
     Smoothing,
 )
-from priste.mobility.validation import finite_number, whole_number
+from priste.mobility.validation import MAX_NUMBER
 from priste.reproduce.worlds import geolife_people, made_up_city
 from priste.reproduce.worlds.recorded import SMALLEST_SIDE, Cut, Stretches
 
@@ -64,8 +65,8 @@ class World:
         In a recorded world these are consecutive recorded steps, and :class:`TraceError` is
         raised when so many were nowhere recorded.
         """
-        seed = whole_number(seed, name="'seed' of a walk", at_least=0)
-        return self.walker(seed, whole_number(steps, name="'steps' of a walk", at_least=1))
+        seed = whole(seed, "The 'seed' of a walk", least=0)
+        return self.walker(seed, whole(steps, "The 'steps' of a walk", least=1))
 
 
 def world_of(spec: Mapping[str, Any]) -> World:
@@ -107,9 +108,9 @@ class GaussianWorld:
     start: Literal["uniform"] = "uniform"
 
     def __post_init__(self) -> None:
-        whole_number(self.side, name="'side' of a world (cells)", at_least=SMALLEST_SIDE)
-        finite_number(self.cell_size, name="'cell_size' of a world (km)", positive=True)
-        finite_number(self.sigma, name="'sigma' of a world", positive=True)
+        whole(self.side, "The 'side' of a world (cells)", least=SMALLEST_SIDE)
+        number(self.cell_size, "The 'cell_size' of a world (km)", above=0, most=MAX_NUMBER)
+        number(self.sigma, "The 'sigma' of a world", above=0, most=MAX_NUMBER)
         _one_of("sigma_means", self.sigma_means, get_args(SigmaMeaning))
         _one_of("start", self.start, ("uniform",))
 
@@ -194,9 +195,9 @@ class GeolifeWorld(_RecordedWorld):
                 "A world of kind 'geolife' needs the 'folder' of the data set as text. "
                 f"Got {self.folder!r}. Without it take the kind 'city'."
             )
-        whole_number(self.user_rank, name="'user_rank' of a world", at_least=0)
-        whole_number(self.steps, name="'steps' of a world", at_least=2)
-        whole_number(self.windows, name="'windows' of a world", at_least=1)
+        whole(self.user_rank, "The 'user_rank' of a world", least=0)
+        whole(self.steps, "The 'steps' of a world", least=2)
+        whole(self.windows, "The 'windows' of a world", least=1)
 
     def made(self) -> World:
         """Return the world; reads users until the rank is reached."""

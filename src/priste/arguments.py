@@ -1,0 +1,167 @@
+"""Checks of arguments: one reading of "a whole number", "a number", "one of these", one wording.
+
+Each returns the value as a plain Python object, or raises :class:`InvalidParameter` with who
+complains, the rule, the value and the next step. ``what`` names the argument and its owner, as in
+``"The 'pace' of Certified"``. A bool is never a number; numpy's numbers are. NaN is no number.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable
+from typing import TypeVar
+
+import numpy as np
+
+from priste.errors import InvalidParameter
+
+_Choice = TypeVar("_Choice")
+
+_LONGEST_TEXT = 60
+_LONGEST_INTEGER = 10**40
+
+
+def is_whole(value: object) -> bool:
+    """Tell whether a value is a whole number of Python or numpy; a bool is not, nor is 1.0.
+
+    >>> is_whole(3), is_whole(True), is_whole(3.0)
+    (True, False, False)
+    """
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def as_float(value: object) -> float | None:
+    """Return a real number of Python or numpy as a float, else None (bool, NaN, text, too large).
+
+    Infinities are numbers here.
+
+    >>> as_float(2), as_float(float("nan")), as_float("2"), as_float(True)
+    (2.0, None, None, None)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return None if math.isnan(found) else found
+
+
+def whole(
+    value: object,
+    what: str,
+    *,
+    least: int = 0,
+    most: int | None = None,
+    why: str = "",
+    hint: str = "",
+    secret: bool = False,
+) -> int:
+    """Return a whole number in ``[least, most]``.
+
+    ``why`` explains the rule within the sentence, ``hint`` is a sentence of its own at the end.
+    With ``secret`` the value, which may be where somebody is, stays out of the message.
+
+    >>> whole(3, "The 'runs' of an audit", least=1)
+    3
+    >>> whole(0, "The 'runs' of an audit", least=1)
+    Traceback (most recent call last):
+    ...
+    priste.errors.InvalidParameter: The 'runs' of an audit must be a whole number >= 1. Got 0.
+    """
+    if is_whole(value):
+        found: int = operator.index(value)  # type: ignore[arg-type]  # whole, as just checked
+        if least <= found and (most is None or found <= most):
+            return found
+    range_text = f">= {least}" if most is None else f"from {least} to {most}"
+    raise InvalidParameter(
+        _message(f"{what} must be a whole number {range_text}", why, value, hint, secret)
+    )
+
+
+def number(
+    value: object,
+    what: str,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    below: float | None = None,
+    most: float | None = None,
+    why: str = "",
+    hint: str = "",
+) -> float:
+    """Return a finite number within the bounds, given at most one a side.
+
+    It is > ``above`` or >= ``least``, and < ``below`` or <= ``most``. ``most=math.inf`` lets
+    infinity through.
+
+    >>> number(1, "The 'pace' of Certified", above=0, most=1)
+    1.0
+    >>> number(0.0, "The 'pace' of Certified", above=0, most=1)
+    Traceback (most recent call last):
+    ...
+    priste.errors.InvalidParameter: The 'pace' of Certified must be a number in (0, 1]. Got 0.0.
+    """
+    found = as_float(value)
+    if (
+        found is not None
+        and (math.isfinite(found) or found == most)
+        and (above is None or found > above)
+        and (least is None or found >= least)
+        and (below is None or found < below)
+        and (most is None or found <= most)
+    ):
+        return found
+    rule = _number_rule(above, least, below, most)
+    raise InvalidParameter(_message(f"{what} must be {rule}", why, value, hint, secret=False))
+
+
+def one_of(value: object, choices: Iterable[_Choice], what: str, *, hint: str = "") -> _Choice:
+    """Return the choice that equals ``value``, of the same type.
+
+    >>> one_of("first", ("first", "majority"), "The 'rule'")
+    'first'
+    >>> one_of("last", ("first", "majority"), "The 'rule'")
+    Traceback (most recent call last):
+    ...
+    priste.errors.InvalidParameter: The 'rule' must be one of 'first', 'majority'. Got 'last'.
+    """
+    known = tuple(choices)
+    for choice in known:
+        if isinstance(value, type(choice)) and value == choice:
+            return choice
+    names = ", ".join(repr(choice) for choice in known)
+    raise InvalidParameter(_message(f"{what} must be one of {names}", "", value, hint, False))
+
+
+def shown(value: object) -> str:
+    """Return a value for an error message, short whatever it is.
+
+    >>> shown(-1.5), shown(10**5000)
+    ('-1.5', 'an integer of more than 40 digits')
+    """
+    if isinstance(value, int) and abs(value) >= _LONGEST_INTEGER:
+        return "an integer of more than 40 digits"  # Python refuses to write very long ones
+    text = repr(value)
+    return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 3] + "..."
+
+
+def _number_rule(
+    above: float | None, least: float | None, below: float | None, most: float | None
+) -> str:
+    low = f"> {above:g}" if above is not None else f">= {least:g}" if least is not None else ""
+    high = f"< {below:g}" if below is not None else f"<= {most:g}" if most is not None else ""
+    if most == math.inf:
+        return f"a number {low}" if low else "a number"
+    if low and high:
+        return (
+            f"a number in {'[' if above is None else '('}{low.split()[1]}, "
+            f"{high.split()[1]}{']' if below is None else ')'}"
+        )
+    return f"finite and {low or high}" if low or high else "a finite number"
+
+
+def _message(rule: str, why: str, value: object, hint: str, secret: bool) -> str:
+    got = "Got something else" if secret else f"Got {shown(value)}"
+    return f"{rule}{f' ({why})' if why else ''}. {got}.{f' {hint}' if hint else ''}"
