@@ -11,6 +11,7 @@ from tests.oracles.path_enumeration import PathEnumeration
 
 from priste import Grid, InvalidParameter, MarkovModel, PlanarLaplace, Protector, at, presence
 from priste.audit import audit_stream, columns_of
+from priste.quantify import possible_paths_leakage
 
 GRID = Grid(rows=2, columns=2, cell_size=1.0)
 MODEL = MarkovModel.gaussian(GRID, sigma=1.0)
@@ -75,6 +76,18 @@ def test_it_agrees_with_the_ledger_of_a_protector() -> None:
     found = audit_stream(MODEL, EVENTS, columns)
     for number, audit in enumerate(found.values()):
         assert audit.leakage == pytest.approx([r.leakage[number] for r in releases], abs=1e-7)
+
+
+def test_beside_each_leakage_stands_what_any_movement_could_tell() -> None:
+    """The figure without a model is that of the possible paths, and never below the leakage."""
+    columns = [MECHANISM.column(output) for output in (0, 2, 3, 1)]
+    for name, audit in audit_stream(MODEL, EVENTS, columns).items():
+        possible = possible_paths_leakage(MODEL, EVENTS[name], columns)
+        assert audit.any_movement == tuple(each.value for each in possible)
+        assert all(
+            any_way >= here for any_way, here in zip(audit.any_movement, audit.leakage, strict=True)
+        )
+        assert audit.max_any_movement == max(audit.any_movement) > audit.max
 
 
 def test_silence_tells_nothing() -> None:

@@ -19,7 +19,7 @@ from priste.errors import InvalidParameter
 from priste.events import Event
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
-from priste.quantify import Quantifier
+from priste.quantify import Quantifier, possible_paths_leakage
 
 Floats = NDArray[np.float64]
 
@@ -34,17 +34,27 @@ class EventAudit:
     ``leakage[t]`` is the worst-prior leakage after step t, ``belief[t]`` the probability of
     the event given the releases up to t for the stated prior, and ``prior_belief`` that
     before any release. ``worst_prior`` belongs to the step of the largest leakage.
+
+    ``any_movement[t]`` is the leakage after step t under any way to move that has the model's
+    possible moves, whatever their probabilities: what is left of the promise if the
+    model is wrong. See :func:`~priste.quantify.possible_paths_leakage`.
     """
 
     leakage: tuple[float, ...]
     belief: tuple[float, ...]
     prior_belief: float
     worst_prior: Mapping[int, float]
+    any_movement: tuple[float, ...] = ()
 
     @property
     def max(self) -> float:
         """The largest leakage of the stream; 0 for an empty one."""
         return max(self.leakage, default=0.0)
+
+    @property
+    def max_any_movement(self) -> float:
+        """The largest leakage of the stream under any way to move; 0 for an empty one."""
+        return max(self.any_movement, default=0.0)
 
 
 def audit_stream(
@@ -85,7 +95,14 @@ def audit_stream(
             belief.append(quantifier.posterior(prior=prior))
             if now.value > worst:
                 worst, worst_prior = now.value, dict(now.worst_prior)
-        found[name] = EventAudit(tuple(leakage), tuple(belief), before, worst_prior)
+        possible = possible_paths_leakage(model, event, likelihoods)
+        found[name] = EventAudit(
+            tuple(leakage),
+            tuple(belief),
+            before,
+            worst_prior,
+            tuple(each.value for each in possible),
+        )
     return found
 
 

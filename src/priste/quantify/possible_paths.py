@@ -1,0 +1,340 @@
+"""What releases tell if nothing is known of how people move but which moves are possible.
+
+A leakage speaks of a mobility model. If people move otherwise, the same releases may tell more.
+Here no probability of a move is used, only whether it is positive: over all distributions of
+trajectories whose moves are possible, Markov or not, and over all starts,
+
+    sup  Pr(releases | EVENT) / Pr(releases | not EVENT)
+        = (largest likelihood of a possible path with the event)
+        / (least likelihood of a possible path without it),
+
+since both sides are averages over such paths and one path each is a distribution too. The
+likelihood of a path is the product of the likelihoods of the releases along it, so both
+numbers come from one pass over (world, state): a maximum and a minimum in place of a sum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from priste.errors import InvalidParameter
+from priste.mobility import (
+    BlendedTransition,
+    MarkovModel,
+    SeparableTransition,
+    SparseTransition,
+)
+from priste.quantify.lifted import LiftedChain
+from priste.quantify.moments import Floats, Integers
+from priste.quantify.rounding import EMISSION_ROW_SUM_ERROR, UNIT_ROUNDOFF
+
+if TYPE_CHECKING:
+    from priste.events import Event
+    from priste.mobility import Transition
+
+LOGARITHM_ROUNDINGS = 8
+"""How many units in the last place the logarithms of numpy are trusted to."""
+
+Largest = Callable[[Floats], Floats]
+"""From values of the states before a move (last axis) to the largest that leads to each after."""
+
+
+@dataclass(frozen=True)
+class PossiblePathsLeakage:
+    """The largest leakage under any way to move with the same possible moves.
+
+    ``for_event`` is ln of the largest Pr(releases | EVENT) / Pr(releases | not EVENT),
+    ``against_event`` that of the inverse, ``value`` the larger of the two. Each is never below
+    the exact number. ``inf`` where the releases exclude some possible path that the other side
+    would need; all are 0 when the event is certain or impossible whatever path is taken.
+    """
+
+    for_event: float
+    against_event: float
+
+    @property
+    def value(self) -> float:
+        """The larger of the two directions."""
+        return max(self.for_event, self.against_event)
+
+
+def possible_paths_leakage(
+    models: MarkovModel | Sequence[MarkovModel],
+    event: Event,
+    columns: Iterable[Floats | None],
+    *,
+    starts: Iterable[int] | None = None,
+) -> tuple[PossiblePathsLeakage, ...]:
+    """Return, after each step, the leakage under any way to move that has the same possible moves.
+
+    ``columns`` yields per step the (m,) likelihood of its release at every cell, None for silence.
+    With several ``models`` a path is possible when it is under one of them. Paths begin in any
+    cell, or in the cells ``starts``. Guarantee: never below
+    the leakage of these releases under any of the models, or any other with these moves.
+
+    >>> from priste import Grid, MarkovModel, presence
+    >>> grid = Grid(rows=1, columns=3, cell_size=1.0)
+    >>> stay_or_go_right = [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]]
+    >>> found = possible_paths_leakage(
+    ...     MarkovModel(grid, stay_or_go_right), presence([2], [1]), [[0.5, 0.2, 0.1], None]
+    ... )
+    >>> [round(math.exp(each.for_event), 9) for each in found]  # 0.2 with, 0.2 without at least
+    [1.0, 1.0]
+    >>> [round(math.exp(each.against_event), 9) for each in found]  # 0.5 without, 0.1 with
+    [5.0, 5.0]
+    """
+    walk = PossiblePaths(models, event, starts=starts)
+    found = []
+    for column in columns:
+        walk.observe(column)
+        found.append(walk.leakage())
+    return tuple(found)
+
+
+class PossiblePaths:
+    """The largest and least likelihood of possible paths, release by release."""
+
+    def __init__(
+        self,
+        models: MarkovModel | Sequence[MarkovModel],
+        event: Event,
+        *,
+        starts: Iterable[int] | None = None,
+    ) -> None:
+        several = [models] if isinstance(models, MarkovModel) else list(models)
+        if not several:
+            raise InvalidParameter("Possible paths need at least one mobility model. Got none.")
+        self._walks = [_Walk(LiftedChain(model, event), starts) for model in several]
+
+    def observe(self, column: Floats | None) -> None:
+        """Take the release of the next step: its likelihood (m,) at every cell, None for silence.
+
+        The column has one finite number >= 0 for each cell, else InvalidParameter is raised.
+        """
+        for walk in self._walks:
+            walk.observe(column)
+
+    def leakage(self) -> PossiblePathsLeakage:
+        """Return what the releases so far can tell at most."""
+        slack = max(walk.slack for walk in self._walks)
+        ranges = [walk.ranges() for walk in self._walks]
+        with_event, without = (
+            (max(each[side][0] for each in ranges), min(each[side][1] for each in ranges))
+            for side in (0, 1)
+        )
+        if math.inf in (with_event[1], without[1]):  # no path at all: nothing is left to tell
+            return PossiblePathsLeakage(0.0, 0.0)
+        return PossiblePathsLeakage(
+            _ratio(with_event, without, slack), _ratio(without, with_event, slack)
+        )
+
+
+def _ratio(one: tuple[float, float], other: tuple[float, float], slack: float) -> float:
+    """Return ln of the largest likelihood of one side over the least of the other, rounded up."""
+    largest, least = one[0], other[1]
+    if largest == -math.inf:
+        # This side is excluded. If the other is too, no possible path explains the releases:
+        # nothing can be promised about them.
+        return math.inf if other[0] == -math.inf else -math.inf
+    if least == -math.inf:
+        return math.inf
+    return math.nextafter(largest - least + 2.0 * slack, math.inf)
+
+
+class _Walk:
+    """One model: per (world, state) the range of ln likelihoods of the paths that lead there."""
+
+    def __init__(self, chain: LiftedChain, starts: Iterable[int] | None) -> None:
+        self._chain = chain
+        self._step = -1
+        self.slack = 0.0
+        """How far any of the logarithms may be from its exact value."""
+        cells = chain.model.grid.size
+        allowed = _allowed(starts, cells)
+        self._largest = np.where(allowed, 0.0, -math.inf)[None, :]
+        self._least = np.where(allowed, 0.0, math.inf)[None, :]
+        self._supports: dict[int, tuple[Largest, Largest]] = {}
+        self._decidable = self._backwards()
+
+    def observe(self, column: Floats | None) -> None:
+        step = self._step + 1
+        logs, lost = self._logarithms(column)
+        if step > 0:
+            into, _ = self._support(step)
+            self._largest, self._least = into(self._largest), -into(-self._least)
+        if step in self._chain.layers:
+            targets = self._targets(step)
+            self._largest = _entered(self._largest, targets, self._chain.worlds(step))
+            self._least = -_entered(-self._least, targets, self._chain.worlds(step))
+        self._step = step
+        if column is None:
+            return
+        here = self._chain.on_states(logs, step)
+        self._largest = self._largest + here
+        self._least = self._least.copy()
+        np.add(self._least, here, out=self._least, where=self._least < math.inf)
+        sizes = [np.abs(a[np.isfinite(a)]) for a in (self._largest, self._least)]
+        greatest = max(float(size.max(initial=0.0)) for size in sizes)
+        self.slack += lost + UNIT_ROUNDOFF * greatest
+
+    def ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return (largest, least) ln likelihood of paths with the event, and of those without.
+
+        (-inf, inf) where there is no such path.
+        """
+        with_event, without = self._can(0), self._can(1)
+        return self._range(with_event), self._range(without)
+
+    def _range(self, can: NDArray[np.bool_]) -> tuple[float, float]:
+        largest = np.max(self._largest, where=can, initial=-math.inf)
+        return float(largest), float(np.min(self._least, where=can, initial=math.inf))
+
+    def _logarithms(self, column: Floats | None) -> tuple[Floats, float]:
+        """Return ln of a column over its largest entry, and how far it may be off."""
+        cells = self._chain.model.grid.size
+        if column is None:
+            return np.zeros(cells), 0.0
+        values = np.asarray(column, dtype=np.float64)
+        if values.shape != (cells,) or not np.isfinite(values).all() or (values < 0.0).any():
+            raise InvalidParameter(
+                f"The likelihood of a release must have one finite number >= 0 for each of the "
+                f"{cells} cells. Got shape {values.shape}."
+            )
+        if not values.any():
+            return np.full(cells, -math.inf), 0.0
+        with np.errstate(divide="ignore"):
+            logs = np.log(values)
+        # A factor that all cells share cancels; without it long streams stay near 0.
+        top = float(logs.max())
+        size = float(np.abs(logs[np.isfinite(logs)]).max())
+        lost = 2.0 * LOGARITHM_ROUNDINGS * UNIT_ROUNDOFF * max(size, 1.0)
+        return logs - top, lost + 2.0 * EMISSION_ROW_SUM_ERROR
+
+    def _targets(self, step: int) -> Integers:
+        """Return (worlds before, states): the world after the layer of ``step``."""
+        chain = self._chain
+        after = np.arange(chain.worlds(step), dtype=np.int64)[:, None]
+        spread = np.broadcast_to(after, (len(after), chain.model.states(step)))
+        return np.asarray(chain.leave(spread.astype(np.float64), step)).astype(np.int64)
+
+    def _support(self, step: int) -> tuple[Largest, Largest]:
+        """Return the moves into ``step``, forward and backward."""
+        transition = self._chain.model.transition(step - 1)
+        if id(transition) not in self._supports:  # the model keeps its transitions alive
+            self._supports[id(transition)] = _support_of(transition)
+        return self._supports[id(transition)]
+
+    def _backwards(self) -> dict[int, NDArray[np.uint8]]:
+        """Return per step before the event's last, as bits, what can still be decided how."""
+        chain = self._chain
+        kept: dict[int, NDArray[np.uint8]] = {}
+        if chain.last < 0:
+            return kept
+        current = np.broadcast_to(
+            chain.outcome[:, :, None], (2, chain.worlds(chain.last), chain.model.states(chain.last))
+        )
+        for step in range(chain.last, -1, -1):
+            current = chain.leave(current, step)
+            if step > 0:
+                _, back = self._support(step)
+                current = back(current)
+            kept[step - 1] = np.packbits(current > 0.0, axis=-1)
+        return kept
+
+    def _can(self, side: int) -> NDArray[np.bool_]:
+        """Return (worlds, states or 1): whether the event (0) or its negation (1) is possible."""
+        if self._step >= self._chain.last:
+            return np.asarray(self._chain.outcome[side, :, None] > 0.0)
+        states = self._largest.shape[1]
+        bits = np.unpackbits(self._decidable[self._step][side], axis=-1, count=states)
+        return bits.astype(np.bool_)
+
+
+def _allowed(starts: Iterable[int] | None, cells: int) -> NDArray[np.bool_]:
+    if starts is None:
+        return np.ones(cells, dtype=np.bool_)
+    chosen = sorted(set(starts))
+    if not chosen or not all(0 <= cell < cells for cell in chosen):
+        raise InvalidParameter(
+            f"The 'starts' of possible paths must be cells 0 to {cells - 1}, one at least. "
+            f"Got {chosen!r:.80}."
+        )
+    allowed = np.zeros(cells, dtype=np.bool_)
+    allowed[chosen] = True
+    return allowed
+
+
+def _entered(values: Floats, targets: Integers, worlds: int) -> Floats:
+    """Return (worlds after, states): the largest value that comes into each world."""
+    after = np.full((worlds, values.shape[1]), -math.inf)
+    for before, target in enumerate(targets):
+        for world in np.unique(target).tolist():
+            here = np.where(target == world, values[before], -math.inf)
+            after[world] = np.maximum(after[world], here)
+    return after
+
+
+def _support_of(transition: Transition) -> tuple[Largest, Largest]:
+    """Return the largest value before each state after, and after each state before."""
+    if isinstance(transition, SeparableTransition):
+        rows, columns = (factor > 0.0 for factor in transition.factors)
+        return _along_both(rows, columns), _along_both(rows.T, columns.T)
+    if isinstance(transition, BlendedTransition):
+        weights, prior, seen = transition.parts
+        forward, backward = _support_of(prior)
+        seen_forward, seen_backward = _of_nonzeros(seen.T), _of_nonzeros(seen)
+        leans = weights > 0.0
+        return (
+            lambda values: np.maximum(
+                forward(np.where(leans, values, -math.inf)), seen_forward(values)
+            ),
+            lambda values: np.maximum(
+                np.where(leans, backward(values), -math.inf), seen_backward(values)
+            ),
+        )
+    if isinstance(transition, SparseTransition):
+        return _of_nonzeros(transition.matrix.T), _of_nonzeros(transition.matrix)
+    possible = transition.toarray() > 0.0
+    return _of_mask(possible), _of_mask(possible.T)
+
+
+def _of_mask(possible: NDArray[np.bool_]) -> Largest:
+    """Return the largest of the values from which each state can be reached, [from, to]."""
+    if possible.all():
+        after = possible.shape[1]
+        return lambda values: np.repeat(values.max(axis=-1, keepdims=True), after, axis=-1)
+    return _of_nonzeros(sparse.csr_array(possible.T))
+
+
+def _of_nonzeros(matrix: sparse.csr_array | sparse.csc_array) -> Largest:
+    """Return the largest of the values in the nonzero columns of each row."""
+    rows = sparse.csr_array(matrix, copy=True)
+    rows.eliminate_zeros()
+    reached = np.diff(rows.indptr) > 0
+    begins = rows.indptr[:-1][reached]
+
+    def largest(values: Floats) -> Floats:
+        found = np.full((*values.shape[:-1], len(reached)), -math.inf)
+        found[..., reached] = np.maximum.reduceat(values[..., rows.indices], begins, axis=-1)
+        return found
+
+    return largest
+
+
+def _along_both(rows: NDArray[np.bool_], columns: NDArray[np.bool_]) -> Largest:
+    """Return the same for a map whose rows and columns move independently."""
+    down, across = _of_mask(rows), _of_mask(columns)
+
+    def largest(values: Floats) -> Floats:
+        square = values.reshape(*values.shape[:-1], len(rows), len(columns))
+        moved = np.swapaxes(down(np.swapaxes(across(square), -1, -2)), -1, -2)
+        return moved.reshape(values.shape)
+
+    return largest
