@@ -1,0 +1,32 @@
+"""What goes out: one released point, the same for every app and for as long as its step lasts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A released location of one person; nothing in it but public numbers.
+
+    ``time`` is the beginning of the step, ``accuracy`` a number of metres that never changes
+    while the service runs: neither tells when a fix came or how good it was.
+    """
+
+    person: str
+    step: int
+    time: datetime
+    lat: float
+    lon: float
+    accuracy: float
+
+    @property
+    def seconds(self) -> int:
+        """The time as whole seconds since 1970."""
+        return int(self.time.timestamp())
+
+    @property
+    def clock(self) -> str:
+        """The time as text in UTC, as 2026-03-04T14:00:00Z."""
+        return f"{self.time.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -1,0 +1,60 @@
+"""Home Assistant: the webhook of a mobile app, and an MQTT device tracker. Written only.
+
+Home Assistant takes a person to be in a zone when the zone is within the reported accuracy, so
+an honest accuracy of a kilometre would itself assert the clinic. What is sent is ``ACCURACY``, a
+metre: only the released point decides about zones.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from priste.live.point import Point
+
+ACCURACY = 1
+"""Metres; zones are at least a few metres wide, so this never reaches into one from outside."""
+
+
+def write_webhook(point: Point) -> bytes:
+    """Return the body of a POST to ``/api/webhook/<id>``.
+
+    >>> from datetime import UTC, datetime
+    >>> point = Point("ada", 3, datetime(2026, 3, 4, 14, tzinfo=UTC), 46.01, 7.05, 500.0)
+    >>> write_webhook(point).decode()
+    '{"type":"update_location","data":{"gps":[46.01,7.05],"gps_accuracy":1}}'
+    """
+    data = {"gps": [point.lat, point.lon], "gps_accuracy": ACCURACY}
+    return _compact({"type": "update_location", "data": data})
+
+
+def attributes_topic(person: str) -> str:
+    """Return the topic to which the attributes of a tracker are published."""
+    return f"priste/{person}/location"
+
+
+def write_attributes(point: Point) -> bytes:
+    """Return the attributes of an MQTT device tracker: where it is."""
+    return _compact(
+        {"latitude": point.lat, "longitude": point.lon, "gps_accuracy": ACCURACY}
+        | {"released": point.clock}
+    )
+
+
+def write_discovery(person: str) -> tuple[str, bytes]:
+    """Return the topic and the message by which Home Assistant learns of the tracker.
+
+    >>> write_discovery("ada")[0]
+    'homeassistant/device_tracker/priste_ada/config'
+    """
+    config = {
+        "name": person,
+        "unique_id": f"priste_{person}",
+        "json_attributes_topic": attributes_topic(person),
+        "source_type": "gps",
+    }
+    return f"homeassistant/device_tracker/priste_{person}/config", _compact(config)
+
+
+def _compact(message: Mapping[str, object]) -> bytes:
+    return json.dumps(message, separators=(",", ":")).encode()

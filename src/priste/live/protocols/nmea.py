@@ -1,0 +1,127 @@
+"""NMEA 0183: RMC and GGA sentences of a receiver in, of a released point out.
+
+Read: time, date and position of sentences whose checksum holds and that state a fix. Written: RMC
+and GGA without speed, course and altitude; the dilution of precision stands for the accuracy.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from priste.live.point import Point
+from priste.live.protocols.fields import Unreadable, made_fix
+from priste.traces import Fix
+from priste.traces.nmea import checksum
+
+LONGEST_LINE = 256
+"""Bytes of a line; the standard allows 82."""
+
+METRES_PER_HDOP = 5.0
+"""What one unit of dilution is commonly taken for, by gpsd and GeoClue among others."""
+
+_HALF_DAY = timedelta(hours=12)
+
+
+class Receiver:
+    """What one receiver has said so far: dates come from RMC, and GGA alone goes by ``now``."""
+
+    def __init__(self) -> None:
+        self._known: datetime | None = None
+
+    def read(self, line: bytes, now: datetime) -> Fix | None:
+        """Return the fix of a sentence, or None where it states none; Unreadable if broken.
+
+        >>> now = datetime(2026, 3, 4, 14, 1, tzinfo=UTC)
+        >>> point = Point("ada", 3, datetime(2026, 3, 4, 14, tzinfo=UTC), 46.01, -7.05, 500.0)
+        >>> [Receiver().read(line, now) for line in write(point).splitlines()][0]
+        Fix(user=None, time=datetime.datetime(2026, 3, 4, 14, 0, tzinfo=datetime.timezone.utc))
+        """
+        said = _sentence(line)
+        if said is None or not isinstance(said.time, time):
+            return None
+        if said.msgID == "RMC":
+            if said.status != "A" or not isinstance(said.date, date):
+                return None
+            when = datetime.combine(said.date, said.time, tzinfo=UTC)
+        else:
+            if str(said.quality) in ("0", ""):
+                return None
+            when = _nearest(said.time, self._known or now)
+        if not isinstance(said.lat, float) or not isinstance(said.lon, float):
+            return None
+        self._known = when
+        return made_fix(None, when, said.lat, said.lon)
+
+
+def _sentence(line: bytes) -> Any:
+    """Return an RMC or GGA sentence as pynmeagps reads it, None for any other."""
+    from pynmeagps import VALNONE, NMEAReader, exceptions
+
+    line = line.strip()
+    if not line or line.startswith(b"!"):
+        return None
+    body, star, given = line.removeprefix(b"$").partition(b"*")
+    if not line.startswith(b"$") or not star or len(line) > LONGEST_LINE:
+        raise Unreadable("a line is not an NMEA sentence")
+    try:
+        matches = checksum(body) == int(given, 16)
+    except ValueError:
+        matches = False
+    if not matches:
+        raise Unreadable("an NMEA sentence does not match its checksum")
+    if body[2:6] not in (b"RMC,", b"GGA,"):
+        return None
+    try:
+        return NMEAReader.parse(b"$" + body + b"*" + given + b"\r\n", validate=VALNONE)
+    except (
+        exceptions.NMEAParseError,
+        exceptions.NMEAMessageError,
+        exceptions.NMEATypeError,
+        ValueError,
+        TypeError,
+        IndexError,
+    ):
+        raise Unreadable("an NMEA sentence cannot be read") from None
+
+
+def _nearest(clock: time, known: datetime) -> datetime:
+    """Return the instant with that time of day within half a day of a known one."""
+    when = datetime.combine(known.astimezone(UTC).date(), clock, tzinfo=UTC)
+    if when - known > _HALF_DAY:
+        return when - timedelta(days=1)
+    if known - when > _HALF_DAY:
+        return when + timedelta(days=1)
+    return when
+
+
+def write(point: Point) -> bytes:
+    """Return the two sentences of a released point.
+
+    >>> print(write(
+    ...     Point("ada", 3, datetime(2026, 3, 4, 14, tzinfo=UTC), 46.01, -7.05, 500.0)
+    ... ).decode().replace("\\r", ""), end="")
+    $GPRMC,140000.00,A,4600.60000,N,00703.00000,W,,,040326,,,A*4A
+    $GPGGA,140000.00,4600.60000,N,00703.00000,W,1,04,99.9,,M,,M,,*76
+    """
+    at = point.time.astimezone(UTC)
+    place = (
+        f"{_minutes(point.lat, 2)},{'S' if point.lat < 0 else 'N'},"
+        f"{_minutes(point.lon, 3)},{'W' if point.lon < 0 else 'E'}"
+    )
+    dilution = min(max(point.accuracy / METRES_PER_HDOP, 0.1), 99.9)
+    clock = f"{at:%H%M%S}.00"
+    return _framed(f"GPRMC,{clock},A,{place},,,{at:%d%m%y},,,A") + _framed(
+        f"GPGGA,{clock},{place},1,04,{dilution:.1f},,M,,M,,"
+    )
+
+
+def _framed(body: str) -> bytes:
+    return f"${body}*{checksum(body.encode()):02X}\r\n".encode()
+
+
+def _minutes(degrees: float, digits: int) -> str:
+    """Return degrees as ddmm.mmmmm: five decimals of a minute are 2 cm."""
+    hundred_thousandths = round(abs(degrees) * 6_000_000)
+    whole, rest = divmod(hundred_thousandths, 6_000_000)
+    return f"{whole:0{digits}d}{rest // 100_000:02d}.{rest % 100_000:05d}"

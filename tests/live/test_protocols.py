@@ -1,0 +1,275 @@
+"""Protocols without sockets: what is read, what is refused, and that nothing else passes."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from priste.live.point import Point
+from priste.live.protocols import geojson, gpsd, home_assistant, nmea, osmand, owntracks
+from priste.live.protocols.fields import LARGEST_MESSAGE, Unreadable
+from priste.traces import Fix
+
+NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
+POINT = Point("ada", 3, NOON, 46.0123456, -7.0654321, 400.0)
+HALF_A_MILLIONTH_OF_A_MINUTE = 1e-7
+"""Degrees: what five decimals of a minute can be off by."""
+
+points = st.builds(
+    Point,
+    person=st.just("ada"),
+    step=st.integers(0, 10**6),
+    time=st.integers(0, 10**9).map(lambda seconds: NOON + timedelta(seconds=seconds)),
+    lat=st.floats(-90, 90).map(lambda x: round(x, 7)),
+    lon=st.floats(-180, 180).map(lambda x: round(x, 7)),
+    accuracy=st.just(400.0),
+)
+
+
+def read_nmea(message: bytes) -> Fix | None:
+    receiver = nmea.Receiver()
+    found = None
+    for line in message.splitlines():
+        found = receiver.read(line, NOON) or found
+    return found
+
+
+def read_query_text(message: bytes) -> Fix | None:
+    fields = dict(part.partition("=")[::2] for part in message.decode("latin-1").split("&"))
+    return osmand.read_query(fields, NOON)
+
+
+READERS: dict[str, Callable[[bytes], Fix | None]] = {
+    "owntracks": owntracks.read,
+    "traccar": osmand.read_json,
+    "osmand": read_query_text,
+    "gpsd": gpsd.read,
+    "nmea": read_nmea,
+}
+
+
+def refusal_of(reader: Callable[[bytes], Fix | None], message: bytes) -> Unreadable | None:
+    """Return why a message is refused; None where it is passed over. A fix is a failure."""
+    try:
+        fix = reader(message)
+    except Unreadable as refusal:
+        return refusal
+    assert fix is None
+    return None
+
+
+SECRET = "46.0123"
+HOSTILE = [
+    b"",
+    b"\x00" * 50,
+    b"[]",
+    b"[" * 50_000,
+    b'{"a":' * 9_000,
+    b"9" * 6_000,
+    b"x" * (LARGEST_MESSAGE + 1),
+    b'{"_type":"location"}',
+    b'{"_type":"location","lat":46.0123,"lon":7.0,"tst":null}',
+    b'{"_type":"location","lat":46.0123,"lon":7.0,"tst":true}',
+    b'{"_type":"location","lat":46.0123,"lon":7.0,"tst":NaN}',
+    b'{"_type":"location","lat":46.0123,"lon":7.0,"tst":1e400}',
+    b'{"_type":"location","lat":46.0123,"lon":"east","tst":1}',
+    b'{"_type":"location","lat":46.0123,"lon":181,"tst":1}',
+    b'{"_type":"location","lat":46.0123,"lon":NaN,"tst":1}',
+    b'{"_type":"location","lat":46.0123,"lon":[7],"tst":1}',
+    b'{"_type":"location","lat":46.0123,"lon":true,"tst":1}',
+    b'{"_type":"encrypted","data":"46.0123"}',
+    b'{"_type":"transition","lat":46.0123,"lon":7.0,"tst":1,"event":"enter"}',
+    b'{"_type":"waypoint","lat":46.0123,"lon":7.0,"tst":1}',
+    b'{"device_id":"a","location":{"coords":{"latitude":46.0123,"longitude":7}}}',
+    b'{"device_id":"a","location":{"timestamp":1e308,"coords":{"latitude":46.0123,"longitude":7}}}',
+    b'{"device_id":"\\u0000","location":{"timestamp":0,"coords":{"latitude":46.0123,"longitude":7}}}',
+    b'{"device_id":"a","location":[46.0123]}',
+    b"id=&lat=46.0123&lon=7",
+    b"id=a&lat=46.0123",
+    b"id=a&lat=46.0123&lon=7&timestamp=never",
+    b"id=a&lat=46.0123&lon=7&timestamp=99999999999999999999",
+    b"id=a&lat=1e999&lon=46.0123",
+    b'{"class":"TPV","mode":3,"time":"46.0123","lat":46.0123,"lon":7}',
+    b'{"class":"TPV","mode":3,"time":"2026-03-04T14:00:00","lat":46.0123,"lon":7}',
+    b'{"class":"TPV","mode":3,"time":"0001-01-01T00:00:00+23:00","lat":46.0123,"lon":7}',
+    b"$GPRMC,120000,A,4601.23,N,00700.00,E,,,040326,,,A*00",
+    b"$GPRMC,120000,A,46.0123",
+    b"$GPRMC*4B",
+    b"$GPGGA,46.0123*FF",
+]
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("message", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_messages_are_refused_without_being_repeated(name: str, message: bytes) -> None:
+    """No reader makes a fix of them, and what it says about them repeats nothing of them."""
+    refused = refusal_of(READERS[name], message)
+    assert refused is None or SECRET not in "".join(traceback.format_exception_only(refused))
+    assert refused is None or refused.__context__ is None or refused.__suppress_context__
+
+
+@pytest.mark.parametrize("name", READERS)
+@settings(max_examples=50)
+@given(message=st.binary(max_size=300))
+def test_noise_never_breaks_a_reader(name: str, message: bytes) -> None:
+    """Whatever the bytes, a reader answers or refuses."""
+    with suppress(Unreadable):
+        READERS[name](message)
+
+
+@given(
+    said=st.dictionaries(
+        st.sampled_from(
+            ["_type", "class", "lat", "lon", "tst", "mode", "time", "location", "device_id"]
+        ),
+        st.recursive(
+            st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8)
+            | st.sampled_from(["location", "TPV", "2026-03-04T12:00:00Z"]),
+            lambda inner: st.lists(inner, max_size=2)
+            | st.dictionaries(st.sampled_from(["coords", "timestamp", "latitude"]), inner),
+            max_leaves=4,
+        ),
+    ),
+)  # fmt: skip
+def test_json_of_any_types_never_breaks_a_reader(said: dict[str, object]) -> None:
+    """Every field may have any type and size."""
+    message = json.dumps(said).encode()
+    for reader in (owntracks.read, osmand.read_json, gpsd.read):
+        try:
+            fix = reader(message)
+        except Unreadable:
+            continue
+        assert fix is None or (abs(fix.lat) <= 90 and abs(fix.lon) <= 180)
+
+
+@given(point=points)
+def test_what_is_written_is_read_back(point: Point) -> None:
+    """Each writer's message means the released point, at the step's time, and no other."""
+    seen = [
+        owntracks.read(owntracks.write(point)),
+        osmand.read_query(osmand.write(point, "phone"), NOON),
+        gpsd.read(gpsd.write(point)),
+    ]
+    for fix in seen:
+        assert fix is not None
+        assert (fix.lat, fix.lon) == (point.lat, point.lon)
+        assert fix.time == point.time
+    fix = read_nmea(nmea.write(point))
+    if point.time.year < 2069:  # NMEA has two digits for the year
+        assert fix is not None
+        assert fix.time == point.time
+        assert abs(fix.lat - point.lat) <= HALF_A_MILLIONTH_OF_A_MINUTE
+        assert abs(fix.lon - point.lon) <= HALF_A_MILLIONTH_OF_A_MINUTE
+
+
+def test_readers_take_who_when_and_where() -> None:
+    """The three fields come through from every form, in the instants that they state."""
+    tst = int(NOON.timestamp())
+    location = b'{"_type":"location","lat":46.5,"lon":7.25,"tst":%d,"vel":3,"SSID":"x"}' % tst
+    traccar = {
+        "location": {
+            "timestamp": "2026-03-04T12:00:00.000Z",
+            "coords": {"latitude": 46.5, "longitude": 7.25, "speed": 1, "accuracy": 3},
+            "is_moving": True, "odometer": 5, "event": "motionchange",
+            "battery": {"level": 0.4}, "activity": {"type": "walking"}, "extras": {"a": 1},
+        },
+        "device_id": "phone",
+    }  # fmt: skip
+    milliseconds = json.loads(json.dumps(traccar))
+    milliseconds["location"]["timestamp"] = tst * 1000
+    query = {"id": "phone", "lat": "46.5", "lon": "7.25", "speed": "3", "batt": "9"}
+    found = [
+        owntracks.read(location, "phone"),
+        osmand.read_json(json.dumps(traccar)),
+        osmand.read_json(json.dumps(milliseconds)),
+        osmand.read_query({**query, "timestamp": str(tst)}, NOON),
+        osmand.read_query({**query, "timestamp": str(tst * 1000)}, NOON),
+        osmand.read_query({**query, "timestamp": "2026-03-04 13:00:00+01:00"}, NOON),
+        osmand.read_query(query, NOON),
+        osmand.read_query({"deviceid": "phone", "location": "46.5,7.25"}, NOON),
+    ]
+    assert found == [Fix("phone", NOON, 46.5, 7.25)] * len(found)
+
+
+def test_a_receiver_without_a_fix_says_nothing() -> None:
+    """Sentences that state no fix, or no position, are no fixes; others are passed over."""
+    lines = [
+        "GPRMC,120000.00,V,,,,,,,040326,,,N",
+        "GPRMC,120000.00,V,4600.60,N,00703.00,E,,,040326,,,N",
+        "GPGGA,120000.00,4600.60,N,00703.00,E,0,00,99.9,,M,,M,,",
+        "GPRMC,,A,,,,,,,,,,A",
+        "GPGSV,1,1,00",
+    ]
+    for line in lines:
+        assert read_nmea(nmea._framed(line)) is None
+    assert read_nmea(b"!AIVDM,1,1,,A,,0*26") is None
+
+
+def test_a_position_without_a_date_is_of_the_nearest_day() -> None:
+    """GGA alone has no date: it is of the day of the last RMC, or of now, across midnight."""
+    late = nmea._framed("GPGGA,235950.00,4600.60,N,00703.00,E,1,04,1.0,,M,,M,,")
+    fix = nmea.Receiver().read(late, datetime(2026, 3, 5, 0, 0, 5, tzinfo=UTC))
+    assert fix is not None
+    assert fix.time == datetime(2026, 3, 4, 23, 59, 50, tzinfo=UTC)
+    receiver = nmea.Receiver()
+    dated = nmea._framed("GPRMC,235959.00,A,4600.60,N,00703.00,E,,,040326,,,A")
+    receiver.read(dated, NOON + timedelta(days=90))
+    early = nmea._framed("GPGGA,000001.00,4600.60,N,00703.00,E,1,04,1.0,,M,,M,,")
+    fix = receiver.read(early, NOON + timedelta(days=90))
+    assert fix is not None
+    assert fix.time == datetime(2026, 3, 5, 0, 0, 1, tzinfo=UTC)
+
+
+@given(cuts=st.lists(st.integers(0, 200), max_size=6))
+def test_requests_to_the_gpsd_server_may_come_in_pieces(cuts: list[int]) -> None:
+    """However the bytes of requests are cut, the answers are the same."""
+    asked = b'?VERSION;\n?DEVICES\n?WATCH={"enable":true,"json":true}?POLL;?WATCH={"enable":false};'
+    whole = gpsd.Conversation()
+    expected = b"".join(whole.hear(asked, POINT))
+    talk, heard, places = gpsd.Conversation(), b"", sorted({0, *cuts, len(asked)})
+    for begin, end in pairwise(places):
+        heard += b"".join(talk.hear(asked[begin:end], POINT))
+    assert heard == expected
+    assert [json.loads(line)["class"] for line in expected.splitlines()] == [
+        "VERSION", "DEVICES", "DEVICES", "WATCH", "TPV", "POLL", "DEVICES", "WATCH",
+    ]  # fmt: skip
+    assert not talk.watching
+
+
+@given(received=st.binary(max_size=2_000))
+def test_noise_never_breaks_the_gpsd_server(received: bytes) -> None:
+    """A hostile client gets answers or is refused, and what is kept of it is bounded."""
+    talk = gpsd.Conversation()
+    with suppress(Unreadable):
+        assert all(answer.endswith(b"\r\n") for answer in talk.hear(received, POINT))
+        assert len(talk._begun) <= gpsd.LONGEST_REQUEST
+
+
+def test_only_the_listed_fields_go_out() -> None:
+    """Messages hold these keys and no others: there is nowhere for anything else to hide."""
+    assert set(json.loads(owntracks.write(POINT))) == {"_type", "lat", "lon", "tst", "acc", "tid"}
+    assert set(osmand.write(POINT, "a")) == {"id", "lat", "lon", "timestamp", "accuracy"}
+    assert set(json.loads(gpsd.write(POINT))) == {
+        "class", "device", "mode", "time", "lat", "lon", "eph",
+    }  # fmt: skip
+    webhook = json.loads(home_assistant.write_webhook(POINT))
+    assert set(webhook["data"]) == {"gps", "gps_accuracy"}
+    assert set(json.loads(home_assistant.write_attributes(POINT))) == {
+        "latitude", "longitude", "gps_accuracy", "released",
+    }  # fmt: skip
+    assert set(geojson.feature(POINT)["properties"]) == {"person", "step", "time", "accuracy"}
+
+
+def test_the_accuracy_told_to_home_assistant_asserts_no_zone() -> None:
+    """Home Assistant subtracts the accuracy from the distance to a zone: a metre is nothing."""
+    far = Point("ada", 3, NOON, 46.0, 7.0, 5_000.0)
+    assert json.loads(home_assistant.write_webhook(far))["data"]["gps_accuracy"] == 1
+    assert json.loads(home_assistant.write_attributes(far))["gps_accuracy"] == 1
