@@ -1,13 +1,106 @@
-"""What worker processes need, whoever starts them."""
+"""Work in other processes: a pool that outlives its workers, and workers that do not outlive it.
+
+A worker that dies (killed, or out of memory) takes its pool with it. :func:`finished` then builds a
+new pool for the jobs that are left, a few times, so that jobs must be safe to do again. Workers
+end with the process that started them, however that ended, and write nothing to its output.
+"""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import threading
 import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, nullcontext
+from typing import Any, TypeVar
+
+from priste.errors import PristeError
+
+TRIES = 3
+"""How many pools are built before the work is given up."""
+
+ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
 
 
-def end_with(parent: int) -> None:
+def finished(
+    perform: Callable[[Job], Result],
+    jobs: Sequence[Job],
+    *,
+    workers: int,
+    one_thread: bool = False,
+) -> Iterator[tuple[int, Result]]:
+    """Do jobs in worker processes; yield the number of each with its result as they finish.
+
+    ``perform`` is sent to each worker once, when it starts, and jobs and results as they
+    come: all must pickle. With ``one_thread`` a worker uses one thread for linear algebra. An
+    error that a job raises is raised here; PristeError is raised when ``TRIES`` pools have died.
+    """
+    left = dict(enumerate(jobs))
+    for _ in range(TRIES):
+        try:
+            for number, result in _pooled(perform, left, workers, one_thread):
+                del left[number]
+                yield number, result
+        except BrokenProcessPool:
+            continue
+        return
+    raise PristeError(
+        f"Workers died {TRIES} times; {len(jobs) - len(left)} of {len(jobs)} jobs are done. What "
+        "was done is kept: run the same command again, with fewer workers if memory is short."
+    )
+
+
+def _pooled(
+    perform: Callable[[Job], Result], jobs: dict[int, Job], workers: int, one_thread: bool
+) -> Iterator[tuple[int, Result]]:
+    if not jobs:
+        return
+    with (
+        _single_threaded_children() if one_thread else nullcontext(),
+        ProcessPoolExecutor(
+            max_workers=min(workers, len(jobs)),
+            mp_context=multiprocessing.get_context("spawn"),
+            initializer=_start,
+            initargs=(perform, os.getpid()),
+        ) as pool,
+    ):
+        futures: dict[Future[Result], int] = {
+            pool.submit(_perform, job): number for number, job in jobs.items()
+        }
+        try:
+            while futures:
+                done, _ = wait(futures, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield futures.pop(future), future.result()
+        finally:
+            for future in futures:
+                future.cancel()
+
+
+_work: Callable[[Any], Any] | None = None
+
+
+def _start(perform: Callable[[Any], Any], parent: int) -> None:
+    """Remember the work, end with the parent, and leave its output alone: libraries print."""
+    global _work
+    _work = perform
+    _end_with(parent)
+    os.dup2(2, 1)
+
+
+def _perform(job: Any) -> Any:
+    if _work is None:
+        raise PristeError("A worker was used before it was started.")
+    return _work(job)
+
+
+def _end_with(parent: int) -> None:
     """End this process soon after its parent: one that was killed must not leave orphans."""
 
     def watch() -> None:
@@ -16,3 +109,18 @@ def end_with(parent: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def _single_threaded_children() -> Iterator[None]:
+    """Let processes started now use one thread for linear algebra; they read it when they start."""
+    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

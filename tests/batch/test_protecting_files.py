@@ -6,13 +6,12 @@ import signal
 import stat
 import subprocess
 import sys
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
 from tests.cli.small_world import EPSILON, GRID, PATHS, POLICY, STEPS, write_policy, write_trips
 
-from priste import InvalidParameter, PristeError, Protector, StateError, TraceError
+from priste import InvalidParameter, Protector, StateError, TraceError
 from priste.batch import (
     BatchReport,
     ledger_of,
@@ -66,20 +65,6 @@ def test_parallel_equals_serial_and_dead_workers_change_nothing(tmp_path: Path) 
     assert killed
     assert cells_of(parallel) == serial
     assert (tmp_path / "serial.csv").read_bytes() == (tmp_path / "parallel.csv").read_bytes()
-
-
-def test_workers_that_keep_dying_end_in_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After a few broken pools the run gives up, says so, and has lost nothing."""
-
-    def broken(*_: object) -> None:
-        raise BrokenProcessPool
-
-    monkeypatch.setattr(protection, "_pooled", broken)
-    with pytest.raises(PristeError, match="run the same command again"):
-        run(tmp_path, workers=2)
-    assert not (tmp_path / "out.csv").exists()
 
 
 KILLED_MIDWAY = """

@@ -8,24 +8,18 @@ stopped at any moment continues where it was; nothing is drawn twice.
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from priste.batch.ledgers import write_ledgers
 from priste.batch.streams import ProtectedStream, Workspace, protect_stream
-from priste.errors import InvalidParameter, PristeError, TraceError
+from priste.errors import InvalidParameter, TraceError
 from priste.policy import Policy
 from priste.traces import ReadingReport, Traces, WritingReport, write_released
-from priste.workers import end_with
-
-TRIES = 3
-"""How often a user's stream is given to a worker again after a worker died."""
+from priste.workers import finished
 
 OnProgress = Callable[[int, int], None]
 
@@ -213,65 +207,14 @@ def _teller(on_progress: OnProgress, before: int, total: int) -> Callable[[int],
     return lambda step: on_progress(before + step + 1, total)
 
 
-_policy: Policy | None = None
-
-
-def _start_worker(policy: Policy, parent: int) -> None:
-    """Remember the policy, and end with the parent: a killed parent must not leave orphans."""
-    global _policy
-    _policy = policy
-    end_with(parent)
-
-
-def _run_in_worker(job: _Job) -> ProtectedStream:
-    if _policy is None:
-        raise PristeError("A worker was used before it was started.")
-    return _run(_policy, job)
-
-
 def _in_workers(
     policy: Policy, jobs: Sequence[_Job], workers: int, on_progress: OnProgress | None
 ) -> list[ProtectedStream]:
-    """Run the jobs in a pool; when a worker dies, build a new pool for what is left."""
+    """Run the jobs in a pool. What a dead worker drew is in its journal and not drawn again."""
     total = sum(len(job.cells) for job in jobs)
     results: dict[int, ProtectedStream] = {}
-    for _ in range(TRIES):
-        left = [number for number in range(len(jobs)) if number not in results]
-        if not left:
-            break
-        try:
-            for number, stream in _pooled(policy, jobs, left, workers):
-                results[number] = stream
-                if on_progress is not None:
-                    on_progress(sum(len(jobs[done].cells) for done in results), total)
-        except BrokenProcessPool:
-            continue  # what was drawn is in the journals; nothing is drawn again
-    if len(results) < len(jobs):
-        raise PristeError(
-            f"Workers died {TRIES} times; {len(results)} of {len(jobs)} users are done. Nothing "
-            "is lost: run the same command again, with fewer workers if memory is short."
-        )
+    for number, stream in finished(partial(_run, policy), jobs, workers=workers):
+        results[number] = stream
+        if on_progress is not None:
+            on_progress(sum(len(jobs[done].cells) for done in results), total)
     return [results[number] for number in range(len(jobs))]
-
-
-def _pooled(
-    policy: Policy, jobs: Sequence[_Job], left: Sequence[int], workers: int
-) -> Iterator[tuple[int, ProtectedStream]]:
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(
-        max_workers=min(workers, len(left)),
-        mp_context=context,
-        initializer=_start_worker,
-        initargs=(policy, os.getpid()),
-    ) as pool:
-        futures: dict[Future[ProtectedStream], int] = {
-            pool.submit(_run_in_worker, jobs[number]): number for number in left
-        }
-        try:
-            while futures:
-                finished, _ = wait(futures, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    yield futures.pop(future), future.result()
-        finally:
-            for future in futures:
-                future.cancel()

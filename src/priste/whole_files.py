@@ -1,0 +1,226 @@
+"""Results that appear whole under their name, or not at all.
+
+Every file and folder that priste makes for people goes through :func:`whole`. What is promised:
+
+- The name appears at the very end, when all bytes are on the disk; after a crash, a full disk or an
+  error it is as before.
+- Something that is there is replaced only on request, and otherwise raises
+  :class:`~priste.errors.OutputExists`, also when it appeared meanwhile.
+- The draft lies beside the result under a name that nobody can foretell, is created new (never
+  opened where something is, never through a link) and is locked while it is written. A draft
+  whose writer was killed has no lock any more: the next one who writes the same result removes it.
+- A link in place of the result is itself replaced; what it points to is not touched.
+- Private results (mode 0600) are private from their first byte.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from priste.errors import OutputError, OutputExists
+
+PathLike = str | os.PathLike[str]
+
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+"""What file systems answer that know no hard links."""
+
+_LONGEST_NAME = 255
+"""In bytes, on the file systems people have."""
+
+_SHOWN_NAME = 40
+"""How many characters of its result's name a draft carries, so that it is never too long itself."""
+
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+
+
+def check_writable(path: PathLike, *, overwrite: bool = False, folder: bool = False) -> None:
+    """Say before any work is done why a result could not be written: OutputError, OutputExists.
+
+    An empty folder is free for a folder; nothing else that exists is free without ``overwrite``.
+    A folder is never replaced.
+    """
+    target = Path(path)
+    if target.name in ("", "..") or "\0" in target.name:
+        raise OutputError(f"{str(path)!r} is no name of a file to write. Choose another name.")
+    if len(os.fsencode(target.name)) > _LONGEST_NAME:
+        raise OutputError(
+            f"The name {target.name[:_SHOWN_NAME] + '…'!r} is longer than {_LONGEST_NAME} bytes. "
+            "Choose a shorter one."
+        )
+    if not target.parent.is_dir():
+        raise OutputError(
+            f"There is no folder {str(target.parent)!r} to write into. Make it first, or choose "
+            "another name."
+        )
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise OutputError(
+            f"The folder {str(target.parent)!r} cannot be written to. Choose another place."
+        )
+    if not os.path.lexists(target):
+        return
+    if target.is_dir() and not target.is_symlink():
+        if not folder or any(target.iterdir()):
+            raise OutputExists(target, "Choose another name.", what="folder")
+    elif folder:
+        raise OutputExists(target, "Choose another name.")
+    elif not overwrite:
+        raise OutputExists(target)
+
+
+@contextmanager
+def whole(
+    path: PathLike, *, overwrite: bool = False, private: bool = True, folder: bool = False
+) -> Iterator[Path]:
+    """Yield the path of a draft to write to; it gets the name ``path`` when the block ends well.
+
+    The draft exists already, as an empty file or, with ``folder``, as an empty folder. It is
+    readable by its owner alone with ``private``, else by whom the umask allows. When the block
+    raises, the draft is removed; an OSError is raised as :class:`~priste.errors.OutputError`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     with whole(Path(place) / "a.txt") as draft:
+    ...         _ = draft.write_text("all of it")
+    ...     (Path(place) / "a.txt").read_text()
+    'all of it'
+    """
+    target = Path(path)
+    check_writable(target, overwrite=overwrite, folder=folder)
+    try:
+        _sweep(target)
+        draft = target.with_name(_draft_name(target.name))
+        lock = _create(draft, private=private, folder=folder)
+        try:
+            yield draft
+            _finish(draft, target, overwrite=overwrite, folder=folder)
+        finally:
+            _remove(draft)
+            os.close(lock)
+    except OSError as problem:
+        if problem.filename is not None and target.parent not in Path(problem.filename).parents:
+            raise  # it is about something else that the block did
+        raise OutputError(
+            f"{str(target)!r} cannot be written: {problem.strerror or type(problem).__name__}. "
+            "What was there is as before. Make room or choose another place, then try again."
+        ) from problem
+
+
+def write_whole(
+    path: PathLike, content: str | bytes, *, overwrite: bool = False, private: bool = True
+) -> Path:
+    """Write a file in one piece; text is UTF-8, and its line ends stay as they are."""
+    with whole(path, overwrite=overwrite, private=private) as draft:
+        draft.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+    return Path(path)
+
+
+def sync(path: PathLike) -> None:
+    """Wait until a file's content, or a folder's list of names, is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sweep(folder: PathLike) -> None:
+    """Remove every draft in a folder whose writer is no more."""
+    for path in Path(folder).iterdir():
+        if _ANY_DRAFT.fullmatch(path.name):
+            _remove_if_left(path)
+
+
+_ANY_DRAFT = re.compile(r"\..+\.[0-9a-f]{16}\.part", re.DOTALL)
+
+
+def _draft_name(name: str) -> str:
+    return f".{name[:_SHOWN_NAME]}.{secrets.token_hex(8)}.part"
+
+
+def _create(draft: Path, *, private: bool, folder: bool) -> int:
+    """Make the draft and return a handle that holds its lock; it is nobody's but ours."""
+    if folder:
+        draft.mkdir(mode=0o700 if private else 0o777)
+        handle = os.open(draft, os.O_RDONLY | _NO_FOLLOW)
+    else:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW
+        handle = os.open(draft, flags, 0o600 if private else 0o666)
+        if private:
+            os.fchmod(handle, 0o600)  # an odd umask may have taken the owner's bits away
+    with suppress(OSError):  # a file system without locks: then nothing is ever swept there
+        _lock(handle)
+    return handle
+
+
+def _lock(handle: int) -> None:
+    """Take the lock of a draft at once, or raise OSError."""
+    import fcntl  # POSIX only
+
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _finish(draft: Path, target: Path, *, overwrite: bool, folder: bool) -> None:
+    for path in [*draft.rglob("*"), draft] if folder else [draft]:
+        sync(path)
+    if folder:
+        if os.path.lexists(target):
+            target.rmdir()  # only an empty one goes
+        os.rename(draft, target)
+    elif overwrite:
+        os.replace(draft, target)
+    else:
+        _place(draft, target)
+    sync(target.parent)
+
+
+def _place(draft: Path, target: Path) -> None:
+    """Give the draft its name unless the name is taken: a rename would replace what is there."""
+    try:
+        os.link(draft, target, follow_symlinks=False)
+    except FileExistsError:
+        raise OutputExists(target) from None
+    except OSError as problem:
+        if problem.errno not in _NO_LINKS:
+            raise
+        try:  # without hard links: take the name first, then put the content there
+            os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            raise OutputExists(target) from None
+        os.replace(draft, target)
+
+
+def _sweep(target: Path) -> None:
+    shown = re.escape(target.name[:_SHOWN_NAME])
+    ours = re.compile(rf"\.{shown}\.[0-9a-f]{{16}}\.part", re.DOTALL)
+    for path in target.parent.iterdir():
+        if ours.fullmatch(path.name):
+            _remove_if_left(path)
+
+
+def _remove_if_left(draft: Path) -> None:
+    """Remove a draft if no living writer holds its lock."""
+    try:
+        handle = os.open(draft, os.O_RDONLY | _NO_FOLLOW)
+    except OSError:
+        return
+    try:
+        _lock(handle)
+        _remove(draft)
+    except OSError:
+        return  # somebody is at work on it, or it is not ours to remove
+    finally:
+        os.close(handle)
+
+
+def _remove(draft: Path) -> None:
+    if draft.is_dir() and not draft.is_symlink():
+        shutil.rmtree(draft)
+    else:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,113 @@
+"""The pool outlives its workers, and no worker outlives the pool."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from priste import PristeError
+from priste.workers import TRIES, finished
+
+ROOT = Path(__file__).parent.parent
+
+
+def doubled(job: int) -> int:
+    print("libraries talk")
+    return 2 * job
+
+
+def die_first(folder: Path, job: int) -> int:
+    """Die the first time that the job is tried."""
+    tried = folder / str(job)
+    if not tried.exists():
+        tried.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return job
+
+
+def die(job: int) -> int:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return job
+
+
+def fail(job: int) -> int:
+    raise PristeError(f"job {job}")
+
+
+def test_every_job_is_done_once(capfd: pytest.CaptureFixture[str]) -> None:
+    """Results come with the number of their job; what workers print is not on stdout."""
+    assert dict(finished(doubled, range(5), workers=2)) == {n: 2 * n for n in range(5)}
+    assert list(finished(doubled, [], workers=2)) == []
+    assert capfd.readouterr().out == ""
+
+
+def test_dead_workers_are_replaced(tmp_path: Path) -> None:
+    """A job whose worker was killed is done by another."""
+    assert dict(finished(partial(die_first, tmp_path), [7], workers=1)) == {0: 7}
+
+
+def test_workers_that_keep_dying_end_in_an_error() -> None:
+    """After a few pools the work is given up, with what to do."""
+    with pytest.raises(PristeError, match=f"died {TRIES} times; 0 of 1 .*run the same command"):
+        list(finished(die, [1], workers=1))
+
+
+def test_an_error_of_a_job_is_raised() -> None:
+    """It is not tried again."""
+    with pytest.raises(PristeError, match="job 3"):
+        list(finished(fail, [3], workers=1))
+
+
+def threads(_: int) -> str | None:
+    return os.environ.get("OPENBLAS_NUM_THREADS")
+
+
+def test_one_thread_is_for_workers_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The setting reaches workers and is undone here."""
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "5")
+    assert dict(finished(threads, [0], workers=1, one_thread=True)) == {0: "1"}
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "5"
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS")
+    assert dict(finished(threads, [0], workers=1, one_thread=True)) == {0: "1"}
+    assert "OPENBLAS_NUM_THREADS" not in os.environ
+
+
+ORPHAN = """
+import os, signal, sys
+from functools import partial
+from pathlib import Path
+from priste.workers import finished
+from tests.test_workers import tell_and_stay
+if __name__ == "__main__":
+    list(finished(partial(tell_and_stay, Path(sys.argv[1])), [os.getpid()], workers=1))
+"""
+
+
+def tell_and_stay(place: Path, parent: int) -> None:
+    place.write_text(str(os.getpid()))
+    os.kill(parent, signal.SIGKILL)
+    time.sleep(60)
+
+
+def test_no_orphans(tmp_path: Path) -> None:
+    """When the process that started them is killed, workers end."""
+    place = tmp_path / "pid"
+    script = tmp_path / "main.py"
+    script.write_text(ORPHAN)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, script, place], env=environment, check=False)
+    assert done.returncode == -signal.SIGKILL
+    worker = int(place.read_text())
+    for _ in range(300):
+        if not Path(f"/proc/{worker}").exists():
+            return
+        state = Path(f"/proc/{worker}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        if state == "Z":
+            return
+        time.sleep(0.1)
+    pytest.fail("the worker is still there")
