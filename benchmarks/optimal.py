@@ -51,11 +51,9 @@ from priste.release import (
     Paper,
     PublicState,
     Remap,
-    Situation,
 )
-from priste.release.belief import Belief
-from priste.release.optimal_programme import Deadline
-from priste.release.remap_cost import Costs
+from priste.release.calibrators.remap.cost import Costs
+from priste.release.prediction import Prediction
 from priste.release.terms import make_terms
 
 RESULTS = Path(__file__).parent / "results" / "optimal.json"
@@ -93,15 +91,17 @@ QUICK = Plan(epsilons=(1.0,), seeds=4)
 class Nothing:
     """Release the best public output at every step."""
 
-    def draw(self, situation: Situation, cell: int, bits: BitSource) -> Draw:
-        """Return the output; the cell is not looked at."""
-        output = int(self.law(situation).joint[0, 0].argmax())
-        return Draw(output, 0.0, likelihood=np.ones(situation.mechanism.grid.size))
+    promise = True
 
-    def law(self, situation: Situation) -> Law:
+    def draw(self, state: PublicState, cell: int, bits: BitSource) -> Draw:
+        """Return the output; the cell is not looked at."""
+        output = int(self.law(state).joint[0, 0].argmax())
+        return Draw(output, 0.0, likelihood=np.ones(state.mechanism.grid.size))
+
+    def law(self, state: PublicState) -> Law:
         """Return certainty of one output."""
-        mechanism, costs = situation.mechanism, Costs("distance", "Nothing")
-        best = costs.best_public_output(costs.matrix(mechanism), situation.predicted())
+        mechanism, costs = state.mechanism, Costs("distance", "Nothing")
+        best = costs.best_public_output(costs.matrix(mechanism), state.predicted())
         joint = np.zeros((1, mechanism.grid.size, mechanism.outputs))
         joint[:, :, best] = 1.0
         return Law((0.0,), joint)
@@ -120,7 +120,8 @@ def events(side: int) -> dict[str, Event]:
 def calibrator(name: str, side: int) -> Calibrator:
     """Return a calibrator as it is measured."""
     if name == "optimal":
-        return Optimal(pace=PACE, seconds=SECONDS[side])
+        # Seconds of this process: other programs do not change what is found.
+        return Optimal(pace=PACE, seconds=SECONDS[side], clock=time.process_time)
     if name == "paper":
         return Paper()
     if name == "nothing":
@@ -133,11 +134,10 @@ def stream(side: int, kind: str, epsilon: float, name: str, seed: int) -> dict[s
     grid = Grid(rows=side, columns=side, cell_size=1.0)
     model, event = MarkovModel.gaussian(grid, sigma=1.0), events(side)[kind]
     way = calibrator(name, side)
-    Deadline.clock = staticmethod(time.process_time)  # other programs do not change what is found
     mech, apart, bits = PlanarLaplace(grid, ALPHA), grid.distances(), bit_source(seed)
     state = PublicState(make_terms(model, event, mech, epsilon, way, None))
     # What somebody who knows the procedure takes from the releases.
-    adversary, belief = Quantifier(model, event), Belief(model, None)
+    adversary, prediction = Quantifier(model, event), Prediction(model, None)
     released, expected, seconds, leaked = [], [], [], 0.0
     for cell in model.sample(STEPS, rng=seed):
         begin = time.process_time()
@@ -153,10 +153,10 @@ def stream(side: int, kind: str, epsilon: float, name: str, seed: int) -> dict[s
         assumed = drawn.likelihood
         if assumed is None:
             assumed = state.column(drawn.output, drawn.budget)
-        expected.append(float(belief.predicted() @ (law.outputs() * apart).sum(axis=1)))
+        expected.append(float(prediction.predicted() @ (law.outputs() * apart).sum(axis=1)))
         released.append(float(apart[cell, drawn.output]))
         adversary.observe(known)
-        belief.correct(known)
+        prediction.correct(known)
         leaked = max(leaked, float(adversary.leakage().value))
         state.advance(assumed, drawn.budget, hints=drawn.hints)
     return {

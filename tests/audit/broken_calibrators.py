@@ -8,6 +8,8 @@ from priste.release import Certified, Draw, Law, PublicState
 class _Lying:
     """What all of them share: a law that they claim and do not follow."""
 
+    promise = True
+
     def law(self, situation) -> Law:
         return Certified().law(situation)
 

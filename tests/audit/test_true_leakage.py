@@ -235,6 +235,8 @@ def test_a_calibrator_with_columns_of_its_own_is_followed() -> None:
     coin = np.array([[0.6, 0.4], [0.5, 0.5], [0.4, 0.6]])
 
     class Remapped:
+        promise = False
+
         def draw(self, situation, cell, bits):
             output = int(bits.below(1000) >= round(1000 * coin[cell, 0]))
             return Draw(output, situation.mechanism.budget, likelihood=coin[:, output])

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from priste import InvalidParameter, Release, TraceError
 from priste.batch import is_ledger, read_ledgers, write_ledgers
+from priste.float_text import floats_to_text
 from priste.release import Ledger
-from priste.release.float_text import floats_to_text
 
 NUMBERS = st.floats(0, allow_nan=False) | st.just(math.inf)
 RELEASES = st.lists(

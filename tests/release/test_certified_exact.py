@@ -22,7 +22,7 @@ from priste.events import Event
 from priste.maps import Grid
 from priste.mechanisms import EmissionTable, Identity, LocationSet, Mechanism, PlanarLaplace
 from priste.mobility import MarkovModel
-from priste.release import Calibrator, Certified, Draw, Law, PublicState, Situation
+from priste.release import Calibrator, Certified, Draw, Law, PublicState
 from priste.release.terms import make_terms
 
 LEAKAGE_TOLERANCE = 1e-8
@@ -126,11 +126,13 @@ def test_every_guarded_model_is_kept() -> None:
 class Reckless:
     """A broken calibrator: always the full budget."""
 
-    def draw(self, situation: Situation, cell: int, bits: object) -> Draw:
+    promise = True
+
+    def draw(self, state: PublicState, cell: int, bits: object) -> Draw:
         raise NotImplementedError
 
-    def law(self, situation: Situation) -> Law:
-        return Law((situation.mechanism.budget,), situation.mechanism.emission()[None])
+    def law(self, state: PublicState) -> Law:
+        return Law((state.mechanism.budget,), state.mechanism.emission()[None])
 
     def describe(self) -> dict[str, object]:
         return {"kind": "reckless"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from priste.errors import StateError
-from priste.release import journal as files
+from priste.release.stream_file import journal as files
 
 HEADER = {"stream": "ab12", "terms": "as agreed"}
 RECORDS = [{"step": k, "output": 3 * k, "leakage": [0.125 * k]} for k in range(4)]

@@ -14,14 +14,13 @@ from priste.events import presence
 from priste.maps import Grid
 from priste.mechanisms import EmissionTable, PlanarLaplace
 from priste.mobility import MarkovModel
-from priste.release import Optimal, Protector, PublicState, Remap
-from priste.release.calibration import paced_limits
-from priste.release.optimal_columns import ColumnProgramme
-from priste.release.optimal_programme import Deadline
-from priste.release.remap import Choice
-from priste.release.remap_cost import Costs
-from priste.release.remap_grouping import OutputPlaces
-from priste.release.remap_search import QuickCheck
+from priste.release import Choice, Optimal, Protector, PublicState, Remap
+from priste.release.calibrators.optimal.columns import ColumnProgramme
+from priste.release.calibrators.optimal.programme import Deadline
+from priste.release.calibrators.pacing import paced_limits
+from priste.release.calibrators.remap.cost import Costs
+from priste.release.calibrators.remap.grouping import OutputPlaces
+from priste.release.calibrators.remap.search import QuickCheck
 
 SIDE = 8
 PACE = 0.5

@@ -17,8 +17,8 @@ from priste.mechanisms import EmissionTable, Mechanism, PlanarLaplace
 from priste.mechanisms.mechanism import measured_alpha
 from priste.mobility import MarkovModel
 from priste.release import Certified, Protector, Remap
-from priste.release.remap_cost import Costs
-from priste.release.remap_mixing import least_private_mixture
+from priste.release.calibrators.remap.cost import Costs
+from priste.release.calibrators.remap.mixing import least_private_mixture
 
 COST_TOLERANCE = 1e-12
 """Rounding of a sum of a few products."""

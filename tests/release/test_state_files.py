@@ -29,8 +29,8 @@ from priste import (
     presence,
 )
 from priste.randomness import BitSource
-from priste.release import Certified, Draw, Law, Paper, PublicState, Situation
-from priste.release import journal as files
+from priste.release import Certified, Draw, Law, Paper, PublicState
+from priste.release.stream_file import journal as files
 
 GRID = Grid(rows=3, columns=3, cell_size=1.0)
 MODEL = MarkovModel.gaussian(GRID, sigma=1.0)
@@ -321,17 +321,19 @@ def test_other_probabilities_than_were_released_are_noticed(tmp_path: Path) -> N
 class Tilted:
     """A calibrator of one's own whose law is no member of the mechanism's family."""
 
+    promise = False
+
     def __init__(self, share: float) -> None:
         self.share = share
 
-    def law(self, situation: Situation) -> Law:
-        table = situation.mechanism.emission()
+    def law(self, state: PublicState) -> Law:
+        table = state.mechanism.emission()
         return Law((1.0,), (self.share * table + (1 - self.share) / table.shape[1])[None])
 
-    def draw(self, situation: Situation, cell: int, bits: BitSource) -> Draw:
-        table = self.law(situation).joint[0]
+    def draw(self, state: PublicState, cell: int, bits: BitSource) -> Draw:
+        table = self.law(state).joint[0]
         output = EmissionTable(GRID, table).sample(cell, bits)
-        return Draw(output, 1.0, likelihood=table[:, output], hints=(situation.step,))
+        return Draw(output, 1.0, likelihood=table[:, output], hints=(state.step,))
 
     def describe(self) -> dict[str, object]:
         return {"kind": "tilted", "share": self.share}
@@ -424,10 +426,10 @@ def test_a_problem_before_anything_was_written_does_not_stop_it() -> None:
     class Fails(Certified):
         broken = True
 
-        def draw(self, situation: Situation, cell: int, bits: BitSource) -> Draw:
+        def draw(self, state: PublicState, cell: int, bits: BitSource) -> Draw:
             if self.broken:
                 raise MemoryError
-            return super().draw(situation, cell, bits)
+            return super().draw(state, cell, bits)
 
     calibrator = Fails()
     p = fresh(calibrator=calibrator)

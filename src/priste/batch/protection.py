@@ -14,10 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from priste.batch.ledgers import write_ledgers
 from priste.batch.streams import ProtectedStream, Workspace, protect_stream
 from priste.errors import InvalidParameter, TraceError
 from priste.policy import Policy
+from priste.release import write_ledgers
 from priste.traces import ReadingReport, Traces, WritingReport, write_released
 from priste.workers import finished
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
+from priste.float_text import floats_from_text, floats_to_text
 
 
 def array_to_dict(array: NDArray[np.float64]) -> dict[str, Any]:
@@ -18,8 +18,7 @@ def array_to_dict(array: NDArray[np.float64]) -> dict[str, Any]:
     >>> array_to_dict(np.array([0.5]))
     {'shape': [1], 'float64': 'AAAAAAAA4D8='}
     """
-    content = np.ascontiguousarray(array, dtype="<f8").tobytes()
-    return {"shape": list(array.shape), "float64": base64.b64encode(content).decode("ascii")}
+    return {"shape": list(array.shape), "float64": floats_to_text(array)}
 
 
 def array_from_dict(saved: object, *, name: str) -> NDArray[np.float64]:
@@ -31,12 +30,9 @@ def array_from_dict(saved: object, *, name: str) -> NDArray[np.float64]:
     if not isinstance(shape, list) or not all(type(n) is int and n >= 0 for n in shape):
         raise InvalidParameter(f"{problem} Its shape cannot be read.")
     try:
-        content = base64.b64decode(text, validate=True)
-    except (TypeError, ValueError, binascii.Error) as problem_found:
+        content = floats_from_text(text)
+    except (TypeError, ValueError) as problem_found:
         raise InvalidParameter(f"{problem} Its content cannot be read.") from problem_found
-    expected = 8
-    for n in shape:
-        expected *= n
-    if len(content) != expected:
+    if len(content) != math.prod(shape):
         raise InvalidParameter(f"{problem} Its content does not have its shape.")
-    return np.frombuffer(content, dtype="<f8").astype(np.float64).reshape(shape)
+    return content.reshape(shape)

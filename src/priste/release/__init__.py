@@ -7,24 +7,32 @@ release. Only this package draws random numbers for releases, and only here they
 to disk.
 """
 
-from priste.release.bare import Bare
-from priste.release.calibration import Calibrator, Draw, Law, Situation
-from priste.release.certified import Certified
-from priste.release.optimal import Optimal
-from priste.release.paper import Checker, Paper
+from priste.release.calibrator import Calibrator, Draw, EventOperator, Law
+from priste.release.calibrators import (
+    CALIBRATORS,
+    Bare,
+    Certified,
+    Checker,
+    Choice,
+    Optimal,
+    Paper,
+    Remap,
+    calibrator_from_description,
+)
+from priste.release.ledger import Ledger, Release, is_ledger, read_ledgers, write_ledgers
 from priste.release.protector import Protector
 from priste.release.public_state import PublicState
-from priste.release.records import Ledger, Release
-from priste.release.remap import Choice, Remap
 from priste.release.terms import Terms
 
 __all__ = [
+    "CALIBRATORS",
     "Bare",
     "Calibrator",
     "Certified",
     "Checker",
     "Choice",
     "Draw",
+    "EventOperator",
     "Law",
     "Ledger",
     "Optimal",
@@ -33,6 +41,9 @@ __all__ = [
     "PublicState",
     "Release",
     "Remap",
-    "Situation",
     "Terms",
+    "calibrator_from_description",
+    "is_ledger",
+    "read_ledgers",
+    "write_ledgers",
 ]

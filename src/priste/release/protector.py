@@ -15,22 +15,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from priste.errors import InvalidParameter, ReleaseRefused, StateError
+from priste.float_text import floats_from_text, floats_to_text
 from priste.mechanisms import Mechanism
 from priste.randomness import BitSource, Seed, bit_source
-from priste.release import journal as files
-from priste.release.calibration import Calibrator, Draw, Law
-from priste.release.entries import Entry, column_digest, entry_from_json, entry_to_json
-from priste.release.float_text import floats_from_text, floats_to_text
+from priste.release.calibrator import Calibrator, Draw, Law
+from priste.release.ledger import Ledger, Release
 from priste.release.public_state import PublicState
-from priste.release.records import Ledger, Release
+from priste.release.stream_file import journal as files
+from priste.release.stream_file.entry import Entry, column_digest, entry_from_json, entry_to_json
+from priste.release.stream_file.header import terms_from_json, terms_to_json
 from priste.release.terms import (
     Epsilons,
     Events,
     Models,
     Terms,
     make_terms,
-    terms_from_json,
-    terms_to_json,
 )
 
 MAX_SKIPPED_STEPS = 100_000
@@ -82,22 +81,31 @@ class Protector:
         public_prior: ArrayLike | None = None,
         journal: str | Path | None = None,
     ) -> None:
-        terms = make_terms(model, events, mech, epsilon, calibrator, public_prior)
-        self._begin(terms, secrets.token_hex(16), rng)
-        if journal is not None:
-            self._start_journal(Path(journal))
-
-    def _begin(self, terms: Terms, stream: str, rng: Seed | BitSource) -> None:
-        self._terms = terms
-        self._stream = stream
+        self._terms = make_terms(model, events, mech, epsilon, calibrator, public_prior)
+        self._stream = secrets.token_hex(16)
         self._bits = bit_source(rng)
-        self._state = PublicState(terms)
+        self._state = PublicState(self._terms)
         self._entries: list[Entry] = []
         self._journal: files.Journal | None = None
         self._torn_bytes = 0
         self._stopped: str | None = None
         self._over_limit: tuple[str, ...] = ()
         self._turn = threading.RLock()
+        if journal is not None:
+            self._start_journal(Path(journal))
+
+    @classmethod
+    def _under(cls, terms: Terms, rng: Seed | BitSource) -> Self:
+        """Return a Protector at the beginning of a stream under these terms."""
+        return cls(
+            terms.models,
+            dict(zip(terms.event_names, terms.events, strict=True)),
+            terms.mechanism,
+            terms.epsilons,
+            terms.calibrator,
+            rng,
+            public_prior=terms.public_prior,
+        )
 
     # ------------------------------------------------------------------ looking
 
@@ -323,11 +331,11 @@ class Protector:
         calibrator: Calibrator | None,
     ) -> Self:
         terms = terms_from_json(contents.header, path, mech=mech, calibrator=calibrator)
-        self = cls.__new__(cls)
         stream, over_limit = contents.header.get("stream"), contents.header.get("over_limit")
         if not isinstance(stream, str) or not isinstance(over_limit, list):
             raise StateError(f"The stream in {str(path)!r} has no name. It was left as it is.")
-        self._begin(terms, stream, rng)
+        self = cls._under(terms, rng)
+        self._stream = stream
         self._over_limit = tuple(over_limit)
         self._torn_bytes = contents.torn
         if contents.torn:
@@ -397,8 +405,7 @@ class Protector:
             terms = make_terms(
                 old.models, events, old.mechanism, epsilon, old.calibrator, old.public_prior
             )
-            new = type(self).__new__(type(self))
-            new._begin(terms, secrets.token_hex(16), self._bits)
+            new = self._under(terms, self._bits)
             for entry in self._entries:
                 column = new._recorded_column(entry)
                 new._state.advance(column, entry.release.budget, hints=entry.hints)

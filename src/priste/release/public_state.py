@@ -6,6 +6,7 @@ knows the terms can compute all of it; the audit does.
 
 from __future__ import annotations
 
+import copy
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 
@@ -17,8 +18,8 @@ from priste.events import Event
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
 from priste.quantify import Moments, Quantifier
-from priste.release.belief import Belief
-from priste.release.calibration import EventOperator, Law
+from priste.release.calibrator import EventOperator, Law
+from priste.release.prediction import Prediction
 from priste.release.terms import Terms
 
 Floats = NDArray[np.float64]
@@ -34,8 +35,8 @@ TABLE_CACHE_BYTES = 2**28
 class PublicState:
     """Quantifiers, prediction and mechanism before the next step.
 
-    It is the :class:`~priste.release.calibration.Situation` that calibrators see. Advance it
-    with :meth:`advance`; branch it with :meth:`copy` to follow several histories.
+    It is what calibrators see before a step, and all of it is public. Advance it with
+    :meth:`advance`; branch it with :meth:`copy` to follow several histories.
     """
 
     def __init__(self, terms: Terms) -> None:
@@ -43,7 +44,7 @@ class PublicState:
         self._quantifiers = [
             [_quantifier(model, event) for model in terms.models] for event in terms.events
         ]
-        self._belief = Belief(terms.models[0], terms.public_prior)
+        self._prediction = Prediction(terms.models[0], terms.public_prior)
         self._leakage = (0.0,) * len(terms.events)
         self._last_budget: float | None = None
         self._step = 0
@@ -91,7 +92,7 @@ class PublicState:
 
     def predicted(self) -> Floats:
         """Return (m,), the probability of each cell given past releases and the public prior."""
-        return self._belief.predicted()
+        return self._prediction.predicted()
 
     def passes(self, columns: Floats, limits: Sequence[float] | None = None) -> Booleans:
         """Tell for columns (m, k) whether each keeps every event within its ε; doubt is False.
@@ -170,7 +171,7 @@ class PublicState:
                 for quantifier in row:
                     quantifier.observe(column if informative else None)
             self._leakage = self._leakage if leakage is None else leakage
-        self._belief.correct(column if informative else None)
+        self._prediction.correct(column if informative else None)
         if column is not None:
             self._last_budget = budget
             self._hints = hints
@@ -201,16 +202,11 @@ class PublicState:
 
     def copy(self) -> PublicState:
         """Return an independent copy: the same history, free to go another way."""
-        twin = PublicState.__new__(PublicState)
-        twin.terms = self.terms
+        twin = copy.copy(self)
         twin._quantifiers = [[q.copy() for q in row] for row in self._quantifiers]
-        twin._belief = self._belief.copy()
-        twin._leakage = self._leakage
-        twin._last_budget = self._last_budget
-        twin._step = self._step
-        twin._hints = self._hints
-        twin._mechanism = self._mechanism
-        twin._tables = self._tables if not self.terms.mechanism.uses_belief else _TableCache()
+        twin._prediction = self._prediction.copy()
+        if self.terms.mechanism.uses_belief:
+            twin._tables = _TableCache()  # the histories part, and so do their mechanisms
         return twin
 
 

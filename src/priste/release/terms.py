@@ -1,30 +1,20 @@
-"""The terms of a stream: what is guarded, how, and how strictly; fixed while it runs.
-
-Terms are written into the first line of a state file and restored from it, so that a file is
-enough to continue a stream. Models are stored whole, in the format of ``MarkovModel.save``.
-"""
+"""The terms of a stream: what is guarded, how, and how strictly; fixed while it runs."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 import math
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from priste.errors import InvalidParameter, PristeError, StateError
-from priste.events import Event, parse_event
-from priste.mechanisms import Mechanism, mechanism_from_dict
+from priste.errors import InvalidParameter
+from priste.events import Event
+from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
-from priste.release.calibration import Calibrator, from_description, named
-from priste.release.float_text import floats_from_text, floats_to_text
+from priste.release.calibrator import Calibrator
+from priste.release.calibrators import calibrator_from_description
 
 PRIOR_SUM_TOLERANCE = 1e-9
 """How far the sum of a public prior may be from 1."""
@@ -146,11 +136,11 @@ def _epsilons(epsilon: Epsilons, names: tuple[str, ...]) -> tuple[float, ...]:
 
 def _calibrator(calibrator: str | Calibrator) -> Calibrator:
     if isinstance(calibrator, str):
-        return named(calibrator)
+        return calibrator_from_description({"kind": calibrator})
     if isinstance(calibrator, type) or not isinstance(calibrator, Calibrator):
         raise InvalidParameter(
-            "The 'calibrator' of a Protector must be a name or an object with draw(), law() and "
-            f"describe(). Got {calibrator!r}."
+            "The 'calibrator' of a Protector must be a name or an object with draw(), law(), "
+            f"describe() and promise. Got {calibrator!r}."
         )
     return calibrator
 
@@ -171,99 +161,3 @@ def _prior(prior: ArrayLike | None, cells: int) -> NDArray[np.float64] | None:
         )
     array.flags.writeable = False
     return array
-
-
-def terms_to_json(terms: Terms) -> dict[str, Any]:
-    """Return the terms as the header of a state file."""
-    mechanism = terms.mechanism.describe()
-    return {
-        "grid": terms.mechanism.grid.to_dict(),
-        "models": [
-            {"fingerprint": model.fingerprint(), "file": _model_to_text(model)}
-            for model in terms.models
-        ],
-        "events": [
-            {"name": name, "event": str(event), "epsilon": epsilon}
-            for name, event, epsilon in zip(
-                terms.event_names, terms.events, terms.epsilons, strict=True
-            )
-        ],
-        "mechanism": {"fingerprint": _fingerprint(mechanism), "description": mechanism},
-        "calibrator": terms.calibrator.describe(),
-        "public_prior": None if terms.public_prior is None else floats_to_text(terms.public_prior),
-    }
-
-
-def terms_from_json(
-    header: Mapping[str, Any],
-    path: Path,
-    *,
-    mech: Mechanism | None = None,
-    calibrator: Calibrator | None = None,
-) -> Terms:
-    """Restore terms from a header; ``path`` is for messages.
-
-    ``mech`` and ``calibrator`` stand in for parts that cannot be restored from their
-    description, such as a class of one's own. They must describe themselves as the file does.
-    """
-    from priste.maps import Grid
-
-    try:
-        grid = Grid.from_dict(header["grid"])
-        models = [_model_from_text(entry["file"], path) for entry in header["models"]]
-        for model, entry in zip(models, header["models"], strict=True):
-            if model.fingerprint() != entry["fingerprint"]:
-                raise StateError(
-                    f"A mobility model in {str(path)!r} does not match its fingerprint: it was "
-                    "written by another version. Open it with the priste that wrote it."
-                )
-        described = header["mechanism"]
-        if mech is None:
-            mech = mechanism_from_dict(grid, described["description"])
-        _must_match("mech", _fingerprint(mech.describe()), described["fingerprint"], path)
-        if calibrator is None:
-            calibrator = from_description(header["calibrator"])
-        _must_match("calibrator", calibrator.describe(), header["calibrator"], path)
-        prior = header["public_prior"]
-        return make_terms(
-            models,
-            {entry["name"]: parse_event(entry["event"], {}) for entry in header["events"]},
-            mech,
-            [entry["epsilon"] for entry in header["events"]],
-            calibrator,
-            None if prior is None else floats_from_text(prior),
-        )
-    except StateError:
-        raise
-    except (PristeError, KeyError, TypeError, ValueError) as problem:
-        raise StateError(
-            f"The stream in {str(path)!r} cannot be restored: {problem} If its mechanism or "
-            "calibrator is a class of your own, give it as 'mech' or 'calibrator'."
-        ) from problem
-
-
-def _must_match(name: str, given: object, stored: object, path: Path) -> None:
-    if given != stored:
-        raise StateError(
-            f"The {name!r} does not match the one that the stream in {str(path)!r} was made with. "
-            "A stream keeps its terms; for other events or another ε use with_policy()."
-        )
-
-
-def _fingerprint(description: Mapping[str, Any]) -> str:
-    text = json.dumps(description, sort_keys=True)
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
-
-
-def _model_to_text(model: MarkovModel) -> str:
-    with tempfile.TemporaryDirectory(prefix="priste-") as folder:
-        path = Path(folder) / "model.npz"
-        model.save(path)
-        return base64.b64encode(path.read_bytes()).decode("ascii")
-
-
-def _model_from_text(text: str, path: Path) -> MarkovModel:
-    with tempfile.TemporaryDirectory(prefix="priste-") as folder:
-        file = Path(folder) / "model.npz"
-        file.write_bytes(base64.b64decode(text, validate=True))
-        return MarkovModel.load(file)

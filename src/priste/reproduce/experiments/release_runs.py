@@ -14,8 +14,7 @@ from priste.errors import InvalidParameter
 from priste.events import Event, pattern, presence
 from priste.mechanisms import LocationSet, Mechanism, PlanarLaplace
 from priste.quantify import Quantifier
-from priste.release import Paper, Protector, Release
-from priste.release.calibration import Calibrator, from_description
+from priste.release import Calibrator, Paper, Protector, Release, calibrator_from_description
 from priste.reproduce.experiments.experiment import Settings
 from priste.reproduce.experiments.normalised_laplace import NormalisedLaplace
 from priste.reproduce.running.jobs import Job, Result, seed_of
@@ -133,7 +132,7 @@ def perform(parameters: dict[str, Any]) -> Result:
         parameters["table"],
         parameters["delta"],
     )
-    calibrator = from_description(parameters["calibrator"])
+    calibrator = calibrator_from_description(parameters["calibrator"])
     protector = Protector(
         world.model,
         events,

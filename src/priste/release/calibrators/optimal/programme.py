@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from priste.quantify import Moments, passes, worst_prior_leakage
-from priste.release.calibration import EventOperator, Floats
+from priste.release.calibrator import EventOperator, Floats
 
 VIOLATION = 1e-8
 """By how much a leakage must exceed its limit for another row to be written."""
@@ -71,27 +71,22 @@ class Violation:
 
 
 class Deadline:
-    """A moment after which nothing new is begun; None means never.
+    """A moment after which nothing new is begun; None means never. ``clock`` counts the seconds."""
 
-    ``clock`` counts the seconds of all deadlines: those of the wall, unless a measurement that
-    must not depend on other programs counts its own.
-    """
-
-    clock = staticmethod(time.monotonic)
-
-    def __init__(self, seconds: float | None) -> None:
-        self._end = None if seconds is None else self.clock() + seconds
+    def __init__(self, seconds: float | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._end = None if seconds is None else clock() + seconds
 
     def left(self) -> float:
         """Return the seconds that are left, inf without an end, 0 when it has passed."""
         if self._end is None:
             return math.inf
-        return max(0.0, self._end - self.clock())
+        return max(0.0, self._end - self._clock())
 
     def part(self, share: float) -> Deadline:
         """Return the moment at which this share of what is left has passed."""
         left = self.left()
-        return Deadline(None if left == math.inf else share * left)
+        return Deadline(None if left == math.inf else share * left, self._clock)
 
 
 class EventCuts:

@@ -14,21 +14,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from priste.errors import InvalidParameter
 from priste.mechanisms import Mechanism
 from priste.randomness import BitSource
-from priste.release.calibration import (
-    Draw,
-    Law,
-    Situation,
-    finite_budget,
-    paced_limits,
-    register,
-)
+from priste.release.calibrator import Draw, Law
+from priste.release.calibrators.pacing import checked_pace, finite_budget, paced_limits
+
+if TYPE_CHECKING:
+    from priste.release.public_state import PublicState
 
 STEPS_PER_HALVING = 8
 """The resolution of the search: budgets are ``full * 2**(-k / 8)``, 8.3 % apart."""
@@ -65,6 +62,8 @@ class Certified:
     (1.0, 0.9170040432046712, 0.8408964152537145)
     """
 
+    promise = True
+
     def __init__(
         self,
         *,
@@ -72,14 +71,12 @@ class Certified:
         steps_per_halving: int = STEPS_PER_HALVING,
         halvings: int = HALVINGS,
     ) -> None:
-        if isinstance(pace, bool) or not isinstance(pace, int | float) or not 0 < pace <= 1:
-            raise InvalidParameter(f"The 'pace' of Certified must be in (0, 1]. Got {pace!r}.")
         for name, value in (("steps_per_halving", steps_per_halving), ("halvings", halvings)):
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1000:
                 raise InvalidParameter(
                     f"The '{name}' of Certified must be an integer from 1 to 1000. Got {value!r}."
                 )
-        self._pace = float(pace)
+        self._pace = checked_pace(pace, "Certified")
         self._steps_per_halving = steps_per_halving
         self._halvings = halvings
 
@@ -95,20 +92,20 @@ class Certified:
         exact = (mechanism.budget,) if math.isinf(mechanism.budget) else ()
         return (*exact, *(rung for rung in rungs if rung > 0.0), 0.0)
 
-    def budget(self, situation: Situation) -> float:
-        """Return the budget for this step; it depends on nothing but the situation."""
-        return self.search(situation)[0]
+    def budget(self, state: PublicState) -> float:
+        """Return the budget for this step; it depends on nothing but the state."""
+        return self.search(state, state.last_budget, state.hints)[0]
 
-    def draw(self, situation: Situation, cell: int, bits: BitSource) -> Draw:
+    def draw(self, state: PublicState, cell: int, bits: BitSource) -> Draw:
         """Draw once, at the budget that was found without looking at the cell."""
-        budget, suspects = self.search(situation)
-        output = situation.at(budget).sample(cell, bits)
+        budget, suspects = self.search(state, state.last_budget, state.hints)
+        output = state.at(budget).sample(cell, bits)
         return Draw(output=output, budget=budget, hints=suspects)
 
-    def law(self, situation: Situation) -> Law:
+    def law(self, state: PublicState) -> Law:
         """Return the emission table at the chosen budget: one layer."""
-        budget = self.budget(situation)
-        return Law((budget,), situation.at(budget).emission()[None, :, :])
+        budget = self.budget(state)
+        return Law((budget,), state.at(budget).emission()[None, :, :])
 
     def describe(self) -> dict[str, Any]:
         """Return the parameters under their names."""
@@ -119,10 +116,18 @@ class Certified:
             "halvings": self._halvings,
         }
 
-    def search(self, situation: Situation) -> tuple[float, tuple[int, ...]]:
-        """Return the budget for this step, and the outputs to ask first at the next one."""
-        ladder = self.ladder(situation.mechanism)
-        search = _Search(situation, ladder, paced_limits(situation, self._pace))
+    def search(
+        self, state: PublicState, last_budget: float | None, suspects: Sequence[int]
+    ) -> tuple[float, tuple[int, ...]]:
+        """Return the budget for this step, and the outputs to ask first at the next one.
+
+        The search begins at ``last_budget`` (None: at the top) and asks ``suspects`` first: what
+        it returned at the last step. They change how long it takes, and where verdicts are not
+        monotone also which budget it finds, never whether that budget was checked.
+        """
+        ladder = self.ladder(state.mechanism)
+        limits = paced_limits(state, self._pace)
+        search = _Search(state, ladder, limits, last_budget, suspects)
         return ladder[search.best()], search.suspects
 
 
@@ -135,19 +140,25 @@ class _Search:
     """
 
     def __init__(
-        self, situation: Situation, ladder: tuple[float, ...], limits: Sequence[float]
+        self,
+        state: PublicState,
+        ladder: tuple[float, ...],
+        limits: Sequence[float],
+        last_budget: float | None,
+        suspects: Sequence[int],
     ) -> None:
-        self._situation = situation
+        self._state = state
         self._ladder = ladder
+        self._last_budget = last_budget
         self._zero = len(ladder) - 1
         self._limits = limits
         self._refused: set[int] = set()
-        outputs = situation.mechanism.outputs
+        outputs = state.mechanism.outputs
         evenly = np.linspace(0, outputs - 1, min(SUSPECTS, outputs)).astype(int).tolist()
         scattered = (np.arange(SCATTERED) + 0.5) * GOLDEN_RATIO % 1.0
         self._scattered = np.unique((outputs * scattered).astype(int)).tolist()
         # A stream may have been begun with another calibrator, whose hints mean other things.
-        known = [hint for hint in situation.hints if 0 <= hint < outputs]
+        known = [hint for hint in suspects if 0 <= hint < outputs]
         self._suspects: list[int] = known or evenly
 
     @property
@@ -160,7 +171,7 @@ class _Search:
 
         The last rung is uninformative and needs no check.
         """
-        rung = _starting_rung(self._ladder, self._situation.last_budget)
+        rung = _starting_rung(self._ladder, self._last_budget)
         while True:
             rung = self._walk(rung)
             if rung == self._zero or (self._allow(rung, self._scattered) and self._all_allow(rung)):
@@ -199,23 +210,23 @@ class _Search:
         return rung not in self._refused and self._allow(rung, self._suspects)
 
     def _allow(self, rung: int, outputs: list[int]) -> bool:
-        mechanism = self._situation.at(self._ladder[rung])
+        mechanism = self._state.at(self._ladder[rung])
         # Columns one by one, as most budgets that are looked at never need the whole table.
         columns = {output: mechanism.column(output) for output in outputs}
         asked = [output for output, column in columns.items() if column.any()]
         if asked:
             few = np.stack([columns[output] for output in asked], axis=1)
-            verdict = self._situation.passes(few, self._limits)
+            verdict = self._state.passes(few, self._limits)
             if not verdict.all():
                 self._refuse(rung, [o for o, ok in zip(asked, verdict, strict=True) if not ok])
                 return False
         return True
 
     def _all_allow(self, rung: int) -> bool:
-        table = self._situation.at(self._ladder[rung]).emission()
+        table = self._state.at(self._ladder[rung]).emission()
         possible = np.flatnonzero(table.any(axis=0))
         columns = table if len(possible) == table.shape[1] else table[:, possible]
-        verdict = self._situation.passes(columns, self._limits)
+        verdict = self._state.passes(columns, self._limits)
         if not verdict.all():
             failed = possible[~verdict]
             few = np.linspace(0, len(failed) - 1, min(SUSPECTS, len(failed))).astype(int)
@@ -241,6 +252,3 @@ def _starting_rung(ladder: tuple[float, ...], last: float | None) -> int:
     if last in above_zero:
         return above_zero.index(last)
     return min(range(len(above_zero)), key=lambda rung: abs(above_zero[rung] - last))
-
-
-register("certified", Certified)

@@ -1,8 +1,9 @@
-"""Vectors of floats as text and back, to the bit."""
+"""Floats as text and back, to the bit: vectors, and single numbers in JSON."""
 
 from __future__ import annotations
 
 import base64
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,3 +23,13 @@ def floats_from_text(text: str) -> NDArray[np.float64]:
     array = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f8").astype(np.float64)
     array.flags.writeable = False
     return array
+
+
+def number_to_json(value: float) -> float | str:
+    """Return a number as JSON can hold it: infinity becomes the text "inf"."""
+    return "inf" if math.isinf(value) else value
+
+
+def number_from_json(value: float | str) -> float:
+    """Undo :func:`number_to_json`."""
+    return float(value)

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.mechanisms import Mechanism
-from priste.release.calibration import Booleans, EventOperator, Floats
-from priste.release.optimal_programme import (
+from priste.release.calibrator import Booleans, EventOperator, Floats
+from priste.release.calibrators.optimal.programme import (
     NEGLIGIBLE,
     Deadline,
     EventCuts,
@@ -32,8 +32,8 @@ from priste.release.optimal_programme import (
     cleaned_remap,
     solved,
 )
-from priste.release.remap_grouping import OutputPlaces
-from priste.release.remap_search import QuickCheck
+from priste.release.calibrators.remap.grouping import OutputPlaces
+from priste.release.calibrators.remap.search import QuickCheck
 
 Integers = NDArray[np.int64]
 

@@ -3,7 +3,7 @@
 The paper leaves open how to have both location privacy and event privacy in the best way. Here the
 mechanism stays at its full budget, so its geo-indistinguishability is whole, and a randomised
 remap of its outputs, a function of past releases alone, is optimised under the conditions
-of all events: a linear programme (see :mod:`priste.release.optimal_programme`).
+of all events: a linear programme (see :mod:`priste.release.calibrators.optimal.programme`).
 
 What the solver returns is a proposal. It is mixed with a public draw by the smallest amount
 at which the exact check accepts every output, and the very floats that passed are drawn from. If
@@ -13,33 +13,27 @@ there is no proposal, or it is not worth its price, the cheaper sibling decides.
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from priste.errors import InvalidParameter
 from priste.mechanisms.rows import settle_rows
 from priste.randomness import BitSource
-from priste.release.calibration import (
-    Booleans,
-    Draw,
-    Floats,
-    Law,
-    Situation,
-    paced_limits,
-    register,
-)
-from priste.release.certified import Certified
-from priste.release.optimal_columns import ColumnProgramme
-from priste.release.optimal_programme import (
-    Deadline,
-    EventCuts,
-    Programme,
-    Proposal,
-)
-from priste.release.remap import Choice, checked_pace, chosen
-from priste.release.remap_cost import Cost, Costs
-from priste.release.remap_mixing import least_private_mixture
-from priste.release.remap_search import is_searchable
+from priste.release.calibrator import Booleans, Draw, Floats, Law
+from priste.release.calibrators.certified import Certified
+from priste.release.calibrators.choice import Choice
+from priste.release.calibrators.optimal.columns import ColumnProgramme
+from priste.release.calibrators.optimal.programme import Deadline, EventCuts, Programme, Proposal
+from priste.release.calibrators.pacing import checked_pace, paced_limits
+from priste.release.calibrators.remap.cost import Cost, Costs
+from priste.release.calibrators.remap.mixing import least_private_mixture
+from priste.release.calibrators.remap.remap import chosen
+from priste.release.calibrators.remap.search import is_searchable
+
+if TYPE_CHECKING:
+    from priste.release.public_state import PublicState
 
 MAX_ROUNDS = 150
 """How often rows are added and the programme is solved again, at most."""
@@ -60,16 +54,18 @@ class Optimal:
     outputs), as in ``Remap``.
 
     ``seconds`` > 0 bounds the time of a step, up to the last check of the law; None leaves the
-    work to ``rounds``, and then the law is a function of the situation alone. With
+    work to ``rounds``, and then the law is a function of the state alone. With
     ``seconds`` it also depends on how busy the machine is, never on the true cell; every release
     carries its column, so a journal replays exactly. With more than 50 outputs, groups of
     neighbouring outputs are sent alike, and ``lower_bound`` is that of remaps of this kind to some
-    dozens of targets (see :mod:`priste.release.optimal_columns`); a law that sends to other targets
-    may cost less.
+    dozens of targets (see :mod:`priste.release.calibrators.optimal.columns`); a law that sends to
+    other targets may cost less.
+
+    ``clock`` tells the seconds; a measurement that must not depend on other programs counts those
+    of its own process. It is no term of the stream: a state file does not hold it.
 
     The law costs at most what ``Remap`` would choose. :meth:`choose` returns it with
-    ``lower_bound``, the value of the programme, and ``gap``; :attr:`last_gap` is that of the last
-    choice made by this object.
+    ``lower_bound``, the value of the programme, and ``gap``.
 
     >>> from priste.events import presence
     >>> from priste.maps import Grid
@@ -84,6 +80,8 @@ class Optimal:
     True
     """
 
+    promise = True
+
     def __init__(
         self,
         *,
@@ -91,6 +89,7 @@ class Optimal:
         cost: Cost = "distance",
         seconds: float | None = None,
         rounds: int = MAX_ROUNDS,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._pace = checked_pace(pace, "Optimal")
         self._certified = Certified(pace=self._pace)
@@ -110,28 +109,21 @@ class Optimal:
             )
         self._seconds = None if seconds is None else float(seconds)
         self._rounds = rounds
-        self._last_gap: float | None = None
+        self._clock = clock
 
-    @property
-    def last_gap(self) -> float | None:
-        """The gap of the last choice of this object: what its law cost above the bound, at most."""
-        return self._last_gap
-
-    def choose(self, situation: Situation) -> Choice:
+    def choose(self, state: PublicState) -> Choice:
         """Return the law for this step; the true cell has no part in it."""
-        deadline = Deadline(self._seconds)
-        fallback = chosen(situation, self._certified, self._pace, self._costs)
-        choice = self._improved(situation, fallback, deadline)
-        self._last_gap = choice.gap
-        return choice
+        deadline = Deadline(self._seconds, self._clock)
+        fallback = chosen(state, self._certified, self._pace, self._costs)
+        return self._improved(state, fallback, deadline)
 
-    def draw(self, situation: Situation, cell: int, bits: BitSource) -> Draw:
+    def draw(self, state: PublicState, cell: int, bits: BitSource) -> Draw:
         """Draw once, from the law that was chosen without looking at the cell."""
-        return self.choose(situation).draw(cell, bits)
+        return self.choose(state).draw(cell, bits)
 
-    def law(self, situation: Situation) -> Law:
+    def law(self, state: PublicState) -> Law:
         """Return the chosen table: one layer."""
-        return self.choose(situation).law()
+        return self.choose(state).law()
 
     def describe(self) -> dict[str, Any]:
         """Return the parameters under their names."""
@@ -143,12 +135,12 @@ class Optimal:
             "rounds": self._rounds,
         }
 
-    def _improved(self, situation: Situation, fallback: Choice, deadline: Deadline) -> Choice:
-        mechanism = situation.mechanism
-        matrix, predicted = self._costs.matrix(mechanism), situation.predicted()
-        limits = paced_limits(situation, self._pace)
+    def _improved(self, state: PublicState, fallback: Choice, deadline: Deadline) -> Choice:
+        mechanism = state.mechanism
+        matrix, predicted = self._costs.matrix(mechanism), state.predicted()
+        limits = paced_limits(state, self._pace)
         emission = mechanism.emission()
-        proposal = self._proposed(situation, matrix, predicted, limits, deadline)
+        proposal = self._proposed(state, matrix, predicted, limits, deadline)
         best = replace(fallback, lower_bound=proposal.lower_bound, rounds=proposal.rounds)
         if proposal.remap is None:
             return best
@@ -157,7 +149,7 @@ class Optimal:
             return best
 
         def allowed(columns: Floats) -> Booleans:
-            return situation.passes(columns, limits)
+            return state.passes(columns, limits)
 
         mixed = least_private_mixture(table, allowed)
         if mixed is None:
@@ -169,16 +161,16 @@ class Optimal:
 
     def _proposed(
         self,
-        situation: Situation,
+        state: PublicState,
         matrix: Floats,
         predicted: Floats,
         limits: list[float],
         deadline: Deadline,
     ) -> Proposal:
-        mechanism = situation.mechanism
-        if mechanism.budget == 0.0 or deadline.left() <= 0.0 or not is_searchable(situation):
+        mechanism = state.mechanism
+        if mechanism.budget == 0.0 or deadline.left() <= 0.0 or not is_searchable(state):
             return Proposal(None, None, 0, finished=False)
-        emission, operators = mechanism.emission(), list(situation.operators())
+        emission, operators = mechanism.emission(), list(state.operators())
         if mechanism.outputs <= ALL_PAIRS:
             cuts = [EventCuts(each, emission, limits[each.number]) for each in operators]
             weights = (emission * predicted[:, None]).T @ matrix
@@ -191,6 +183,3 @@ class Optimal:
             mechanism, matrix, predicted, operators, limits, worst_case=self._costs.is_worst_case
         )
         return columns.solve(self._rounds, deadline)
-
-
-register("optimal", Optimal)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.mechanisms import Mechanism
-from priste.release.calibration import Booleans, Floats
+from priste.release.calibrator import Booleans, Floats
 
 Integers = NDArray[np.int64]
 

@@ -6,10 +6,13 @@ are there to be compared with: their leakage is measured like any other, and it 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from priste.randomness import BitSource
-from priste.release.calibration import Draw, Law, Situation, register
+from priste.release.calibrator import Draw, Law
+
+if TYPE_CHECKING:
+    from priste.release.public_state import PublicState
 
 
 class Bare:
@@ -26,19 +29,18 @@ class Bare:
     ([3.0, 3.0], True)
     """
 
-    def draw(self, situation: Situation, cell: int, bits: BitSource) -> Draw:
+    promise = False
+
+    def draw(self, state: PublicState, cell: int, bits: BitSource) -> Draw:
         """Draw once at the full budget."""
-        mechanism = situation.mechanism
+        mechanism = state.mechanism
         return Draw(output=mechanism.sample(cell, bits), budget=mechanism.budget)
 
-    def law(self, situation: Situation) -> Law:
+    def law(self, state: PublicState) -> Law:
         """Return the emission table at the full budget: one layer."""
-        mechanism = situation.mechanism
+        mechanism = state.mechanism
         return Law((mechanism.budget,), mechanism.emission()[None, :, :])
 
     def describe(self) -> dict[str, Any]:
         """Return its name; it has no parameters."""
         return {"kind": "bare"}
-
-
-register("bare", Bare)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,7 +12,7 @@ from priste.mobility import MarkovModel
 Floats = NDArray[np.float64]
 
 
-class Belief:
+class Prediction:
     """The filter of Algorithm 3: predict with the model, correct with each release.
 
     It holds nothing that an adversary with the same prior could not compute.
@@ -34,8 +36,8 @@ class Belief:
     def correct(self, likelihood: Floats | None) -> None:
         """Take in the release of this step (None for one that says nothing) and go on.
 
-        A release that the belief held impossible (possible only under a prior with zeros) leaves
-        the prediction alone.
+        A release that was predicted to be impossible (only under a prior with zeros) leaves the
+        prediction alone.
         """
         if likelihood is not None:
             self._catch_up()
@@ -46,14 +48,9 @@ class Belief:
                 self._states = weighted / total
         self._due += 1
 
-    def copy(self) -> Belief:
+    def copy(self) -> Prediction:
         """Return an independent copy."""
-        twin = Belief.__new__(Belief)
-        twin._model = self._model
-        twin._states = self._states
-        twin._step = self._step
-        twin._due = self._due
-        return twin
+        return copy.copy(self)  # its arrays are replaced, never written to
 
     def _catch_up(self) -> None:
         while self._due:

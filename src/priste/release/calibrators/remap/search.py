@@ -8,14 +8,19 @@ a proposal, and the exact check decides about it.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from priste.quantify import Moments, passes
-from priste.release.calibration import Booleans, EventOperator, Floats, Situation
+from priste.release.calibrator import Booleans, EventOperator, Floats
+
+if TYPE_CHECKING:
+    from priste.release.public_state import PublicState
 
 Integers = NDArray[np.int64]
 
@@ -41,9 +46,9 @@ LARGEST_STRIDE = 2.0**64
 """By what factor a search moves at most."""
 
 
-def is_searchable(situation: Situation) -> bool:
+def is_searchable(state: PublicState) -> bool:
     """Tell whether the operators of this map are small enough to be written out."""
-    return situation.mechanism.grid.size**2 <= LARGEST_OPERATOR
+    return state.mechanism.grid.size**2 <= LARGEST_OPERATOR
 
 
 class QuickCheck:
@@ -57,7 +62,8 @@ class QuickCheck:
 
     def grouped(self, grouping: Floats) -> QuickCheck:
         """Return the check for the basis ``basis @ grouping``; ``grouping`` is (g, h)."""
-        twin = QuickCheck([], self._basis @ grouping, [])
+        twin = copy.copy(self)
+        twin._basis = self._basis @ grouping
         twin._parts = [part.grouped(grouping) for part in self._parts]
         return twin
 
@@ -98,9 +104,7 @@ class _Part:
         self._by_complement = _scaled(scale, operator.prior_complement)
 
     def grouped(self, grouping: Floats) -> _Part:
-        twin = _Part.__new__(_Part)
-        twin._operator, twin._limit, twin._constant = self._operator, self._limit, self._constant
-        twin._by_event, twin._by_complement = self._by_event, self._by_complement
+        twin = copy.copy(self)
         twin._event, twin._complement = self._event @ grouping, self._complement @ grouping
         return twin
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.release.records import Release, number_from_json, number_to_json
+from priste.float_text import number_from_json, number_to_json
+from priste.release.ledger import Release
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from priste.mechanisms import Mechanism
-from priste.release.calibration import Booleans, Floats, Situation
-from priste.release.remap_cost import Costs
-from priste.release.remap_grouping import OutputPlaces
-from priste.release.remap_mixing import additions
-from priste.release.remap_search import QuickCheck, is_searchable
+from priste.release.calibrator import Booleans, Floats
+from priste.release.calibrators.remap.cost import Costs
+from priste.release.calibrators.remap.grouping import OutputPlaces
+from priste.release.calibrators.remap.mixing import additions
+from priste.release.calibrators.remap.search import QuickCheck, is_searchable
+
+if TYPE_CHECKING:
+    from priste.release.public_state import PublicState
 
 SUPPRESSED_SHARES = (0.0, 0.25, 0.5)
 """Which shares of the failing outputs, the worst first, are tried to be replaced altogether."""
@@ -53,16 +57,16 @@ class Drafts:
     """Proposes laws for one step; ``limits`` are the bounds of the step, one per event."""
 
     def __init__(
-        self, situation: Situation, limits: Sequence[float], costs: Costs, matrix: Floats
+        self, state: PublicState, limits: Sequence[float], costs: Costs, matrix: Floats
     ) -> None:
-        self._mechanism: Mechanism = situation.mechanism
+        self._mechanism: Mechanism = state.mechanism
         self._emission = self._mechanism.emission()
-        self._predicted = situation.predicted()
+        self._predicted = state.predicted()
         self._costs, self._matrix = costs, matrix
-        self._situation, self._limits = situation, limits
+        self._state, self._limits = state, limits
         self._quick: QuickCheck | None = None
-        if is_searchable(situation):
-            operators = list(situation.operators())
+        if is_searchable(state):
+            operators = list(state.operators())
             self._quick = QuickCheck(operators, self._emission, limits)
 
     def below(self, price: float) -> list[Draft]:
@@ -201,4 +205,4 @@ class Drafts:
         return np.full(sets.shape[1], np.inf) if found is None else found
 
     def _allowed(self, columns: Floats) -> Booleans:
-        return self._situation.passes(columns, self._limits)
+        return self._state.passes(columns, self._limits)

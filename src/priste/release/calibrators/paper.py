@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,15 +23,11 @@ from priste.errors import InvalidParameter
 from priste.mechanisms import Mechanism
 from priste.quantify import Moments
 from priste.randomness import BitSource
-from priste.release.calibration import (
-    Booleans,
-    Draw,
-    Floats,
-    Law,
-    Situation,
-    finite_budget,
-    register,
-)
+from priste.release.calibrator import Booleans, Draw, Floats, Law
+from priste.release.calibrators.pacing import finite_budget
+
+if TYPE_CHECKING:
+    from priste.release.public_state import PublicState
 
 DECAY = 0.5
 """The paper's decay of the budget after a failed check."""
@@ -53,6 +49,8 @@ class Paper:
     as failed (the paper's conservative release) and is counted in ``Release.undecided``.
     The exact check needs no limit and ignores it.
     """
+
+    promise = False
 
     def __init__(
         self,
@@ -95,57 +93,57 @@ class Paper:
         checked = (*exact, *(budget for budget in falling if budget > 0.0))
         return (*checked[: self._max_attempts - 1], 0.0)
 
-    def draw(self, situation: Situation, cell: int, bits: BitSource) -> Draw:
+    def draw(self, state: PublicState, cell: int, bits: BitSource) -> Draw:
         """Draw until a check passes or the budget has reached 0."""
         undecided = 0
-        budgets = self.budgets(situation.mechanism)
+        budgets = self.budgets(state.mechanism)
         for attempt, budget in enumerate(budgets[:-1], start=1):
-            mechanism = situation.at(budget)
+            mechanism = state.at(budget)
             output = mechanism.sample(cell, bits)
-            verdict = self._verdict(situation, mechanism.column(output))
+            verdict = self._verdict(state, mechanism.column(output))
             if verdict:
                 return Draw(output, budget, attempt, undecided)
             undecided += verdict is None
-        output = situation.at(0.0).sample(cell, bits)
+        output = state.at(0.0).sample(cell, bits)
         return Draw(output, 0.0, len(budgets), undecided)
 
-    def law(self, situation: Situation) -> Law:
+    def law(self, state: PublicState) -> Law:
         """Return the true law, one layer per attempt, including all rejections.
 
         ``joint[k, l, o]`` is the chance of being rejected k times and then accepted with o. With a
         time-limited checker the law is that of the verdicts it gives when asked here.
         """
-        budgets = self.budgets(situation.mechanism)
+        budgets = self.budgets(state.mechanism)
         layers = []
-        for _, reached, table, accepted in self._levels(situation, budgets):
+        for _, reached, table, accepted in self._levels(state, budgets):
             layers.append(reached[:, None] * np.where(accepted, table, 0.0))
         return Law(budgets, np.stack(layers))
 
-    def likelihood(self, situation: Situation, output: int, budget: float) -> Floats:
+    def likelihood(self, state: PublicState, output: int, budget: float) -> Floats:
         """Return (m,), the true probability at every cell that this output comes at this budget.
 
         One column of :meth:`law`; only the levels above the budget have to be worked out.
         """
-        budgets = self.budgets(situation.mechanism)
+        budgets = self.budgets(state.mechanism)
         if budget not in budgets:
             raise InvalidParameter(
                 f"The 'budget' must be one at which this loop draws. Got {budget!r}."
             )
         upto = budgets[: budgets.index(budget) + 1]
-        *_, (_, reached, table, accepted) = self._levels(situation, upto)
+        *_, (_, reached, table, accepted) = self._levels(state, upto)
         return np.asarray(reached * table[:, output] * accepted[output])
 
     def _levels(
-        self, situation: Situation, budgets: tuple[float, ...]
+        self, state: PublicState, budgets: tuple[float, ...]
     ) -> Iterator[tuple[float, Floats, Floats, Booleans]]:
         """Yield per draw: its budget, the chance (m,) to come to it, its table, what it accepts."""
-        reached = np.ones(situation.mechanism.grid.size)
+        reached = np.ones(state.mechanism.grid.size)
         for budget in budgets:
-            table = situation.at(budget).emission()
+            table = state.at(budget).emission()
             if budget == 0.0:
                 accepted = np.ones(table.shape[1], dtype=bool)
             else:
-                accepted = self._accepted(situation, table)
+                accepted = self._accepted(state, table)
             yield budget, reached, table, accepted
             reached = reached * table[:, ~accepted].sum(axis=1)
 
@@ -161,26 +159,23 @@ class Paper:
             described["kind"] = "paper with a checker"
         return described
 
-    def _verdict(self, situation: Situation, column: Floats) -> bool | None:
+    def _verdict(self, state: PublicState, column: Floats) -> bool | None:
         if self._checker is None:
-            return bool(situation.passes(column[:, None])[0])
+            return bool(state.passes(column[:, None])[0])
         undecided = False
-        for moments, epsilon in situation.moments(column):
+        for moments, epsilon in state.moments(column):
             verdict = self._checker(moments, epsilon, self._check_seconds)
             if verdict is False:
                 return False
             undecided |= verdict is None
         return None if undecided else True
 
-    def _accepted(self, situation: Situation, table: Floats) -> Booleans:
+    def _accepted(self, state: PublicState, table: Floats) -> Booleans:
         possible = table.any(axis=0)
         accepted = np.zeros(table.shape[1], dtype=bool)
         if self._checker is None:
-            accepted[possible] = situation.passes(table[:, possible])
+            accepted[possible] = state.passes(table[:, possible])
         else:
             for output in np.flatnonzero(possible):
-                accepted[output] = self._verdict(situation, table[:, output]) is True
+                accepted[output] = self._verdict(state, table[:, output]) is True
         return accepted
-
-
-register("paper", Paper)

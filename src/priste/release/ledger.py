@@ -1,6 +1,7 @@
-"""What was released: one small value per step, and the ledger of them all.
+"""What was released: one small value per step, the ledger of them all, and its CSV file.
 
-Nothing in this module ever holds a true location.
+Nothing in this module ever holds a true location. The file of a run holds the ledgers of all its
+users; numbers in it round-trip exactly.
 """
 
 from __future__ import annotations
@@ -9,16 +10,23 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import overload
+from typing import TextIO, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.errors import InvalidParameter
-from priste.release.float_text import floats_from_text
+from priste.errors import InvalidParameter, TraceError
+from priste.float_text import floats_from_text, number_to_json
+
+_FIXED = ("user", "step", "cell", "budget", "attempts", "undecided")
+_LEAKAGE = "leakage:"
+_LIKELIHOOD = "likelihood"
+_LONGEST_FIELD = 2**26
+"""The longest text in a ledger: the likelihood of a release on a map of six million cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,17 +129,7 @@ class Ledger(Sequence[Release]):
     def csv(self) -> str:
         """Return the ledger as CSV; a silent step has an empty cell, numbers round-trip exactly."""
         text = io.StringIO()
-        out = csv.writer(text, lineterminator="\n")
-        known = any(self._likelihoods)
-        out.writerow(
-            ["step", "cell", "budget", "attempts", "undecided"]
-            + [f"leakage:{name}" for name in self._names]
-            + (["likelihood"] if known else [])
-        )
-        for r, likelihood in zip(self._releases, self._likelihoods, strict=True):
-            cell = "" if r.cell is None else r.cell
-            column = [likelihood or ""] if known else []
-            out.writerow([r.step, cell, r.budget, r.attempts, r.undecided, *r.leakage, *column])
+        _write_csv(text, self._names, {None: self}, with_users=False)
         return text.getvalue()
 
     def json_lines(self) -> str:
@@ -176,11 +174,100 @@ class Ledger(Sequence[Release]):
             ) from None
 
 
-def number_to_json(value: float) -> float | str:
-    """Return a number as JSON can hold it: infinity becomes the text "inf"."""
-    return "inf" if math.isinf(value) else value
+Ledgers = Mapping[str | None, Ledger]
+"""The ledgers of all users of a run, by name; None for one who has none."""
 
 
-def number_from_json(value: float | str) -> float:
-    """Undo :func:`number_to_json`."""
-    return float(value)
+def is_ledger(path: Path) -> bool:
+    """Tell whether a file begins like a ledger."""
+    try:
+        with path.open("rb") as file:
+            return file.readline(200).startswith(",".join(_FIXED).encode())
+    except OSError:
+        return False
+
+
+def write_ledgers(path: Path, events: Sequence[str], ledgers: Ledgers) -> None:
+    """Write all users' ledgers into one CSV file, whole or not at all.
+
+    Numbers round-trip exactly; a silent step has an empty cell, a nameless user an empty name.
+    Where releases come from laws of their own (see :class:`Ledger`), a last
+    column holds their likelihoods.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with draft.open("w", encoding="utf-8", newline="") as file:
+            _write_csv(file, events, ledgers, with_users=True)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _write_csv(file: TextIO, events: Sequence[str], ledgers: Ledgers, *, with_users: bool) -> None:
+    known = any(any(ledger.likelihoods) for ledger in ledgers.values())
+    out = csv.writer(file, lineterminator="\n")
+    titles = [*_FIXED, *(f"{_LEAKAGE}{name}" for name in events), *([_LIKELIHOOD] * known)]
+    out.writerow(titles if with_users else titles[1:])
+    for user, ledger in ledgers.items():
+        for r, likelihood in zip(ledger, ledger.likelihoods, strict=True):
+            cell = "" if r.cell is None else r.cell
+            row = [user or "", r.step, cell, r.budget, r.attempts, r.undecided, *r.leakage]
+            row += [likelihood or ""] * known
+            out.writerow(row if with_users else row[1:])
+
+
+def read_ledgers(path: str | Path) -> dict[str | None, Ledger]:
+    """Read what :func:`write_ledgers` wrote, one ledger per user in the order of the file.
+
+    Raises TraceError naming the line that cannot be read.
+    """
+    path = Path(path)
+    found: dict[str | None, list[tuple[Release, str | None]]] = {}
+    usual = csv.field_size_limit(_LONGEST_FIELD)
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = csv.reader(file)
+            head = next(rows, [])
+            known = head[-1:] == [_LIKELIHOOD]
+            titles = head[len(_FIXED) : len(head) - known]
+            names = [title.removeprefix(_LEAKAGE) for title in titles]
+            if tuple(head[: len(_FIXED)]) != _FIXED or not all(
+                title.startswith(_LEAKAGE) for title in titles
+            ):
+                raise TraceError(f"{path.name} is not a ledger of priste: its first line differs.")
+            for row in rows:
+                try:
+                    if len(row) != len(head):
+                        raise ValueError("another number of columns")
+                    release = _release(row, len(names))
+                except ValueError:
+                    raise TraceError(
+                        f"Line {rows.line_num} of the ledger {path.name} cannot be read."
+                    ) from None
+                likelihood = (row[-1] or None) if known else None
+                found.setdefault(row[0] or None, []).append((release, likelihood))
+    except FileNotFoundError:
+        raise TraceError(
+            f"There is no ledger {str(path)!r}. `priste protect` writes it beside what it releases."
+        ) from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise TraceError(f"The ledger {path.name} cannot be read: {error}.") from None
+    finally:
+        csv.field_size_limit(usual)
+    return {
+        user: Ledger(names, [release for release, _ in lines], [text for _, text in lines])
+        for user, lines in found.items()
+    }
+
+
+def _release(row: Sequence[str], events: int) -> Release:
+    return Release(
+        step=int(row[1]),
+        cell=int(row[2]) if row[2] else None,
+        budget=float(row[3]),
+        attempts=int(row[4]),
+        undecided=int(row[5]),
+        leakage=tuple(float(text) for text in row[len(_FIXED) : len(_FIXED) + events]),
+    )

@@ -1,0 +1,26 @@
+"""The ways to choose the law of each release, and the table of those that have a name."""
+
+from priste.release.calibrators.bare import Bare
+from priste.release.calibrators.certified import Certified
+from priste.release.calibrators.choice import Choice
+from priste.release.calibrators.optimal.optimal import Optimal
+from priste.release.calibrators.paper import Checker, Paper
+from priste.release.calibrators.remap.remap import Remap
+from priste.release.calibrators.table import (
+    CALIBRATORS,
+    NamedCalibrator,
+    calibrator_from_description,
+)
+
+__all__ = [
+    "CALIBRATORS",
+    "Bare",
+    "Certified",
+    "Checker",
+    "Choice",
+    "NamedCalibrator",
+    "Optimal",
+    "Paper",
+    "Remap",
+    "calibrator_from_description",
+]

@@ -1,0 +1,41 @@
+"""How much one step may use: where a search for a budget begins, and its share of each ε."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from priste.errors import InvalidParameter
+from priste.mechanisms import Mechanism
+
+if TYPE_CHECKING:
+    from priste.release.public_state import PublicState
+
+NEARLY_EXACT = 32.0
+"""In units of 1 / cell size: a planar Laplace at this budget almost always keeps the cell."""
+
+
+def finite_budget(mechanism: Mechanism) -> float:
+    """Return the budget from which a search walks down: the mechanism's own, if it is finite.
+
+    The family of an exact release has an infinite budget at its end; below it the search begins
+    at ``NEARLY_EXACT`` divided by the cell size.
+    """
+    if math.isinf(mechanism.budget):
+        return NEARLY_EXACT / mechanism.grid.cell_size
+    return mechanism.budget
+
+
+def checked_pace(pace: float, who: str) -> float:
+    """Return the pace of a calibrator, or raise InvalidParameter."""
+    if isinstance(pace, bool) or not isinstance(pace, int | float) or not 0 < pace <= 1:
+        raise InvalidParameter(f"The 'pace' of {who} must be in (0, 1]. Got {pace!r}.")
+    return float(pace)
+
+
+def paced_limits(state: PublicState, pace: float) -> list[float]:
+    """Return per event the bound for this step: what was leaked, and ``pace`` of what is left."""
+    return [
+        leaked + pace * (epsilon - leaked) if leaked < epsilon else epsilon
+        for leaked, epsilon in zip(state.leakage, state.epsilons, strict=True)
+    ]
