@@ -23,7 +23,7 @@ from priste import (
     at,
     presence,
 )
-from priste.errors import PristeError
+from priste.errors import OutputExists, PristeError
 from priste.release import Certified, Paper, Release
 
 GRID = Grid(rows=3, columns=3, cell_size=1.0)
@@ -346,7 +346,7 @@ def test_the_ledger_can_be_exported(tmp_path: Path) -> None:
         assert float(row["budget"]) == line["budget"] == r.budget
         leaked = (float(row["leakage:a"]), float(row["leakage:b"]))
         assert leaked == tuple(line["leakage"].values()) == r.leakage
-    with pytest.raises(InvalidParameter, match="already a file"):
+    with pytest.raises(OutputExists, match="already a file"):
         p.ledger.export(tmp_path / "l.csv")
     with pytest.raises(InvalidParameter, match="suffix"):
         p.ledger.export(tmp_path / "l.xlsx")

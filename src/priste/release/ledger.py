@@ -10,7 +10,6 @@ import csv
 import io
 import json
 import math
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +18,9 @@ from typing import TextIO, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.errors import InvalidParameter, TraceError
+from priste.errors import InvalidParameter, LedgerError
 from priste.float_text import floats_from_text, number_to_json
+from priste.whole_files import whole, write_whole
 
 _FIXED = ("user", "step", "cell", "budget", "attempts", "undecided")
 _LEAKAGE = "leakage:"
@@ -156,7 +156,7 @@ class Ledger(Sequence[Release]):
     def export(self, path: str | Path) -> None:
         """Write the ledger to a new file, as its suffix says: ``.csv`` or ``.jsonl``.
 
-        Raises InvalidParameter for another suffix or if the file exists.
+        Raises InvalidParameter for another suffix, OutputExists if the file exists.
         """
         path = Path(path)
         writers = {".csv": self.csv, ".jsonl": self.json_lines}
@@ -164,14 +164,7 @@ class Ledger(Sequence[Release]):
             raise InvalidParameter(
                 f"A ledger is exported to .csv or .jsonl. Got the suffix {path.suffix!r}."
             )
-        text = writers[path.suffix]()
-        try:
-            with path.open("x", encoding="utf-8", newline="") as file:
-                file.write(text)
-        except FileExistsError:
-            raise InvalidParameter(
-                f"There is already a file at {str(path)!r}. Choose another path."
-            ) from None
+        write_whole(path, writers[path.suffix](), private=False)
 
 
 Ledgers = Mapping[str | None, Ledger]
@@ -194,15 +187,11 @@ def write_ledgers(path: Path, events: Sequence[str], ledgers: Ledgers) -> None:
     Where releases come from laws of their own (see :class:`Ledger`), a last
     column holds their likelihoods.
     """
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with draft.open("w", encoding="utf-8", newline="") as file:
-            _write_csv(file, events, ledgers, with_users=True)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+    with (
+        whole(path, overwrite=True, private=False) as draft,
+        draft.open("w", encoding="utf-8", newline="") as file,
+    ):
+        _write_csv(file, events, ledgers, with_users=True)
 
 
 def _write_csv(file: TextIO, events: Sequence[str], ledgers: Ledgers, *, with_users: bool) -> None:
@@ -221,7 +210,7 @@ def _write_csv(file: TextIO, events: Sequence[str], ledgers: Ledgers, *, with_us
 def read_ledgers(path: str | Path) -> dict[str | None, Ledger]:
     """Read what :func:`write_ledgers` wrote, one ledger per user in the order of the file.
 
-    Raises TraceError naming the line that cannot be read.
+    Raises LedgerError naming the line that cannot be read.
     """
     path = Path(path)
     found: dict[str | None, list[tuple[Release, str | None]]] = {}
@@ -236,24 +225,24 @@ def read_ledgers(path: str | Path) -> dict[str | None, Ledger]:
             if tuple(head[: len(_FIXED)]) != _FIXED or not all(
                 title.startswith(_LEAKAGE) for title in titles
             ):
-                raise TraceError(f"{path.name} is not a ledger of priste: its first line differs.")
+                raise LedgerError(f"{path.name} is not a ledger of priste: its first line differs.")
             for row in rows:
                 try:
                     if len(row) != len(head):
                         raise ValueError("another number of columns")
                     release = _release(row, len(names))
                 except ValueError:
-                    raise TraceError(
+                    raise LedgerError(
                         f"Line {rows.line_num} of the ledger {path.name} cannot be read."
                     ) from None
                 likelihood = (row[-1] or None) if known else None
                 found.setdefault(row[0] or None, []).append((release, likelihood))
     except FileNotFoundError:
-        raise TraceError(
+        raise LedgerError(
             f"There is no ledger {str(path)!r}. `priste protect` writes it beside what it releases."
         ) from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise TraceError(f"The ledger {path.name} cannot be read: {error}.") from None
+        raise LedgerError(f"The ledger {path.name} cannot be read: {error}.") from None
     finally:
         csv.field_size_limit(usual)
     return {

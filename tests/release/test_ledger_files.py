@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from priste import InvalidParameter, Release, TraceError
+from priste import InvalidParameter, Release
 from priste.batch import is_ledger, read_ledgers, write_ledgers
+from priste.errors import LedgerError
 from priste.float_text import floats_to_text
 from priste.release import Ledger
 
@@ -85,15 +86,15 @@ def test_what_is_no_ledger_is_refused(tmp_path: Path, text: str, complaint: str)
     """The message names the file or the line, and no traceback is needed to find it."""
     path = tmp_path / "x.csv"
     path.write_text(text)
-    with pytest.raises(TraceError, match=complaint):
+    with pytest.raises(LedgerError, match=complaint):
         read_ledgers(path)
 
 
 def test_a_missing_or_binary_ledger_is_refused(tmp_path: Path) -> None:
     """Neither is taken for an empty one."""
-    with pytest.raises(TraceError, match="no ledger"):
+    with pytest.raises(LedgerError, match="no ledger"):
         read_ledgers(tmp_path / "x.csv")
     (tmp_path / "x.csv").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(TraceError, match="cannot be read"):
+    with pytest.raises(LedgerError, match="cannot be read"):
         read_ledgers(tmp_path / "x.csv")
     assert not is_ledger(tmp_path)
