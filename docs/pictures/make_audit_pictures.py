@@ -20,6 +20,7 @@ from priste.audit import (
     event_belief,
     expected_error,
     sampled_leakage,
+    smallest_excess,
 )
 from priste.audit.procedure import Procedure
 from priste.randomness import bit_source
@@ -101,6 +102,17 @@ def sampled_table() -> None:
         p = Protector(case["model"], case["events"], case["mech"], 0.5, calibrator)
         row = sampled_leakage(p, steps=8, runs=20, rng=1)["clinic"]
         print(f"{calibrator} | {row.nominal_value:.3f} | {row.value:.3f} | {row.exceeding}")
+
+
+def detection_table() -> None:
+    """What a black-box check can find at a number of streams."""
+    shares = (0.5, 0.1, 0.05, 0.01)
+    print("\nstreams a look and side | " + " | ".join(f"{share:g} of streams" for share in shares))
+    for streams in (250, 500, 1000, 4000):
+        found = [
+            smallest_excess(0.5, streams_per_look=streams, probability=share) for share in shares
+        ]
+        print(f"{streams} | " + " | ".join(f"{excess:.3f}" for excess in found))
 
 
 def belief_picture() -> None:
@@ -185,6 +197,7 @@ def main() -> None:
     matplotlib.use("Agg")
     true_leakage_picture()
     sampled_table()
+    detection_table()
     belief_picture()
     models_picture()
     averaging_picture()

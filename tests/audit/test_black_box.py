@@ -23,7 +23,7 @@ from priste import (
     at,
     presence,
 )
-from priste.audit import black_box_check, true_leakage
+from priste.audit import Excess, black_box_check, streams_for, true_leakage
 from priste.audit.black_box import lower_bound_from, outputs_and_budgets
 
 EPSILON = 0.5
@@ -167,3 +167,11 @@ def test_hostile_arguments() -> None:
         Case(lambda: "certified").check(0, streams_per_look=1)
     with pytest.raises(InvalidParameter, match="never was True"):
         Case(lambda: "certified", event=at(0, [1])).check(0)
+
+
+def test_the_number_of_streams_follows_from_what_is_to_be_found() -> None:
+    """With ``to_find`` a check draws what ``streams_for`` proposes, and states its power."""
+    wanted = Excess(3.0, probability=0.5)
+    found = Case(lambda: "certified").check(0, to_find=wanted, looks=1)
+    assert found.streams_per_look == streams_for(EPSILON, wanted, looks=1)
+    assert found.smallest_excess(probability=0.5) <= 3.0 < found.smallest_excess(probability=0.05)

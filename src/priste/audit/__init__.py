@@ -21,6 +21,7 @@ from priste.audit.beliefs import (
     prior_in_words,
 )
 from priste.audit.black_box import BlackBoxResult, black_box_check
+from priste.audit.black_box_power import Excess, detection_power, smallest_excess, streams_for
 from priste.audit.comparison import ProcedureRow, audit_procedure
 from priste.audit.emission_table_files import read_emission_table
 from priste.audit.estimates import Estimate
@@ -47,6 +48,7 @@ __all__ = [
     "EventAttack",
     "EventAudit",
     "EventBelief",
+    "Excess",
     "GuardedModels",
     "History",
     "LocalisationAttack",
@@ -61,6 +63,7 @@ __all__ = [
     "black_box_check",
     "columns_of",
     "compare_guards",
+    "detection_power",
     "event_attack",
     "event_belief",
     "exact_accuracy",
@@ -74,5 +77,7 @@ __all__ = [
     "prior_in_words",
     "read_emission_table",
     "sampled_leakage",
+    "smallest_excess",
+    "streams_for",
     "true_leakage",
 ]

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from priste.arguments import number, whole
+from priste.audit.black_box_power import SETS, Excess, error_share, smallest_excess, streams_for
 from priste.audit.estimates import clopper_pearson_high, clopper_pearson_low
 from priste.errors import InvalidParameter
 from priste.events import Event
@@ -29,9 +31,6 @@ from priste.randomness import BitSource, Seed, bit_source
 from priste.release import Ledger, Protector
 
 Outcome = Callable[[Ledger], Hashable]
-
-SETS = 4
-"""How many sets of outcomes are judged at each look, in each direction."""
 
 MAX_TRIES = 10_000
 """How often a trajectory is drawn to get one on which the event happened (or did not)."""
@@ -44,6 +43,8 @@ class BlackBoxResult:
     ``lower_bound`` is below the true leakage with probability at least 1 - ``error``; 0 means
     that nothing was found. ``broken`` tells whether it is above the claimed ``epsilon``.
     ``outcomes`` is the set that showed it, ``streams`` how many streams were drawn in all.
+
+    Nothing found is worth what could have been found: see :meth:`smallest_excess`.
     """
 
     epsilon: float
@@ -52,6 +53,22 @@ class BlackBoxResult:
     streams: int
     looks: int
     outcomes: frozenset[Hashable]
+    streams_per_look: int
+
+    def smallest_excess(self, probability: float = 0.1, power: float = 0.9) -> float:
+        """Return the smallest excess over ``epsilon`` that this many streams would have shown.
+
+        For outcomes that have this ``probability`` on the side where they are more frequent, with
+        chance ``power`` at least; see :func:`~priste.audit.smallest_excess`.
+        """
+        return smallest_excess(
+            self.epsilon,
+            streams_per_look=self.streams_per_look,
+            looks=self.looks,
+            error=self.error,
+            probability=probability,
+            power=power,
+        )
 
     @property
     def broken(self) -> bool:
@@ -73,6 +90,7 @@ def black_box_check(
     *,
     prior: ArrayLike | None = None,
     streams_per_look: int = 1000,
+    to_find: Excess | None = None,
     looks: int = 4,
     error: float = 0.05,
     rng: Seed | BitSource = None,
@@ -82,15 +100,16 @@ def black_box_check(
 
     ``make_protector(bits)`` returns a new Protector that draws from ``bits``. Users move by
     ``model`` and start by ``prior`` (uniform unless given): a cell or two that the event depends on
-    give the test more power. Each look draws ``streams_per_look`` streams on each side; the
+    give the test more power. Each look draws ``streams_per_look`` streams on each side, or, with
+    ``to_find``, as many as find such an excess (see :func:`~priste.audit.streams_for`); the
     test stops at the first look that refutes ``epsilon``. ``outcome`` makes of a ledger what
     is compared; it must be coarse enough that outcomes repeat.
     """
-    if not 0.0 < error < 1.0 or looks < 1 or streams_per_look < 2:
-        raise InvalidParameter(
-            "The black-box check needs an 'error' in (0, 1), at least 1 of 'looks' and 2 of "
-            f"'streams_per_look'. Got {error!r}, {looks!r}, {streams_per_look!r}."
-        )
+    number(error, "The 'error' of a black-box check", above=0.0, below=1.0)
+    whole(looks, "The 'looks' of a black-box check", least=1)
+    whole(streams_per_look, "The 'streams_per_look' of a black-box check", least=2)
+    if to_find is not None:
+        streams_per_look = streams_for(epsilon, to_find, looks=looks, error=error)
     bits = bit_source(rng)
     cells = model.grid.size
     start = np.full(cells, 1.0 / cells) if prior is None else np.asarray(prior, dtype=np.float64)
@@ -124,7 +143,7 @@ def lower_bound_from(
         for side, batch in enumerate(fresh):
             chosen_by[side].update(batch[::2])
             judged_by[side].update(batch[1::2])
-        share = error / (look * (look + 1)) / (2 * SETS * 2)
+        share = error_share(error, look)
         for more in (0, 1):
             for candidate in _candidates(chosen_by[more], chosen_by[1 - more]):
                 bound = _ratio_bound(judged_by[more], judged_by[1 - more], candidate, share)
@@ -132,7 +151,7 @@ def lower_bound_from(
                     best, outcomes = bound, candidate
         if best > epsilon:
             break
-    return BlackBoxResult(epsilon, best, error, drawn, look, outcomes)
+    return BlackBoxResult(epsilon, best, error, drawn, look, outcomes, drawn // (2 * look))
 
 
 def _candidates(more: Counter[Hashable], less: Counter[Hashable]) -> list[frozenset[Hashable]]:
