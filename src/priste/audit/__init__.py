@@ -6,6 +6,7 @@
 - a black-box check of an implementation from its releases alone.
 """
 
+from priste.audit.assumed_release import at_level, share_off_centre
 from priste.audit.attacks import (
     EventAttack,
     event_attack,
@@ -56,6 +57,7 @@ __all__ = [
     "SampledLeakage",
     "TooManyHistories",
     "TrueLeakage",
+    "at_level",
     "audit_procedure",
     "audit_stream",
     "audit_under_models",
@@ -77,6 +79,7 @@ __all__ = [
     "prior_in_words",
     "read_emission_table",
     "sampled_leakage",
+    "share_off_centre",
     "smallest_excess",
     "streams_for",
     "true_leakage",
