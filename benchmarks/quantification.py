@@ -18,7 +18,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from priste import Grid, MarkovModel, Quantifier
+from priste import Grid, MarkovModel, Priors, Quantifier
 from priste.events import Event, pattern, presence
 from priste.reproduce.experiments.naive import naive_pattern_joint
 
@@ -70,7 +70,7 @@ def runtime_against_event(lengths: Sequence[int], widths: Sequence[int]) -> list
                 columns: list[np.ndarray] = columns,
                 joint: list[float] = joint,
             ) -> None:
-                q = Quantifier(model, event, priors=prior)
+                q = Quantifier(model, event, Priors(prior))
                 for column in [None, *columns]:
                     q.observe(column)
                 moments = q.moments()
@@ -107,7 +107,7 @@ def known_prior_step(sides: Sequence[int]) -> list[dict[str, Any]]:
         alpha = np.full(2 * m, 0.5 / m)
         column = laplace_column(grid, m // 2)
         event = presence(range(5), range(2, 2000))
-        q = Quantifier(model, event, priors=np.full(m, 1 / m), method="forward")
+        q = Quantifier(model, event, Priors(np.full(m, 1 / m)), method="forward")
         for _ in range(4):
             q.observe(column)
         inner = max(1, min(5, 1_000_000 // m**2))

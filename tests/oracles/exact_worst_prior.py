@@ -39,6 +39,13 @@ def integer_rows(moments: Moments, column: int | None = None) -> list[Row]:
     return [(a, c, x, y) for (a, c), (x, y) in zip(_whole(priors), _whole(joints), strict=True)]
 
 
+def whole_rows(exact: Sequence[tuple[Fraction, Fraction, Fraction, Fraction]]) -> list[Row]:
+    """Rows (a, ā, b, d) of fractions, in integers."""
+    priors = _whole([(a, c) for a, c, _, _ in exact])
+    joints = _whole([(b, d) for _, _, b, d in exact])
+    return [(a, c, x, y) for (a, c), (x, y) in zip(priors, joints, strict=True)]
+
+
 def _whole(pairs: Sequence[tuple[Fraction, Fraction]]) -> list[tuple[int, int]]:
     common = math.lcm(*(x.denominator for pair in pairs for x in pair))
     return [(int(x * common), int(y * common)) for x, y in pairs]

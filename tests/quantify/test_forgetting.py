@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from priste import Grid, InvalidParameter, MarkovModel, Quantifier
+from priste import Grid, InvalidParameter, MarkovModel, Quantifier, Starts
 from priste.events import presence
 from priste.quantify import scaling
 from priste.quantify.scaling import ScaledRows
@@ -73,9 +73,9 @@ def test_memory_does_not_grow_with_the_steps(asking):
     event, starts = presence([0], [2]), [0, 1, 2]
     tracemalloc.start()
     try:
-        forgetful = Quantifier(model, event, starts=starts, method="forward", history=False)
+        forgetful = Quantifier(model, event, Starts(starts), method="forward", history=False)
         assert growth(forgetful) < 10 * ROW_OF_THE_MAP
-        assert growth(Quantifier(model, event, starts=starts, method="forward")) > (
+        assert growth(Quantifier(model, event, Starts(starts), method="forward")) > (
             55 * ROW_OF_THE_MAP
         )
     finally:

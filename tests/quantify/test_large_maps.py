@@ -8,9 +8,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from priste import Grid, InvalidParameter, MarkovModel, Quantifier
+from priste import Grid, InvalidParameter, MarkovModel, Quantifier, Starts
 from priste.events import presence
-from priste.quantify import lifted, quantifier
+from priste.quantify import lifted, model_stream
 
 ROUNDING = 1e-11
 
@@ -64,7 +64,7 @@ def test_forty_thousand_cells(form):
     assert moments.rows == side * side
     # The same likelihood of everything, by one row forward from a few starts.
     starts = [0, 5 * side + 5, side * side - 1]
-    known = Quantifier(model, presence([2 * side], [3]), starts=starts, method="forward")
+    known = Quantifier(model, presence([2 * side], [3]), Starts(starts), method="forward")
     for step in range(8):
         known.observe(laplace_column(model.grid, (3 + step) * side + 4, 0.5))
     few = known.moments()
@@ -78,14 +78,14 @@ def test_forty_thousand_cells(form):
 
 def test_auto_never_builds_an_operator_beyond_its_memory(monkeypatch):
     """Above the memory limit "auto" replays, however many candidates there are."""
-    monkeypatch.setattr(quantifier, "OPERATOR_BYTES", 1000)
+    monkeypatch.setattr(model_stream, "OPERATOR_BYTES", 1000)
     model = MarkovModel.gaussian(square(4), sigma=1.0)
     q = Quantifier(model, presence([0], [1, 2]))
     for _ in range(5):
         q.observe(laplace_column(model.grid, 3, 0.5))
         q.candidate_moments(np.ones((16, 30)))
         q.moments()
-    assert q._operator is None
+    assert q._streams[0]._operator is None
 
 
 def test_auto_turns_to_the_operator_when_replays_have_cost_as_much():
@@ -96,7 +96,7 @@ def test_auto_turns_to_the_operator_when_replays_have_cost_as_much():
     for _ in range(120):
         q.observe(laplace_column(model.grid, 3, 0.5))
         q.moments()
-        used.append(q._operator is not None)
+        used.append(q._streams[0]._operator is not None)
     assert not any(used[1:5])
     assert used[-1]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from priste import Grid, InvalidParameter, MarkovModel, Quantifier
+from priste import Grid, InvalidParameter, MarkovModel, Priors, Quantifier, Starts
 from priste.events import at, presence
 from priste.quantify import Moments
 
@@ -76,7 +76,7 @@ def test_inputs_are_copied_and_results_read_only(q):
     column[:] = 1.0
     twin = q.copy()
     twin.observe([0.9, 0.05, 0.05])
-    fresh = Quantifier(q._chain.model, presence([0, 1], [2, 3]))
+    fresh = Quantifier(q._streams[0].chain.model, presence([0, 1], [2, 3]))
     fresh.observe([0.2, 0.3, 0.5])
     np.testing.assert_array_equal(q.moments().event, fresh.moments().event)
     assert (q.step, twin.step) == (1, 2)
@@ -88,19 +88,19 @@ def test_inputs_are_copied_and_results_read_only(q):
 def test_priors_are_copied(model):
     """Changing the array of priors afterwards changes no answer."""
     priors = np.array([[0.5, 0.5, 0.0]])
-    q = Quantifier(model, at(1, [0]), priors=priors)
+    q = Quantifier(model, at(1, [0]), Priors(priors))
     priors[:] = [[0.0, 0.0, 1.0]]
     q.observe([0.2, 0.3, 0.5])
     assert q.moments().prior_event[0] == pytest.approx(0.25, rel=1e-15)
 
 
 BAD_PRIORS = [
-    ([0.5, 0.5], "shape"),
+    ([0.5, 0.5], "shape|one number per cell"),
     ([0.5, 0.5, 0.5], "sum to 1"),
     ([0.5, 0.6, -0.1], ">= 0"),
     ([NAN, 0.5, 0.5], "finite"),
-    ([], "shape"),
-    ("abc", "real numbers"),
+    ([], "shape|sum to 1"),
+    ("abc", "real numbers|shape"),
 ]
 
 
@@ -108,7 +108,7 @@ BAD_PRIORS = [
 def test_bad_priors_are_refused_everywhere(model, q, prior, rule):
     """The constructor and the answers check a prior alike."""
     with pytest.raises(InvalidParameter, match=rule):
-        Quantifier(model, at(1, [0]), priors=prior)
+        Quantifier(model, at(1, [0]), Priors(prior))
     for answer in (q.posterior, q.leakage, q.log_likelihoods, q.location_posterior):
         with pytest.raises(InvalidParameter, match=rule):
             answer(prior)
@@ -120,9 +120,9 @@ def test_answers_need_a_prior_unless_one_is_known(model, q):
         q.posterior()
     with pytest.raises(InvalidParameter, match="shape"):
         q.posterior([[0.2, 0.3, 0.5]])
-    two = Quantifier(model, at(1, [0]), priors=[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    two = Quantifier(model, at(1, [0]), Priors([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))
     two.observe([0.5, 0.25, 0.25])
-    known = Quantifier(model, at(1, [0]), priors=[0.5, 0.5, 0.0])
+    known = Quantifier(model, at(1, [0]), Priors([0.5, 0.5, 0.0]))
     known.observe([0.5, 0.25, 0.25])
     assert two.posterior([0.5, 0.5]) == pytest.approx(known.posterior(), rel=1e-14)
     np.testing.assert_allclose(
@@ -133,8 +133,8 @@ def test_answers_need_a_prior_unless_one_is_known(model, q):
 
 
 def test_priors_outside_the_starts_are_refused(model):
-    """starts=cells means priors on those cells; another prior is an error."""
-    q = Quantifier(model, at(1, [0]), starts=[2, 0])
+    """Starts(cells) means priors on those cells; another prior is an error."""
+    q = Quantifier(model, at(1, [0]), Starts([2, 0]))
     q.observe([0.5, 0.25, 0.25])
     assert q.rows == 2
     anyone = Quantifier(model, at(1, [0]))
@@ -146,23 +146,23 @@ def test_priors_outside_the_starts_are_refused(model):
     np.testing.assert_allclose(
         q.location_posterior(prior, 1), anyone.location_posterior(prior, 1), rtol=1e-15
     )
-    with pytest.raises(InvalidParameter, match="outside the 'starts'"):
+    with pytest.raises(InvalidParameter, match="excludes"):
         q.posterior([0.5, 0.25, 0.25])
 
 
 def test_constructor_names_the_broken_rule(model):
-    """Unknown methods, cells outside the map, two kinds of rows: each has its message."""
+    """Unknown methods, cells outside the map, rows that are no observer: each has its message."""
     event = at(1, [0])
     with pytest.raises(InvalidParameter, match="'method'"):
         Quantifier(model, event, method="fast")
-    with pytest.raises(InvalidParameter, match="not both"):
-        Quantifier(model, event, priors=[1.0, 0.0, 0.0], starts=[0])
+    with pytest.raises(InvalidParameter, match=r"'observer'.*Got list"):
+        Quantifier(model, event, [1.0, 0.0, 0.0])
     with pytest.raises(InvalidParameter, match="cells 0 to 2"):
         Quantifier(model, at(1, [3]))
     with pytest.raises(InvalidParameter, match="cells 0 to 2"):
-        Quantifier(model, event, starts=[1, 7])
+        Quantifier(model, event, Starts([1, 7]))
     with pytest.raises(InvalidParameter):
-        Quantifier(model, event, starts=[])
+        Quantifier(model, event, Starts([]))
 
 
 @pytest.mark.parametrize("step", [-1, 2, 1.0, "1", True])

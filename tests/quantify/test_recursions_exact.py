@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.oracles.path_enumeration import PathEnumeration
 from tests.quantify.strategies import LAST_STEP, distributions, instances, likelihoods
 
-from priste import InvalidParameter, Quantifier
+from priste import InvalidParameter, Priors, Quantifier, Starts
 from priste.events import at
 from priste.maps import Grid
 from priste.mobility import MarkovModel
@@ -81,7 +81,7 @@ def test_given_priors_agree_with_path_enumeration(method, data):
     model, event, columns = data.draw(instances())
     columns = columns[: LAST_STEP + 1]
     priors = data.draw(st.lists(distributions(model.grid.size), min_size=1, max_size=3))
-    q = observed(Quantifier(model, event, priors=np.array(priors), method=method), columns)
+    q = observed(Quantifier(model, event, Priors(np.array(priors)), method=method), columns)
     by_cell = oracle(model, event, columns)
     exact = [
         tuple(
@@ -131,12 +131,12 @@ def test_candidates_equal_observing_them(method, data):
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_starts_are_the_rows_of_their_cells(data):
-    """starts=cells gives exactly the rows of those cells."""
+    """Starts(cells) gives exactly the rows of those cells."""
     model, event, columns = data.draw(instances())
     columns = columns[: LAST_STEP + 1]
     size = model.grid.size
     starts = data.draw(st.sets(st.integers(0, size - 1), min_size=1))
-    q = observed(Quantifier(model, event, starts=starts), columns)
+    q = observed(Quantifier(model, event, Starts(starts)), columns)
     exact = oracle(model, event, columns)
     assert_within_bound(q.moments(), [exact[cell] for cell in sorted(starts)])
 

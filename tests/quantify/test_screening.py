@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from priste import Grid, MarkovModel, PlanarLaplace, Quantifier
 from priste.events import presence
 from priste.quantify import passes
+from priste.quantify.promises import Limits, as_limits
 from priste.quantify.scaling import ScaledRows
 from priste.quantify.screening import LARGEST_ERROR, Resemblance, screened, worth_screening
 
@@ -92,17 +93,28 @@ def small_quantifier(seed: int) -> tuple[Quantifier, np.ndarray]:
     return quantifier, columns
 
 
+def screen(quantifier: Quantifier, columns: np.ndarray, limits: Limits, rank: int):
+    """The screen of a quantifier, of whatever size its map is."""
+    streams = quantifier._streams
+    prior_rows = np.concatenate([stream.prior_rows for stream in streams], axis=1)
+    return screened(
+        [stream.operator() for stream in streams],
+        prior_rows,
+        columns,
+        limits,
+        max(stream.relative_error(1) for stream in streams),
+        quantifier.adversary.passes,
+        rank=rank,
+    )
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 12), st.floats(0.3, 1.3))
 def test_what_the_screen_decides_the_plain_check_decides_alike(seed, rank, tightness):
     """At any rank and any ε around the leakages, decided verdicts are those of the plain check."""
     quantifier, columns = small_quantifier(seed)
     epsilon = tightness * float(quantifier.leakage_if(columns).max())
-    operator = quantifier._caught_up().candidates(quantifier._backward)
-    gamma = quantifier._relative_error(1)
-    verdict, decided = screened(
-        operator, quantifier._prior_rows, columns, epsilon, gamma, rank=rank
-    )
+    verdict, decided = screen(quantifier, columns, as_limits(epsilon), rank)
     plain = plain_verdicts(quantifier, columns, epsilon)
     assert not (verdict & ~decided).any()
     np.testing.assert_array_equal(verdict[decided], plain[decided])
@@ -114,10 +126,7 @@ def test_a_screen_of_full_rank_decides_almost_everything():
         quantifier, columns = small_quantifier(seed)
         leakages = quantifier.leakage_if(columns)
         epsilon = float(np.median(leakages)) * (1.0 + 1e-6) + 1e-8
-        operator = quantifier._caught_up().candidates(quantifier._backward)
-        verdict, decided = screened(
-            operator, quantifier._prior_rows, columns, epsilon, GAMMA, rank=400
-        )
+        verdict, decided = screen(quantifier, columns, as_limits(epsilon), 400)
         assert decided.all()
         np.testing.assert_array_equal(verdict, leakages <= epsilon)
 
@@ -133,9 +142,10 @@ def test_rows_in_several_bands_are_left_to_the_plain_check():
     )
     assert len(mixed.bands) > 1
     columns = np.full((4, 3), 0.25)
-    assert not np.any(screened(mixed, np.full((2, 2), 0.5), columns, 5.0, GAMMA, rank=2))
+    even, limits = np.full((2, 2), 0.5), as_limits(5.0)
+    assert not np.any(screened([mixed], even, columns, limits, GAMMA, passes, rank=2))
     one_band = ScaledRows.of(np.ones((2, 2, 4)))
-    assert np.all(screened(one_band, np.full((2, 2), 0.5), columns, 5.0, GAMMA, rank=2))
+    assert np.all(screened([one_band], even, columns, limits, GAMMA, passes, rank=2))
 
 
 @pytest.mark.parametrize("budget", [0.05, 0.002])

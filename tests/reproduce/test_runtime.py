@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.quantify.strategies import matrices, row_weights
 
-from priste import Grid, MarkovModel, Quantifier
+from priste import Grid, MarkovModel, Priors, Quantifier
 from priste.errors import PristeError
 from priste.events import pattern
 from priste.reproduce.experiments import event_timing
@@ -46,7 +46,7 @@ def test_naive_sum_equals_the_quantifier(case):
     matrix, prior, regions, columns = case
     model = MarkovModel(Grid(rows=1, columns=len(prior), cell_size=1.0), matrix)
     event = pattern(regions, range(1, len(regions) + 1))
-    quantifier = Quantifier(model, event, priors=prior)
+    quantifier = Quantifier(model, event, Priors(prior))
     quantifier.observe(None)
     for column in columns:
         quantifier.observe(column)

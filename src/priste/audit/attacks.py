@@ -20,7 +20,7 @@ from priste.audit.procedure import Procedure, Run
 from priste.audit.true_leakage import MAX_HISTORIES, Sees, output_histories
 from priste.errors import InvalidParameter
 from priste.mobility import MarkovModel
-from priste.quantify import Quantifier
+from priste.quantify import Priors, Quantifier
 from priste.randomness import BitSource, Seed, bit_source
 from priste.release import Protector
 
@@ -99,14 +99,14 @@ def event_attack(
         run = procedure.run(trajectory[:steps], bits)
         key = (run.outputs, run.budgets)
         if key not in known:
-            quantifier = Quantifier(reckoning, happening, start)
+            quantifier = Quantifier(reckoning, happening, Priors(start))
             for likelihood in _observed(run, knows_code):
                 quantifier.observe(likelihood)
             known[key] = quantifier.posterior()
         happened.append(happening.holds(trajectory.tolist()))
         scores.append(known[key])
     right = sum((score > 0.5) == event for score, event in zip(scores, happened, strict=True))
-    share = Quantifier(moving, happening, start).posterior()
+    share = Quantifier(moving, happening, Priors(start)).posterior()
     accuracy = proportion(right, runs, confidence)
     return EventAttack(
         runs,

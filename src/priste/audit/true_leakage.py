@@ -15,10 +15,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.audit.mixtures import added, layers_added
 from priste.audit.procedure import Node, Procedure
 from priste.errors import InvalidParameter
 from priste.quantify import Moments, Quantifier, leakages, worst_prior_leakage
+from priste.quantify.moment_sums import added, layers_added
 from priste.release import Protector
 
 Floats = NDArray[np.float64]

@@ -123,7 +123,7 @@ class KnownPrior:
         return for_event - against_event
 
 
-def known_prior_leakage(moments: Moments, weights: Floats, labels: Integers) -> Leakage:
+def known_prior_leakage(moments: Moments, weights: Floats) -> Leakage:
     """Return the log-likelihood ratio under one prior, in both directions.
 
     Where the prior leaves nothing to learn (it makes the event certain or impossible, or
@@ -131,5 +131,5 @@ def known_prior_leakage(moments: Moments, weights: Floats, labels: Integers) -> 
     promise. The ratio is plain arithmetic: off by a few times the relative error.
     """
     ratio = KnownPrior.of(moments, weights).log_likelihood_ratio()
-    prior = {int(labels[row]): float(weights[row]) for row in np.flatnonzero(weights)}
+    prior = {int(row): float(weights[row]) for row in np.flatnonzero(weights)}
     return Leakage(abs(ratio), ratio, 0.0 - ratio, prior)

@@ -12,13 +12,7 @@ from scipy import sparse
 
 from priste.errors import InvalidParameter
 from priste.quantify.moments import Floats, Integers
-from priste.quantify.movement import (
-    may_lose_products,
-    pull_states,
-    pulled_in_stages,
-    push_states,
-    pushed_in_stages,
-)
+from priste.quantify.movement import may_lose_products, moved_ahead, moved_back, push_states
 from priste.quantify.scaling import ScaledRows
 
 if TYPE_CHECKING:
@@ -30,7 +24,7 @@ BACKWARD_BYTES = 2**28
 
 _LEAST_FLOAT = 2.0**-1074
 
-_BAND_MERGES = 16
+BAND_MERGES = 16
 """Roundings allowed per step for adding up bands: two per scaling, at most five in a step."""
 
 
@@ -175,11 +169,7 @@ class LiftedChain:
     def pushed(self, rows: ScaledRows, step: int) -> ScaledRows:
         """Move masses (..., states) from ``step - 1`` to ``step``."""
         transition = self.model.transition(step - 1)
-        if self._loses_products(transition):
-            return pushed_in_stages(rows, transition)
-        return rows.through(
-            partial(push_states, transition=transition), rescale=False, by_blocks=True
-        )
+        return moved_ahead(rows, transition, stages=self._loses_products(transition))
 
     def advanced(self, rows: ScaledRows, step: int) -> ScaledRows:
         """Move masses from after ``step - 1`` to after the layer of ``step``: push, then enter."""
@@ -196,9 +186,7 @@ class LiftedChain:
     def pulled(self, rows: ScaledRows, step: int) -> ScaledRows:
         """Carry values (..., states) at ``step`` back to ``step - 1``."""
         transition = self.model.transition(step - 1)
-        if self._loses_products(transition):
-            return pulled_in_stages(rows, transition)
-        return rows.through(partial(pull_states, transition=transition), rescale=False)
+        return moved_back(rows, transition, stages=self._loses_products(transition))
 
     def _loses_products(self, transition: Transition) -> bool:
         # The model keeps its transitions alive, so that an id names one for good.
@@ -223,7 +211,7 @@ class LiftedChain:
             transition = self.model.transition(here - 1)
             count, row_sums = self._roundings[-1]
             # the sums of the product; merging worlds; merging bands after each stage
-            count += transition.nonzeros_per_row + self.worlds(here - 1) + _BAND_MERGES
+            count += transition.nonzeros_per_row + self.worlds(here - 1) + BAND_MERGES
             row_sums += math.log1p(transition.row_sum_error)
             self._roundings.append((count, row_sums))
         return self._roundings[step]

@@ -38,6 +38,20 @@ def may_lose_products(transition: Transition) -> bool:
     return exponent < -1074
 
 
+def moved_ahead(rows: ScaledRows, transition: Transition, *, stages: bool) -> ScaledRows:
+    """Return ``rows @ M``; ``stages`` says that the transition may lose products."""
+    if stages:
+        return pushed_in_stages(rows, transition)
+    return rows.through(partial(push_states, transition=transition), rescale=False, by_blocks=True)
+
+
+def moved_back(rows: ScaledRows, transition: Transition, *, stages: bool) -> ScaledRows:
+    """Return ``M @ columns``; ``stages`` says that the transition may lose products."""
+    if stages:
+        return pulled_in_stages(rows, transition)
+    return rows.through(partial(pull_states, transition=transition), rescale=False)
+
+
 def push_states(values: Floats, transition: Transition) -> Floats:
     """Return ``values @ M`` along the last axis."""
     moved = transition.push(values.reshape(-1, values.shape[-1]))

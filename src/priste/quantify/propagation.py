@@ -42,9 +42,9 @@ class ForwardOperator:
         self._candidates: ScaledRows | None = None
 
     @classmethod
-    def at_start(cls, chain: LiftedChain, starts: Floats) -> ForwardOperator:
-        """``starts`` (rows, cells): the distribution of the first cell in each row."""
-        return cls(chain, ScaledRows.of(chain.enter(starts[:, None, :], 0)), 0)
+    def at_start(cls, chain: LiftedChain, starts: ScaledRows) -> ForwardOperator:
+        """``starts`` (rows, 1, cells): the distribution of the first cell in each row."""
+        return cls(chain, chain.entered(starts, 0), 0)
 
     def predicted(self) -> ScaledRows:
         """Return (rows, worlds, states) at step ``absorbed``, before what it releases."""

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
-from priste.maps import cell_numbers
-from priste.quantify.assembly import (
-    KnownPrior,
-    assembled,
-    known_prior_leakage,
-    to_shared_exponent,
-)
+from priste.quantify.adversaries import Adversary, AnyMixture
+from priste.quantify.assembly import KnownPrior, known_prior_leakage, to_shared_exponent
 from priste.quantify.inputs import (
     checked_candidates,
     checked_likelihood,
@@ -24,27 +20,22 @@ from priste.quantify.inputs import (
     checked_priors,
 )
 from priste.quantify.leakage import Leakage
-from priste.quantify.lifted import BackwardVectors, LiftedChain
+from priste.quantify.model_stream import Method, ModelStream, check_history
+from priste.quantify.moment_sums import stacked
 from priste.quantify.moments import Floats, Integers, Moments
-from priste.quantify.propagation import ForwardOperator, Likelihood, Record, replay
-from priste.quantify.rounding import relative_error_bound
+from priste.quantify.observers import AnyStart, Near, Observer
+from priste.quantify.promises import Limits, Promise, as_limits
 from priste.quantify.screening import screened, worth_screening
 from priste.quantify.smoothing import location_posterior
-from priste.quantify.worst_prior import leakages, passes, worst_prior_leakage
+from priste.quantify.start_rows import FirstCells, start_rows
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from priste.events import Event
-    from priste.maps import Cells
     from priste.mobility import MarkovModel
 
-Method = Literal["auto", "forward", "replay"]
 Booleans = NDArray[np.bool_]
-
-OPERATOR_BYTES = 2**31
-"""Memory above which "auto" never builds the forward operator."""
-
 
 CHUNK_ENTRIES = 160_000
 """How many numbers of candidate columns are weighed at once, about what a processor caches.
@@ -52,27 +43,27 @@ CHUNK_ENTRIES = 160_000
 On a map of 2,500 cells, pieces four times as large were no faster.
 """
 
-_PASSES = 4
-"""Passes over the numbers in each step besides the movement: likelihood and scaling."""
-
 
 class Quantifier:
-    """Quantify what releases say about an event, under a mobility model.
+    """Quantify what releases say about an event, under a mobility model and against an observer.
 
     The adversary knows the model, the event and P(release | cell) of every release, and
-    has a prior over the first cell. Which priors are meant is chosen here:
+    has a prior over the first cell. Which priors are meant is the ``observer``: any
+    (:class:`~priste.quantify.AnyStart`, the default), any on some cells, given ones and their
+    mixtures, those of somebody who saw the user some steps before, or those near a given one.
+    Each observer has rows, distributions of the first cell, of which all its priors are mixtures.
 
-    - by default any prior: one row per cell of the map;
-    - ``starts=cells``: any prior on these cells: one row per such cell, in order;
-    - ``priors`` of shape (K, m): these K priors and their mixtures; (m,) means one
-      known prior. Each must be >= 0 and sum to 1 within ``PRIOR_TOLERANCE``.
+    ``model`` may be a sequence of models on one map that are guarded jointly: the observer does not
+    know which one holds, releases may tell, and every joint prior over model and row counts.
+    The rows of all models are stacked, in order.
 
     ``method`` says how the joint probabilities are computed; the numbers are the same
     up to the stated error. "forward" keeps an operator of rows x worlds x states
     and moves it one step per observation; "replay" keeps the observations and goes back
     through all of them when asked. "auto" compares the work, counting what replays have
     cost so far, and stays below twice the cheaper one; it builds no operator
-    above ``OPERATOR_BYTES``.
+    above ``OPERATOR_BYTES``. "stream" is for hundreds of candidates at every step, without end:
+    forward and without history where the operator fits, replay elsewhere.
 
     Observations are kept, m floats each, for replays and for :meth:`location_posterior`.
     ``history=False``, with method "forward" only, forgets them once they are in the operator,
@@ -83,8 +74,8 @@ class Quantifier:
     :meth:`moments` states how far rounding can have moved it (see
     :mod:`priste.quantify.rounding`). Nothing here draws random numbers or does I/O.
 
-    Raises ``InvalidParameter`` when the event names cells or steps that the model does
-    not have; ``TooManyWorlds`` from the event.
+    Raises ``InvalidParameter`` when the event names cells or steps that a model does
+    not have, or the observer does not fit the map; ``TooManyWorlds`` from the event.
 
     >>> import numpy as np
     >>> from priste.events import presence
@@ -103,78 +94,63 @@ class Quantifier:
 
     def __init__(
         self,
-        model: MarkovModel,
+        model: MarkovModel | Sequence[MarkovModel],
         event: Event,
-        priors: ArrayLike | None = None,
+        observer: Observer | None = None,
         *,
-        starts: Cells | None = None,
         method: Method = "auto",
         history: bool = True,
     ) -> None:
-        if method not in ("auto", "forward", "replay"):
+        check_history(method, history)
+        models = list(model) if isinstance(model, Sequence) else [model]
+        if not models or any(each.grid != models[0].grid for each in models):
             raise InvalidParameter(
-                f"The 'method' of Quantifier must be 'auto', 'forward' or 'replay'. Got {method!r}."
+                "The 'model' of a Quantifier must be a MarkovModel, or one or more of them on one "
+                f"grid. Got {[repr(getattr(each, 'grid', each)) for each in models]}."
             )
-        if not history and method != "forward":
-            raise InvalidParameter(
-                "A Quantifier with history=False forgets its observations, which only "
-                f"method='forward' can do without. Got method={method!r}."
-            )
-        if priors is not None and starts is not None:
-            raise InvalidParameter(
-                "Give Quantifier either 'priors' or 'starts', not both: 'starts' means every "
-                "prior on those cells, 'priors' a few given ones."
-            )
-        self._cells = model.grid.size
-        self._method = method
-        self._priors: Floats | None = None
-        self._starts: Integers | None = None
-        if priors is not None:
-            self._priors = checked_priors(priors, self._cells, name="'priors' of Quantifier")
-        elif starts is not None:
-            chosen = sorted(cell_numbers(starts, name="starts"))
-            if chosen[-1] >= self._cells:
-                raise InvalidParameter(
-                    f"The 'starts' of Quantifier must be cells 0 to {self._cells - 1} of the "
-                    f"model's map. Got {chosen[-1]}."
-                )
-            self._starts = np.array(chosen, dtype=np.int64)
-        self._chain = LiftedChain(model, event)
-        self._backward = BackwardVectors(self._chain)
-        self._by_start = self._backward.at_start()
-        self._by_start.flags.writeable = False
-        self._prior_rows = self._rows_of(self._by_start)
-        self._keeps_history = history
-        self._records: list[Record] = []
-        self._forgotten = 0  # how many came before the first of them
-        self._observed = 0
-        self._operator: ForwardOperator | None = None
-        self._pending = 0.0  # work to catch the operator up
-        self._replay_work = 0.0  # work of one replay of one column
-        self._replayed = 0.0  # work spent on replays since the operator was last caught up
+        self._cells = models[0].grid.size
+        self._observer = AnyStart() if observer is None else observer
+        self._streams = [
+            ModelStream(each, event, start_rows(self._observer, each), method, history)
+            for each in models
+        ]
+        self._adversary = _adversary(self._observer, self._streams)
         self._moments: Moments | None = None
+
+    @property
+    def observer(self) -> Observer:
+        """Whom the answers are about."""
+        return self._observer
+
+    @property
+    def adversary(self) -> Adversary:
+        """The priors that count as weights over the rows, to judge ``Moments`` with these rows."""
+        return self._adversary
 
     @property
     def step(self) -> int:
         """The number of observations so far, silence included; the next one is of this step."""
-        return self._forgotten + len(self._records)
+        return self._streams[0].step
 
     @property
     def rows(self) -> int:
-        """The number of rows of :meth:`moments`: first cells, or given priors."""
-        if self._priors is not None:
-            return len(self._priors)
-        return self._cells if self._starts is None else len(self._starts)
+        """The number of rows of :meth:`moments`: first cells or priors, of each model in turn."""
+        return sum(stream.rows for stream in self._streams)
 
     def copy(self) -> Quantifier:
         """Return an independent quantifier in the same state. Cheap: the arrays are shared."""
         twin = copy.copy(self)
-        twin._records = list(self._records)
+        twin._streams = [stream.copy() for stream in self._streams]
         return twin
 
     def prior_by_start(self) -> Floats:
-        """Return (m,) Pr(EVENT | first cell), before any release; read-only."""
-        return np.asarray(self._by_start[0])
+        """Return (m,) Pr(EVENT | first cell), before any release; read-only.
+
+        With several models (models, m).
+        """
+        if len(self._streams) == 1:
+            return np.asarray(self._streams[0].by_start[0])
+        return np.stack([stream.by_start[0] for stream in self._streams])
 
     # ------------------------------------------------------------------ observations
 
@@ -184,32 +160,28 @@ class Quantifier:
         Numbers must be finite, >= 0 and not all 0; above 1 they are densities, which is
         fine. The array is copied. Silence must not depend on the location.
         Raises ``InvalidParameter`` and changes nothing when the likelihood breaks these
-        rules or the model has no further step.
+        rules or a model has no further step.
         """
         record = None if likelihood is None else checked_likelihood(likelihood, self._cells)
-        step = self.step
-        self._chain.roundings(step)
-        forward, back = self._work(step)
-        self._records.append(record)
-        self._observed += record is not None
-        self._pending += forward
-        self._replay_work += back
+        self._check_next_step()
+        for stream in self._streams:
+            stream.observe(record)
         self._moments = None
+
+    def _check_next_step(self) -> None:
+        for stream in self._streams:
+            stream.check_step(self.step)
+
+    @property
+    def _observed(self) -> int:
+        return self._streams[0].observed
 
     # ------------------------------------------------------------------ joint probabilities
 
     def moments(self) -> Moments:
         """Return the four quantities for the releases so far, one row per start or prior."""
         if self._moments is None:
-            if not self._observed:  # silence tells nothing: b = a and d = ā, exactly
-                mantissa, binary = np.frexp(self._prior_rows.T)
-                exponent = binary.astype(np.int64)
-            elif self._goes_forward(1, candidates=False):
-                mantissa, exponent = self._caught_up().joint(self._backward)
-            else:
-                mantissa, exponent = self._replayed_rows(None)
-                mantissa, exponent = mantissa[:, :, 0], exponent[:, :, 0]
-            self._moments = self._assembled(mantissa, exponent, 0)
+            self._moments = stacked([stream.moments() for stream in self._streams])
         return self._moments
 
     def candidate_moments(self, likelihoods: ArrayLike) -> Moments:
@@ -220,19 +192,8 @@ class Quantifier:
         ``complement`` are (rows, k). Nothing changes.
         """
         columns = checked_candidates(likelihoods, self._cells)
-        self._chain.roundings(self.step)
-        if self._goes_forward(len(columns.values), candidates=True):
-            weights = self._caught_up().candidates(self._backward)
-            candidates = np.ascontiguousarray(columns.values.T)
-
-            def weigh(values: Floats) -> Floats:
-                # One large product: numpy would make a small one of each row.
-                flat = values.reshape(-1, values.shape[-1]) @ candidates
-                return flat.reshape(*values.shape[:-1], -1)
-
-            mantissa, exponent = weights.entries(weigh)
-            return self._assembled(mantissa, exponent + columns.exponent, 1)
-        return self._assembled(*self._replayed_rows(columns), 1)
+        self._check_next_step()
+        return stacked([stream.candidate_moments(columns) for stream in self._streams])
 
     def candidate_operator(self) -> tuple[Floats, Floats, Integers]:
         """Return (H_event, H_complement, exponent) of the next release.
@@ -242,155 +203,153 @@ class Quantifier:
         entry of a row in [0.5, 1). Entries more than a factor 2**1022 below it may lose
         digits. Takes rows x worlds x states floats of memory, whatever the method.
         """
-        self._chain.roundings(self.step)
-        mantissa, exponent = self._caught_up().candidates(self._backward).entries()
-        values, row_exponent, _ = to_shared_exponent(mantissa, exponent)
-        return values[:, 0], values[:, 1], row_exponent
-
-    def _assembled(self, mantissa: Floats, exponent: Integers, extra: int) -> Moments:
-        gamma = self._relative_error(extra)
-        return assembled(self._prior_rows, mantissa, exponent, gamma, self._backward.absolute_error)
-
-    def _relative_error(self, extra: int) -> float:
-        """``extra`` is the number of releases beyond those observed: 1 with candidates."""
-        chain = self._chain
-        steps = max(self.step - 1 + extra, chain.last, 0)
-        roundings, row_sums = chain.roundings(steps)
-        step = max(self.step - 1 + extra, 0)
-        observations = self._observed + extra
-        # Likelihoods and the merging of bands; the sums over worlds and states, over
-        # cells for candidates, and over first cells for given priors.
-        roundings += 3 * observations + 8
-        roundings += chain.worlds(step) * chain.model.states(step) + 2 * self._cells
-        return relative_error_bound(roundings, row_sums, observations)
-
-    # ------------------------------------------------------------------ the two methods
-
-    def _goes_forward(self, columns: int, *, candidates: bool) -> bool:
-        if self._method != "auto":
-            return self._method == "forward"
-        chain = self._chain
-        step = self.step if candidates else self.step - 1
-        worlds = chain.worlds(min(step, chain.last))
-        if 8 * self.rows * worlds * chain.model.states(step) > OPERATOR_BYTES:
-            return False
-        ahead, back = self._pending, self._replay_work
-        if candidates:
-            forward_step, replay_step = self._work(step)
-            ahead, back = ahead + forward_step, back + replay_step
-        back *= columns
-        if ahead - self._replayed <= back:
-            return True
-        self._replayed += back
-        return False
-
-    def _work(self, step: int) -> tuple[float, float]:
-        """Return the multiply-adds of one step: of the operator, and of replaying a column."""
-        chain = self._chain
-        cost = chain.cost(step) + _PASSES * chain.model.states(step)
-        worlds = chain.worlds(step - 1)
-        return self.rows * worlds * cost, cost * (2 * worlds if step <= chain.last else 1)
-
-    def _caught_up(self) -> ForwardOperator:
-        operator = self._operator
-        if operator is None:
-            operator = ForwardOperator.at_start(self._chain, self._start_rows())
-        for record in self._records[operator.absorbed - self._forgotten :]:
-            operator = operator.observed(record)
-        self._operator, self._pending, self._replayed = operator, 0.0, 0.0
-        if not self._keeps_history:
-            self._records, self._forgotten = [], operator.absorbed
-        return operator
-
-    def _start_rows(self) -> Floats:
-        if self._priors is not None:
-            return self._priors
-        cells = self._labels()
-        rows = np.zeros((len(cells), self._cells))
-        rows[np.arange(len(cells)), cells] = 1.0
-        return rows
-
-    def _rows_of(self, by_cell: Floats) -> Floats:
-        """Turn values (..., cells) for first cells into values (..., rows)."""
-        if self._priors is not None:
-            return by_cell @ self._priors.T
-        return by_cell if self._starts is None else by_cell[..., self._starts]
-
-    def _replayed_rows(self, columns: Likelihood | None) -> tuple[Floats, Integers]:
-        """Return mantissas and exponents (rows, 2, k)."""
-        back = replay(self._chain, self._backward, self._records, columns)
-        mantissa, exponent = back.entries(lambda values: self._rows_of(values[:, :, 0, :]))
-        return mantissa.transpose(2, 1, 0), exponent.transpose(2, 1, 0)
+        self._check_next_step()
+        parts = [to_shared_exponent(*stream.operator().entries()) for stream in self._streams]
+        values = np.concatenate([part[0] for part in parts]) if len(parts) > 1 else parts[0][0]
+        return values[:, 0], values[:, 1], np.concatenate([part[1] for part in parts])
 
     # ------------------------------------------------------------------ answers
 
-    def leakage(self, prior: ArrayLike | None = None) -> Leakage:
+    def leakage(
+        self, prior: ArrayLike | None = None, *, observer: Observer | None = None
+    ) -> Leakage:
         """Return how far the releases tell the event from its negation.
 
-        Without ``prior``: an upper bound over every prior that this quantifier means
+        Without ``prior``: an upper bound over every prior of the observer
         (see :func:`priste.quantify.worst_prior_leakage` for its slack), exactly 0 as long as
-        nothing but silence was observed. ``worst_prior`` names cells, or numbers of the given
-        ``priors``.
+        nothing but silence was observed. ``worst_prior`` is one of those priors.
+
+        ``observer`` asks about another class of priors, as if the quantifier had been made with it:
+        from the history of releases, or without one where that class lives on the first
+        cells that are this quantifier's rows. Raises ``InvalidParameter`` where neither helps.
 
         With ``prior``, weights over the rows (see :meth:`posterior`): the two logarithms
         for that prior alone, and the prior itself as ``worst_prior``. They are 0
         where the prior makes the event certain or impossible or the releases impossible,
         and infinite where the releases settle an event that was open.
         """
+        if observer is not None:
+            if prior is not None:
+                raise InvalidParameter("Give leakage() a 'prior' or an 'observer', not both.")
+            asked = self._asked(observer)
+            return asked._named(asked._worst())
         if prior is not None:
-            return known_prior_leakage(self.moments(), self._weights(prior), self._labels())
-        labels = self._labels()
-        if not self._observed:
-            open_rows = np.flatnonzero((self._prior_rows > 0.0).all(axis=0))
-            return Leakage(0.0, 0.0, 0.0, {int(labels[row]): 1.0 for row in open_rows[:1]})
-        found = worst_prior_leakage(self.moments())
-        named = {int(labels[row]): weight for row, weight in found.worst_prior.items()}
-        return replace(found, worst_prior=named)
+            weights = self._weights(prior)
+            return self._named(known_prior_leakage(self.moments(), weights))
+        return self._named(self._worst())
 
-    def leakage_if(self, likelihoods: ArrayLike) -> Floats:
-        """Return (k,) the leakage after each of k candidate releases (m, k); nothing changes."""
-        return leakages(self.candidate_moments(likelihoods))
+    def _worst(self) -> Leakage:
+        if self._observed:
+            return self._adversary.leakage(self.moments())
+        moments = self.moments()
+        is_open = (moments.prior_event > 0.0) & (moments.prior_complement > 0.0)
+        return Leakage(0.0, 0.0, 0.0, {int(row): 1.0 for row in np.flatnonzero(is_open)[:1]})
 
-    def passes(self, likelihoods: ArrayLike, epsilon: float) -> Booleans:
-        """Tell (k,) whether each candidate release (m, k) keeps the leakage within ``epsilon``.
+    def _named(self, found: Leakage) -> Leakage:
+        """Give rows their names: cells or numbers of priors, and of models if there are several."""
+        joint: dict[tuple[int, int], float] = {}
+        named: dict[int, float] = {}
+        offsets = np.cumsum([0, *(stream.rows for stream in self._streams)])
+        for row, weight in found.worst_prior.items():
+            model = int(np.searchsorted(offsets, row, side="right")) - 1
+            label = int(self._streams[model].starts.labels[row - offsets[model]])
+            joint[model, label] = weight
+            named[label] = named.get(label, 0.0) + weight
+        several = len(self._streams) > 1
+        return replace(found, worst_prior=named, worst_joint=joint if several else {})
 
-        True is a promise, against every prior that this quantifier means; doubt is False.
+    def _asked(self, observer: Observer) -> Quantifier:
+        """Return this quantifier with another observer; only for its moments."""
+        if observer == self._observer:
+            return self
+        twin = copy.copy(self)
+        rows = [start_rows(observer, stream.chain.model) for stream in self._streams]
+        twin._observer = observer
+        if all(
+            isinstance(mine.starts, FirstCells) and np.isin(asked.support, mine.starts.labels).all()
+            for mine, asked in zip(self._streams, rows, strict=True)
+        ):
+            pairs = list(zip(self._streams, rows, strict=True))
+            twin._moments = stacked([stream.remixed(asked) for stream, asked in pairs])
+            twin._streams = [stream.with_rows(asked) for stream, asked in pairs]
+        elif all(stream.keeps_history for stream in self._streams):
+            twin._streams = [s.with_rows(r) for s, r in zip(self._streams, rows, strict=True)]
+            twin._moments = None
+        else:
+            raise InvalidParameter(
+                f"This Quantifier knows only how releases look to {self._observer.words()}; that "
+                f"does not say how they look to {observer.words()}. Make it with "
+                "history=True, or with an observer whose rows are first cells, such as AnyStart()."
+            )
+        twin._adversary = _adversary(observer, twin._streams)
+        return twin
+
+    def leakage_if(self, likelihoods: ArrayLike, promise: float | Promise | None = None) -> Floats:
+        """Return (k,) the leakage after each of k candidate releases (m, k); nothing changes.
+
+        With a ``promise`` over the directions that it bounds, as ``Leakage.over``.
+        """
+        return self._adversary.leakages(self.candidate_moments(likelihoods), promise)
+
+    def passes(self, likelihoods: ArrayLike, epsilon: float | Promise) -> Booleans:
+        """Tell (k,) whether each candidate release (m, k) keeps a promise.
+
+        ``epsilon`` is a number >= 0 for both directions, an ``Odds`` or a ``Belief``. True means
+        kept, against every prior of the observer; doubt is False.
         Many columns are first screened (see :mod:`priste.quantify.screening`): where sound bounds
         decide about one, its four quantities are never computed.
         """
         columns = checked_nonnegative(
             likelihoods, (self._cells, None), name="'likelihoods' of candidate releases"
         )
+        limits = as_limits(epsilon)
         count = columns.shape[1]
         width = max(1, CHUNK_ENTRIES // self._cells)
-        verdict, decided = self._screened(columns, epsilon) if count > width else _undecided(count)
+        verdict, decided = self._screened(columns, limits) if count > width else _undecided(count)
         left = np.flatnonzero(~decided)
         for start in range(0, len(left) or not count, width):  # no columns at all are refused
             chunk = left[start : start + width]
             chosen = columns if len(chunk) == count else columns[:, chunk]
-            verdict[chunk] = passes(self.candidate_moments(chosen), epsilon)
+            verdict[chunk] = self._adversary.passes(self.candidate_moments(chosen), limits)
         return verdict
 
-    def _screened(self, columns: Floats, epsilon: float) -> tuple[Booleans, Booleans]:
+    def _screened(self, columns: Floats, limits: Limits) -> tuple[Booleans, Booleans]:
         """Answer for most of many candidates: the verdicts, and which of them are decided."""
-        self._chain.roundings(self.step)
+        self._check_next_step()
         count = columns.shape[1]
         if (
             worth_screening(self.rows, self._cells, count)
-            and self._backward.absolute_error == 0.0
-            and 0.0 <= epsilon < np.inf
-            and self._goes_forward(count, candidates=True)
+            and not any(stream.absolute_error for stream in self._streams)
+            and limits != Limits(np.inf, np.inf, np.inf)
+            and all(stream.goes_forward(count, candidates=True) for stream in self._streams)
         ):
-            operator = self._caught_up().candidates(self._backward)
-            gamma = self._relative_error(1)
-            return screened(operator, self._prior_rows, columns, epsilon, gamma)
+            operators = [stream.operator() for stream in self._streams]
+            prior_rows = np.concatenate([stream.prior_rows for stream in self._streams], axis=1)
+            gamma = max(stream.relative_error(1) for stream in self._streams)
+            return screened(operators, prior_rows, columns, limits, gamma, self._adversary.passes)
         return _undecided(count)
+
+    def belief(self) -> float:
+        """Bound Pr(EVENT | releases) over every prior of the observer, from above.
+
+        Never below the exact supremum. Priors under which the releases are impossible
+        hold no belief; 0.0 when that leaves none.
+        """
+        return self._adversary.belief(self.moments())
+
+    def prior_belief(self) -> float:
+        """Bound Pr(EVENT) before any release over every prior of the observer, from above.
+
+        No cap below it can be kept.
+        """
+        return self._adversary.prior_belief(self.moments())
 
     def posterior(self, prior: ArrayLike | None = None) -> float:
         """Return Pr(EVENT | releases) under a prior.
 
         ``prior`` are weights over the rows that sum to 1: (m,) over the first cells, zero
-        outside ``starts``; with ``priors`` (K,) over those, and nothing needed for K = 1.
+        where this quantifier has no row; with ``Priors`` (K,) over those, and nothing needed for
+        K = 1; with several models (models, m) or (models, K).
         An event that is impossible under the prior has posterior 0, a certain one 1.
         Raises ``InvalidParameter`` when the releases are impossible under the prior.
         """
@@ -424,50 +383,49 @@ class Quantifier:
         ``step`` may be any observed one, or the next (:attr:`step`): then it is the
         prediction before that release. ``prior`` as in :meth:`posterior`. Each row sums to
         1 up to rounding; a probability below 1e-308 may be 0. Raises ``InvalidParameter``
-        for another step, when the releases are impossible under the prior, and with
-        ``history=False``.
+        for another step, when the releases are impossible under the prior, with
+        ``history=False``, and with several models.
         """
-        if not self._keeps_history:
+        if len(self._streams) > 1:
+            raise InvalidParameter(
+                "A location_posterior is that of one model. This Quantifier guards "
+                f"{len(self._streams)} jointly; make one for each."
+            )
+        stream = self._streams[0]
+        if not stream.keeps_history:
             raise InvalidParameter(
                 "A location_posterior needs all observations, and this Quantifier forgets them. "
                 "Make it with history=True."
             )
-        weights = self._weights(prior)
-        first = np.zeros(self._cells)
-        if self._priors is not None:
-            first = weights @ self._priors
-        elif self._starts is not None:
-            first[self._starts] = weights
-        else:
-            first = weights
-        return location_posterior(self._chain, first, self._records, step)
-
-    def _labels(self) -> Integers:
-        return np.arange(self.rows) if self._starts is None else self._starts
+        first = stream.starts.blended(self._weights(prior))
+        return location_posterior(stream.chain, first, stream.records, step)
 
     def _weights(self, prior: ArrayLike | None) -> Floats:
+        """Return ``prior`` as weights over the rows."""
         if prior is None:
             if self.rows == 1:
                 return np.ones(1)
             raise InvalidParameter(
                 f"This Quantifier means {self.rows} starts or priors: give 'prior', weights over "
-                "them, or make the Quantifier with priors= of one known prior."
+                "them, or make the Quantifier with observer=Priors(...) of one known prior."
             )
-        length = self.rows if self._starts is None else self._cells
-        weights = checked_priors(prior, length, name="'prior'")
-        if np.ndim(prior) != 1:
+        starts = [stream.starts for stream in self._streams]
+        by_cell = isinstance(starts[0], FirstCells)
+        length = self._cells if by_cell else len(starts[0].labels)
+        shape = (length,) if len(starts) == 1 else (len(starts), length)
+        array = np.asarray(prior)
+        if array.shape != shape:
+            raise InvalidParameter(f"The 'prior' must have shape {shape}. Got {array.shape}.")
+        weights = checked_priors(array.ravel(), None, name="'prior'").reshape(len(starts), length)
+        if not by_cell:
+            return weights.ravel()
+        inside = [line[each.labels] for line, each in zip(weights, starts, strict=True)]
+        if sum(map(np.count_nonzero, inside)) != np.count_nonzero(weights):
             raise InvalidParameter(
-                f"The 'prior' must have shape ({length},). Got {np.shape(prior)}."
+                "The 'prior' must be 0 on cells in which the observer of this Quantifier excludes "
+                "that the stream began."
             )
-        if self._starts is None:
-            return np.asarray(weights[0])
-        inside: Floats = weights[0, self._starts]
-        if np.count_nonzero(inside) != np.count_nonzero(weights[0]):
-            raise InvalidParameter(
-                "The 'prior' must be 0 outside the 'starts' of this Quantifier, which means "
-                "priors on those cells only."
-            )
-        return inside
+        return np.concatenate(inside)
 
     @staticmethod
     def _check_possible(known: KnownPrior) -> None:
@@ -476,6 +434,13 @@ class Quantifier:
                 "The releases are impossible under this prior, so it has no posterior. Give a "
                 "prior that allows a first cell from which they could come."
             )
+
+
+def _adversary(observer: Observer, streams: Sequence[ModelStream]) -> Adversary:
+    """Return the class of weights over the stacked rows that an observer means."""
+    if not isinstance(observer, Near):
+        return AnyMixture()
+    raise InvalidParameter("The observer Near(prior, factor) cannot be checked yet.")
 
 
 def _undecided(count: int) -> tuple[Booleans, Booleans]:

@@ -71,6 +71,12 @@ class ScaledRows:
         """Scale plain numbers, rows along the first axis."""
         return _settled([Band(values, np.zeros(len(values), dtype=np.int64))])
 
+    @classmethod
+    def from_entries(cls, mantissa: Floats, exponent: Integers) -> ScaledRows:
+        """Scale numbers ``mantissa * 2**exponent``, >= 0, each with its own power of two."""
+        fraction, binary = np.frexp(mantissa)
+        return _cut(fraction, np.where(fraction > 0.0, exponent + binary, _NO_EXPONENT))
+
     def through(
         self,
         linear: Callable[[Floats], Floats],
@@ -248,7 +254,11 @@ def _entries(bands: Sequence[Band]) -> tuple[Floats, Integers]:
 
 def _spread(bands: Sequence[Band]) -> ScaledRows:
     """Cut numbers that spread too far into bands of ``_BAND`` binary digits."""
-    mantissa, exponent = _entries(bands)
+    return _cut(*_entries(bands))
+
+
+def _cut(mantissa: Floats, exponent: Integers) -> ScaledRows:
+    """Cut entries, those of zero at ``_NO_EXPONENT``, into bands of ``_BAND`` binary digits."""
     trailing = tuple(range(1, mantissa.ndim))
     row_top = exponent.max(axis=trailing)
     row_top[row_top == _NO_EXPONENT] = 0

@@ -28,15 +28,17 @@ most 2**941, a positive b is above 2**-910, and what the products there may lose
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from priste.quantify.moment_sums import candidates_of
 from priste.quantify.moments import Floats, Moments
+from priste.quantify.promises import Limits
 from priste.quantify.rounding import UNIT_ROUNDOFF
 from priste.quantify.scaling import BLOCK_ENTRIES, ScaledRows
-from priste.quantify.worst_prior import passes
 
 RANK = 64
 """Columns in the basis. On 2,500 cells half as many left twice the columns in doubt, and twice
@@ -124,45 +126,49 @@ def worth_screening(rows: int, cells: int, count: int) -> bool:
 
 
 def screened(
-    operator: ScaledRows,
+    operators: Sequence[ScaledRows],
     prior_rows: Floats,
     columns: Floats,
-    epsilon: float,
+    limits: Limits,
     relative_error: float,
+    passes: Callable[[Moments, Limits], NDArray[np.bool_]],
     *,
     rank: int = RANK,
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Tell (k,) which candidates stay within ``epsilon``, and (k,) for which that is decided.
+    """Tell (k,) which candidates stay within ``limits``, and (k,) for which that is decided.
 
     A verdict True is always decided, and a promise; False that is not decided is doubt.
 
-    ``operator`` is H (rows, 2, cells), ``prior_rows`` (2, rows) holds a and ā, ``columns`` (cells,
-    k) the likelihoods, and ``relative_error`` what separates a, ā and the exact H x from
-    what is meant. Everything is in doubt when H has more than one band.
+    ``operators`` are H (rows, 2, cells), one per model, ``prior_rows`` (2, all rows) holds a and ā,
+    ``columns`` (cells, k) the likelihoods, ``relative_error`` what separates a, ā and the exact
+    H x from what is meant, and ``passes`` decides about moments. Everything is in doubt when
+    some H has more than one band.
     """
     verdict = np.zeros(columns.shape[1], dtype=np.bool_)
     decided = verdict.copy()
-    likeness = Resemblance.of(columns, rank) if len(operator.bands) == 1 else None
+    one_band = all(len(operator.bands) == 1 for operator in operators)
+    likeness = Resemblance.of(columns, rank) if one_band else None
     if likeness is None:
         return verdict, decided
     order = np.argsort(likeness.error)  # like errors together, as each chunk counts its largest
     order = order[likeness.error[order] < LARGEST_ERROR]
     if not len(order):
         return verdict, decided
-    band = operator.bands[0]
-    thin = band.values.reshape(-1, band.values.shape[-1]) @ likeness.basis
-    thin = thin.reshape(len(band.values), 2, -1)
+    bands = [operator.bands[0] for operator in operators]
+    thin = np.concatenate([_product(band.values, likeness.basis) for band in bands])
+    exponent = np.concatenate([band.exponent for band in bands])
     # A row's power of two makes its largest possible b + d, that of a certain release, less than
     # 1: at most twice that of this candidate divided by its least entry.
     flattest = order[np.argmax(likeness.least[order])]
     seen = (thin @ likeness.coefficients[:, flattest]).sum(axis=1) / likeness.least[flattest]
     shift = np.frexp(2.0 * seen)[1]
     event, complement = (thin[:, side] * np.ldexp(1.0, -shift)[:, None] for side in range(2))
+    largest = max((x for x in (limits.up, limits.down) if x < math.inf), default=0.0)
     for start in range(0, len(order), CHUNK):
         chosen = order[start : start + CHUNK]
         error = float(likeness.error[chosen[-1]])
         allowance = (math.log1p(error) - math.log1p(-error)) * _EVALUATION + 2.0**-50 * (
-            1 + epsilon
+            1 + largest
         )
         coefficients = likeness.coefficients[:, chosen].T
         moments = Moments(
@@ -170,19 +176,22 @@ def screened(
             prior_rows[1],
             (coefficients @ event.T).T,
             (coefficients @ complement.T).T,
-            band.exponent + shift,
+            exponent + shift,
             relative_error,
             0.0,
         )
-        if epsilon >= allowance:
-            verdict[chosen] = passes(moments, epsilon - allowance)
+        tighter, wider = limits.moved(-allowance), limits.moved(allowance)
+        if tighter is not None:
+            verdict[chosen] = passes(moments, tighter)
         decided[chosen] = True
-        open_ones = ~verdict[chosen]
-        if open_ones.any():
-            few = replace(
-                moments,
-                event=moments.event[:, open_ones],
-                complement=moments.complement[:, open_ones],
-            )
-            decided[chosen[open_ones]] = ~passes(few, epsilon + allowance)
+        open_ones = np.flatnonzero(~verdict[chosen])
+        if len(open_ones) and wider is not None:
+            few = candidates_of(moments, open_ones)
+            decided[chosen[open_ones]] = ~passes(few, wider)
     return verdict, decided
+
+
+def _product(values: Floats, basis: Floats) -> Floats:
+    """Return H Q (rows, 2, rank) as one large product."""
+    thin = values.reshape(-1, values.shape[-1]) @ basis
+    return thin.reshape(len(values), 2, -1)

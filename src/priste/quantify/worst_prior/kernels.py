@@ -582,21 +582,25 @@ def column_verdicts(
     exponent: Integers,
     scale: Floats,
     absolute: float,
-    r: float,
+    up: float,
+    down: float,
     every_pair: bool,
     passed: Flags,
 ) -> None:
-    """For each line of ``events`` and ``complements``: are all priors surely within r?"""
+    """For each line of ``events`` and ``complements``: is R surely within ``up`` for all priors,
+    and 1 / R within ``down``? An infinite bound is not tested."""
     space = np.empty((3, 6, a.shape[0]))
     for k in range(events.shape[0]):
         b = events[k]
         d = complements[k]
-        exceeded, _, _, _ = tested(
-            b, d, a, c, exponent, scale, absolute, r, False, every_pair, space
-        )
-        if not exceeded:
+        exceeded = False
+        if up < math.inf:
             exceeded, _, _, _ = tested(
-                d, b, c, a, exponent, scale, absolute, r, False, every_pair, space
+                b, d, a, c, exponent, scale, absolute, up, False, every_pair, space
+            )
+        if not exceeded and down < math.inf:
+            exceeded, _, _, _ = tested(
+                d, b, c, a, exponent, scale, absolute, down, False, every_pair, space
             )
         passed[k] = not exceeded
 

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
-from priste.quantify.leakage import Leakage
+from priste.quantify.leakage import Leakage, bounded_directions
 from priste.quantify.moments import Moments
+from priste.quantify.posteriors import beliefs_within
+from priste.quantify.promises import Limits, Promise, as_limits
 from priste.quantify.worst_prior.weights import pair_weights
 
 Floats = NDArray[np.float64]
@@ -70,48 +72,67 @@ def worst_prior_leakage(moments: Moments, *, method: Method = "auto") -> Leakage
     return Leakage(max(for_event, against_event), for_event, against_event, prior)
 
 
-def leakages(moments: Moments, *, method: Method = "auto") -> Floats:
+def leakages(
+    moments: Moments, promise: float | Promise | None = None, *, method: Method = "auto"
+) -> Floats:
     """The ``value`` of :func:`worst_prior_leakage` for each candidate column, shape (k,).
 
-    One set of releases counts as one column. ``method`` as there.
+    With a ``promise`` the largest over the directions that it bounds, as ``Leakage.over``. One set
+    of releases counts as one column. ``method`` as there.
     """
-    ratios, pairs = _suprema(moments, method)
     if _doubt(moments) == math.inf:
-        return np.full(ratios.shape[1], math.inf)
-    return np.where(pairs.max(axis=(0, 2)) < 0, 0.0, _logarithms(moments, ratios).max(axis=0))
+        return np.full(_columns(moments), math.inf)
+    ratios, pairs = _suprema(moments, method)
+    bounded = _logarithms(moments, ratios)[bounded_directions(promise)]
+    return np.where(pairs.max(axis=(0, 2)) < 0, 0.0, bounded.max(axis=0))
 
 
-def passes(moments: Moments, epsilon: float, *, method: Method = "auto") -> NDArray[np.bool_]:
-    """Whether every prior keeps the leakage of each candidate within ``epsilon``, shape (k,).
+def passes(
+    moments: Moments, epsilon: float | Promise | Limits, *, method: Method = "auto"
+) -> NDArray[np.bool_]:
+    """Whether every prior keeps a promise after each candidate, shape (k,).
 
-    True only if it certainly does, given the error bounds of the moments; False may also
-    mean doubt, when e^leakage is within ``SLACK`` (and 8 times the relative error) of
-    e^epsilon. One set of releases counts as one column. ``method`` as in
-    :func:`worst_prior_leakage`.
+    ``epsilon`` is >= 0 for both directions, an ``Odds``, a ``Belief``, or ``Limits``. True only
+    if it is certainly kept, given the error bounds of the moments; False may also mean doubt, when
+    e^leakage is within ``SLACK`` (and 8 times the relative error) of the bound. A direction
+    that is not bounded is not looked at. One set of releases counts as one column.
+    ``method`` as in :func:`worst_prior_leakage`.
 
     >>> import numpy as np
     >>> m = Moments(np.array([0.5, 0.2]), np.array([0.5, 0.8]), np.array([0.5, 0.2]),
     ...             np.array([0.25, 0.4]), np.array([0, 0]), 0.0, 0.0)
     >>> passes(m, 0.7), passes(m, 0.69)
     (array([ True]), array([False]))
+    >>> passes(m, Odds(up=math.inf, down=0.69)), passes(m, Belief(0.7))
+    (array([ True]), array([ True]))
     """
-    if not epsilon >= 0:
-        raise InvalidParameter(f"The 'epsilon' of passes must be >= 0. Got {epsilon!r}.")
+    limits = as_limits(epsilon)
+    every_pair = _every_pair(moments, method)
+    doubt = _doubt(moments)
+    if limits == Limits(math.inf, math.inf, math.inf):
+        return np.ones(_columns(moments), dtype=np.bool_)
+    if doubt == math.inf:
+        return np.zeros(_columns(moments), dtype=np.bool_)
+    if limits.up == limits.down == math.inf:
+        return beliefs_within(moments, limits.belief)
     from priste.quantify.worst_prior import kernels
 
-    columns = moments.candidates
-    passed = np.zeros(1 if columns is None else columns, dtype=np.bool_)
-    if epsilon == math.inf:
-        passed[:] = True
-        return passed
-    doubt = _doubt(moments)
-    if doubt == math.inf:
-        return passed
-    r = min(math.exp(min(epsilon, 700.0)) / doubt, kernels.LARGEST_RATIO)
+    passed = np.zeros(_columns(moments), dtype=np.bool_)
     events, complements = _lines(moments.event), _lines(moments.complement)
-    every_pair = _every_pair(moments, method)
-    kernels.column_verdicts(events, complements, *_shared(moments), r, every_pair, passed)
+    up, down = (
+        math.inf
+        if bound == math.inf
+        else min(math.exp(min(bound, 700.0)) / doubt, kernels.LARGEST_RATIO)
+        for bound in (limits.up, limits.down)
+    )
+    kernels.column_verdicts(events, complements, *_shared(moments), up, down, every_pair, passed)
+    if limits.belief < math.inf:
+        passed &= beliefs_within(moments, limits.belief)
     return passed
+
+
+def _columns(moments: Moments) -> int:
+    return 1 if moments.candidates is None else moments.candidates
 
 
 def _every_pair(moments: Moments, method: Method) -> bool:

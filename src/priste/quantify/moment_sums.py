@@ -1,15 +1,44 @@
-"""Adding up the probabilities of several ways in which the same thing can be seen."""
+"""Moments made of others: rows of several models, chosen candidates, ways to the same thing.
+
+Each function says what becomes of the error bounds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from priste.quantify import Moments
+from priste.quantify.moments import Floats, Integers, Moments
+from priste.quantify.rounding import UNIT_ROUNDOFF
 
-LOST = 2.0**-1022
+_LOST = 2.0**-1022
 """What one number can lose when it underflows on its way to another scale, at most."""
+
+
+def stacked(parts: Sequence[Moments]) -> Moments:
+    """Return the rows of all parts, in order, with the largest of their error bounds.
+
+    All parts must speak of the same candidates: the rows of several models under one event.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    return Moments(
+        np.concatenate([part.prior_event for part in parts]),
+        np.concatenate([part.prior_complement for part in parts]),
+        np.concatenate([part.event for part in parts]),
+        np.concatenate([part.complement for part in parts]),
+        np.concatenate([part.exponent for part in parts]),
+        max(part.relative_error for part in parts),
+        max(part.absolute_error for part in parts),
+    )
+
+
+def candidates_of(moments: Moments, chosen: Integers | slice) -> Moments:
+    """Return the moments of some of the candidates, with the same error bounds."""
+    event, complement = moments.event[:, chosen], moments.complement[:, chosen]
+    return replace(moments, event=event, complement=complement)
 
 
 def layers_added(moments: Moments, layers: int) -> Moments:
@@ -17,7 +46,7 @@ def layers_added(moments: Moments, layers: int) -> Moments:
     rows = moments.rows
     event = moments.event.reshape(rows, layers, -1).sum(axis=1)
     complement = moments.complement.reshape(rows, layers, -1).sum(axis=1)
-    return _like(moments, event, complement, moments.exponent, layers, 0.0)
+    return _summed(moments, event, complement, moments.exponent, layers, 0.0)
 
 
 def added(parts: Sequence[Moments]) -> Moments:
@@ -39,16 +68,16 @@ def added(parts: Sequence[Moments]) -> Moments:
         moved = np.ldexp(part.event, shift), np.ldexp(part.complement, shift)
         event, complement = event + moved[0], complement + moved[1]
         exact = (np.ldexp(moved[0], -shift) == part.event).all()
-        lost += 0.0 if exact and (np.ldexp(moved[1], -shift) == part.complement).all() else LOST
+        lost += 0.0 if exact and (np.ldexp(moved[1], -shift) == part.complement).all() else _LOST
     worst = max(parts, key=lambda part: part.relative_error)
-    return _like(worst, event, complement, top, len(parts), lost)
+    return _summed(worst, event, complement, top, len(parts), lost)
 
 
-def _like(
+def _summed(
     moments: Moments,
-    event: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
-    complement: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
-    exponent: np.ndarray[tuple[int, ...], np.dtype[np.int64]],
+    event: Floats,
+    complement: Floats,
+    exponent: Integers,
     summands: int,
     absolute_error: float,
 ) -> Moments:
@@ -58,6 +87,6 @@ def _like(
         event,
         complement,
         exponent,
-        moments.relative_error + 2 * summands * 2.0**-53,
+        moments.relative_error + 2 * summands * UNIT_ROUNDOFF,
         max(moments.absolute_error * summands, absolute_error),
     )

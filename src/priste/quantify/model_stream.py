@@ -1,0 +1,237 @@
+"""A stream of observations under one model: the joint probabilities of each row.
+
+The two ways to them, the forward operator and the replay, and the choice between them live
+here. A :class:`~priste.quantify.Quantifier` holds one of these per model.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from priste.errors import InvalidParameter
+from priste.quantify.assembly import assembled
+from priste.quantify.lifted import BackwardVectors, LiftedChain
+from priste.quantify.moments import Floats, Integers, Moments
+from priste.quantify.propagation import ForwardOperator, Likelihood, Record, replay
+from priste.quantify.rounding import relative_error_bound
+from priste.quantify.scaling import ScaledRows
+
+if TYPE_CHECKING:
+    from priste.events import Event
+    from priste.mobility import MarkovModel
+    from priste.quantify.start_rows import StartRows
+
+Method = Literal["auto", "forward", "replay", "stream"]
+
+OPERATOR_BYTES = 2**31
+"""Memory above which "auto" and "stream" never build the forward operator of an event and model:
+2 GiB, 11,585 cells with two worlds and any start."""
+
+_PASSES = 4
+"""Passes over the numbers in each step besides the movement: likelihood and scaling."""
+
+_REMIX = 16
+"""Roundings of bringing the numbers of first cells to one scale and back: two per band."""
+
+_LEAST_FLOAT = 2.0**-1074
+
+
+class ModelStream:
+    """b and d of every row under one model, for the observations so far and for candidates."""
+
+    def __init__(
+        self, model: MarkovModel, event: Event, starts: StartRows, method: Method, history: bool
+    ) -> None:
+        self.chain = LiftedChain(model, event)
+        self.backward = BackwardVectors(self.chain)
+        self.by_start = self.backward.at_start()
+        self.by_start.flags.writeable = False
+        self._use(starts)
+        if method == "stream":
+            method = "forward" if self._operator_fits() else "replay"
+            history = method == "replay"
+        self._method = method
+        self.keeps_history = history
+        self.records: list[Record] = []
+        self._forgotten = 0  # how many came before the first of them
+        self.observed = 0
+        self._operator: ForwardOperator | None = None
+        self._pending = 0.0  # work to catch the operator up
+        self._replay_work = 0.0  # work of one replay of one column
+        self._replayed = 0.0  # work spent on replays since the operator was last caught up
+
+    def _use(self, starts: StartRows) -> None:
+        self.starts = starts
+        rows = starts.mixed(ScaledRows.of(self.by_start))
+        self.prior_rows, lost = rows.plain()
+        self._start_error = _LEAST_FLOAT if lost else 0.0
+
+    @property
+    def step(self) -> int:
+        """The number of observations so far."""
+        return self._forgotten + len(self.records)
+
+    @property
+    def rows(self) -> int:
+        return len(self.starts.labels)
+
+    @property
+    def absolute_error(self) -> float:
+        """What underflow may have taken from Pr(EVENT | world, state) or Pr(EVENT | row)."""
+        return self.backward.absolute_error + self._start_error
+
+    def copy(self) -> ModelStream:
+        """Return an independent stream in the same state; the arrays are shared."""
+        twin = copy.copy(self)
+        twin.records = list(self.records)
+        return twin
+
+    def with_rows(self, starts: StartRows) -> ModelStream:
+        """Return the same stream with other rows, which it computes by replaying its history."""
+        twin = self.copy()
+        twin._use(starts)
+        twin._method = "replay"
+        twin._operator = None
+        return twin
+
+    def check_step(self, step: int) -> None:
+        """Raise ``InvalidParameter`` when the model has no such step."""
+        self.chain.roundings(step)
+
+    def observe(self, record: Record) -> None:
+        """Take in the next observation; its step was checked."""
+        forward, back = self._work(self.step)
+        self.records.append(record)
+        self.observed += record is not None
+        self._pending += forward
+        self._replay_work += back
+
+    # ------------------------------------------------------------------ joint probabilities
+
+    def moments(self) -> Moments:
+        """Return the four quantities for the observations so far."""
+        return self._assembled(*self._joint(), self.relative_error(0))
+
+    def remixed(self, starts: StartRows) -> Moments:
+        """Return :meth:`moments` for other rows; those of this stream must be first cells."""
+        mantissa, exponent = self._joint()
+        by_cell = np.zeros((2, self.chain.model.grid.size))
+        places = np.zeros(by_cell.shape, dtype=np.int64)
+        by_cell[:, self.starts.labels] = mantissa.T
+        places[:, self.starts.labels] = exponent.T
+        twin = self.with_rows(starts)
+        mixed, binary = starts.mixed(ScaledRows.from_entries(by_cell, places)).entries()
+        return twin._assembled(mixed.T, binary.T, twin.relative_error(0, _REMIX))
+
+    def _joint(self) -> tuple[Floats, Integers]:
+        """Return mantissas and exponents (rows, 2) of b and d."""
+        if not self.observed:  # silence tells nothing: b = a and d = ā, exactly
+            mantissa, binary = np.frexp(self.prior_rows.T)
+            return mantissa, binary.astype(np.int64)
+        if self.goes_forward(1, candidates=False):
+            return self._caught_up().joint(self.backward)
+        mantissa, exponent = self._replayed_rows(None)
+        return mantissa[:, :, 0], exponent[:, :, 0]
+
+    def candidate_moments(self, columns: Likelihood) -> Moments:
+        """Return the four quantities if the next observation were one of k columns (k, cells)."""
+        if self.goes_forward(len(columns.values), candidates=True):
+            candidates = np.ascontiguousarray(columns.values.T)
+
+            def weigh(values: Floats) -> Floats:
+                # One large product: numpy would make a small one of each row.
+                flat = values.reshape(-1, values.shape[-1]) @ candidates
+                return flat.reshape(*values.shape[:-1], -1)
+
+            mantissa, exponent = self.operator().entries(weigh)
+            return self._assembled(mantissa, exponent + columns.exponent, self.relative_error(1))
+        return self._assembled(*self._replayed_rows(columns), self.relative_error(1))
+
+    def operator(self) -> ScaledRows:
+        """Return H (rows, 2, cells): b and d of the next observation are H times its likelihood."""
+        return self._caught_up().candidates(self.backward)
+
+    def _assembled(self, mantissa: Floats, exponent: Integers, gamma: float) -> Moments:
+        return assembled(self.prior_rows, mantissa, exponent, gamma, self.absolute_error)
+
+    def relative_error(self, extra: int, beside: int = 0) -> float:
+        """``extra`` is the number of releases beyond those observed: 1 with candidates;
+        ``beside`` counts roundings that are not made on the way of every answer."""
+        chain = self.chain
+        steps = max(self.step - 1 + extra, chain.last, 0)
+        roundings, row_sums = chain.roundings(steps)
+        before, before_sums = self.starts.losses
+        step = max(self.step - 1 + extra, 0)
+        observations = self.observed + extra
+        # Likelihoods and the merging of bands; the sums over worlds and states, over
+        # cells for candidates, and over first cells for given priors.
+        roundings += before + beside + 3 * observations + 8
+        roundings += chain.worlds(step) * chain.model.states(step) + 2 * chain.model.grid.size
+        return relative_error_bound(roundings, row_sums + before_sums, observations)
+
+    # ------------------------------------------------------------------ the two methods
+
+    def goes_forward(self, columns: int, *, candidates: bool) -> bool:
+        """Decide how to answer about so many columns; a replay is counted as spent."""
+        if self._method != "auto":
+            return self._method == "forward"
+        chain = self.chain
+        step = self.step if candidates else self.step - 1
+        worlds = chain.worlds(min(step, chain.last))
+        if 8 * self.rows * worlds * chain.model.states(step) > OPERATOR_BYTES:
+            return False
+        ahead, back = self._pending, self._replay_work
+        if candidates:
+            forward_step, replay_step = self._work(step)
+            ahead, back = ahead + forward_step, back + replay_step
+        back *= columns
+        if ahead - self._replayed <= back:
+            return True
+        self._replayed += back
+        return False
+
+    def _operator_fits(self) -> bool:
+        chain = self.chain
+        width = max((chain.worlds(step) for step in range(chain.last + 1)), default=1)
+        return 8 * self.rows * width * chain.model.states(1) <= OPERATOR_BYTES
+
+    def _work(self, step: int) -> tuple[float, float]:
+        """Return the multiply-adds of one step: of the operator, and of replaying a column."""
+        chain = self.chain
+        cost = chain.cost(step) + _PASSES * chain.model.states(step)
+        worlds = chain.worlds(step - 1)
+        return self.rows * worlds * cost, cost * (2 * worlds if step <= chain.last else 1)
+
+    def _caught_up(self) -> ForwardOperator:
+        operator = self._operator
+        if operator is None:
+            operator = ForwardOperator.at_start(self.chain, self.starts.distributions())
+        for record in self.records[operator.absorbed - self._forgotten :]:
+            operator = operator.observed(record)
+        self._operator, self._pending, self._replayed = operator, 0.0, 0.0
+        if not self.keeps_history:
+            self.records, self._forgotten = [], operator.absorbed
+        return operator
+
+    def _replayed_rows(self, columns: Likelihood | None) -> tuple[Floats, Integers]:
+        """Return mantissas and exponents (rows, 2, k)."""
+        back = self.starts.mixed(replay(self.chain, self.backward, self.records, columns))
+        mantissa, exponent = back.entries(lambda values: values[:, :, 0, :])
+        return mantissa.transpose(2, 1, 0), exponent.transpose(2, 1, 0)
+
+
+def check_history(method: Method, history: bool) -> None:
+    """Refuse an unknown method, and forgetting where a method needs its observations."""
+    if method not in ("auto", "forward", "replay", "stream"):
+        raise InvalidParameter(
+            "The 'method' of Quantifier must be 'auto', 'forward', 'replay' or 'stream'. "
+            f"Got {method!r}."
+        )
+    if not history and method not in ("forward", "stream"):
+        raise InvalidParameter(
+            "A Quantifier with history=False forgets its observations, which only "
+            f"method='forward' can do without. Got method={method!r}."
+        )

@@ -1,0 +1,337 @@
+"""Observers: values that describe themselves, rows in exact arithmetic, classes that include."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.oracles.exact_observers import observer_rows
+from tests.oracles.exact_worst_prior import pairs_exceed, reversed_rows, whole_rows
+from tests.quantify.strategies import LAST_STEP, distributions, events, likelihoods, matrices
+from tests.quantify.test_recursions_exact import assert_within_bound, observed
+
+from priste import (
+    AnyStart,
+    Grid,
+    InvalidParameter,
+    MarkovModel,
+    Near,
+    PlanarLaplace,
+    Priors,
+    Quantifier,
+    Stale,
+    Starts,
+)
+from priste.events import at, presence
+from priste.quantify import observer_from_dict
+
+NOISE = 1e-12
+"""Far above the rounding of these small cases, far below what is compared."""
+
+
+def line(cells: int) -> Grid:
+    return Grid(rows=1, columns=cells, cell_size=1.0)
+
+
+OBSERVERS = [
+    AnyStart(),
+    Starts([4, 1]),
+    Starts([3]),
+    Priors([0.1, 0.2, 0.7]),
+    Priors([[1.0, 0.0], [1 / 3, 2 / 3]]),
+    Stale(0),
+    Stale(steps=7),
+    Near([0.1, 0.2, 0.7], factor=2.5),
+    Near([[0.1, 0.4], [0.2, 0.3]], 1),
+]
+
+
+@pytest.mark.parametrize("observer", OBSERVERS, ids=repr)
+def test_observers_survive_a_file(observer):
+    """describe() is JSON, observer_from_dict gives the same observer to the bit, with words."""
+    text = json.dumps(observer.describe(), allow_nan=False)
+    again = observer_from_dict(json.loads(text))
+    assert again == observer
+    assert hash(again) == hash(observer)
+    assert type(again) is type(observer)
+    assert len(again.words()) > 20
+    assert sum(other == observer for other in OBSERVERS) == 1
+
+
+@pytest.mark.parametrize(
+    "described",
+    [
+        {},
+        {"observer": "everybody"},
+        {"observer": "starts"},
+        {"observer": "starts", "cells": []},
+        {"observer": "starts", "cells": [1], "more": 2},
+        {"observer": "any start", "cells": [1]},
+        {"observer": "priors", "rows": "x"},
+        {"observer": "priors", "rows": ["AAAA"]},
+        {"observer": "stale", "steps": 1.5},
+        {"observer": "near", "prior": [], "joint": False, "factor": 2.0},
+        {"observer": "near", "factor": 2.0},
+        None,
+        [],
+    ],
+    ids=repr,
+)
+def test_foreign_descriptions_are_refused(described):
+    """What describe() did not write is an InvalidParameter, never something else."""
+    with pytest.raises(InvalidParameter):
+        observer_from_dict(described)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Starts([]),
+        lambda: Starts([-1]),
+        lambda: Starts("12"),
+        lambda: Priors([0.5, 0.6]),
+        lambda: Priors([[0.5, 0.5], [0.5, math.nan]]),
+        lambda: Priors([]),
+        lambda: Stale(-1),
+        lambda: Stale(True),
+        lambda: Stale(2.0),
+        lambda: Near([0.5, 0.5], 0.99),
+        lambda: Near([0.5, 0.5], math.inf),
+        lambda: Near([0.5, 0.5], math.nan),
+        lambda: Near([0.5, 0.5], "2"),
+        lambda: Near([0.5, 0.6], 2.0),
+        lambda: Near([-0.5, 1.5], 2.0),
+        lambda: Near([[[1.0]]], 2.0),
+        lambda: Near(1.0, 2.0),
+    ],
+)
+def test_hostile_values_are_refused_when_they_are_made(make):
+    """Empty, negative, infinite, NaN, text: refused by the class, before any model is known."""
+    with pytest.raises(InvalidParameter):
+        make()
+
+
+def test_observers_never_change():
+    """A value is frozen, and so are its arrays; the arrays given stay the caller's."""
+    rows = np.array([[0.5, 0.5]])
+    observer = Priors(rows)
+    rows[0] = [1.0, 0.0]
+    assert observer.rows.tolist() == [[0.5, 0.5]]
+    with pytest.raises(AttributeError, match="never changes"):
+        observer.rows = rows
+    with pytest.raises(ValueError, match="read-only"):
+        observer.rows[0, 0] = 1.0
+
+
+@st.composite
+def guarded(draw):
+    """(models, event, columns, observer): one or two models on 2 or 3 cells, cycles among them."""
+    size = draw(st.integers(2, 3))
+    grid = line(size)
+    models = []
+    for _ in range(draw(st.integers(1, 2))):
+        phases = draw(st.integers(1, 3))
+        matrices_of = [draw(matrices(size)) for _ in range(phases)]
+        models.append(MarkovModel(grid, matrices_of, cycle=True))
+    kind = draw(st.sampled_from(["any", "starts", "priors", "stale"]))
+    observer = {
+        "any": AnyStart,
+        "starts": lambda: Starts(draw(st.sets(st.integers(0, size - 1), min_size=1))),
+        "priors": lambda: Priors(draw(st.lists(distributions(size), min_size=1, max_size=3))),
+        "stale": lambda: Stale(draw(st.integers(0, 4))),
+    }[kind]()
+    count = draw(st.integers(0, LAST_STEP + 1))
+    return models, draw(events(size)), [draw(likelihoods(size)) for _ in range(count)], observer
+
+
+@pytest.mark.parametrize("method", ["forward", "replay"])
+@settings(max_examples=60, deadline=None)
+@given(guarded())
+def test_rows_agree_with_path_enumeration(method, case):
+    """Stacked rows of every observer are within the stated bound of the truth."""
+    models, event, columns, observer = case
+    q = observed(Quantifier(models, event, observer, method=method), columns)
+    exact = observer_rows(models, event, columns, observer, LAST_STEP + 1)
+    assert_within_bound(q.moments(), exact)
+
+
+@settings(max_examples=80, deadline=None)
+@given(guarded())
+def test_the_leakage_of_a_class_is_that_of_its_exact_rows(case):
+    """leakage() is never below the exact supremum of the stacked rows, and hardly above it."""
+    models, event, columns, observer = case
+    q = observed(Quantifier(models, event, observer), columns)
+    rows = whole_rows(observer_rows(models, event, columns, observer, LAST_STEP + 1))
+    found = q.leakage()
+    if not any(column is not None for column in columns):
+        assert found.value == 0.0
+        return
+    for reported, side in ((found.for_event, rows), (found.against_event, reversed_rows(rows))):
+        if -34.0 < reported < 600.0:
+            assert not pairs_exceed(side, Fraction(math.exp(reported)) * (1 + Fraction(1, 2**50)))
+        if -33.0 < reported < 600.0 and pairs_exceed(side, Fraction(0)):
+            assert pairs_exceed(side, Fraction(math.exp(reported - 1e-8)))
+        if reported == math.inf:
+            assert pairs_exceed(side, Fraction(10) ** 250)
+    assert found.value == max(found.for_event, found.against_event)
+
+
+@settings(max_examples=60, deadline=None)
+@given(guarded(), st.data())
+def test_the_worst_prior_lies_in_the_class_and_learns_that_much(case, data):
+    """Asked with its own worst prior, the quantifier reports about its leakage."""
+    models, event, columns, observer = case
+    q = observed(Quantifier(models, event, observer), columns)
+    found = q.leakage()
+    if not found.worst_prior or not 0.0 < found.value < 20.0:
+        return
+    assert math.isclose(sum(found.worst_prior.values()), 1.0, rel_tol=1e-9)
+    weights = np.zeros((len(models), q.rows // len(models)))
+    size = models[0].grid.size
+    by_cell = isinstance(observer, AnyStart | Starts) or observer == Stale(0)
+    if by_cell:
+        weights = np.zeros((len(models), size))
+    named = found.worst_joint or {(0, cell): w for cell, w in found.worst_prior.items()}
+    for place, weight in named.items():
+        weights[place] = weight
+    learnt = q.leakage(prior=weights if len(models) > 1 else weights[0])
+    assert learnt.value <= found.value + NOISE
+    if min(named.values()) > 1e-6:  # elsewhere the supremum may be a limit
+        assert learnt.value >= found.value - 1e-4
+
+
+def test_two_models_leak_more_together_than_either_alone():
+    """Releases that tell the model tell the event, where each model alone says nothing."""
+    grid = line(2)
+    home = MarkovModel(grid, [[1.0, 0.0], [1.0, 0.0]])  # always ends in cell 0
+    away = MarkovModel(grid, [[0.0, 1.0], [0.0, 1.0]])
+    event = at(1, [0])
+    noisy = [
+        MarkovModel(grid, [[0.9, 0.1], [0.9, 0.1]]),
+        MarkovModel(grid, [[0.1, 0.9], [0.1, 0.9]]),
+    ]
+    for models, least in (((home, away), math.log(9.0)), (noisy, 1.0)):
+        alone = [Quantifier(model, event) for model in models]
+        together = Quantifier(models, event)
+        for q in (*alone, together):
+            q.observe(None)
+            q.observe(None)
+            q.observe([0.9, 0.1])  # one step after the event
+        assert together.leakage().value > least
+        assert all(q.leakage().value < 1e-9 for q in alone)
+        assert len(together.leakage().worst_joint) == 2
+        assert {model for model, _ in together.leakage().worst_joint} == {0, 1}
+    assert not alone[0].leakage().worst_joint
+
+
+def city(seed: int) -> tuple[MarkovModel, list[np.ndarray]]:
+    grid = Grid(rows=4, columns=4, cell_size=1.0)
+    rng = np.random.default_rng(seed)
+    mech = PlanarLaplace(grid, alpha=0.7)
+    return MarkovModel.gaussian(grid, sigma=1.0), [
+        mech.column(int(c)) for c in rng.integers(16, size=5)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_larger_class_never_leaks_less(seed):
+    """Known prior <= mixtures <= any start; fewer starts <= more; older knowledge <= newer."""
+    model, columns = city(seed)
+    event = presence([0, 1], [2, 3])
+    rng = np.random.default_rng(seed)
+    rows = rng.dirichlet(np.ones(16), size=4)
+
+    def leak(observer):
+        return observed(Quantifier(model, event, observer), columns).leakage().value
+
+    anyone = leak(AnyStart())
+    assert leak(Priors(rows[0])) <= leak(Priors(rows)) + NOISE <= anyone + 2 * NOISE
+    assert leak(Starts([2, 7])) <= leak(Starts([2, 7, 9, 11])) + NOISE <= anyone + 2 * NOISE
+    ages = [leak(Stale(steps)) for steps in (0, 1, 3, 9, 40)]
+    assert ages[0] == anyone
+    assert all(older <= newer + NOISE for newer, older in itertools.pairwise(ages))
+
+
+@pytest.mark.parametrize("history", [True, False])
+@pytest.mark.parametrize("asked", [AnyStart(), Starts([3]), Stale(2)], ids=repr)
+def test_asking_about_another_observer_is_making_it_so(history, asked):
+    """leakage(observer=...) of first cells equals a quantifier made with that observer."""
+    model, columns = city(1)
+    event = presence([0, 1], [2, 3])
+    method = "auto" if history else "forward"
+    q = observed(Quantifier(model, event, method=method, history=history), columns)
+    made = observed(Quantifier(model, event, asked), columns).leakage()
+    got = q.leakage(observer=asked)
+    assert got.value == pytest.approx(made.value, abs=1e-9)
+    assert got.worst_prior.keys() == made.worst_prior.keys()
+    assert q.leakage(observer=AnyStart()) == q.leakage()
+
+
+def test_asking_needs_a_history_or_first_cells():
+    """From one known prior's rows nothing follows about anybody, unless the releases are kept."""
+    model, columns = city(2)
+    event = presence([0, 1], [2, 3])
+    prior = Priors(np.full(16, 1 / 16))
+    anyone = observed(Quantifier(model, event), columns).leakage()
+    kept = observed(Quantifier(model, event, prior), columns)
+    assert kept.leakage(observer=AnyStart()).value == pytest.approx(anyone.value, abs=1e-9)
+    assert kept.leakage().value < anyone.value
+    forgetful = observed(Quantifier(model, event, prior, method="stream"), columns)
+    with pytest.raises(InvalidParameter, match="history=True"):
+        forgetful.leakage(observer=AnyStart())
+    with pytest.raises(InvalidParameter, match="not both"):
+        kept.leakage(np.full(16, 1 / 16), observer=AnyStart())
+
+
+def test_stale_needs_a_past():
+    """A finite sequence and a second-order model say nothing exact about the time before."""
+    grid = line(2)
+    finite = MarkovModel(grid, [np.eye(2)] * 3)
+    pairs = MarkovModel.second_order(grid, np.full((2, 2), 0.5), np.full((2, 2, 2), 0.5))
+    for model, why in ((finite, "3 moves"), (pairs, "second-order")):
+        with pytest.raises(InvalidParameter, match=why):
+            Quantifier(model, at(1, [0]), Stale(1))
+        Quantifier(model, at(1, [0]), Stale(0))
+
+
+def test_a_cycle_is_followed_backwards():
+    """One step before step 0 of a cycle is its last phase."""
+    grid = line(2)
+    swap, stay = np.array([[0.0, 1.0], [1.0, 0.0]]), np.eye(2)
+    model = MarkovModel(grid, [stay, swap], cycle=True)
+    event = at(0, [0])
+    assert Quantifier(model, event, Stale(1)).moments().prior_event.tolist() == [0.0, 1.0]
+    assert Quantifier(model, event, Stale(2)).moments().prior_event.tolist() == [0.0, 1.0]
+    assert Quantifier(model, event, Stale(3)).moments().prior_event.tolist() == [1.0, 0.0]
+    shifted = Quantifier(model.starting_at(1), event, Stale(1))
+    assert shifted.moments().prior_event.tolist() == [1.0, 0.0]
+
+
+def test_models_must_share_a_map():
+    """Models on different maps cannot be guarded jointly."""
+    one, other = (MarkovModel(line(n), np.eye(n)) for n in (2, 3))
+    with pytest.raises(InvalidParameter, match="on one grid"):
+        Quantifier([one, other], at(0, [0]))
+    with pytest.raises(InvalidParameter, match="on one grid"):
+        Quantifier([], at(0, [0]))
+
+
+def test_streams_choose_their_method(monkeypatch):
+    """ "stream" goes forward without history where the operator fits, and replays elsewhere."""
+    from priste.quantify import model_stream
+
+    model, columns = city(3)
+    event = presence([0, 1], [2, 3])
+    fits = observed(Quantifier(model, event, method="stream"), columns)
+    monkeypatch.setattr(model_stream, "OPERATOR_BYTES", 1000)
+    too_large = observed(Quantifier(model, event, method="stream"), columns)
+    assert fits.leakage().value == pytest.approx(too_large.leakage().value, abs=1e-9)
+    with pytest.raises(InvalidParameter, match="history=True"):
+        fits.location_posterior(np.full(16, 1 / 16), 0)
+    assert too_large.location_posterior(np.full(16, 1 / 16), 0).sum() == pytest.approx(1.0)

@@ -1,0 +1,200 @@
+"""Promises: each direction by itself, beliefs row by row, symmetric odds as a plain number."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.oracles.exact_worst_prior import integer_rows, pairs_exceed, reversed_rows
+from tests.quantify.moment_cases import coarse, exact_moments, hostile_moments, smooth
+from tests.quantify.test_screening import screen, small_quantifier
+
+from priste import Belief, Grid, InvalidParameter, MarkovModel, Odds, PlanarLaplace, Quantifier
+from priste.events import presence
+from priste.quantify import Moments, as_promise, leakages, passes, promise_from_dict
+from priste.quantify.posteriors import largest_belief, largest_prior_belief
+from priste.quantify.promises import Limits, as_limits
+
+EXP_ERROR = Fraction(1, 2**50)
+PROMISES = [Odds(1.0, 1.0), Odds(0.5, math.inf), Odds(math.inf, 0.0), Odds(1, 2), Belief(0.2)]
+
+
+@pytest.mark.parametrize("promise", PROMISES, ids=repr)
+def test_promises_survive_a_file(promise):
+    """describe() is strict JSON and reads back to an equal promise, with words."""
+    again = promise_from_dict(json.loads(json.dumps(promise.describe(), allow_nan=False)))
+    assert again == promise
+    assert hash(again) == hash(promise)
+    assert as_promise(promise) is promise
+    assert len(again.words()) > 20
+
+
+def test_words_of_a_promise_to_nobody():
+    """Both directions free is said plainly."""
+    assert "nothing is promised" in Odds(math.inf, math.inf).words()
+    assert "e^800" in Odds(800.0, 900.0).words()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Odds(-1.0, 1.0),
+        lambda: Odds(1.0, math.nan),
+        lambda: Odds("1", 1.0),
+        lambda: Odds(True, 1.0),
+        lambda: Belief(0.0),
+        lambda: Belief(1.0),
+        lambda: Belief(math.nan),
+        lambda: Belief(20),
+        lambda: Belief(None),
+        lambda: as_promise(-0.1),
+        lambda: as_promise("0.1"),
+        lambda: as_promise(None),
+        lambda: promise_from_dict({}),
+        lambda: promise_from_dict({"promise": "odds", "up": 1.0}),
+        lambda: promise_from_dict({"promise": "odds", "up": 1.0, "down": "far"}),
+        lambda: promise_from_dict({"promise": "belief", "at_most": None}),
+        lambda: promise_from_dict(7),
+    ],
+)
+def test_hostile_promises_are_refused(make):
+    """Negative, NaN, text, percent instead of a share: refused with the rule."""
+    with pytest.raises(InvalidParameter):
+        make()
+
+
+@settings(max_examples=150, deadline=None)
+@given(hostile_moments(), st.floats(0.0, 30.0), st.booleans())
+def test_each_direction_is_judged_by_itself(moments: Moments, bound: float, upwards: bool):
+    """A True verdict on one direction is exact, whatever the other one does."""
+    promise = Odds(bound, math.inf) if upwards else Odds(math.inf, bound)
+    rows = integer_rows(moments)
+    rows = rows if upwards else reversed_rows(rows)
+    ratio = Fraction(math.exp(bound))
+    if passes(moments, promise)[0]:
+        assert not pairs_exceed(rows, ratio * (1 + EXP_ERROR))
+    else:
+        assert pairs_exceed(rows, ratio * (1 - Fraction(1, 10**8)))
+    both = passes(moments, Odds(bound, bound))
+    apart = passes(moments, Odds(bound, math.inf)) & passes(moments, Odds(math.inf, bound))
+    assert both == apart == passes(moments, bound)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_symmetric_odds_are_the_plain_number_to_the_last_bit(seed):
+    """passes flips at the same float for ε and for Odds(ε, ε)."""
+    moments = smooth(np.random.default_rng(seed), 6, 0.5)
+    value = float(leakages(moments)[0])
+    low, high = value - 1e-9, value + 1e-9
+    while np.nextafter(low, high) < high:
+        middle = low + (high - low) / 2
+        verdict = bool(passes(moments, middle)[0])
+        assert verdict == bool(passes(moments, Odds(middle, middle))[0])
+        low, high = (low, middle) if verdict else (middle, high)
+    assert leakages(moments, high) == leakages(moments, Odds(high, high)) == leakages(moments)
+
+
+@settings(max_examples=150, deadline=None)
+@given(hostile_moments(), st.floats(1e-6, 1.0 - 1e-6))
+def test_beliefs_are_judged_exactly(moments: Moments, cap: float):
+    """Belief passes iff every row's exact posterior is within the cap, up to rounding."""
+    rows = integer_rows(moments)
+    shares = [Fraction(b, b + d) for _, _, b, d in rows if b + d]
+    largest = max(shares, default=Fraction(0))
+    if passes(moments, Belief(cap))[0]:
+        assert largest <= Fraction(cap)
+    else:
+        odds = Fraction(cap) / (1 - Fraction(cap))
+        assert any(b > odds * d * (1 - Fraction(1, 10**12)) for _, _, b, d in rows)
+    bound = Fraction(largest_belief(moments))
+    assert largest <= bound <= largest * (1 + Fraction(1, 10**12)) + Fraction(1, 2**1000)
+    priors = [Fraction(a, a + c) for a, c, _, _ in rows]
+    assert max(priors) <= Fraction(largest_prior_belief(moments)) <= 1
+
+
+def test_doubt_fails_a_belief():
+    """What the error bounds leave open counts against the promise."""
+    even = exact_moments([0.5], [0.5], [0.5], [0.5])
+    assert passes(even, Belief(0.5 + 1e-9))[0]
+    loose = Moments(*(np.array([0.5]),) * 4, np.array([0]), 1e-6, 0.0)
+    assert not passes(loose, Belief(0.5 + 1e-9))[0]
+    assert passes(loose, Belief(0.5 + 1e-6))[0]
+    assert 0.5 + 4e-7 < largest_belief(loose) < 0.5 + 6e-7
+    hopeless = Moments(*(np.array([0.5]),) * 4, np.array([0]), 0.7, 0.0)
+    assert largest_belief(hopeless) == 1.0
+    assert not passes(hopeless, Belief(0.99))[0]
+    in_doubt = Moments(*(np.array([x]) for x in (0.5, 0.5, 0.0, 0.0)), np.array([0]), 0.0, 1e-300)
+    assert largest_belief(in_doubt) == 1.0
+    excluded = exact_moments([0.5], [0.5], [0.0], [0.0])
+    assert largest_belief(excluded) == 0.0
+    assert passes(excluded, Belief(0.01))[0]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 2**32),
+    st.integers(1, 12),
+    st.floats(0.3, 1.3),
+    st.sampled_from(["up", "down", "belief"]),
+)
+def test_the_screen_agrees_with_the_plain_check_on_every_promise(seed, rank, tightness, kind):
+    """One direction alone and beliefs: what the screen decides, the plain check decides alike."""
+    quantifier, columns = small_quantifier(seed)
+    moments = quantifier.candidate_moments(columns)
+    if kind == "belief":
+        shares = moments.event / (moments.event + moments.complement)
+        limits = as_limits(Belief(float(min(tightness * shares.max(), 0.999))))
+    else:
+        one = Odds(1.0, math.inf) if kind == "up" else Odds(math.inf, 1.0)
+        bound = max(tightness * float(leakages(moments, one).max()), 0.0)
+        limits = as_limits(Odds(bound, math.inf) if kind == "up" else Odds(math.inf, bound))
+    verdict, decided = screen(quantifier, columns, limits, rank)
+    plain = passes(moments, limits)
+    assert not (verdict & ~decided).any()
+    np.testing.assert_array_equal(verdict[decided], plain[decided])
+
+
+def test_a_quantifier_judges_promises():
+    """passes, leakage_if, leakage, belief and prior_belief agree with each other on a stream."""
+    grid = Grid(rows=3, columns=3, cell_size=1.0)
+    model = MarkovModel.gaussian(grid, sigma=1.0)
+    q = Quantifier(model, presence([0, 1], [1, 2]))
+    columns = PlanarLaplace(grid, alpha=0.8).emission()
+    q.observe(columns[:, 8])
+    up, down = Odds(1.0, math.inf), Odds(math.inf, 1.0)
+    for k in range(9):
+        after = q.copy()
+        after.observe(columns[:, k])
+        found = after.leakage()
+        assert q.leakage_if(columns, up)[k] == pytest.approx(found.for_event, abs=1e-9)
+        assert q.leakage_if(columns, down)[k] == pytest.approx(found.against_event, abs=1e-9)
+        assert found.over(up) == found.for_event == found.over(Belief(0.5))
+        assert found.over(1.0) == found.over(Odds(math.inf, math.inf)) == found.value
+        belief = after.belief()
+        cap = np.array([[x] for x in columns[:, k]])
+        assert q.passes(cap, Belief(min(belief + 1e-9, 1 - 1e-9)))[0]
+        assert not q.passes(cap, Belief(belief - 1e-9))[0]
+        assert after.prior_belief() == pytest.approx(q.prior_by_start().max(), rel=1e-9)
+    assert (q.passes(columns, up) & q.passes(columns, down) == q.passes(columns, 1.0)).all()
+    assert q.passes(columns, math.inf).all()
+
+
+def test_limits_that_cannot_be_tightened_are_none():
+    """A screen cannot tighten ε below 0, and free directions stay free."""
+    assert Limits(0.5, math.inf, math.inf).moved(-0.6) is None
+    assert Limits(math.inf, math.inf, 0.25).moved(-0.6).up == math.inf
+
+
+def test_coarse_rows_agree_in_both_directions():
+    """Ties, zeros, certain and impossible events: the two directions make the plain verdict."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        moments = coarse(rng, int(rng.integers(1, 6)))
+        bound = float(rng.choice([0.0, 0.5, math.log(2), 2.0]))
+        apart = passes(moments, Odds(bound, math.inf)) & passes(moments, Odds(math.inf, bound))
+        assert apart == passes(moments, bound)
