@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from priste.errors import InvalidParameter, TraceError
 from priste.traces import Fix, Problem, Trace
 from priste.traces.cleaning import ClockRange, RawFixes, clean
-from priste.traces.fixes import microseconds, moment
-from priste.traces.problems import Tally
+from priste.traces.fixes import microseconds, utc_datetime
+from priste.traces.record_problems import Tally
 from priste.traces.zones import NO_TIME, instant_of, instants, jump_over, readings, zone_of
 
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -23,7 +23,7 @@ ZONES = ("UTC", "Europe/Paris", "America/St_Johns", "Australia/Lord_Howe", "Asia
 def test_instants_round_trip_exactly(naive: datetime) -> None:
     """A time turned into microseconds and back is the same to the microsecond."""
     time = naive.replace(tzinfo=UTC)
-    assert moment(microseconds(time)) == time
+    assert utc_datetime(microseconds(time)) == time
 
 
 def test_values_do_not_show_positions() -> None:
@@ -100,7 +100,7 @@ def test_clock_times_of_a_zone_agree_with_zoneinfo(zone: str, clocks: list[datet
         back = first.astimezone(place).replace(tzinfo=None)
         assert is_real == (back.replace(fold=0) == clock)
         if is_real:
-            assert moment(time) == first
+            assert utc_datetime(time) == first
             twice += first != second
     assert tally.report("", "").count(Problem.AMBIGUOUS_TIME) == twice
 

@@ -8,11 +8,12 @@ writes the source back with released positions and nothing that would betray the
 from __future__ import annotations
 
 from priste.traces.fixes import Fix, Trace
-from priste.traces.formats import Format, detect_format
-from priste.traces.geolife import Label, read_labels
+from priste.traces.formats.format import Format
+from priste.traces.formats.geolife import Label, read_labels
+from priste.traces.formats.recognition import detect_format
 from priste.traces.options import Columns
-from priste.traces.problems import Problem, ReadingReport
 from priste.traces.reading import Traces, read_traces
+from priste.traces.record_problems import Problem, ReadingReport
 from priste.traces.timeline import StepCells, Timeline
 from priste.traces.writing import WritingReport, write_released, write_traces
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
 from priste.traces.fixes import Trace, microseconds
-from priste.traces.problems import Problem, Tally
+from priste.traces.record_problems import Problem, Tally
 from priste.traces.zones import NO_TIME
 
 EARLIEST = datetime(1980, 1, 6, tzinfo=UTC)
@@ -20,7 +20,7 @@ EARLIEST = datetime(1980, 1, 6, tzinfo=UTC)
 
 LATEST = datetime(2100, 1, 1, tzinfo=UTC)
 
-Record = tuple[int | None, float | None, float | None]
+RawFix = tuple[int | None, float | None, float | None]
 """A time in microseconds since 1970, a latitude and a longitude; None where missing."""
 
 
@@ -33,7 +33,7 @@ class RawFixes:
     lon: NDArray[np.float64]
 
     @classmethod
-    def of(cls, records: Iterable[Record]) -> RawFixes:
+    def of(cls, records: Iterable[RawFix]) -> RawFixes:
         """Return records as arrays."""
         times, lat, lon = array("q"), array("d"), array("d")
         nan = float("nan")

@@ -35,7 +35,7 @@ def microseconds(time: datetime) -> int:
     return (time.astimezone(UTC) - EPOCH) // _MICROSECOND
 
 
-def moment(microseconds_since_1970: int) -> datetime:
+def utc_datetime(microseconds_since_1970: int) -> datetime:
     """Return the instant as a UTC datetime: the inverse of :func:`microseconds`."""
     return EPOCH + timedelta(microseconds=int(microseconds_since_1970))
 
@@ -115,7 +115,7 @@ class Trace:
     def __iter__(self) -> Iterator[Fix]:
         columns = (self.times.tolist(), self.lat.tolist(), self.lon.tolist())
         for time, lat, lon in zip(*columns, strict=True):
-            yield Fix(self.user, moment(time), lat, lon)
+            yield Fix(self.user, utc_datetime(time), lat, lon)
 
     def __repr__(self) -> str:
         return f"<Trace of {self.user!r}, {len(self)} fixes>"
@@ -123,12 +123,12 @@ class Trace:
     @property
     def start(self) -> datetime:
         """The time of the first fix."""
-        return moment(int(self.times[0]))
+        return utc_datetime(int(self.times[0]))
 
     @property
     def end(self) -> datetime:
         """The time of the last fix."""
-        return moment(int(self.times[-1]))
+        return utc_datetime(int(self.times[-1]))
 
     def bounds(self) -> tuple[float, float, float, float]:
         """Return ``(south, west, north, east)`` in degrees, the narrowest such box.

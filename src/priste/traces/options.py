@@ -74,7 +74,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadingOptions:
     """Everything a reader needs to know beside the file."""
 
     columns: Columns

@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from itertools import groupby
 from pathlib import Path
 
 from priste.errors import TraceError
-from priste.traces import cabspotting, geojson, geolife, gpx, nmea, owntracks
-from priste.traces.cleaning import EARLIEST, LATEST, ClockRange, RawFixes, Record, clean
+from priste.traces.cleaning import LATEST, ClockRange, clean
 from priste.traces.fixes import Trace
-from priste.traces.formats import Format
-from priste.traces.options import Columns, Reading
-from priste.traces.problems import ReadingReport, Tally
-from priste.traces.sources import Source, SourceFile, find_source
-from priste.traces.tables import open_table
+from priste.traces.formats.format import Format
+from priste.traces.formats.known import FORMATS
+from priste.traces.options import Columns, ReadingOptions
+from priste.traces.record_problems import ReadingReport, Tally
+from priste.traces.source_search import find_source
+from priste.traces.sources import Source
 from priste.traces.zones import Zone, zone_of
-
-Records = Callable[[SourceFile, Reading, Tally], Iterator[tuple[str | None, Record]]]
-
-TABLES = (Format.CSV, Format.PARQUET, Format.TDRIVE)
-_RECORDS: dict[Format, Records] = {
-    Format.CABSPOTTING: cabspotting.records,
-    Format.GEOJSON: geojson.records,
-    Format.GEOLIFE: geolife.records,
-    Format.GPX: gpx.records,
-    Format.NMEA: nmea.records,
-    Format.OWNTRACKS: owntracks.records,
-}
 
 
 class Traces(Iterable[Trace]):
@@ -39,7 +26,7 @@ class Traces(Iterable[Trace]):
     without a single usable fix.
     """
 
-    def __init__(self, source: Source, reading: Reading) -> None:
+    def __init__(self, source: Source, reading: ReadingOptions) -> None:
         self.source = source
         self.reading = reading
         self._stamp = source.stamp()
@@ -66,7 +53,7 @@ class Traces(Iterable[Trace]):
     def __iter__(self) -> Iterator[Trace]:
         self.check_unchanged()
         tally = Tally()
-        for user, raw in self._raw(tally):
+        for user, raw in FORMATS[self.format].users(self.source, self.reading, tally):
             trace = clean(user, raw, self.reading.clock, tally)
             if trace is not None:
                 yield trace
@@ -97,25 +84,6 @@ class Traces(Iterable[Trace]):
                 "Let it come to rest, then read it again."
             )
 
-    def _raw(self, tally: Tally) -> Iterator[tuple[str | None, RawFixes]]:
-        if self.format in TABLES:
-            with open_table(self.source, self.reading) as table:
-                yield from table.users(tally)
-            return
-        records = _RECORDS[self.format]
-        if self.format is Format.GEOJSON:  # users are named inside, in any order
-            held: dict[str | None, list[Record]] = {}
-            for file in self.source.files:
-                for user, record in records(file, self.reading, tally):
-                    held.setdefault(user, []).append(record)
-            for user in sorted(held, key=_named_last):
-                yield user, RawFixes.of(held.pop(user))
-            return
-        files = sorted(self.source.files, key=lambda file: (_named_last(file.user), file.name))
-        for user, owned in groupby(files, key=lambda file: file.user):
-            found = (record for file in owned for _, record in records(file, self.reading, tally))
-            yield user, RawFixes.of(found)
-
 
 def read_traces(
     path: str | Path,
@@ -144,9 +112,5 @@ def read_traces(
     place = None if zone is None else zone_of(zone)
     source = find_source(path, format, user)
     if earliest is None:
-        earliest = geolife.FIRST_DAY if source.format is Format.GEOLIFE else EARLIEST
-    return Traces(source, Reading(settled, place, ClockRange(earliest, latest), user))
-
-
-def _named_last(user: str | None) -> tuple[bool, str]:
-    return user is not None, user or ""
+        earliest = FORMATS[source.format].earliest
+    return Traces(source, ReadingOptions(settled, place, ClockRange(earliest, latest), user))

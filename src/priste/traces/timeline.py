@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from priste.arguments import whole
 from priste.errors import InvalidParameter, OutsideMap
 from priste.maps import Grid
-from priste.traces.fixes import Trace, microseconds, moment
+from priste.traces.fixes import Trace, microseconds, utc_datetime
 from priste.traces.zones import Zone, jump_over, readings, zone_of
 
 Rule = Literal["nearest", "majority", "interpolated"]
@@ -132,12 +132,14 @@ class Timeline:
 
     def time_of(self, step: int) -> datetime:
         """Return the first instant of a step, on the clocks of ``zone``."""
-        return moment(self._start + self._step_number(step) * self._length).astimezone(self.zone)
+        return utc_datetime(self._start + self._step_number(step) * self._length).astimezone(
+            self.zone
+        )
 
     def middle_of(self, step: int) -> datetime:
         """Return the middle of a step, the moment its cell stands for (to the microsecond)."""
         since = self._step_number(step) * self._length + self._length // 2
-        return moment(self._start + since).astimezone(self.zone)
+        return utc_datetime(self._start + since).astimezone(self.zone)
 
     def steps_between(self, begin: datetime, end: datetime) -> range:
         """Return the steps that share an instant with [begin, end), none of them negative.

@@ -5,56 +5,31 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
 from priste.errors import InvalidParameter, TraceError
 from priste.maps import Grid
 from priste.randomness import BitSource, Seed
-from priste.traces import cabspotting, geojson, geolife, gpx, nmea, owntracks, table_writing
 from priste.traces.cleaning import ClockRange
 from priste.traces.fixes import Trace, microseconds
-from priste.traces.formats import Format, format_named, format_of_name
-from priste.traces.options import Columns, Reading
+from priste.traces.formats.format import Format
+from priste.traces.formats.known import FORMATS
+from priste.traces.formats.recognition import format_named, format_of_name
+from priste.traces.options import Columns, ReadingOptions
 from priste.traces.points import PointChoice, Released, ReleasedPoints
-from priste.traces.reading import TABLES, Traces
-from priste.traces.sources import GEOLIFE_LABELS, Source, SourceFile
-from priste.traces.tables import open_table
+from priste.traces.reading import Traces
+from priste.traces.sources import Source
 from priste.traces.timeline import Timeline
 from priste.traces.zones import Zone, zone_of
 
 RowChoice = Literal["fixes", "steps"]
-
-_Rewrite = Callable[[SourceFile, Path, Reading, ReleasedPoints, Collection[str]], int]
-_REWRITE: dict[Format, _Rewrite] = {
-    Format.CABSPOTTING: cabspotting.rewrite,
-    Format.GEOJSON: geojson.rewrite,
-    Format.GEOLIFE: geolife.rewrite,
-    Format.GPX: gpx.rewrite,
-    Format.NMEA: nmea.rewrite,
-    Format.OWNTRACKS: owntracks.rewrite,
-}
-# Formats with a closed list of fields; tables have their columns, JSON any name.
-_KEEPABLE = {
-    Format.CABSPOTTING: cabspotting.KEEPABLE,
-    Format.GEOLIFE: geolife.KEEPABLE,
-    Format.GPX: gpx.KEEPABLE,
-    Format.NMEA: nmea.KEEPABLE,
-}
-_WRITE: dict[Format, Callable[[Iterable[Trace], Path], None]] = {
-    Format.CABSPOTTING: cabspotting.write,
-    Format.GEOJSON: geojson.write,
-    Format.GEOLIFE: geolife.write,
-    Format.GPX: gpx.write,
-    Format.NMEA: nmea.write,
-    Format.OWNTRACKS: owntracks.write,
-}
-_ONE_USER = (Format.CABSPOTTING, Format.GPX, Format.NMEA, Format.OWNTRACKS)
+_How = TypeVar("_How")
 
 
 @dataclass(frozen=True)
@@ -124,17 +99,18 @@ def write_released(
     traces.check_unchanged()
     if rows == "steps":
         return _write_steps(traces, target, released, points, overwrite)
-    written = 0
+    written, rewrite = 0, _able(FORMATS[source.format].rewrite, source.format)
     with _whole(target, folder=source.is_folder, overwrite=overwrite) as draft:
         for file in source.files:
             path = draft / file.name if source.is_folder else draft
             path.parent.mkdir(parents=True, exist_ok=True)
-            written += _rewrite(file, path, traces, points, kept)
-        if "labels" in kept and source.format is Format.GEOLIFE and source.is_folder:
-            for labels in sorted(source.root.rglob(GEOLIFE_LABELS)):
-                copy = draft / labels.relative_to(source.root)
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(labels, copy)
+            written += rewrite(file, path, traces.reading, points, kept)
+        for field, name in FORMATS[source.format].companions.items():
+            if field in kept and source.is_folder:
+                for beside in sorted(source.root.rglob(name)):
+                    copy = draft / beside.relative_to(source.root)
+                    copy.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(beside, copy)
         traces.check_unchanged()
     left = points.left_out
     return WritingReport(str(target), written, left.unreadable, left.untimed, left.unreleased)
@@ -163,18 +139,18 @@ def write_traces(
     if isinstance(traces, Traces):
         _check_apart(traces.source, target)
     place = None if zone is None else zone_of(zone)
-    reading = Reading(Columns.of(columns), place, ClockRange(), None)
-    folder = kind is Format.GEOLIFE and format_of_name(target) is not kind
+    reading = ReadingOptions(Columns.of(columns), place, ClockRange(), None)
+    folder = FORMATS[kind].is_folder and format_of_name(target) is not kind
     with _whole(target, folder=folder, overwrite=overwrite) as draft:
         _write_plain(traces, draft, kind, reading)
 
 
-def _write_plain(traces: Iterable[Trace], draft: Path, kind: Format, reading: Reading) -> None:
-    if kind in TABLES:
-        table_writing.write(traces, draft, kind, reading)
-        return
-    alone = kind in _ONE_USER or (kind is Format.GEOLIFE and not draft.is_dir())
-    _WRITE[kind](_only_one(traces, kind) if alone else traces, draft)
+def _write_plain(
+    traces: Iterable[Trace], draft: Path, kind: Format, reading: ReadingOptions
+) -> None:
+    alone = FORMATS[kind].one_user and not draft.is_dir()
+    write = _able(FORMATS[kind].write, kind)
+    write(_only_one(traces, kind) if alone else traces, draft, reading)
 
 
 def _only_one(traces: Iterable[Trace], kind: Format) -> Iterator[Trace]:
@@ -202,11 +178,12 @@ def _write_steps(
         return Trace(named, np.array(times), places[steps, 0], places[steps, 1])
 
     unnamed = False
-    if source.format in TABLES:
-        reading = _named_like_the_input(source, reading)
+    known = FORMATS[source.format]
+    if known.options_of is not None:
+        reading = known.options_of(source, reading)
         unnamed = reading.columns.user is None
     with _whole(target, folder=source.is_folder, overwrite=overwrite) as draft:
-        if source.is_folder and source.format is not Format.GEOLIFE:
+        if source.is_folder and not known.is_folder:
             for user in released:
                 trace = of(user)
                 if trace is not None:
@@ -219,26 +196,21 @@ def _write_steps(
     return WritingReport(str(target), written, 0, 0, 0)
 
 
-def _named_like_the_input(source: Source, reading: Reading) -> Reading:
-    with open_table(source, reading) as table:
-        return Reading(table.layout.columns, reading.zone, reading.clock, reading.user)
-
-
-def _rewrite(
-    file: SourceFile, path: Path, traces: Traces, points: ReleasedPoints, keep: Collection[str]
-) -> int:
-    if traces.format in TABLES:
-        alone = Source(file.path, traces.format, (file,), ())
-        return table_writing.rewrite(alone, path, traces.reading, points, keep)
-    return _REWRITE[traces.format](file, path, traces.reading, points, keep)
+def _able(how: _How | None, kind: Format) -> _How:
+    if how is None:
+        raise TraceError(
+            f"Files of format {kind} are read but not written. Write one record a step into a file "
+            "of another format: rows='steps' and a destination named .gpx, .csv or .geojson."
+        )
+    return how
 
 
 def _checked_keep(keep: Collection[str], kind: Format) -> frozenset[str]:
     if isinstance(keep, str):
         raise InvalidParameter(f"'keep' must be a collection of names. Got the text {keep!r:.40}.")
     names = frozenset(keep)
-    allowed = _KEEPABLE.get(kind, names)
-    if not names <= allowed:
+    allowed = FORMATS[kind].keepable
+    if allowed is not None and not names <= allowed:
         raise InvalidParameter(
             f"'keep' may name {', '.join(sorted(allowed)) or 'nothing'} in format {kind}. "
             f"Got {', '.join(sorted(names - allowed))}."

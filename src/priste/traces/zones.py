@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter, TraceError
 from priste.traces.fixes import EPOCH, microseconds
-from priste.traces.problems import Problem, Tally
+from priste.traces.record_problems import Problem, Tally
 
 NO_TIME = np.iinfo(np.int64).min
 """Stands for a missing time in arrays of microseconds."""

@@ -20,18 +20,18 @@ from numpy.typing import NDArray
 
 from priste.errors import TraceError
 from priste.traces.cleaning import RawFixes
-from priste.traces.dialects import Dialect, dialect_of
-from priste.traces.formats import Format
-from priste.traces.options import Columns, Reading
-from priste.traces.problems import Problem, Tally
-from priste.traces.sources import Source, SourceFile
-from priste.traces.table_queries import (
+from priste.traces.formats.csv_dialects import Dialect, dialect_of
+from priste.traces.formats.format import Format
+from priste.traces.formats.table_queries import (
     FILE_COLUMN,
     Layout,
     csv_source,
     identifier,
     parquet_source,
 )
+from priste.traces.options import Columns, ReadingOptions
+from priste.traces.record_problems import Problem, Tally
+from priste.traces.sources import Source, SourceFile
 from priste.traces.zones import NO_TIME, instants, zone_needed
 
 MEMORY = "256MB"
@@ -56,7 +56,9 @@ class Rows:
 class OpenTable:
     """The files of a source as one table on an open connection."""
 
-    def __init__(self, connection: Any, source: Source, reading: Reading, folder: Path) -> None:
+    def __init__(
+        self, connection: Any, source: Source, reading: ReadingOptions, folder: Path
+    ) -> None:
         self._connection = connection
         self._source = source
         self._reading = reading
@@ -210,7 +212,7 @@ class OpenTable:
 
 
 @contextmanager
-def open_table(source: Source, reading: Reading) -> Iterator[OpenTable]:
+def open_table(source: Source, reading: ReadingOptions) -> Iterator[OpenTable]:
     """Open the files of a source as one table; what DuckDB spills is removed at the end."""
     import duckdb
 

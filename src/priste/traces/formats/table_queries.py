@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from priste.errors import TraceError
-from priste.traces.dialects import Dialect
+from priste.traces.formats.csv_dialects import Dialect
 from priste.traces.options import Columns
 from priste.traces.zones import NO_TIME, check_unit
 

@@ -6,23 +6,28 @@ GMT, stated twice; a record whose two times differ is set aside.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from priste.errors import TraceError
-from priste.traces.cleaning import Record
-from priste.traces.fixes import Trace, microseconds, moment
-from priste.traces.lines import lines_of
-from priste.traces.options import Reading
+from priste.traces.cleaning import RawFix
+from priste.traces.fixes import Trace, microseconds, utc_datetime
+from priste.traces.formats.contract import TraceFormat, per_file, some_line
+from priste.traces.formats.format import Format
+from priste.traces.formats.text_lines import lines_of
+from priste.traces.options import ReadingOptions
 from priste.traces.points import DECIMALS, ReleasedPoints
-from priste.traces.problems import Problem, Tally
-from priste.traces.sources import GEOLIFE_LABELS, SourceFile
+from priste.traces.record_problems import Problem, Tally
+from priste.traces.sources import SourceFile
 
-KEEPABLE = frozenset({"altitude", "labels"})
+LABELS_FILE = "labels.txt"
+LABELS_FIELD = "labels"
 FIRST_DAY = datetime(2007, 4, 1, tzinfo=UTC)
 """When the collection of the data set began: a clock before it was wrong."""
 
@@ -58,8 +63,8 @@ class _Line(NamedTuple):
 
 
 def records(
-    file: SourceFile, reading: Reading, tally: Tally
-) -> Iterator[tuple[str | None, Record]]:
+    file: SourceFile, options: ReadingOptions, tally: Tally
+) -> Iterator[tuple[str | None, RawFix]]:
     """Yield the records of a file in its order; counts lines that are none and bad clocks."""
     for parsed in _parsed(file.path):
         if parsed is None:
@@ -71,7 +76,11 @@ def records(
 
 
 def rewrite(
-    file: SourceFile, target: Path, reading: Reading, points: ReleasedPoints, keep: Collection[str]
+    file: SourceFile,
+    target: Path,
+    options: ReadingOptions,
+    points: ReleasedPoints,
+    keep: Collection[str],
 ) -> int:
     """Write the file with released points and no altitude, unless kept; returns the lines."""
     written = 0
@@ -89,7 +98,7 @@ def rewrite(
     return written
 
 
-def write(traces: Iterable[Trace], target: Path) -> None:
+def write(traces: Iterable[Trace], target: Path, options: ReadingOptions) -> None:
     """Write traces into a folder in the 1.3 layout, or the only one as a file."""
     if not target.is_dir():
         for trace in traces:
@@ -117,7 +126,7 @@ def read_labels(path: str | Path) -> dict[str, tuple[Label, ...]]:
     Raises :class:`TraceError` with the number of a line that is no label.
     """
     found = {}
-    for file in sorted(Path(path).rglob(GEOLIFE_LABELS)):
+    for file in sorted(Path(path).rglob(LABELS_FILE)):
         labels = []
         for number, line in enumerate(lines_of(file), start=1):
             if number > 1:  # the first line names the columns
@@ -189,10 +198,31 @@ def _contradicts(line: _Line) -> bool:
     return abs(line.time - line.days) > _TOLERATED
 
 
+def _owner(inner: Path) -> str | None:
+    folder = inner.parent
+    return (folder.parent if folder.name == "Trajectory" else folder).name or None
+
+
 def _line(lat: float, lon: float, time: int, altitude: str) -> str:
-    when = moment(time)
+    when = utc_datetime(time)
     days = (when - _DAY_ZERO) / timedelta(days=1)
     return (
         f"{lat:.{DECIMALS}f},{lon:.{DECIMALS}f},0,{altitude},{days:.10f},"
         f"{when:%Y-%m-%d},{when:%H:%M:%S}\n"
     )
+
+
+GEOLIFE = TraceFormat(
+    name=Format.GEOLIFE,
+    told_by="the line Geolife trajectory",
+    recognises=some_line(re.compile(rb"Geolife trajectory\s*$")),
+    suffixes=(".plt",),
+    users=per_file(records),
+    rewrite=rewrite,
+    write=write,
+    keepable=frozenset({"altitude", LABELS_FIELD}),
+    is_folder=True,
+    earliest=FIRST_DAY,
+    user_of_file=_owner,
+    companions=MappingProxyType({LABELS_FIELD: LABELS_FILE}),
+)

@@ -16,19 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter, TraceError
-from priste.traces.fixes import Trace, moment
-from priste.traces.formats import Format
-from priste.traces.options import Reading
+from priste.traces.fixes import Trace, utc_datetime
+from priste.traces.formats.format import Format
+from priste.traces.formats.table_queries import Layout
+from priste.traces.formats.tables import OpenTable, open_table
+from priste.traces.options import ReadingOptions
 from priste.traces.points import DECIMALS, ReleasedPoints
 from priste.traces.sources import Source
-from priste.traces.table_queries import Layout
-from priste.traces.tables import OpenTable, open_table
 
 _ROWS_PER_GROUP = 65_536
 
 
 def rewrite(
-    source: Source, target: Path, reading: Reading, points: ReleasedPoints, keep: Collection[str]
+    source: Source,
+    target: Path,
+    reading: ReadingOptions,
+    points: ReleasedPoints,
+    keep: Collection[str],
 ) -> int:
     """Write a source of one file with released points; returns the rows written."""
     with open_table(source, reading) as table:
@@ -110,7 +114,7 @@ def _rewrite_parquet(
     return written
 
 
-def write(traces: Iterable[Trace], target: Path, kind: Format, reading: Reading) -> None:
+def write(traces: Iterable[Trace], target: Path, reading: ReadingOptions, *, kind: Format) -> None:
     """Write traces as a table with the columns that ``reading`` names, in UTC."""
     rest = iter(traces)
     first = next(rest, None)
@@ -133,7 +137,7 @@ def write(traces: Iterable[Trace], target: Path, kind: Format, reading: Reading)
                 user = [] if len(names) == 3 else [trace.user]
                 values = trace.times.tolist(), _texts(trace.lat), _texts(trace.lon)
                 for time, lat, lon in zip(*values, strict=True):
-                    when = moment(time).isoformat().replace("+00:00", "Z")
+                    when = utc_datetime(time).isoformat().replace("+00:00", "Z")
                     writer.writerow([*user, when, lat, lon])
 
 
@@ -158,7 +162,7 @@ def _write_parquet(traces: Iterable[Trace], target: Path, names: list[str]) -> N
                 writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
 
-def _write_tdrive(traces: Iterable[Trace], target: Path, reading: Reading) -> None:
+def _write_tdrive(traces: Iterable[Trace], target: Path, reading: ReadingOptions) -> None:
     if reading.zone is None:
         raise TraceError("T-Drive lines hold clock times. State their zone, as 'Asia/Shanghai'.")
     with target.open("w", encoding="utf-8", newline="\n") as out:
@@ -168,7 +172,7 @@ def _write_tdrive(traces: Iterable[Trace], target: Path, reading: Reading) -> No
                 raise TraceError(f"A user of T-Drive lines is a number. Got {user[:40]!r}.")
             columns = trace.times.tolist(), _texts(trace.lon), _texts(trace.lat)
             for time, lon, lat in zip(*columns, strict=True):
-                out.write(f"{user},{moment(time).astimezone(reading.zone):%Y-%m-%d %H:%M:%S}")
+                out.write(f"{user},{utc_datetime(time).astimezone(reading.zone):%Y-%m-%d %H:%M:%S}")
                 out.write(f",{lon},{lat}\n")
 
 

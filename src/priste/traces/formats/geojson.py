@@ -8,22 +8,26 @@ input's features with released points, its time and user properties, and nothing
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from priste.errors import TraceError
-from priste.traces.cleaning import Record
+from priste.traces.cleaning import RawFix
 from priste.traces.fixes import Trace
-from priste.traces.options import Reading, alias_of
+from priste.traces.formats.contract import TraceFormat, named_inside
+from priste.traces.formats.format import Format
+from priste.traces.options import ReadingOptions, alias_of
 from priste.traces.points import DECIMALS, ReleasedPoints
-from priste.traces.problems import Problem, Tally
+from priste.traces.record_problems import Problem, Tally
 from priste.traces.sources import SourceFile
 from priste.traces.zones import instant_of
 
 _LINE_TIMES = ("coordTimes", "times")
 _LINES = ("LineString", "MultiLineString")
+_GEOJSON = re.compile(rb'"type"\s*:\s*"Feature|"features"\s*:')
 
 
 @dataclass(frozen=True)
@@ -47,16 +51,16 @@ class _Feature:
 
 
 def records(
-    file: SourceFile, reading: Reading, tally: Tally
-) -> Iterator[tuple[str | None, Record]]:
+    file: SourceFile, options: ReadingOptions, tally: Tally
+) -> Iterator[tuple[str | None, RawFix]]:
     """Yield the positions of a file in its order, with the user its properties name."""
-    for feature in _features(file, reading):
+    for feature in _features(file, options):
         if isinstance(feature, Problem):
             tally.refuse(feature)
             continue
         for part in feature.parts:
             for position in part:
-                time = _instant(position, reading, file, tally)
+                time = _instant(position, options, file, tally)
                 if time is Problem.NONEXISTENT_TIME:
                     tally.refuse(time)
                     continue
@@ -65,15 +69,19 @@ def records(
 
 
 def rewrite(
-    file: SourceFile, target: Path, reading: Reading, points: ReleasedPoints, keep: Collection[str]
+    file: SourceFile,
+    target: Path,
+    options: ReadingOptions,
+    points: ReleasedPoints,
+    keep: Collection[str],
 ) -> int:
     """Write the features with released points; a line left with one point is left out."""
     written, features = 0, []
-    for feature in _features(file, reading):
+    for feature in _features(file, options):
         if isinstance(feature, Problem):
             points.left_out.unreadable += 1
             continue
-        parts = [_released(feature, part, file, reading, points) for part in feature.parts]
+        parts = [_released(feature, part, file, options, points) for part in feature.parts]
         if feature.kind in _LINES:
             points.left_out.unreleased += sum(len(part) for part in parts if len(part) == 1)
             parts = [part for part in parts if len(part) > 1]
@@ -85,7 +93,7 @@ def rewrite(
     return written
 
 
-def write(traces: Iterable[Trace], target: Path) -> None:
+def write(traces: Iterable[Trace], target: Path, options: ReadingOptions) -> None:
     """Write traces as Point features with ``user`` and ``time``."""
     features = []
     for trace in traces:
@@ -101,12 +109,12 @@ def _released(
     feature: _Feature,
     part: list[_Position],
     file: SourceFile,
-    reading: Reading,
+    options: ReadingOptions,
     points: ReleasedPoints,
 ) -> list[_Position]:
     found = []
     for position in part:
-        time = _instant(position, reading, file, Tally())
+        time = _instant(position, options, file, Tally())
         point = points.at(feature.user, None if isinstance(time, Problem) else time)
         if point is not None:
             found.append(_Position(position.time, [point[1], point[0]]))
@@ -143,17 +151,17 @@ def _save(features: list[dict[str, Any]], target: Path) -> None:
         out.write("\n]}\n")
 
 
-def _features(file: SourceFile, reading: Reading) -> Iterator[_Feature | Problem]:
+def _features(file: SourceFile, options: ReadingOptions) -> Iterator[_Feature | Problem]:
     document = _document(file.path)
     is_collection = document["type"] == "FeatureCollection"
     listed = document.get("features") if is_collection else [document]
     if not isinstance(listed, list):
         raise TraceError(f"{file.name} is JSON but not GeoJSON: its 'features' are no list.")
     for feature in listed:
-        yield _understood(feature, file, reading)
+        yield _understood(feature, file, options)
 
 
-def _understood(feature: object, file: SourceFile, reading: Reading) -> _Feature | Problem:
+def _understood(feature: object, file: SourceFile, options: ReadingOptions) -> _Feature | Problem:
     if not isinstance(feature, dict) or feature.get("type") != "Feature":
         return Problem.BAD_LINE
     geometry, properties = feature.get("geometry"), feature.get("properties") or {}
@@ -162,17 +170,17 @@ def _understood(feature: object, file: SourceFile, reading: Reading) -> _Feature
     if not isinstance(geometry, dict) or not isinstance(properties, dict):
         return Problem.BAD_LINE
     kind, places = geometry.get("type"), geometry.get("coordinates")
-    user_name = reading.columns.user or _property(properties, "user")
+    user_name = options.columns.user or _property(properties, "user")
     user = None if user_name is None else properties.get(user_name)
-    owner = file.user if user is None or reading.user is not None else str(user)
+    owner = file.user if user is None or options.user is not None else str(user)
     if kind == "Point":
-        time_name = reading.columns.time or _property(properties, "time")
+        time_name = options.columns.time or _property(properties, "time")
         time = None if time_name is None else properties.get(time_name)
         point = [[_Position(time, places)]]
         return _Feature(kind, point, owner, user_name, time_name, properties)
     if kind not in _LINES:
         return Problem.OTHER_RECORD
-    time_name, times = _line_times(properties, reading.columns.time)
+    time_name, times = _line_times(properties, options.columns.time)
     if not isinstance(places, list):
         return Problem.BAD_LINE
     lines, clocks = (places, times) if kind == "MultiLineString" else ([places], [times])
@@ -202,10 +210,10 @@ def _line_times(properties: dict[str, Any], wanted: str | None) -> tuple[str | N
 
 
 def _instant(
-    position: _Position, reading: Reading, file: SourceFile, tally: Tally
+    position: _Position, options: ReadingOptions, file: SourceFile, tally: Tally
 ) -> int | Problem:
-    unit = reading.columns.time_unit
-    return instant_of(position.time, reading.zone, file.name, tally, unit)
+    unit = options.columns.time_unit
+    return instant_of(position.time, options.zone, file.name, tally, unit)
 
 
 def _degrees(coordinates: object) -> tuple[float | None, float | None]:
@@ -247,3 +255,16 @@ def _document(path: Path) -> dict[str, Any]:
             "and latitudes first."
         )
     return document
+
+
+GEOJSON = TraceFormat(
+    name=Format.GEOJSON,
+    told_by="JSON with a type of Feature or FeatureCollection",
+    recognises=lambda head: head.is_json and _GEOJSON.search(head.data) is not None,
+    suffixes=(".geojson", ".json"),
+    users=named_inside(records),
+    rewrite=rewrite,
+    write=write,
+    keepable=None,
+    one_user=False,
+)

@@ -7,16 +7,19 @@ the server received the message, which tells when the phone had a network, so it
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from priste.traces.cleaning import Record
-from priste.traces.fixes import Trace, moment
-from priste.traces.lines import lines_of
-from priste.traces.options import Reading
+from priste.traces.cleaning import RawFix
+from priste.traces.fixes import Trace, utc_datetime
+from priste.traces.formats.contract import TraceFormat, per_file, some_line
+from priste.traces.formats.format import Format
+from priste.traces.formats.text_lines import lines_of
+from priste.traces.options import ReadingOptions
 from priste.traces.points import DECIMALS, ReleasedPoints
-from priste.traces.problems import Problem, Tally
+from priste.traces.record_problems import Problem, Tally
 from priste.traces.sources import SourceFile
 from priste.traces.zones import instant_of
 
@@ -25,8 +28,8 @@ _COPIED = ("tid",)
 
 
 def records(
-    file: SourceFile, reading: Reading, tally: Tally
-) -> Iterator[tuple[str | None, Record]]:
+    file: SourceFile, options: ReadingOptions, tally: Tally
+) -> Iterator[tuple[str | None, RawFix]]:
     """Yield the locations of a file in its order; other messages are counted."""
     for line in lines_of(file.path):
         message = _message(line)
@@ -37,7 +40,11 @@ def records(
 
 
 def rewrite(
-    file: SourceFile, target: Path, reading: Reading, points: ReleasedPoints, keep: Collection[str]
+    file: SourceFile,
+    target: Path,
+    options: ReadingOptions,
+    points: ReleasedPoints,
+    keep: Collection[str],
 ) -> int:
     """Write the locations with released points and no other field but ``tid`` and those kept."""
     written = 0
@@ -56,12 +63,16 @@ def rewrite(
     return written
 
 
-def write(traces: Iterable[Trace], target: Path) -> None:
+def write(traces: Iterable[Trace], target: Path, options: ReadingOptions) -> None:
     """Write one trace."""
     with target.open("w", encoding="utf-8", newline="\n") as out:
         for trace in traces:
             rows = zip(trace.lat.tolist(), trace.lon.tolist(), trace.times.tolist(), strict=True)
             out.writelines(_line(lat, lon, time, {}) for lat, lon, time in rows)
+
+
+def _owner(inner: Path) -> str | None:
+    return inner.with_suffix("").as_posix() if inner.parent == Path() else inner.parent.as_posix()
 
 
 def _line(lat: float, lon: float, time: int, more: dict[str, Any]) -> str:
@@ -72,7 +83,7 @@ def _line(lat: float, lon: float, time: int, more: dict[str, Any]) -> str:
         "lon": round(lon, DECIMALS),
         "tst": time // 1_000_000,
     }
-    when = f"{moment(time):%Y-%m-%dT%H:%M:%SZ}"
+    when = f"{utc_datetime(time):%Y-%m-%dT%H:%M:%SZ}"
     return f"{when}\t{'*':<18}\t{json.dumps(message, separators=(',', ':'))}\n"
 
 
@@ -105,3 +116,16 @@ def _number(message: dict[str, Any], name: str) -> float | None:
         return float(value)
     except OverflowError:
         return float("inf")
+
+
+OWNTRACKS = TraceFormat(
+    name=Format.OWNTRACKS,
+    told_by="lines of a UTC time, a kind and a message, split by tabs",
+    recognises=some_line(re.compile(rb"\d{4}-\d\d-\d\dT[\d:.]+Z\t[^\t]*\t")),
+    suffixes=(".rec",),
+    users=per_file(records),
+    rewrite=rewrite,
+    write=write,
+    keepable=None,
+    user_of_file=_owner,
+)

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from priste.errors import TraceError
-from priste.traces.cleaning import Record
-from priste.traces.fixes import Trace, microseconds, moment
-from priste.traces.options import Reading
+from priste.traces.cleaning import RawFix
+from priste.traces.fixes import Trace, microseconds, utc_datetime
+from priste.traces.formats.contract import TraceFormat, per_file
+from priste.traces.formats.format import Format
+from priste.traces.options import ReadingOptions
 from priste.traces.points import DECIMALS, ReleasedPoints
-from priste.traces.problems import Problem, Tally
+from priste.traces.record_problems import Problem, Tally
 from priste.traces.sources import SourceFile
 
 CREATOR = "priste"
@@ -48,13 +50,13 @@ _TRACK_FIELDS = {
     "type": "type",
     "number": "number",
 }
-KEEPABLE = frozenset(_POINT_FIELDS) | frozenset(_TRACK_FIELDS)
+_GPX = re.compile(rb"<(?:\w+:)?gpx[\s>]")
 _DECLARED = re.compile(rb"<\?xml[^>]*encoding\s*=\s*[\"']([A-Za-z0-9._-]+)[\"']")
 
 
 def records(
-    file: SourceFile, reading: Reading, tally: Tally
-) -> Iterator[tuple[str | None, Record]]:
+    file: SourceFile, options: ReadingOptions, tally: Tally
+) -> Iterator[tuple[str | None, RawFix]]:
     """Yield the track points of a file in its order; waypoints and route points are counted."""
     document = _document(file.path)
     elsewhere = len(document.waypoints) + sum(len(route.points) for route in document.routes)
@@ -66,7 +68,11 @@ def records(
 
 
 def rewrite(
-    file: SourceFile, target: Path, reading: Reading, points: ReleasedPoints, keep: Collection[str]
+    file: SourceFile,
+    target: Path,
+    options: ReadingOptions,
+    points: ReleasedPoints,
+    keep: Collection[str],
 ) -> int:
     """Write the tracks with released points and the kept fields; returns the points."""
     import gpxpy.gpx as model
@@ -83,7 +89,7 @@ def rewrite(
                 place = points.at(file.user, time)
                 if place is None or time is None:
                     continue
-                new_point = model.GPXTrackPoint(*place, time=moment(time))
+                new_point = model.GPXTrackPoint(*place, time=utc_datetime(time))
                 _copy(point, new_point, _POINT_FIELDS, keep)
                 new_segment.points.append(new_point)
             written += len(new_segment.points)
@@ -95,7 +101,7 @@ def rewrite(
     return written
 
 
-def write(traces: Iterable[Trace], target: Path) -> None:
+def write(traces: Iterable[Trace], target: Path, options: ReadingOptions) -> None:
     """Write traces as GPX 1.1, a track each, without the names of their users."""
     import gpxpy.gpx as model
 
@@ -179,3 +185,15 @@ def _text(path: Path) -> str:
         return data.decode(encoding)
     except (UnicodeDecodeError, LookupError):
         raise TraceError(f"{path.name} is not text in the encoding {encoding}.") from None
+
+
+GPX = TraceFormat(
+    name=Format.GPX,
+    told_by="XML with a gpx element",
+    recognises=lambda head: head.is_xml and _GPX.search(head.data) is not None,
+    suffixes=(".gpx",),
+    users=per_file(records),
+    rewrite=rewrite,
+    write=write,
+    keepable=frozenset(_POINT_FIELDS) | frozenset(_TRACK_FIELDS),
+)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from priste.traces.cleaning import Record
+from priste.traces.cleaning import RawFix
 from priste.traces.fixes import Trace
-from priste.traces.lines import lines_of
-from priste.traces.options import Reading
+from priste.traces.formats.contract import TraceFormat, per_file, some_line
+from priste.traces.formats.format import Format
+from priste.traces.formats.text_lines import lines_of
+from priste.traces.options import ReadingOptions
 from priste.traces.points import DECIMALS, ReleasedPoints
-from priste.traces.problems import Problem, Tally
+from priste.traces.record_problems import Problem, Tally
 from priste.traces.sources import SourceFile
-
-KEEPABLE = frozenset({"occupied"})
 
 
 def records(
-    file: SourceFile, reading: Reading, tally: Tally
-) -> Iterator[tuple[str | None, Record]]:
+    file: SourceFile, options: ReadingOptions, tally: Tally
+) -> Iterator[tuple[str | None, RawFix]]:
     """Yield the records of a file in its order; lines that are none are counted."""
     for line in lines_of(file.path):
         parsed = _parse(line)
@@ -30,7 +31,11 @@ def records(
 
 
 def rewrite(
-    file: SourceFile, target: Path, reading: Reading, points: ReleasedPoints, keep: Collection[str]
+    file: SourceFile,
+    target: Path,
+    options: ReadingOptions,
+    points: ReleasedPoints,
+    keep: Collection[str],
 ) -> int:
     """Write the file with released points; ``occupied`` is 0 unless kept. Returns the lines."""
     written = 0
@@ -48,7 +53,7 @@ def rewrite(
     return written
 
 
-def write(traces: Iterable[Trace], target: Path) -> None:
+def write(traces: Iterable[Trace], target: Path, options: ReadingOptions) -> None:
     """Write one trace, newest first, as the data set does."""
     with target.open("w", encoding="ascii", newline="\n") as out:
         for trace in traces:
@@ -71,3 +76,15 @@ def _parse(line: bytes | None) -> tuple[float, float, int, int] | None:
     if occupied not in (0, 1) or abs(time) > 2**40:
         return None
     return lat, lon, occupied, time * 1_000_000
+
+
+CABSPOTTING = TraceFormat(
+    name=Format.CABSPOTTING,
+    told_by="lines of latitude, longitude, 0 or 1, seconds since 1970",
+    recognises=some_line(re.compile(rb"-?\d{1,3}(?:\.\d+)? -?\d{1,3}(?:\.\d+)? [01] \d{1,10}\s*$")),
+    users=per_file(records),
+    rewrite=rewrite,
+    write=write,
+    keepable=frozenset({"occupied"}),
+    user_of_file=lambda inner: inner.with_suffix("").as_posix().removeprefix("new_"),
+)

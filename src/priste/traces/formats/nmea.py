@@ -8,21 +8,22 @@ across midnights.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
-from priste.traces.cleaning import Record
-from priste.traces.fixes import Trace, microseconds, moment
-from priste.traces.lines import lines_of
-from priste.traces.options import Reading
+from priste.traces.cleaning import RawFix
+from priste.traces.fixes import Trace, microseconds, utc_datetime
+from priste.traces.formats.contract import TraceFormat, per_file, some_line
+from priste.traces.formats.format import Format
+from priste.traces.formats.text_lines import lines_of
+from priste.traces.options import ReadingOptions
 from priste.traces.points import ReleasedPoints
-from priste.traces.problems import Problem, Tally
+from priste.traces.record_problems import Problem, Tally
 from priste.traces.sources import SourceFile
-
-KEEPABLE: frozenset[str] = frozenset()
 
 _POSITIONED = ("RMC", "GGA", "GLL")
 _HALF_DAY = timedelta(hours=12)
@@ -44,8 +45,8 @@ class _Epoch:
 
 
 def records(
-    file: SourceFile, reading: Reading, tally: Tally
-) -> Iterator[tuple[str | None, Record]]:
+    file: SourceFile, options: ReadingOptions, tally: Tally
+) -> Iterator[tuple[str | None, RawFix]]:
     """Yield one record per epoch; broken, empty and other sentences are counted.
 
     Sentences are counted, not epochs: the second sentence of an epoch counts as other record.
@@ -60,7 +61,11 @@ def records(
 
 
 def rewrite(
-    file: SourceFile, target: Path, reading: Reading, points: ReleasedPoints, keep: Collection[str]
+    file: SourceFile,
+    target: Path,
+    options: ReadingOptions,
+    points: ReleasedPoints,
+    keep: Collection[str],
 ) -> int:
     """Write one RMC sentence per epoch that had a fix, without speed and course."""
     written, tally = 0, Tally()
@@ -77,7 +82,7 @@ def rewrite(
     return written
 
 
-def write(traces: Iterable[Trace], target: Path) -> None:
+def write(traces: Iterable[Trace], target: Path, options: ReadingOptions) -> None:
     """Write one trace as RMC sentences."""
     with target.open("w", encoding="ascii", newline="\r\n") as out:
         for trace in traces:
@@ -214,7 +219,7 @@ def _nearest(clock: time, known: datetime) -> datetime:
 
 
 def _sentence(lat: float, lon: float, when: int) -> str:
-    at = moment(when)
+    at = utc_datetime(when)
     clock = f"{at:%H%M%S}.{at.microsecond // 1000:03d}"
     north, east = _minutes(lat, 2), _minutes(lon, 3)
     body = (
@@ -229,3 +234,14 @@ def _minutes(degrees: float, digits: int) -> str:
     millionths = round(abs(degrees) * 60_000_000)
     whole, rest = divmod(millionths, 60_000_000)
     return f"{whole:0{digits}d}{rest // 1_000_000:02d}.{rest % 1_000_000:06d}"
+
+
+NMEA = TraceFormat(
+    name=Format.NMEA,
+    told_by="lines of NMEA sentences, $GPRMC and the like",
+    recognises=some_line(re.compile(rb"[$!][A-Z]{2}[A-Z0-9]{2,4},")),
+    suffixes=(".nmea",),
+    users=per_file(records),
+    rewrite=rewrite,
+    write=write,
+)
