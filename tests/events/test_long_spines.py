@@ -1,13 +1,16 @@
-"""Deeply nested formulas, which are compiled by halves, mean what they say."""
+"""Nested formulas mean what they say, down to the depth that is allowed."""
 
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.events.formula_strategies import ALPHABET, STEPS, budget, counts, formulas, places
+from tests.events.formula_strategies import ALPHABET, STEPS, budget, counts, places
 from tests.oracles.event_enumeration import Formula, holds, to_event, trajectories
 
-from priste.events import building, diagram
+from priste.errors import InvalidParameter
+from priste.events import at, diagram
+from priste.events.building import MAX_NESTING
 
 literals = places | places.map(lambda place: ("not", place)) | counts
 turns = st.tuples(st.sampled_from(["and", "or", "not and", "not or", "bare not"]), literals)
@@ -34,18 +37,9 @@ def agrees_with_enumeration(formula: Formula) -> bool:
 
 @budget(60)
 @given(literals, st.lists(turns, min_size=25, max_size=60))
-def test_nesting_beyond_the_short_spine(start: Formula, layers: list) -> None:
+def test_nesting_dozens_deep(start: Formula, layers: list) -> None:
     """Chains nested dozens deep, with values that come back under either connective."""
     assert agrees_with_enumeration(nested(start, layers))
-
-
-@budget(100)
-@given(formulas)
-def test_halving_agrees_with_the_direct_way(formula: Formula) -> None:
-    """Any formula gives the same automaton when every spine is worked off by halves."""
-    direct = to_event(formula).automaton()
-    with patch.object(building, "SHORT_SPINE", 1):
-        assert to_event(formula).automaton() == direct
 
 
 @budget(60)
@@ -54,20 +48,16 @@ def test_forgetting_unused_nodes_changes_nothing(start: Formula, layers: list) -
     """The automaton is the same when unused nodes are dropped and reused all the time."""
     formula = nested(start, layers)
     direct = to_event(formula).automaton()
-    always = patch.object(diagram.DiagramStore, "wants_collection", True)
-    with always, patch.object(building, "SHORT_SPINE", 1):
+    with patch.object(diagram.DiagramStore, "wants_collection", True):
         assert to_event(formula).automaton() == direct
 
 
-def test_a_value_met_again_further_in_is_known() -> None:
-    """Under its own connective it changes nothing, under the other it decides."""
-    a, b, c = ("at", 0, {0}), ("at", 1, {0}), ("at", 2, {0})
-    inside = ("and", c, ("not", ("at", 3, {1})))
-    with patch.object(building, "SHORT_SPINE", 1):
-        for formula in (
-            ("or", a, ("and", b, ("or", a, ("and", c, inside)))),
-            ("or", a, ("and", b, ("or", c, ("and", a, inside)))),
-            ("and", a, ("or", b, ("and", a, ("or", c, inside)))),
-            ("and", a, ("or", b, ("and", c, ("or", a, inside)))),
-        ):
-            assert agrees_with_enumeration(formula)
+def test_the_depth_has_a_limit_that_is_told() -> None:
+    """One level more than the limit is refused with the limit and a way out."""
+    event = at(0, [0])
+    for i in range(MAX_NESTING):
+        part = at(i % 4, [i % 3])
+        event = event & part if i % 2 else event | part
+    assert event.automaton().constant is None
+    with pytest.raises(InvalidParameter, match=f"more than {MAX_NESTING} levels"):
+        (event | at(1, [1])).automaton()

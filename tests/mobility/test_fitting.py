@@ -26,7 +26,7 @@ from priste.mobility import (
     SparseTransition,
 )
 from priste.mobility.gaussian import DENSE_LIMIT
-from priste.mobility.smoothing import typical_sigma
+from priste.mobility.smoothed_counts import typical_sigma
 
 FIT_ERROR = 1e-13
 """A handful of roundings per entry."""

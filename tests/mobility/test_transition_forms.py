@@ -19,7 +19,7 @@ from priste.mobility import (
     SparseTransition,
     Transition,
 )
-from priste.mobility.validation import ROW_SUM_TOLERANCE
+from priste.mobility.validation import GIVEN_ROW_SUM_TOLERANCE
 
 UNIT = Fraction(1, 2**53)
 
@@ -204,7 +204,7 @@ def test_a_sparse_matrix_with_wild_indices_is_refused() -> None:
 
 def test_rows_within_tolerance_are_used_as_they_are() -> None:
     """A row that misses 1 by less than the tolerance is neither refused nor rescaled."""
-    off = 0.9 * ROW_SUM_TOLERANCE
+    off = 0.9 * GIVEN_ROW_SUM_TOLERANCE
     matrix = np.array([[0.5, 0.5 + off], [0.5, 0.5]])
     for step in (DenseTransition(matrix), SparseTransition(sparse.csr_array(matrix))):
         assert np.array_equal(step.toarray(), matrix)

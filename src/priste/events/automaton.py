@@ -118,13 +118,13 @@ class Automaton:
 
     def drawing(self, max_layers: int = 50) -> str:
         """Draw the automaton as text, one paragraph per layer; see :mod:`drawing`."""
-        from priste.events.drawing import text_drawing
+        from priste.events.automaton_drawing import text_drawing
 
         return text_drawing(self, max_layers)
 
     def dot(self, max_layers: int = 50) -> str:
         """Draw the automaton in Graphviz's DOT language."""
-        from priste.events.drawing import dot_drawing
+        from priste.events.automaton_drawing import dot_drawing
 
         return dot_drawing(self, max_layers)
 

@@ -2,7 +2,7 @@
 
 A formula is an immutable tree (or a graph with shared parts) that says nothing
 about the map: it knows cell numbers and step numbers only. Nothing in this module
-recurses, so a formula may be nested a million deep, and every walk visits a shared
+recurses, so chains may be a million long, and every walk visits a shared
 part once, so a formula that doubles its text at each line stays cheap to evaluate.
 """
 
@@ -112,7 +112,7 @@ class Event:
             why="every event that can go both ways needs two worlds",
         )
         # Imported here because compilation is written in terms of formulas.
-        from priste.events.compilation import compile_event, require_width
+        from priste.events.automaton_building import compile_event, require_width
 
         found = self._automaton
         if found is None:

@@ -22,11 +22,11 @@ from priste.maps.coverage import (
     cells_of_polygons,
     check_cover,
 )
-from priste.maps.drawing import draw_cells
 from priste.maps.earth_shapes import box_on_map, polygon_on_map
-from priste.maps.geojson import PointPart, PolygonPart, read_geojson
+from priste.maps.geojson_shapes import PointPart, PolygonPart, read_geojson
 from priste.maps.grid import Grid
 from priste.maps.projection import LARGEST_RADIUS_KM, check_degrees
+from priste.maps.region_drawing import draw_cells
 from priste.maps.rings import Ring, closed_corners, valid_polygon
 
 SetOperation: TypeAlias = Callable[[frozenset[int], frozenset[int]], frozenset[int]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from priste.mobility.gaussian import mass_beyond
 from priste.mobility.model import MarkovModel
-from priste.mobility.smoothing import (
+from priste.mobility.smoothed_counts import (
     AddEverywhere,
     AddNearby,
     GaussianPrior,

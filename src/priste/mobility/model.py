@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -31,7 +32,7 @@ from priste.mobility.sequences import (
     counts_of,
     moves_of,
 )
-from priste.mobility.smoothing import GaussianPrior, Smoothing, as_smoothing, smoothed
+from priste.mobility.smoothed_counts import GaussianPrior, Smoothing, as_smoothing, smoothed
 from priste.mobility.structured import AnyTransition, as_transition
 from priste.mobility.transitions import Transition
 from priste.mobility.validation import (
@@ -52,7 +53,7 @@ class MarkovModel:
     step ``t`` to step ``t + 1``. With ``cycle=True`` the sequence repeats for ever.
 
     Guarantee: entries are finite and >= 0 and rows sum to 1 within
-    ``ROW_SUM_TOLERANCE``; anything else is refused with the number of the row. Rows within
+    ``GIVEN_ROW_SUM_TOLERANCE``; anything else is refused with the number of the row. Rows within
     the tolerance are used as they are, never rescaled; ``row_sum_error`` bounds what is
     missing, for whoever adds up errors. Inputs are copied.
 
@@ -64,16 +65,9 @@ class MarkovModel:
     def __init__(self, grid: Grid, matrix: object, *, cycle: bool = False) -> None:
         _check_grid(grid, "MarkovModel")
         self._grid = grid
-        self._schedule = schedule_of(grid, matrix, cycle=cycle)
-        self._truncated_mass = 0.0
-
-    @classmethod
-    def _assemble(cls, grid: Grid, schedule: Schedule, truncated_mass: float = 0.0) -> MarkovModel:
-        model = cls.__new__(cls)
-        model._grid = grid
-        model._schedule = schedule
-        model._truncated_mass = truncated_mass
-        return model
+        self._schedule = (
+            matrix if isinstance(matrix, Schedule) else schedule_of(grid, matrix, cycle=cycle)
+        )
 
     @classmethod
     def gaussian(
@@ -96,7 +90,7 @@ class MarkovModel:
         _check_grid(grid, "MarkovModel.gaussian")
         if reach is None:
             whole = gaussian_transition(grid, sigma, form=form)
-            return cls._assemble(grid, Schedule((), (whole,), cyclic=True))
+            return cls(grid, Schedule((), (whole,), cyclic=True))
         if form != "auto":
             raise InvalidParameter(
                 "The 'reach' of MarkovModel.gaussian makes a sparse matrix. "
@@ -104,7 +98,7 @@ class MarkovModel:
             )
         cut = truncated_gaussian(grid, sigma, reach)
         mass = float(mass_beyond(grid, sigma, reach).max())
-        return cls._assemble(grid, Schedule((), (cut,), cyclic=True), mass)
+        return cls(grid, Schedule((), (cut,), cyclic=True, truncated_mass=mass))
 
     @classmethod
     def fit(
@@ -169,11 +163,11 @@ class MarkovModel:
             counts = counts_of(moves.sources[here], moves.targets[here], shape)
             fitted.append(smoothed(counts, *choice.prior(grid, counts)))
         if order == 2:
-            return cls._assemble(grid, fitted_pairs(grid, fitted[0], moves, backoff))
+            return cls(grid, fitted_pairs(grid, fitted[0], moves, backoff))
         repeating = tuple(fitted[phase] for phase in range(phases) for _ in range(per_phase))
         if phases == 1:
             repeating = repeating[:1]
-        return cls._assemble(grid, Schedule((), repeating, cyclic=True))
+        return cls(grid, Schedule((), repeating, cyclic=True))
 
     @classmethod
     def second_order(cls, grid: Grid, first: object, table: object) -> MarkovModel:
@@ -191,7 +185,7 @@ class MarkovModel:
         _check_grid(grid, owner)
         opening = as_transition(first, name=f"'first' of {owner}")
         check_square(opening, grid, f"'first' of {owner}")
-        return cls._assemble(grid, given_pairs(grid, opening, table))
+        return cls(grid, given_pairs(grid, opening, table))
 
     # What it is
 
@@ -223,7 +217,7 @@ class MarkovModel:
     @property
     def truncated_mass(self) -> float:
         """Largest mass that ``gaussian(reach=...)`` cut from a row; 0.0 otherwise."""
-        return self._truncated_mass
+        return self._schedule.truncated_mass
 
     @cached_property
     def row_sum_error(self) -> float:
@@ -271,8 +265,7 @@ class MarkovModel:
             rotated = repeating[cut:] + repeating[:cut]
         else:
             rotated = repeating[step:]
-        schedule = Schedule((), rotated, self._schedule.cyclic)
-        return self._assemble(self._grid, schedule, self._truncated_mass)
+        return MarkovModel(self._grid, replace(self._schedule, repeating=rotated))
 
     def __repr__(self) -> str:
         horizon = "for ever" if self.horizon is None else f"{self.horizon} moves"
@@ -402,12 +395,12 @@ class MarkovModel:
         A model file there is replaced; any other file is left alone with a
         :class:`StateError`. A model fitted to people's traces is personal data.
         """
-        storage.write_model(path, self._grid, self._schedule, self._truncated_mass)
+        storage.write_model(path, self._grid, self._schedule)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> MarkovModel:
         """Read what :meth:`save` wrote, to the bit; anything else is a :class:`StateError`."""
-        return cls._assemble(*storage.read_model(path))
+        return cls(*storage.read_model(path))
 
 
 def _check_grid(grid: object, owner: str) -> None:

@@ -20,13 +20,15 @@ class Schedule:
 
     ``pairs`` is ``None`` for a first-order model. For a second-order one it is the
     ``(n, 2)`` array of states (previous cell, current cell) from step 1 on, sorted, and
-    ``opening`` holds the one rectangular transition from cells to pairs.
+    ``opening`` holds the one rectangular transition from cells to pairs. ``truncated_mass`` is
+    the largest mass that was cut from a row.
     """
 
     opening: tuple[AnyTransition, ...]
     repeating: tuple[AnyTransition, ...]
     cyclic: bool
     pairs: IntArray | None = None
+    truncated_mass: float = 0.0
 
     @property
     def horizon(self) -> int | None:

@@ -19,7 +19,7 @@ from priste.maps import Grid
 from priste.mobility.gaussian import MAX_NONZEROS
 from priste.mobility.schedule import Schedule
 from priste.mobility.sequences import GAP, Moves, counts_of
-from priste.mobility.smoothing import smoothed_rows
+from priste.mobility.smoothed_counts import smoothed_rows
 from priste.mobility.structured import AnyTransition
 from priste.mobility.transitions import DenseTransition, SparseTransition
 from priste.mobility.validation import (

@@ -117,9 +117,7 @@ def fingerprint(grid: Grid, schedule: Schedule) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def write_model(
-    path: str | os.PathLike[str], grid: Grid, schedule: Schedule, truncated_mass: float
-) -> None:
+def write_model(path: str | os.PathLike[str], grid: Grid, schedule: Schedule) -> None:
     """Write the file whole or not at all. Replaces a model file, never any other file."""
     target = Path(path)
     if target.exists() and not _is_model(target):
@@ -149,7 +147,7 @@ def write_model(
         "opening": [places[id(transition)] for transition in schedule.opening],
         "repeating": [places[id(transition)] for transition in schedule.repeating],
         "cyclic": schedule.cyclic,
-        "truncated_mass": truncated_mass,
+        "truncated_mass": schedule.truncated_mass,
         "fingerprint": fingerprint(grid, schedule),
     }
     arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
@@ -189,14 +187,13 @@ def _is_model(path: Path) -> bool:
         return False
 
 
-def read_model(path: str | os.PathLike[str]) -> tuple[Grid, Schedule, float]:
+def read_model(path: str | os.PathLike[str]) -> tuple[Grid, Schedule]:
     """Read a file of :func:`write_model`; validates all of it, and its fingerprint."""
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             header = _header(archive)
             grid = Grid.from_dict(header["grid"])
             schedule = _schedule_from(archive, header)
-            truncated_mass = float(header["truncated_mass"])
         _check_fit(grid, schedule)
         if fingerprint(grid, schedule) != header["fingerprint"]:
             raise StateError("its content does not match its fingerprint")
@@ -205,7 +202,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[Grid, Schedule, float]:
             f"MarkovModel.load cannot read {str(path)!r}: "
             f"{error or type(error).__name__}. It must be a file that MarkovModel.save wrote."
         ) from error
-    return grid, schedule, truncated_mass
+    return grid, schedule
 
 
 def _schedule_from(archive: Any, header: dict[str, Any]) -> Schedule:
@@ -223,7 +220,8 @@ def _schedule_from(archive: Any, header: dict[str, Any]) -> Schedule:
         pairs = frozen_ints(archive["pairs"].astype(np.int64))
     opening = tuple(stored[place] for place in header["opening"])
     repeating = tuple(stored[place] for place in header["repeating"])
-    return Schedule(opening, repeating, header["cyclic"] is True, pairs)
+    mass = float(header["truncated_mass"])
+    return Schedule(opening, repeating, header["cyclic"] is True, pairs, mass)
 
 
 def _check_fit(grid: Grid, schedule: Schedule) -> None:

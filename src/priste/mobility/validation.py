@@ -10,7 +10,7 @@ from scipy import sparse
 
 from priste.errors import InvalidParameter
 
-ROW_SUM_TOLERANCE = 1e-9
+GIVEN_ROW_SUM_TOLERANCE = 1e-9
 """How far from 1 the sum of a row may lie. Rows within it are used as they are, never rescaled."""
 
 UNIT_ROUNDOFF = 2.0**-53
@@ -61,12 +61,12 @@ def probability_array(values: object, *, name: str) -> FloatArray:
 
 
 def check_row_sums(sums: FloatArray, *, name: str) -> None:
-    """Refuse rows whose sum lies further than ``ROW_SUM_TOLERANCE`` from 1, naming the first."""
-    off = np.abs(sums - 1.0) > ROW_SUM_TOLERANCE
+    """Refuse rows that sum further than ``GIVEN_ROW_SUM_TOLERANCE`` from 1, naming the first."""
+    off = np.abs(sums - 1.0) > GIVEN_ROW_SUM_TOLERANCE
     if off.any():
         row = int(np.argmax(off))
         raise InvalidParameter(
-            f"Row {row} of the {name} must sum to 1 within {ROW_SUM_TOLERANCE:g}. "
+            f"Row {row} of the {name} must sum to 1 within {GIVEN_ROW_SUM_TOLERANCE:g}. "
             f"It sums to {float(sums[row])!r}. Rows are never rescaled for you: "
             "check the data, then divide each row by its sum if that is what is meant."
         )
@@ -140,8 +140,8 @@ def distribution(values: object, *, size: int, name: str) -> FloatArray:
             f"The {name} must have one probability per cell, shape ({size},). Got {array.shape}."
         )
     total = float(array.sum())
-    if abs(total - 1.0) > ROW_SUM_TOLERANCE:
+    if abs(total - 1.0) > GIVEN_ROW_SUM_TOLERANCE:
         raise InvalidParameter(
-            f"The {name} must sum to 1 within {ROW_SUM_TOLERANCE:g}. It sums to {total!r}."
+            f"The {name} must sum to 1 within {GIVEN_ROW_SUM_TOLERANCE:g}. It sums to {total!r}."
         )
     return frozen(array)

@@ -1,8 +1,8 @@
 """The policy file: what a person writes, turned into maps, models, mechanisms and events."""
 
-from priste.policy.drafting import draft_policy
+from priste.policy.drafts import draft_policy
 from priste.policy.explanation import ExplainedEvent, Explanation, explain_policy
-from priste.policy.mobility import HeldOut, cell_sequences, fitted_model, held_out_score
+from priste.policy.model_choice import HeldOut, cell_sequences, fitted_model, held_out_score
 from priste.policy.policy import (
     Ground,
     Policy,

@@ -24,8 +24,8 @@ from priste.mechanisms import (
 )
 from priste.mobility import MarkovModel
 from priste.policy.calendar import NoSteps, periods, step_reader
-from priste.policy.mobility import model_of
-from priste.policy.problems import Problems
+from priste.policy.mistakes import Mistakes
+from priste.policy.model_choice import model_of
 from priste.policy.sections import (
     MOST_STEPS,
     ClockSection,
@@ -136,12 +136,12 @@ def load_ground(path: str | Path) -> Ground:
     """Read only the map and the clock of a policy file, whose model may not exist yet."""
     path = Path(path)
     text = _text_of(path)
-    return _Reading(text, _tables(text, path.name), path.parent, path.name).ground()
+    return _PolicyReader(text, _tables(text, path.name), path.parent, path.name).ground()
 
 
 def read_policy(text: str, *, folder: str | Path = ".", name: str = "The policy") -> Policy:
     """Read a policy from its text; see :func:`load_policy`."""
-    return _Reading(text, _tables(text, name), Path(folder), name).policy()
+    return _PolicyReader(text, _tables(text, name), Path(folder), name).policy()
 
 
 def _text_of(path: Path) -> str:
@@ -162,14 +162,14 @@ def _tables(text: str, name: str) -> dict[str, Any]:
         raise PolicyError(f"{name} is not TOML: {error}.", (str(error),)) from error
 
 
-class _Reading:
+class _PolicyReader:
     """One reading of one file: parts that fail are noted, and the others are still read."""
 
     def __init__(self, text: str, tables: dict[str, Any], folder: Path, name: str) -> None:
         self._text = text
         self._tables = tables
         self._folder = folder
-        self._problems = Problems(text, name)
+        self._problems = Mistakes(text, name)
 
     def policy(self) -> Policy:
         problems = self._problems
@@ -267,11 +267,11 @@ class _Reading:
             return None, 0
         step = timedelta(seconds=float(length[1]) * _UNIT[length[2]])
         with problems.at(("clock",)):
-            timeline = Timeline(_moment(clock.start), step, zone)
+            timeline = Timeline(_as_datetime(clock.start), step, zone)
             if clock.steps is not None:
                 return timeline, clock.steps
             if clock.end is not None:
-                found = timeline.steps_between(_moment(clock.start), _moment(clock.end))
+                found = timeline.steps_between(_as_datetime(clock.start), _as_datetime(clock.end))
                 if 0 < found.stop <= MOST_STEPS:
                     return timeline, found.stop
             problems.add(
@@ -394,6 +394,6 @@ def _calibrator(section: ReleaseSection) -> Calibrator:
     return Certified(pace=pace)
 
 
-def _moment(value: datetime | date) -> datetime:
+def _as_datetime(value: datetime | date) -> datetime:
     """Return a datetime; a date alone is its midnight."""
     return value if isinstance(value, datetime) else datetime.combine(value, time.min)

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from priste.errors import TraceError
+from priste.maps.geojson_shapes import is_in_degrees
 from priste.traces.cleaning import RawFix
 from priste.traces.fixes import Trace
 from priste.traces.formats.contract import TraceFormat, named_inside
 from priste.traces.formats.format import Format
+from priste.traces.formats.json_values import json_number
 from priste.traces.options import ReadingOptions, alias_of
 from priste.traces.points import DECIMALS, ReleasedPoints
 from priste.traces.record_problems import Problem, Tally
@@ -220,13 +222,7 @@ def _degrees(coordinates: object) -> tuple[float | None, float | None]:
     if not isinstance(coordinates, list) or len(coordinates) < 2:
         return None, None
     lon, lat = coordinates[:2]
-    for value in (lon, lat):
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return None, None
-    try:
-        return float(lat), float(lon)
-    except OverflowError:
-        return float("inf"), float("inf")
+    return json_number(lat), json_number(lon)
 
 
 def _document(path: Path) -> dict[str, Any]:
@@ -248,8 +244,7 @@ def _document(path: Path) -> dict[str, Any]:
         "Feature",
     ):
         raise TraceError(f"{path.name} is JSON but no GeoJSON Feature or FeatureCollection.")
-    crs = json.dumps(document.get("crs", "CRS84"))
-    if not any(known in crs for known in ("CRS84", "4326")):
+    if not is_in_degrees(document.get("crs")):
         raise TraceError(
             f"{path.name} is in another coordinate system than WGS 84. Convert it to longitudes "
             "and latitudes first."

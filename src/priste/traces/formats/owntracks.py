@@ -16,6 +16,7 @@ from priste.traces.cleaning import RawFix
 from priste.traces.fixes import Trace, utc_datetime
 from priste.traces.formats.contract import TraceFormat, per_file, some_line
 from priste.traces.formats.format import Format
+from priste.traces.formats.json_values import json_number
 from priste.traces.formats.text_lines import lines_of
 from priste.traces.options import ReadingOptions
 from priste.traces.points import DECIMALS, ReleasedPoints
@@ -109,13 +110,7 @@ def _time(message: dict[str, Any]) -> int | None:
 
 
 def _number(message: dict[str, Any], name: str) -> float | None:
-    value = message.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf")
+    return json_number(message.get(name))
 
 
 OWNTRACKS = TraceFormat(

@@ -18,7 +18,7 @@ from priste.traces import Timeline, Trace, read_traces
 
 Rule = Literal["nearest", "majority", "interpolated"]
 Cycle = Literal["day", "week"]
-Cells = tuple[int | None, ...]
+CellSequence = tuple[int | None, ...]
 
 FOLD = 5
 """One person of this many is held out."""
@@ -55,7 +55,7 @@ def cell_sequences(
     *,
     rule: Rule = "nearest",
     cycle: Cycle | None = None,
-) -> list[Cells]:
+) -> list[CellSequence]:
     """Return each trace as cells at the timeline's steps, None for gaps and beyond the map.
 
     Each person's own days are counted from the same hour as the timeline's, and weeks from the
@@ -71,7 +71,7 @@ def cell_sequences(
 def fitted_model(
     grid: Grid,
     timeline: Timeline,
-    sequences: Sequence[Cells],
+    sequences: Sequence[CellSequence],
     *,
     cycle: Cycle | None = None,
     sigma: float | None = None,
@@ -110,7 +110,7 @@ class HeldOut:
 def held_out_score(
     grid: Grid,
     timeline: Timeline,
-    sequences: Sequence[Cells],
+    sequences: Sequence[CellSequence],
     *,
     cycle: Cycle | None = None,
     sigma: float | None = None,
@@ -137,7 +137,7 @@ def held_out_score(
     return HeldOut(len(tests), moves, -total / moves, math.log(grid.size))
 
 
-def _moves(cells: Cells) -> int:
+def _moves(cells: CellSequence) -> int:
     return sum(a is not None and b is not None for a, b in pairwise(cells))
 
 

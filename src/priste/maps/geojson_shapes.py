@@ -82,9 +82,14 @@ def _loaded(path: str | os.PathLike[str]) -> object:
         ) from problem
 
 
-def _check_reference_system(crs: object) -> None:
+def is_in_degrees(crs: object) -> bool:
+    """Tell whether the 'crs' of a GeoJSON document (None: it has none) is WGS84's degrees."""
     # The member of the 2008 format; RFC 7946 knows WGS84 alone.
-    if crs is not None and not any(name in json.dumps(crs, default=str) for name in _KNOWN_SYSTEMS):
+    return crs is None or any(name in json.dumps(crs, default=str) for name in _KNOWN_SYSTEMS)
+
+
+def _check_reference_system(crs: object) -> None:
+    if not is_in_degrees(crs):
         raise _broken(
             "coordinates must be longitudes and latitudes in WGS84, but its 'crs' names another "
             "system; convert it first"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from priste.errors import TooManyWorlds
+from priste.errors import InvalidParameter, TooManyWorlds
 from priste.events.formula import Event, Junction, abbreviated
 from priste.events.negation import Signed, is_or, without_not
 
@@ -67,3 +67,11 @@ def _spans(part: Event, step: int) -> bool:
     if part.first_step is None or part.last_step is None:
         return False
     return part.first_step <= step < part.last_step
+
+
+def too_deep(limit: int) -> InvalidParameter:
+    """Say that a formula is nested beyond the limit."""
+    return InvalidParameter(
+        f"This event alternates between 'and' and 'or' more than {limit} levels deep. Write it "
+        "flatter, with presence, pattern or at_least over several steps, or split it into events."
+    )

@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from priste.errors import PolicyError, PristeError
-from priste.policy.lines import Path, line_of, lines_of_keys
 from priste.policy.sections import Section
+from priste.policy.toml_lines import Path, line_of, lines_of_keys
 
 SomeSection = TypeVar("SomeSection", bound=Section)
 
 
-class Problems:
+class Mistakes:
     """The mistakes found so far in one text."""
 
     def __init__(self, text: str, where: str) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from priste.events.automaton import Automaton, Layer
 from priste.events.building import DiagramBuilder
 from priste.events.diagram import FALSE, TRUE, DiagramStore
-from priste.events.explanation import too_wide
+from priste.events.event_words import too_wide
 from priste.events.formula import Event
 from priste.events.partitions import Partition, partitions_of
 
