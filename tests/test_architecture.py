@@ -41,6 +41,17 @@ HEAVY = ["numba", "duckdb", "pyarrow", "matplotlib", "pyproj", "shapely", "pydan
 VAGUE_NAMES = {"utils", "util", "helpers", "common", "core", "base", "manager", "misc"}
 
 
+# Two modules of one name make a stranger open the wrong one. These say why they may.
+SHARED_NAMES = {
+    "assembly": "of moments from their parts, and of a report from a policy and its streams",
+    "geojson": "the format: as files of fixes, and as what live receivers post",
+    "nmea": "the format: as files of fixes, and as sentences on a wire",
+    "owntracks": "the format: as files of fixes, and as messages from phones",
+    "page": "each makes the one page of its package",
+    "sources": "what is read, and the options of the command line that name it",
+}
+
+
 def package_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
@@ -111,6 +122,16 @@ def test_the_arrow_check_sees_a_wrong_arrow() -> None:
 def test_names_explain_themselves(path: Path) -> None:
     """No module or package has a name that could hold anything."""
     assert not VAGUE_NAMES & {part.removesuffix(".py") for part in path.relative_to(SOURCE).parts}
+
+
+def test_names_stand_for_one_module() -> None:
+    """No two modules of the product have one name, unless it is stated why."""
+    named: dict[str, list[str]] = {}
+    for path in MODULES:
+        if path.stem not in ("__init__", "__main__"):
+            named.setdefault(path.stem, []).append(str(path.relative_to(SOURCE)))
+    twice = {name: paths for name, paths in named.items() if len(paths) > 1}
+    assert set(twice) <= set(SHARED_NAMES), twice
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))

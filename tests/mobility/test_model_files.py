@@ -284,7 +284,7 @@ def test_pairs_must_follow_each_other_even_under_a_right_fingerprint(tmp_path: P
         ),
     ]:
         schedule = Schedule((opening,), (repeating,), cyclic=True, pairs=model.pairs)
-        write_model(tmp_path / "model", model.grid, schedule, 0.0)
+        write_model(tmp_path / "model", model.grid, schedule)
         with pytest.raises(StateError, match=message):
             MarkovModel.load(tmp_path / "model")
 

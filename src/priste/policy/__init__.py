@@ -1,6 +1,5 @@
 """The policy file: what a person writes, turned into maps, models, mechanisms and events."""
 
-from priste.policy.drafts import draft_policy
 from priste.policy.explanation import ExplainedEvent, Explanation, explain_policy
 from priste.policy.model_choice import HeldOut, cell_sequences, fitted_model, held_out_score
 from priste.policy.policy import (
@@ -11,6 +10,7 @@ from priste.policy.policy import (
     load_policy,
     read_policy,
 )
+from priste.policy.policy_draft import draft_policy
 
 __all__ = [
     "ExplainedEvent",

@@ -12,7 +12,7 @@ from typing import Any
 from priste.live.point import Point
 from priste.live.protocols.fields import Unreadable, made_fix
 from priste.traces import Fix
-from priste.traces.nmea import checksum
+from priste.traces.formats.nmea import checksum
 
 LONGEST_LINE = 256
 """Bytes of a line; the standard allows 82."""

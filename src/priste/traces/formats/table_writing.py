@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from priste.errors import InvalidParameter, TraceError
 from priste.traces.fixes import Trace, utc_datetime
 from priste.traces.formats.format import Format
+from priste.traces.formats.open_tables import OpenTable, open_table
 from priste.traces.formats.table_queries import Layout
-from priste.traces.formats.tables import OpenTable, open_table
 from priste.traces.options import ReadingOptions
 from priste.traces.points import DECIMALS, ReleasedPoints
 from priste.traces.sources import Source
