@@ -240,7 +240,11 @@ _KINDS: Mapping[str, _Kind] = {
 
 _WINDOWS = {
     "presence": (Window("presence", 3, 7), "PRESENCE(S = [1:10], T = [4:8])", "Section V-C"),
-    "pattern": (Window("pattern", 3, 7), "PATTERN(S = [1:10], T = [4:8])", "the appendices"),
+    "pattern": (
+        Window("pattern", 3, 7),
+        "PATTERN(S = [1:10], T = [4:8])",
+        "announced for the appendices, where it is not",
+    ),
 }
 
 
