@@ -1,0 +1,77 @@
+"""The fixes of the steps that are not over yet: in memory alone, and boundedly many."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Literal
+
+from priste.policy import Policy
+from priste.traces import Fix, Timeline, Trace
+from priste.traces.fixes import microseconds
+
+SLOTS = 2_048
+"""A step keeps the last fix of each of this many equal parts of it, however many come."""
+
+OPEN_STEPS = 3
+"""Steps that collect at the same time: the one that ends, the one that runs, and the next."""
+
+
+class Collector:
+    """Fixes by step, and what the policy's rule makes of them when a step is over."""
+
+    def __init__(self, policy: Policy, hold: timedelta) -> None:
+        self._policy = policy
+        self._hold = hold
+        self._open: dict[int, dict[int, Fix]] = {}
+        self._last: Fix | None = None
+
+    def __repr__(self) -> str:  # fixes are true locations
+        return f"<Collector of {len(self._open)} steps>"
+
+    def put(self, step: int, fix: Fix) -> bool:
+        """Keep a fix; False if too many steps are open."""
+        slots = self._open.get(step)
+        if slots is None:
+            if len(self._open) >= OPEN_STEPS:
+                return False
+            slots = self._open[step] = {}
+        timeline = self._policy.timeline
+        into = fix.time - timeline.time_of(step)
+        slots[int(into * SLOTS / timeline.step)] = fix
+        return True
+
+    def cell(self, step: int) -> int | None:
+        """Close a step, and all before it, and return its cell; None if no fix counts for it.
+
+        A position beyond the map is its border cell, unless the policy makes it a gap: live
+        there is nobody to refuse to. Without a fix in the step the last one counts for as
+        long as ``hold`` says.
+        """
+        kept = self._open.pop(step, {})
+        for earlier in [other for other in self._open if other < step]:
+            kept_before = self._open.pop(earlier)
+            self._last = max(kept_before.values(), key=_when, default=self._last)
+        before = self._last
+        fixes = sorted({_when(fix): fix for fix in kept.values()}.values(), key=_when)
+        if fixes:
+            self._last = fixes[-1]
+        elif before is not None:
+            end = self._policy.timeline.time_of(step + 1)
+            if end - before.time > self._hold:
+                return None
+            middle = self._policy.timeline.middle_of(step)
+            fixes = [Fix(before.user, middle, before.lat, before.lon)]
+            before = None
+        else:
+            return None
+        if before is not None and before.time < fixes[0].time:
+            fixes.insert(0, before)  # the rule "interpolated" looks back
+        policy = self._policy
+        alone = Timeline(policy.timeline.time_of(step), policy.timeline.step, policy.timeline.zone)
+        outside: Literal["gap", "nearest"] = "gap" if policy.outside == "gap" else "nearest"
+        trace = Trace.of(Fix(None, fix.time, fix.lat, fix.lon) for fix in fixes)
+        return alone.cells(trace, policy.grid, policy.rule, outside, steps=1).cells[0]
+
+
+def _when(fix: Fix) -> int:
+    return microseconds(fix.time)

@@ -1,0 +1,47 @@
+"""Connections that end and are made again, with growing pauses, for as long as the service runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from priste.errors import StateError
+from priste.live.logs import tell
+
+FIRST_PAUSE = 0.2
+LONGEST_PAUSE = 30.0
+"""Seconds between two attempts, doubling from the first to the longest."""
+
+
+@dataclass
+class Line:
+    """The state of one source or sink, for the status: numbers and words, no locations."""
+
+    address: str
+    state: str = "starting"
+    messages: int = 0
+    refused: int = 0
+    waiting: int = 0
+    dropped: int = 0
+
+
+async def keep_trying(line: Line, attempt: Callable[[], Awaitable[None]]) -> None:
+    """Run ``attempt`` for ever: again when it returns, after a pause when it fails.
+
+    A connection that did something useful (``line.messages`` moved) resets the pause.
+    """
+    pause = FIRST_PAUSE
+    while True:
+        before = line.messages
+        try:
+            await attempt()
+            line.state = "closed by the other side"
+        except (asyncio.CancelledError, StateError):
+            raise  # a stream that cannot be kept must stop the service
+        except Exception as problem:
+            # Only its type: the text may quote what was received.
+            line.state = f"failed: {type(problem).__name__}"
+        tell("disconnected", line=line.address, why=line.state)
+        pause = FIRST_PAUSE if line.messages > before else min(2 * pause, LONGEST_PAUSE)
+        await asyncio.sleep(pause)

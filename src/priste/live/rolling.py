@@ -1,0 +1,180 @@
+"""Events for ever: which events a stream guards at a step, as the policy's clock rolls on.
+
+A policy is written for a stretch of time; a running stream has no end. So a recurring event is made
+anew for each day or week: a period enters when the one before it begins, at least one whole
+period ahead, and the releases so far are counted against it (``Protector.with_policy``). It
+leaves again when it is *settled*: over, and even the exact cell of every later step could not bring
+it above its ε. Entering depends on the calendar and leaving on past releases, so whoever sees the
+releases learns nothing from either. docs/live.md says what is promised with that.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, time, timedelta
+
+import numpy as np
+
+from priste.errors import EventSyntaxError, PolicyError
+from priste.events import Event, parse_event
+from priste.policy import Policy, PolicyEvent
+from priste.policy.calendar import NoSteps, step_reader
+from priste.release import Protector
+from priste.traces import Timeline
+
+Events = dict[str, PolicyEvent]
+
+_NO_BOUND = 600.0
+"""Stands for "not asked about": odds of e**600 are beyond any that a stream could reach."""
+
+
+class RollingEvents:
+    """The events of a policy at any step, in steps of a stream that begins at ``origin``.
+
+    ``origin`` and all steps that are given count on the policy's clock.
+    """
+
+    def __init__(self, policy: Policy, origin: int) -> None:
+        self._policy = policy
+        self._origin = origin
+        tables = tomllib.loads(policy.source)["events"]
+        self._every: dict[str, str] = {n: t["every"] for n, t in tables.items() if "every" in t}
+        self._once = [name for name in tables if name not in self._every]
+        self._known: dict[str, PolicyEvent | None] = {}
+        self._formulas: dict[str, str] = {name: table["formula"] for name, table in tables.items()}
+
+    def due(self, step: int) -> Events:
+        """Return what must be guarded at a step: this period and the next, and all that come once.
+
+        Events that were over before the stream began are left out.
+        """
+        asked: list[tuple[str, str, range]] = [
+            (name, name, range(self._policy.steps)) for name in self._once
+        ]
+        for name, every in self._every.items():
+            here = _period(self._policy.timeline, step, every)
+            for label, within in (here, _period(self._policy.timeline, here[1].stop, every)):
+                asked.append((f"{name}, {label}", name, within))
+        # Compiled once a period, not once a step.
+        self._known = {
+            label: self._known[label] if label in self._known else self._made(label, name, within)
+            for label, name, within in asked
+        }
+        return {label: made for label, made in self._known.items() if made is not None}
+
+    def named(self, label: str) -> PolicyEvent | None:
+        """Return the event of an earlier period by its name, if the policy still has it."""
+        for name, every in self._every.items():
+            start = label.removeprefix(f"{name}, ").removeprefix("week of ")
+            try:
+                day = date.fromisoformat(start)
+            except ValueError:
+                continue
+            within = _steps_of(self._policy.timeline, day, every)
+            if label == f"{name}, {_label(day, every)}":
+                return self._made(label, name, within)
+        return None
+
+    def _made(self, label: str, name: str, within: range) -> PolicyEvent | None:
+        """Return the event of some steps with the promise that the policy gives to its kind."""
+        event = self._compiled(name, within)
+        if event is None:
+            return None
+        events = self._policy.events
+        like = next(e for n, e in events.items() if n == name or n.startswith(f"{name}, "))
+        return dataclasses.replace(like, name=label, event=event)
+
+    def _compiled(self, name: str, within: range) -> Event | None:
+        """Return the event in steps of the stream; None if these steps hold no such event."""
+        read = step_reader(self._policy.timeline, within)
+        try:
+            event = parse_event(
+                self._formulas[name], self._policy.regions, steps=self._shifted(name, read)
+            )
+        except EventSyntaxError as error:
+            if isinstance(error.__cause__, NoSteps):
+                return None
+            raise
+        if event.automaton().constant is not None:
+            return None
+        return event
+
+    def _shifted(
+        self, name: str, read: Callable[[str, str | None], list[int]]
+    ) -> Callable[[str, str | None], list[int]]:
+        def shifted(word: str, last: str | None) -> list[int]:
+            steps = read(word, last)
+            if max(steps) < self._origin:
+                raise NoSteps(f"{word!r} was over before the stream began")
+            if min(steps) < self._origin:
+                raise PolicyError(
+                    f"The event {name!r} begins before the stream does, so it cannot be guarded "
+                    "whole. Begin a new stream in another state folder, or name later times."
+                )
+            return [step - self._origin for step in steps]
+
+        return shifted
+
+
+def first_step(policy: Policy, now: int) -> int:
+    """Return where a stream that is begun at step ``now`` counts from.
+
+    That is the beginning of the current day, or week if an event recurs weekly, so that the events
+    of this period are guarded whole; or the first step of an event that comes once and is
+    not over. The steps until ``now`` are silent.
+    """
+    tables: Mapping[str, Mapping[str, str]] = tomllib.loads(policy.source)["events"]
+    first = now
+    for name, table in tables.items():
+        if "every" in table:
+            first = min(first, _period(policy.timeline, now, table["every"])[1].start)
+        else:
+            event = policy.events[name].event
+            if event.last_step is not None and event.last_step >= now:
+                first = min(first, event.first_step or 0)
+    return first
+
+
+def settled(protector: Protector) -> set[str]:
+    """Return the events about which nothing that is still to come could tell too much.
+
+    An event is settled when its last step is over and, whatever the next cell, telling that cell
+    exactly would keep the event within its ε. In a first-order model all later cells depend on the
+    past only through that one, and a release only on the cell of its step: so every
+    further stream of releases is a mixture of such disclosures, and its ratio lies between theirs.
+    Doubt counts as not settled.
+    """
+    state = protector.public_state()
+    terms = state.terms
+    if len(terms.models) != 1 or terms.models[0].order != 1:
+        return set()
+    exact = np.eye(terms.mechanism.grid.size)
+    found = set()
+    for place, (name, event) in enumerate(zip(terms.event_names, terms.events, strict=True)):
+        if event.last_step is None or event.last_step >= protector.next_step:
+            continue
+        limits = [_NO_BOUND] * len(terms.events)
+        limits[place] = terms.epsilons[place]
+        if bool(state.passes(exact, limits).all()):
+            found.add(name)
+    return found
+
+
+def _period(timeline: Timeline, step: int, every: str) -> tuple[str, range]:
+    """Return the name and the steps of the day, or of the week from Monday, that holds a step."""
+    # The middle: a step that spans midnight belongs to where most of it lies.
+    day = timeline.middle_of(step).date()
+    if every == "week":
+        day -= timedelta(days=day.weekday())
+    return _label(day, every), _steps_of(timeline, day, every)
+
+
+def _label(day: date, every: str) -> str:
+    return f"week of {day}" if every == "week" else str(day)
+
+
+def _steps_of(timeline: Timeline, day: date, every: str) -> range:
+    begin = datetime.combine(day, time.min)
+    return timeline.steps_between(begin, begin + timedelta(days=7 if every == "week" else 1))

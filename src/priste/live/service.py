@@ -1,0 +1,315 @@
+"""The service: people, their sources and sinks, and the clock that closes steps."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from priste.live.addresses import Address
+from priste.live.clock import SteadyClock
+from priste.live.logs import quiet_libraries, tell
+from priste.live.point import Point
+from priste.live.retrying import Line
+from priste.live.settings import PersonSettings, Settings
+from priste.live.sinks.http import http_outlet
+from priste.live.sinks.mqtt import mqtt_outlet
+from priste.live.sinks.outlet import Outlet
+from priste.live.sinks.serving import Serving
+from priste.live.sources import lines, mqtt, replay
+from priste.live.sources.intake import Intake
+from priste.live.status import write_status
+from priste.live.stream import Stream
+from priste.policy import load_policy
+from priste.traces import Fix
+
+GRACE = timedelta(seconds=3)
+"""How long after its end a step waits for fixes on their way (a tenth of a step at most)."""
+
+MOST_COVERED = 100
+"""Steps of a gap in recorded fixes that are released one by one; those before it are silent."""
+
+LONGEST_LEAP = 50_000
+"""Steps that recorded fixes may leap: every step between takes a moment."""
+
+_TICK = 5.0
+"""Seconds after which the clock is looked at again, whatever the step."""
+
+_STATUS_EVERY = 5.0
+
+
+class Person:
+    """One person of a service: their stream, and everything that waits for its releases."""
+
+    def __init__(self, settings: PersonSettings, stream: Stream, clock: SteadyClock) -> None:
+        self.name = settings.name
+        self.token = settings.token
+        self.settings = settings
+        self.stream = stream
+        self.inputs = [Line(address.shown) for address in settings.inputs]
+        self.outlets = [_outlet(address, settings.name) for address in settings.outputs]
+        self.state = "waiting for the first step to end"
+        self._clock = clock
+        self._by_fixes = settings.clock == "fixes"
+        self._turn = asyncio.Lock()
+        self._news = asyncio.Event()
+        self._seen: datetime | None = None
+        step = stream.policy.timeline.step
+        self._grace = timedelta(0) if self._by_fixes else min(GRACE, step / 10)
+        self._first = max(stream.step_at(clock.now()), 0)
+        if stream.latest is not None:
+            self._offer(stream.latest)
+
+    @property
+    def latest(self) -> Point | None:
+        """The latest release."""
+        return self.stream.latest
+
+    def now(self) -> datetime:
+        """The time by which fixes are judged."""
+        return (self._seen or self._clock.now()) if self._by_fixes else self._clock.now()
+
+    async def changed(self, point: Point | None) -> None:
+        """Wait until the latest release is another than ``point``."""
+        while self.latest == point:
+            await self._news.wait()
+
+    async def take(self, fix: Fix) -> None:
+        """Keep a fix for its step; recorded fixes first bring their clock to it."""
+        if self._by_fixes:
+            async with self._turn:
+                await self._catch_up_with(fix)
+                self.stream.take(fix, self.now())
+            return
+        self.stream.take(fix, self._clock.now())
+
+    async def _catch_up_with(self, fix: Fix) -> None:
+        step = self.stream.step_at(fix.time)
+        if step - self.stream.next_step > LONGEST_LEAP:
+            return  # taken for a wrong clock: the fix is then ahead of ours
+        begun = self._seen is not None
+        self._seen = max(fix.time, self._seen or fix.time)
+        if begun:
+            for over in range(max(self.stream.next_step, step - MOST_COVERED), step):
+                await self._release(over)
+
+    async def finish(self) -> None:
+        """Release the step that the last recorded fix is in."""
+        async with self._turn:
+            if self._seen is not None:
+                await self._release(self.stream.step_at(self._seen))
+
+    async def run(self) -> None:
+        """Close steps as the time of day passes; recorded fixes close theirs themselves."""
+        while not self._by_fixes:
+            await asyncio.sleep(self._until_next())
+            if not self._clock.believed():
+                self.state = "the clock jumped by more than a day: nothing is released"
+                tell("clock not believed", person=self.name)
+                continue
+            over = self.stream.step_at(self._clock.now() - self._grace) - 1
+            if over < self.stream.next_step or over < self._first:
+                if self.stream.next_step > over + 2:
+                    self.state = "the clock is behind the last release: waiting for it"
+                continue
+            async with self._turn:
+                await self._release(over)
+
+    def _until_next(self) -> float:
+        timeline = self.stream.policy.timeline
+        now = self._clock.now()
+        step = self.stream.step_at(now - self._grace)
+        if step < 0:
+            return _TICK
+        return min(max((timeline.time_of(step + 1) + self._grace - now).total_seconds(), 0), _TICK)
+
+    async def _release(self, step: int) -> None:
+        """Release a step in a thread, then tell everybody."""
+        point = await asyncio.to_thread(self.stream.release, step)
+        if point is None:
+            return
+        self.state = "releasing"
+        if over := self.stream.over_limit:
+            self.state = f"the past tells too much about {', '.join(over)}: only covers go out"
+        tell("release", person=self.name, step=point.step, step_time=point.clock)
+        self._offer(point)
+
+    def _offer(self, point: Point) -> None:
+        for outlet in self.outlets:
+            outlet.offer(point)
+        self._news.set()
+        self._news = asyncio.Event()
+
+
+def _outlet(address: Address, person: str) -> Outlet:
+    if address.kind.endswith(("http", "https")):
+        return http_outlet(address, person)
+    if address.kind.endswith(("mqtt", "mqtts")):
+        return mqtt_outlet(address, person)
+    return Serving(address)
+
+
+def _source(address: Address) -> Callable[[Address, Intake, Line], Awaitable[None]]:
+    if address.kind == "replay":
+        return replay.run
+    return mqtt.run if "mqtt" in address.kind else lines.run
+
+
+class Service:
+    """Everything that runs; ``seed`` in people's options makes it repeatable."""
+
+    def __init__(self, settings: Settings, clock: SteadyClock | None = None) -> None:
+        self.settings = settings
+        self.clock = clock or SteadyClock()
+        self.people: dict[str, Person] = {}
+        self.port: int | None = None
+        self.started = datetime.now(UTC)
+        self._devices: dict[str, Person] = {}
+        self._stop = asyncio.Event()
+
+    def open(self) -> None:
+        """Read every policy and continue every stream; PristeError if one cannot be."""
+        self.settings.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        now = self.clock.now()
+        for person in self.settings.people:
+            policy = load_policy(person.policy)
+            begin = policy.timeline.start if person.clock == "fixes" else now
+            stream = Stream.open(
+                person.name, policy, self.settings.state / person.name, person.options, begin
+            )
+            stream.warm_up()
+            made = self.people[person.name] = Person(person, stream, self.clock)
+            self._devices.update(dict.fromkeys(person.devices, made))
+
+    def by_device(self, *names: str) -> Person | None:
+        """Return the person of the first known device; a person alone may have every device."""
+        if len(self.people) == 1:
+            (alone,) = self.people.values()
+            if not alone.settings.devices:
+                return alone
+        return next((self._devices[name] for name in names if name in self._devices), None)
+
+    def by_name(self, name: str) -> Person | None:
+        """Return a person."""
+        return self.people.get(name)
+
+    def stop(self) -> None:
+        """Ask the service to end."""
+        self._stop.set()
+
+    async def run(self, ready: Callable[[Service], None] | None = None) -> None:
+        """Run until stopped by :meth:`stop`, SIGTERM or SIGINT, or until all recordings are over.
+
+        :meth:`open` comes first. ``ready`` is called when every server listens.
+        """
+        quiet_libraries()
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(
+            lambda _, context: tell("failed", why=type(context.get("exception")).__name__)
+        )
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with suppress(NotImplementedError, ValueError, RuntimeError):
+                loop.add_signal_handler(number, self.stop)
+        tasks = [asyncio.create_task(job) for job in self._jobs()]
+        recordings = [asyncio.create_task(job) for job in self._recordings()]
+        try:
+            for person in self.people.values():
+                for outlet in person.outlets:
+                    if isinstance(outlet, Serving):
+                        await _until(outlet.ready.wait(), tasks)
+            tell("started", people=len(self.people), port=self.port)
+            if ready is not None:
+                ready(self)
+            await self._wait(tasks, recordings)
+        finally:
+            await self._end([*tasks, *recordings])
+
+    async def _wait(
+        self, tasks: list[asyncio.Task[None]], recordings: list[asyncio.Task[None]]
+    ) -> None:
+        stopped = asyncio.create_task(self._stop.wait())
+        playing = set(recordings)
+        while not stopped.done():
+            done, _ = await asyncio.wait(
+                {stopped, *tasks, *playing}, return_when=asyncio.FIRST_COMPLETED
+            )
+            for task in done - {stopped}:
+                task.result()  # nothing but a mistake of ours ends one: say so
+            playing -= done
+            if recordings and not playing and self._only_recordings():
+                for person in self.people.values():
+                    await person.finish()
+                await self._drain()
+                break
+        stopped.cancel()
+
+    def _only_recordings(self) -> bool:
+        return self.settings.listen is None and all(
+            person.settings.clock == "fixes" for person in self.people.values()
+        )
+
+    async def _drain(self) -> None:
+        """Give what waits for a server a little time to get there."""
+        for _ in range(50):
+            if not any(o.line.waiting for p in self.people.values() for o in p.outlets):
+                return
+            await asyncio.sleep(0.1)
+
+    def _jobs(self) -> list[Coroutine[Any, Any, None]]:
+        jobs: list[Coroutine[Any, Any, None]] = [self._keep_status()]
+        if self.settings.listen is not None:
+            from priste.live.web import application
+            from priste.live.web_server import WebServer
+
+            web = WebServer(self.settings, application(self.settings, self.by_device, self.by_name))
+            self.port = web.port
+            jobs.append(web.run())
+        for person in self.people.values():
+            if person.settings.clock == "wall":
+                jobs.append(person.run())
+            jobs += [outlet.run() for outlet in person.outlets]
+            for address, line in zip(person.settings.inputs, person.inputs, strict=True):
+                if address.kind not in ("replay", "nmea+file"):
+                    jobs.append(_as_coroutine(_source(address)(address, person, line)))
+        return jobs
+
+    def _recordings(self) -> list[Coroutine[Any, Any, None]]:
+        return [
+            _as_coroutine(_source(address)(address, person, line))
+            for person in self.people.values()
+            for address, line in zip(person.settings.inputs, person.inputs, strict=True)
+            if address.kind in ("replay", "nmea+file")
+        ]
+
+    async def _keep_status(self) -> None:
+        while True:
+            await asyncio.to_thread(write_status, self)
+            await asyncio.sleep(_STATUS_EVERY)
+
+    async def _end(self, tasks: list[asyncio.Task[None]]) -> None:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for person in self.people.values():
+            person.state = "stopped"
+        write_status(self, running=False)
+        for person in self.people.values():
+            person.stream.close()
+        tell("stopped")
+
+
+async def _as_coroutine(job: Awaitable[None]) -> None:
+    await job
+
+
+async def _until(wanted: Awaitable[Any], tasks: list[asyncio.Task[None]]) -> None:
+    """Wait for something, or raise what a task ended with meanwhile."""
+    waiting = asyncio.ensure_future(wanted)
+    await asyncio.wait({waiting, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        if task.done():
+            task.result()
+    waiting.cancel()

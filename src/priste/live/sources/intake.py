@@ -1,0 +1,20 @@
+"""What every source hands its fixes to."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Protocol
+
+from priste.traces import Fix
+
+
+class Intake(Protocol):
+    """The person at the other end of a source."""
+
+    def now(self) -> datetime:
+        """The time by which fixes are judged."""
+        ...
+
+    async def take(self, fix: Fix) -> None:
+        """Take a fix; waits while a recorded stream catches up."""
+        ...

@@ -1,0 +1,331 @@
+"""One person's stream: fixes in, one released point per step out. No sockets, no tasks, no waiting.
+
+The service calls :meth:`Stream.take` for every fix and :meth:`Stream.release` when a step is over.
+A release is on the disk before it is returned, so nothing is ever drawn twice.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from priste.errors import InvalidParameter, ReleaseRefused, StateError
+from priste.exact_law import ExactLaw
+from priste.live.collecting import Collector
+from priste.live.keeping import StateFolder
+from priste.live.point import Point
+from priste.live.rolling import RollingEvents, first_step, settled
+from priste.policy import Policy, PolicyEvent
+from priste.randomness import BitSource, SystemBits, bit_source
+from priste.release import Protector
+from priste.traces import Fix
+from priste.traces.fixes import microseconds
+from priste.traces.points import ReleasedPoints
+
+AHEAD = timedelta(minutes=1)
+"""How far ahead of ours the clock of a device may be."""
+
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class Taken(StrEnum):
+    """What became of a fix."""
+
+    KEPT = "kept"
+    LATE = "late: its step has been released"
+    EARLY = "early: its time is ahead of the clock"
+    BEFORE = "before the policy's clock begins"
+    CROWDED = "ahead of too many steps"
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """How a person's stream behaves beyond what the policy says; all of it may be public.
+
+    ``missing`` is what a step without a fix does: ``"cover"`` releases a point that was drawn from
+    public knowledge alone, ``"silence"`` nothing. ``hold`` is for how long the last fix still
+    counts when none comes, for devices that report only when they move. ``accuracy`` is the
+    number of metres told to apps; half the diagonal of a cell if None. With a ``seed`` draws
+    repeat: for tests and demonstrations alone.
+    """
+
+    missing: Literal["cover", "silence"] = "cover"
+    hold: timedelta = timedelta(0)
+    accuracy: float | None = None
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.missing not in ("cover", "silence"):
+            raise InvalidParameter(
+                f"'missing' must be 'cover' or 'silence'. Got {self.missing!r:.40}."
+            )
+        if self.hold < timedelta(0):
+            raise InvalidParameter(f"'hold' must not be negative. Got {self.hold}.")
+        if self.accuracy is not None and not 0 < self.accuracy < 1e7:
+            raise InvalidParameter(f"'accuracy' must be metres > 0. Got {self.accuracy!r}.")
+
+
+@dataclass
+class Counts:
+    """What a stream has seen since it was opened; numbers alone."""
+
+    kept: int = 0
+    refused: int = 0
+    released: int = 0
+    covered: int = 0
+    silent: int = 0
+
+
+class _StepBits:
+    """Repeatable bits with a seed of their own for every step: a restart changes nothing."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self.begin(0)
+
+    def begin(self, step: int) -> None:
+        self._bits = bit_source(np.random.default_rng([self._seed, step]))
+
+    def below(self, bound: int) -> int:
+        return self._bits.below(bound)
+
+
+class Stream:
+    """The releases of one person under one policy, continued from its state folder.
+
+    Steps count on the policy's clock. Made by :meth:`open`; close it to give up its journal.
+    """
+
+    def __init__(
+        self, person: str, policy: Policy, folder: Path, options: StreamOptions, origin: int
+    ) -> None:
+        self.person = person
+        self.policy = policy
+        self.options = options
+        self.origin = origin
+        self.counts = Counts()
+        diagonal = math.hypot(policy.grid.cell_size, policy.grid.cell_size)
+        self.accuracy = options.accuracy or float(round(500 * diagonal))
+        self._state = StateFolder(folder)
+        self._seeded = None if options.seed is None else _StepBits(options.seed)
+        self._bits: BitSource = self._seeded or SystemBits()
+        self._events = RollingEvents(policy, origin)
+        self._guarded: dict[str, PolicyEvent] = {}
+        self._collector = Collector(policy, options.hold)
+        self._protector = self._open_protector()
+        self.latest = self._last_point()
+
+    @classmethod
+    def open(
+        cls, person: str, policy: Policy, folder: Path, options: StreamOptions, now: datetime
+    ) -> Stream:
+        """Continue the stream of a folder, or begin one at ``now``.
+
+        Raises StateError if the folder holds a stream on other ground, is in use or damaged;
+        InvalidParameter if the policy's clock has not begun.
+        """
+        state = StateFolder(folder)
+        origin = state.origin()
+        if origin is None:
+            origin = first_step(policy, policy.timeline.step_at(now))
+            state.begin(policy, origin)
+        state.check_ground(policy)
+        return cls(person, policy, folder, options, origin)
+
+    # ------------------------------------------------------------------ looking
+
+    @property
+    def next_step(self) -> int:
+        """The first step that has not been released."""
+        return self.origin + self._protector.next_step
+
+    @property
+    def leakage(self) -> dict[str, float]:
+        """How much the stream has told so far about each event that it guards now."""
+        return dict(zip(self._protector.event_names, self._protector.leakage, strict=True))
+
+    @property
+    def epsilons(self) -> dict[str, float]:
+        """The bounds of the events that are guarded now."""
+        return dict(zip(self._protector.event_names, self._protector.epsilons, strict=True))
+
+    @property
+    def over_limit(self) -> tuple[str, ...]:
+        """The events about which the past already tells more than ε: nothing is told any more."""
+        bounds = self.epsilons
+        return tuple(name for name, leaked in self.leakage.items() if leaked > bounds[name])
+
+    def step_at(self, when: datetime) -> int:
+        """Return the step of an instant; negative before the policy's clock begins."""
+        timeline = self.policy.timeline
+        return (microseconds(when) - microseconds(timeline.start)) // (
+            timeline.step // _MICROSECOND
+        )
+
+    # ------------------------------------------------------------------ fixes in
+
+    def take(self, fix: Fix, now: datetime) -> Taken:
+        """Keep a fix until its step is over, and say what became of it. Never waits."""
+        taken = self._taken(fix, now)
+        if taken is Taken.KEPT:
+            self.counts.kept += 1
+        else:
+            self.counts.refused += 1
+        return taken
+
+    def _taken(self, fix: Fix, now: datetime) -> Taken:
+        step = self.step_at(fix.time)
+        if step < 0:
+            return Taken.BEFORE
+        if step < self.next_step:
+            return Taken.LATE
+        if fix.time > now + AHEAD:
+            return Taken.EARLY
+        return Taken.KEPT if self._collector.put(step, fix) else Taken.CROWDED
+
+    # ------------------------------------------------------------------ releases out
+
+    def release(self, step: int) -> Point | None:
+        """Release a step that is over and return its point; None for silence.
+
+        Steps before it that were not released become silent. A step that was released before is
+        not drawn again: None is returned, and :attr:`latest` is what apps have.
+        """
+        if step < self.next_step:
+            return None
+        cell = self._collector.cell(step)
+        self._roll(step)
+        if self._seeded is not None:
+            self._seeded.begin(step - self.origin)
+        output = self._output(cell, step - self.origin)
+        if output is None:
+            self.counts.silent += 1
+            return None
+        point = self._point(output, step)
+        self._state.keep_latest(point)
+        self.latest = point
+        return point
+
+    def _output(self, cell: int | None, step: int) -> int | None:
+        """Return the released output of a step of the Protector, a cover, or None for silence."""
+        if cell is not None:
+            try:
+                output = self._protector.release(cell, step=step).cell
+                self.counts.released += 1
+                return output
+            except ReleaseRefused:
+                pass
+        cover = self._cover(step) if self.options.missing == "cover" else None
+        self._protector.release(None, step=step)
+        self.counts.covered += cover is not None
+        return cover
+
+    def _cover(self, step: int) -> int:
+        """Draw what a release would look like, from public knowledge alone.
+
+        A cell is drawn as past releases predict it, and from it an output as if it were the true
+        cell. Neither depends on where anybody is, so the step counts as silent: it changes no
+        ratio. To an observer who expects what is predicted it has exactly the law of a release.
+        """
+        if self._protector.next_step < step:
+            self._protector.release(None, step=step - 1)
+        state = self._protector.public_state()
+        expected = ExactLaw(state.predicted()).draw(self._bits)
+        return int(state.terms.calibrator.draw(state, expected, self._bits).output)
+
+    def warm_up(self) -> None:
+        """Draw a cover and throw it away, so that the first step need not wait for compilers."""
+        self._cover(self._protector.next_step)
+
+    def _point(self, cell: int, step: int) -> Point:
+        policy = self.policy
+        points = ReleasedPoints(
+            {None: [cell]}, policy.timeline, policy.grid, policy.points, rng=self._bits
+        )
+        lat, lon = points.of(None)[0].tolist()
+        return Point(self.person, step, policy.timeline.time_of(step), lat, lon, self.accuracy)
+
+    # ------------------------------------------------------------------ events that roll on
+
+    def _roll(self, step: int) -> None:
+        """Guard what the policy asks for at a step, and what is not settled yet."""
+        wanted = self._events.due(step)
+        if all(_same(self._guarded.get(label), each) for label, each in wanted.items()):
+            return
+        left = settled(self._protector)
+        for label in self._guarded:
+            if label not in wanted and label not in left:
+                kept = self._events.named(label)
+                if kept is not None:
+                    wanted[label] = kept
+        if not wanted:  # all is settled, and a Protector guards one event at least
+            return
+        self._protector = self._protector.with_policy(
+            {name: each.event for name, each in wanted.items()},
+            {name: each.epsilon for name, each in wanted.items()},
+            journal=self._state.next_journal(),
+        )
+        self._guarded = wanted
+        self._state.drop_old_journals()
+
+    # ------------------------------------------------------------------ opening and closing
+
+    def _open_protector(self) -> Protector:
+        journal = self._state.journal()
+        if journal is not None:
+            protector = Protector.resume(journal, rng=self._bits)
+            self._state.drop_old_journals()
+            self._guarded = _as_policy_events(protector)
+            return protector
+        events = self._events.due(self.origin)
+        if not events:
+            raise InvalidParameter(
+                "Every event of the policy was over before now: there is nothing to guard. Add an "
+                "event that is still to come, or let it recur with every = 'week'."
+            )
+        begun = dataclasses.replace(
+            self.policy, model=self.policy.model.starting_at(self.origin), events=events
+        )
+        self._guarded = events
+        return begun.protector(rng=self._bits, journal=self._state.next_journal())
+
+    def _last_point(self) -> Point | None:
+        """Return what apps were last given, or should have been when the process ended."""
+        latest = self._state.latest()
+        if latest is not None and latest.step >= self.next_step:
+            raise StateError(
+                f"The folder {str(self._state.folder)!r} has given out step {latest.step}, which "
+                "its journal does not know: an older copy was put back. It was left as it is."
+            )
+        last = self._protector.next_step - 1
+        if last < 0:
+            return latest
+        released = self._protector.ledger[last]
+        if released.cell is None or (latest is not None and latest.step >= last + self.origin):
+            return latest
+        point = self._point(released.cell, last + self.origin)
+        self._state.keep_latest(point)
+        return point
+
+    def close(self) -> None:
+        """Give up the journal."""
+        self._protector.close()
+
+
+def _as_policy_events(protector: Protector) -> dict[str, PolicyEvent]:
+    """Return what a resumed stream guards; the texts of its formulas are not kept."""
+    terms = protector.public_state().terms
+    listed = zip(terms.event_names, terms.events, terms.epsilons, strict=True)
+    return {name: PolicyEvent(name, "", event, epsilon) for name, event, epsilon in listed}
+
+
+def _same(guarded: PolicyEvent | None, wanted: PolicyEvent) -> bool:
+    """Tell whether an event is guarded as it is wanted, however its formula was written."""
+    return guarded is not None and dataclasses.replace(guarded, text=wanted.text) == wanted

@@ -1,0 +1,128 @@
+"""Events for ever: which are guarded when, and that leaving one behind is safe."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.live.small_town import DAILY, GRID, HOUR, POLICY, START, fix_of
+
+from priste import Identity, MarkovModel, PlanarLaplace, Protector, Quantifier, at
+from priste.live.rolling import RollingEvents, first_step, settled
+from priste.live.stream import Stream, StreamOptions
+from priste.policy import read_policy
+from priste.release import Certified
+
+WEEKLY = POLICY.replace('"04:00-06:00"', '"wed 04:00-06:00"') + 'every = "week"\n'
+MODEL = MarkovModel.gaussian(GRID, sigma=1.0)
+
+
+def test_a_day_enters_one_day_ahead() -> None:
+    """At any step today's event and tomorrow's are asked for, in steps of the stream."""
+    policy = read_policy(DAILY)
+    events = RollingEvents(policy, 0)
+    for day in range(3):
+        due = events.due(24 * day + 7)
+        assert list(due) == [f"visit, 2026-03-0{4 + day}", f"visit, 2026-03-0{5 + day}"]
+        first = due[f"visit, 2026-03-0{4 + day}"]
+        assert (first.event.first_step, first.event.last_step) == (24 * day + 4, 24 * day + 5)
+        assert first.epsilon == 0.8
+    assert events.due(0)["visit, 2026-03-04"].event == policy.events["visit, 2026-03-04"].event
+
+
+def test_a_stream_begins_with_its_period() -> None:
+    """Begun on a Friday, a weekly stream counts from its Monday, a daily one from midnight."""
+    weekly = read_policy(WEEKLY.replace("2026-03-04T", "2026-03-02T").replace("= 12", "= 84"))
+    assert first_step(weekly, 24 * 4 + 9) == 0
+    assert first_step(weekly, 24 * 11 + 9) == 24 * 7
+    assert first_step(read_policy(DAILY), 24 * 11 + 9) == 24 * 11
+    assert first_step(read_policy(POLICY), 2) == 2
+    assert first_step(read_policy(POLICY), 5) == 4  # in the midst of an event that comes once
+    shifted = RollingEvents(weekly, 24 * 7).due(24 * 7)
+    assert shifted["visit, week of 2026-03-09"].event.first_step == 24 * 2 + 4
+
+
+def test_earlier_periods_are_found_by_name() -> None:
+    """What is not settled is compiled again from the policy; what the policy lost is not."""
+    events = RollingEvents(read_policy(DAILY), 0)
+    old = events.named("visit, 2026-03-05")
+    assert old is not None
+    assert old.event.first_step == 28
+    assert events.named("visit, someday") is None
+    assert events.named("other, 2026-03-05") is None
+
+
+@pytest.mark.parametrize("mechanism", [PlanarLaplace(GRID, alpha=2.0), Identity(GRID)])
+def test_nothing_can_be_told_any_more_of_a_settled_event(mechanism: object) -> None:
+    """From then on the exact cells of all later steps keep it within ε, and before they would not.
+
+    Checked by disclosure: the quantifier is told the exact cells of the next two steps, every pair
+    of them, on top of what was released.
+    """
+    event, epsilon = at(1, [4, 5]), 1.0
+    calibrator = Certified(pace=0.2)  # one that uses up all of ε leaves no room to settle
+    protector = Protector(MODEL, event, mechanism, epsilon, calibrator, rng=3)  # type: ignore[arg-type]
+    quantifier = Quantifier(MODEL, event)
+    verdicts = []
+    for _ in range(14):
+        law = protector.law().outputs()
+        release = protector.release(0)
+        assert release.cell is not None
+        quantifier.observe(law[:, release.cell])
+        exact = max(_after_disclosure(quantifier))
+        now = settled(protector) == {"event"}
+        assert not now or exact <= epsilon
+        verdicts.append(now)
+        if protector.next_step <= 2:
+            assert not now  # not over, or its very cell would be told
+            assert exact > epsilon
+    assert verdicts[-1]
+
+
+def _after_disclosure(quantifier: Quantifier) -> list[float]:
+    found = []
+    for cell in range(GRID.size):
+        once = quantifier.copy()
+        once.observe(np.eye(GRID.size)[:, cell])
+        found.append(once.leakage().value)
+        found.append(float(once.leakage_if(np.eye(GRID.size)).max()))
+    return found
+
+
+def test_a_stream_rolls_on_beyond_its_policy(tmp_path: Path) -> None:
+    """Days after the policy ends each day still enters a day ahead and leaves when settled."""
+    policy = read_policy(DAILY.replace('"1h"', '"4h"').replace("steps = 12", "steps = 6"))
+    stream = Stream.open("ada", policy, tmp_path, StreamOptions(seed=2), START)
+    guarded = []
+    for step in range(14):
+        fix = fix_of(4 * step)
+        stream.take(fix, fix.time)
+        assert stream.release(step) is not None
+        guarded.append(list(stream.leakage))
+        assert not stream.over_limit
+        if step == 7:  # a restart in the midst of it changes nothing
+            stream.close()
+            stream = Stream.open("ada", policy, tmp_path, StreamOptions(seed=2), START)
+            assert list(stream.leakage) == guarded[-1]
+    days = [f"visit, 2026-03-0{day}" for day in range(4, 9)]
+    assert guarded[0] == days[:2]
+    assert set(guarded[6]) >= set(days[1:3])
+    assert set(guarded[13]) >= set(days[2:4])
+    assert days[0] not in guarded[13]
+    assert len(list(tmp_path.glob("*.journal"))) == 1
+
+
+def test_weeks_later_the_stream_is_where_it_would_be(tmp_path: Path) -> None:
+    """After a pause of days the events of that day are guarded; the steps between are silent."""
+    stream = Stream.open("ada", read_policy(DAILY), tmp_path, StreamOptions(seed=2), START)
+    stream.release(0)
+    later = START + timedelta(days=20)
+    step = 20 * 24
+    fix = fix_of(step)
+    stream.take(fix, later + HOUR)
+    point = stream.release(step)
+    assert point is not None
+    assert point.time == later
+    assert {"visit, 2026-03-24", "visit, 2026-03-25"} <= set(stream.leakage)
