@@ -10,8 +10,8 @@ import pytest
 from tests.live.small_town import DAILY, GRID, HOUR, POLICY, START, fix_of
 
 from priste import Identity, MarkovModel, PlanarLaplace, Protector, Quantifier, at
+from priste.live.person_stream import Stream, StreamOptions
 from priste.live.rolling import RollingEvents, first_step, settled
-from priste.live.stream import Stream, StreamOptions
 from priste.policy import read_policy
 from priste.release import Certified
 

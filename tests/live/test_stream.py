@@ -22,7 +22,7 @@ from tests.live.small_town import (
 from priste.batch.streams import protect_stream
 from priste.errors import InvalidParameter, StateError
 from priste.live.collecting import OPEN_STEPS, SLOTS
-from priste.live.stream import Stream, StreamOptions, Taken
+from priste.live.person_stream import Stream, StreamOptions, Taken
 from priste.policy import read_policy
 from priste.traces import Fix
 

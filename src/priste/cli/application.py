@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from priste.cli import live
 from priste.cli.console import BROKEN, clean_errors, print_json, progress, results, warn_of_seed
 from priste.cli.sources import Reading
 from priste.errors import InvalidParameter
@@ -386,3 +387,6 @@ def demo(
             show(made, results())
         if not made.report.kept:
             raise typer.Exit(BROKEN)
+
+
+app.add_typer(live.app, name="live")

@@ -12,17 +12,17 @@ from typing import Any
 from priste.live.addresses import Address
 from priste.live.clock import SteadyClock
 from priste.live.logs import quiet_libraries, tell
+from priste.live.person_stream import Stream
 from priste.live.point import Point
 from priste.live.retrying import Line
 from priste.live.settings import PersonSettings, Settings
-from priste.live.sinks.http import http_outlet
-from priste.live.sinks.mqtt import mqtt_outlet
+from priste.live.sinks.http_push import http_outlet
+from priste.live.sinks.mqtt_push import mqtt_outlet
 from priste.live.sinks.outlet import Outlet
 from priste.live.sinks.serving import Serving
-from priste.live.sources import lines, mqtt, replay
+from priste.live.sources import line_sources, mqtt_topic, replay
 from priste.live.sources.intake import Intake
 from priste.live.status import write_status
-from priste.live.stream import Stream
 from priste.policy import load_policy
 from priste.traces import Fix
 
@@ -155,7 +155,7 @@ def _outlet(address: Address, person: str) -> Outlet:
 def _source(address: Address) -> Callable[[Address, Intake, Line], Awaitable[None]]:
     if address.kind == "replay":
         return replay.run
-    return mqtt.run if "mqtt" in address.kind else lines.run
+    return mqtt_topic.run if "mqtt" in address.kind else line_sources.run
 
 
 class Service:

@@ -18,7 +18,7 @@ from priste.live.addresses import (
     read_output,
     secret_from,
 )
-from priste.live.stream import StreamOptions
+from priste.live.person_stream import StreamOptions
 
 DEFAULT_LISTEN = "127.0.0.1:8787"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")

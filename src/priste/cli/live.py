@@ -1,0 +1,261 @@
+"""``priste live``: the service between the true location and the apps, its status and its demo."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from priste.cli.console import clean_errors, notices, print_json, progress, results, warn_of_seed
+from priste.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from priste.live.service import Service
+    from priste.live.settings import Settings
+
+app = typer.Typer(
+    help="Release locations as they come, in the protocols that phones and apps speak.",
+    invoke_without_command=True,
+    no_args_is_help=False,
+)
+
+State = Annotated[Path, typer.Option(help="The folder that keeps the streams: private.")]
+
+
+@app.callback()
+def live(
+    context: typer.Context,
+    policy: Annotated[
+        Path | None, typer.Option("--policy", "-p", help="The policy of one person, a TOML file.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", help="Several people: settings in TOML.")
+    ] = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option("--in", help="Where fixes come from, as gpsd://127.0.0.1. May be repeated."),
+    ] = None,
+    outputs: Annotated[
+        list[str] | None,
+        typer.Option("--out", help="Where releases go, as nmea+tcp://127.0.0.1. May be repeated."),
+    ] = None,
+    state: State = Path("live-state"),
+    listen: Annotated[
+        str, typer.Option(help="The HTTP address for phones and pages, or 'none'.")
+    ] = "127.0.0.1:8787",
+    person: Annotated[str, typer.Option(help="The name under which releases are served.")] = "me",
+    device: Annotated[
+        list[str] | None, typer.Option(help="Only messages of this device. May be repeated.")
+    ] = None,
+    missing: Annotated[
+        Literal["cover", "silence"], typer.Option(help="What a step without a fix does.")
+    ] = "cover",
+    hold: Annotated[str, typer.Option(help="How long the last fix still counts, as 2h.")] = "0s",
+    accuracy: Annotated[
+        float | None, typer.Option(help="Metres told to apps, always the same.")
+    ] = None,
+    clock: Annotated[
+        Literal["wall", "fixes"] | None,
+        typer.Option(help="Whose time closes steps.  [default: fixes for recordings, else wall]"),
+    ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(help="A file with the token that HTTP requests must carry.")
+    ] = None,
+    certificate: Annotated[Path | None, typer.Option(help="For TLS, with --key.")] = None,
+    key: Annotated[Path | None, typer.Option(help="For TLS, with --certificate.")] = None,
+    expose: Annotated[
+        bool, typer.Option("--expose", help="Allow addresses beyond this machine.")
+    ] = False,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Repeatable draws, for experiments: NOT private.")
+    ] = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Show it at work on this machine, without a phone.")
+    ] = False,
+) -> None:
+    """Release locations as they come, in the protocols that phones and apps speak."""
+    if context.invoked_subcommand is not None:
+        return
+    with clean_errors():
+        _need_servers()
+        if demo:
+            from priste.cli.live_demonstration import demonstrate
+
+            demonstrate(results(), seed=1 if seed is None else seed)
+            return
+        warn_of_seed(seed)
+        if (policy is None) == (config is None):
+            raise InvalidParameter(
+                "Give priste live a --policy for one person or a --config for several. To see it "
+                "at work first: priste live --demo"
+            )
+        if config is not None:
+            from priste.live.settings import load_settings
+
+            settings = load_settings(config)
+        else:
+            settings = _one_person(
+                policy or Path(),
+                state=state,
+                person=person,
+                inputs=inputs or [],
+                outputs=outputs or [],
+                listen=listen,
+                devices=device or [],
+                options={"missing": missing, "hold": hold, "accuracy": accuracy, "seed": seed},
+                clock=clock,
+                token_file=token_file,
+                certificate=certificate,
+                key=key,
+                expose=expose,
+            )
+        _run(settings)
+
+
+@app.command()
+def status(
+    state: State = Path("live-state"),
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document instead of words.")
+    ] = False,
+) -> None:
+    """Tell how the service of a state folder is doing."""
+    with clean_errors():
+        from priste.live.status import read_status
+
+        found = read_status(state)
+        if json:
+            print_json(found)
+        else:
+            show_status(found, results())
+        if not found["running"]:
+            raise typer.Exit(1)
+
+
+def _need_servers() -> None:
+    try:
+        import aiomqtt  # noqa: F401
+        import httpx  # noqa: F401
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as missing:
+        raise InvalidParameter(
+            f"priste live needs {missing.name}, which is not installed: pip install 'priste[live]'"
+        ) from None
+
+
+def _one_person(
+    policy: Path,
+    *,
+    state: Path,
+    person: str,
+    inputs: list[str],
+    outputs: list[str],
+    listen: str,
+    devices: list[str],
+    options: dict[str, Any],
+    clock: Literal["wall", "fixes"] | None,
+    token_file: Path | None,
+    certificate: Path | None,
+    key: Path | None,
+    expose: bool,
+) -> Settings:
+    from priste.live.addresses import read_input, read_output, secret_from
+    from priste.live.person_stream import StreamOptions
+    from priste.live.settings import PersonSettings, Settings, clock_of, read_listen, read_span
+
+    sources = tuple(read_input(text, expose=expose) for text in inputs)
+    return Settings(
+        state=state,
+        people=(
+            PersonSettings(
+                name=person,
+                policy=policy,
+                devices=frozenset(devices),
+                token=None if token_file is None else secret_from(token_file),
+                inputs=sources,
+                outputs=tuple(read_output(text, expose=expose) for text in outputs),
+                options=StreamOptions(**{**options, "hold": read_span(options["hold"])}),
+                clock=clock or clock_of(sources),
+            ),
+        ),
+        listen=None if listen == "none" else read_listen(listen),
+        certificate=certificate,
+        key=key,
+        expose=expose,
+    )
+
+
+def _run(settings: Settings) -> None:
+    import asyncio
+
+    from priste.live.logs import log_to_stderr
+    from priste.live.service import Service
+
+    async def serve() -> None:
+        service = Service(settings)
+        with progress("Reading policies and continuing streams"):
+            service.open()
+        log_to_stderr()
+        await service.run(lambda running: _greet(running, notices()))
+
+    asyncio.run(serve())
+
+
+def _greet(service: Service, out: Console) -> None:
+    """Say where everything is, once all of it listens."""
+    settings = service.settings
+    scheme = "https" if settings.certificate else "http"
+    for person in service.people.values():
+        timeline = person.stream.policy.timeline
+        out.print(
+            f"[bold]{person.name}[/bold]: one release every {timeline.step}, the next step is "
+            f"{_local(timeline.time_of(person.stream.next_step))}"
+        )
+        for line in person.inputs:
+            out.print(f"  from  {line.address}", markup=False)
+        if settings.listen is not None:
+            host = f"{scheme}://{settings.listen[0]}:{service.port}"
+            out.print(f"  from  {host}/owntracks  (OwnTracks), {host}/osmand  (Traccar)")
+            out.print(f"  to    {host}/people/{person.name}/latest  and …/events")
+        for outlet in person.outlets:
+            port = getattr(outlet, "port", None)
+            out.print(f"  to    {outlet.line.address}" + (f" (port {port})" if port else ""))
+    out.print(f"How it is doing: priste live status --state {settings.state}", markup=False)
+
+
+def _local(moment: datetime) -> str:
+    return f"{moment:%a %d %b %H:%M}"
+
+
+def show_status(found: dict[str, Any], out: Console) -> None:
+    """Print a status."""
+    running = "running" if found["running"] else "[red]not running[/red]"
+    out.print(f"{running}, process {found['process']}, status of {found['written'][:19]}Z")
+    for name, person in found["people"].items():
+        steps, fixes = person["steps"], person["fixes"]
+        out.print(f"\n[bold]{name}[/bold]: {person['state']}; latest release {person['latest']}")
+        out.print(
+            f"  {fixes['kept']} fixes kept, {fixes['refused']} refused; {steps['released']} steps "
+            f"released, {steps['covered']} covered, {steps['silent']} silent"
+        )
+        table = Table("event", "told so far", "at most", box=None, padding=(0, 2))
+        for event, each in person["events"].items():
+            table.add_row(event, f"{each['leakage']:.3f}", f"{each['epsilon']:.3f}")
+        out.print(table)
+        for way, arrow in (("in", "from"), ("out", "to  ")):
+            for line in person[way]:
+                more = "".join(
+                    f", {line[what]} {what}"
+                    for what in ("refused", "waiting", "dropped")
+                    if line[what]
+                )
+                out.print(
+                    f"  {arrow}  {line['address']}: {line['state']}, "
+                    f"{line['messages']} messages{more}",
+                    markup=False,
+                )
