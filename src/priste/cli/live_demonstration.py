@@ -76,7 +76,7 @@ async def _post_the_day(service: Service, out: Console) -> None:
         "Ada is made up, so her true whereabouts may be shown. The treatment is at 14.\n"
     )
     out.print(f"{'step':>6}  {'Ada is':<14}{'the app is told':<24}{'off by':>8}   told of ε = 1")
-    shown = -1
+    shown, points = -1, 0
     async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
         for before, fix in zip([None, *fixes], fixes, strict=False):
             await client.post(f"{url}/owntracks", content=_message(fix))
@@ -84,13 +84,13 @@ async def _post_the_day(service: Service, out: Console) -> None:
             if answer.status_code == 200 and before is not None:
                 found = answer.json()
                 if found["properties"]["step"] != shown:
-                    shown = found["properties"]["step"]
+                    shown, points = found["properties"]["step"], points + 1
                     out.print(_row(found, before, service, zone))
     leaked = max(service.people["ada"].stream.leakage.values())
     out.print(
-        f"\nThe app asked {len(fixes)} times and got {shown - 4} points: one a step, the same "
+        f"\nThe app asked {len(fixes)} times and got {points} points: one a step, the same "
         f"until the next. All of them together move the odds of the treatment by at most a factor "
-        f"{2.718281828459045 ** leaked:.2f}; promised was 2.72.\n"
+        f"{2.718281828459045**leaked:.2f}; promised was 2.72.\n"
         "With your own phone: priste init, then priste live --policy policy.toml"
     )
 

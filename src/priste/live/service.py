@@ -90,11 +90,11 @@ class Person:
         step = self.stream.step_at(fix.time)
         if step - self.stream.next_step > LONGEST_LEAP:
             return  # taken for a wrong clock: the fix is then ahead of ours
-        begun = self._seen is not None
+        if self._seen is None:
+            self._first = step  # nobody waits for what was before
         self._seen = max(fix.time, self._seen or fix.time)
-        if begun:
-            for over in range(max(self.stream.next_step, step - MOST_COVERED), step):
-                await self._release(over)
+        for over in range(max(self.stream.next_step, self._first, step - MOST_COVERED), step):
+            await self._release(over)
 
     async def finish(self) -> None:
         """Release the step that the last recorded fix is in."""
