@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, nullcontext
+from multiprocessing.synchronize import Event
 from typing import Any, TypeVar
 
 from priste.errors import PristeError
@@ -61,13 +62,15 @@ def _pooled(
 ) -> Iterator[tuple[int, Result]]:
     if not jobs:
         return
+    context = multiprocessing.get_context("spawn")
+    stop = context.Event()
     with (
         _single_threaded_children() if one_thread else nullcontext(),
         ProcessPoolExecutor(
             max_workers=min(workers, len(jobs)),
-            mp_context=multiprocessing.get_context("spawn"),
+            mp_context=context,
             initializer=_start,
-            initargs=(perform, os.getpid()),
+            initargs=(perform, os.getpid(), stop),
         ) as pool,
     ):
         futures: dict[Future[Result], int] = {
@@ -81,16 +84,18 @@ def _pooled(
         finally:
             for future in futures:
                 future.cancel()
+            stop.set()  # nobody waits for what is still being done
 
 
 _work: Callable[[Any], Any] | None = None
 
 
-def _start(perform: Callable[[Any], Any], parent: int) -> None:
-    """Remember the work, end with the parent, and leave its output alone: libraries print."""
+def _start(perform: Callable[[Any], Any], parent: int, stop: Event) -> None:
+    """Remember the work, end when told to, and leave the output alone: libraries print."""
     global _work
     _work = perform
-    _end_with(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which tells us
+    threading.Thread(target=_end_with, args=(parent, stop), daemon=True).start()
     os.dup2(2, 1)
 
 
@@ -100,15 +105,11 @@ def _perform(job: Any) -> Any:
     return _work(job)
 
 
-def _end_with(parent: int) -> None:
-    """End this process soon after its parent: one that was killed must not leave orphans."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1.0)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
+def _end_with(parent: int, stop: Event) -> None:
+    """End this process when told to, or soon after its parent: no orphans, however it ended."""
+    while os.getppid() == parent and not stop.wait(1.0):
+        pass
+    os._exit(1)
 
 
 @contextmanager

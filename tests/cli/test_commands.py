@@ -255,13 +255,13 @@ def test_protect_in_json(tmp_path: Path) -> None:
     assert result.stderr == ""
     found = json.loads(result.stdout)
     assert set(found) == {
-        "destination", "ledger", "users", "releases", "drawn_now", "events", "kept", "reading",
+        "destination", "ledger", "users", "releases", "drawn_now", "events", "verdict", "reading",
         "writing", "report",
     }  # fmt: skip
     ledgers = read_ledgers(found["ledger"])
     largest = max(r.leakage[0] for ledger in ledgers.values() for r in ledger)
     assert found["events"]["visit"] == {"epsilon": 0.8, "max": largest}
-    assert found["kept"] is True
+    assert found["verdict"] == "kept"
 
 
 def test_protect_with_workers_equals_protect_without(finished: Path, tmp_path: Path) -> None:
@@ -333,7 +333,7 @@ def test_audit_of_a_ledger(finished: Path) -> None:
     policy = load_policy(finished / "policy.toml")
     path = ledger_of(finished / "out.csv")
     found = told("audit", path, "-p", finished / "policy.toml", "--user", "ben")
-    assert set(found) == {"emission", "kept", "events"}
+    assert set(found) == {"emission", "verdict", "events"}
     ledger = read_ledgers(path)["ben"]
     for number, (name, event) in enumerate(policy.events.items()):
         entry = found["events"][name]
@@ -355,7 +355,7 @@ def test_audit_of_a_foreign_trace(finished: Path) -> None:
     policy = load_policy(finished / "policy.toml")
     where = ("audit", finished / "trips.csv", "-p", finished / "policy.toml")
     found = told(*where, code=1)
-    assert found["kept"] is False
+    assert found["verdict"] == "broken"
     assert len(found["users"]) == 3
     quantifier = Quantifier(policy.model, policy.events["visit"].event)
     for cell, leakage in zip(
@@ -364,7 +364,7 @@ def test_audit_of_a_foreign_trace(finished: Path) -> None:
         quantifier.observe(policy.mechanism.column(cell))
         assert leakage == pytest.approx(quantifier.leakage().value, rel=SAME_LEAKAGE)
     weaker = told(*where, "--alpha", 0.01)
-    assert weaker["kept"] is True
+    assert weaker["verdict"] == "kept"
     assert "ABOVE" in priste(*where, code=1).stdout
 
 
@@ -398,7 +398,7 @@ def test_report_from_releases_alone_may_be_shared(finished: Path, tmp_path: Path
     page = tmp_path / "r.html"
     found = told("report", finished / "out.csv", "-p", finished / "policy.toml", "-o", page,
                  "--plots", tmp_path / "plots", "--user", "ada")  # fmt: skip
-    assert (found["private"], found["kept"], found["users"]) == (False, True, ["ada"])
+    assert (found["private"], found["verdict"], found["users"]) == (False, "kept", ["ada"])
     text = page.read_text()
     assert "Keep this page to yourself" not in text
     assert "mechanism alone would" not in text
@@ -435,11 +435,11 @@ def test_the_demo_keeps_its_promise_in_an_own_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The demo, cut to three days: it protects, compares, reports, and can be run again."""
-    from priste.cli import demonstration
+    from priste.cli import demo
 
-    cut = demonstration.town_policy().replace("steps = 336", "steps = 72")
-    monkeypatch.setattr(demonstration, "town_policy", lambda: cut)
-    monkeypatch.setattr(demonstration, "RESIDENTS", 6)
+    cut = demo.town_policy().replace("steps = 336", "steps = 72")
+    monkeypatch.setattr(demo, "town_policy", lambda: cut)
+    monkeypatch.setattr(demo, "RESIDENTS", 6)
     folder = tmp_path / "demo-output"
     found = told("demo", "--folder", folder)
     (event,) = found["events"].values()
@@ -458,13 +458,15 @@ def test_the_demo_never_writes_among_other_files(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     assert "no demo made" in complaint_of(priste("demo", "--folder", tmp_path, code=2))
     assert [p.name for p in tmp_path.iterdir()] == ["mine.txt"]
-    assert "is a file" in complaint_of(priste("demo", "--folder", tmp_path / "mine.txt", code=2))
+    assert "already a file" in complaint_of(
+        priste("demo", "--folder", tmp_path / "mine.txt", code=2)
+    )
 
 
 def test_the_policy_of_the_demo_reads() -> None:
     """The packaged policy has no mistake apart from the traces that the demo writes beside it."""
     from priste import PolicyError
-    from priste.cli.demonstration import town_policy
+    from priste.cli.demo import town_policy
     from priste.policy import read_policy
 
     with pytest.raises(PolicyError) as caught:

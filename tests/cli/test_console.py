@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from priste.cli import console
-from priste.cli.auditing import sparkline
+from priste.cli.audit import sparkline
 from priste.errors import TraceError
 
 
@@ -65,16 +65,6 @@ def test_bugs_are_not_hidden() -> None:
     """Anything else comes through as it is."""
     with pytest.raises(ZeroDivisionError), console.clean_errors():
         raise ZeroDivisionError
-
-
-def test_a_seed_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only a seed is, 0 too."""
-    shown = a_console(terminal=False)
-    monkeypatch.setattr(console, "notices", lambda: shown)
-    console.warn_of_seed(None)
-    assert written(shown) == ""
-    console.warn_of_seed(0)
-    assert "Warning" in written(shown)
 
 
 def test_lines_over_time_keep_peaks() -> None:

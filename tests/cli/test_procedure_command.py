@@ -21,7 +21,7 @@ def test_one_step_is_enumerated(tmp_path) -> None:
     """One step of a small map is exact for both adversaries, and the policy keeps its claim."""
     policy = write_policy(tmp_path, POLICY)
     found = json.loads(priste("audit", "--procedure", "-p", policy, "--steps", 1, "--json").stdout)
-    assert found["kept"] is True
+    assert found["verdict"] == "kept"
     assert found["steps"] == 1
     assert {row["calibrator"] for row in found["rows"]} == {"policy", "paper", "certified"}
     assert {row["method"] for row in found["rows"]} == {"all sequences"}
@@ -46,11 +46,11 @@ def test_longer_streams_are_sampled_and_repeat(tmp_path) -> None:
     assert "sampled streams" in words
 
 
-def test_a_policy_with_the_papers_loop_fails(tmp_path) -> None:
-    """A policy that chooses the paper's loop does not keep its claim: exit code 1."""
+def test_a_policy_with_the_papers_loop_promises_nothing(tmp_path) -> None:
+    """A policy that chooses the paper's loop claims nothing: exit code 3."""
     policy = write_policy(tmp_path, POLICY.replace("pace = 0.3", 'calibrator = "paper"'))
     where = ("audit", "--procedure", "-p", policy, "--steps", 6, "--runs", 3, "--seed", 1)
-    assert json.loads(priste(*where, "--json", code=1).stdout)["kept"] is False
+    assert json.loads(priste(*where, "--json", code=3).stdout)["verdict"] == "not promised"
 
 
 @pytest.mark.parametrize("arguments", [(), ("trips.csv", "--procedure")])

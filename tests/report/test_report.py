@@ -2,6 +2,7 @@
 
 import math
 import re
+import stat
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from priste import Grid, InvalidParameter
+from priste import Grid, InvalidParameter, OutputExists
 from priste.audit import EventAudit
 from priste.report import EventTrack, StreamReport, odds, percent, render, save_figures, write_html
 
@@ -141,27 +142,17 @@ def test_lengths_must_agree() -> None:
         a_report(released=(1, 2))
 
 
-def test_the_file_is_whole_or_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A failure while writing leaves the old file and no rubbish."""
+def test_pages_are_private_and_nothing_is_replaced_unasked(tmp_path: Path) -> None:
+    """The page has mode 0600; an existing one stays unless it is to be overwritten."""
     path = write_html(a_report(), tmp_path / "report.html")
     before = path.read_bytes()
     assert before.startswith(b"<!doctype html>")
-
-    def fail(*_: object) -> None:
-        raise OSError("disk full")
-
-    monkeypatch.setattr("os.replace", fail)
-    with pytest.raises(OSError, match="disk full"):
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with pytest.raises(OutputExists):
         write_html(a_report(title="other"), path)
     assert path.read_bytes() == before
-    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
-
-
-def test_an_existing_file_can_be_protected(tmp_path: Path) -> None:
-    """With ``replace=False`` nothing is overwritten."""
-    path = write_html(a_report(), tmp_path / "report.html")
-    with pytest.raises(FileExistsError):
-        write_html(a_report(), path, replace=False)
+    write_html(a_report(title="other"), path, overwrite=True)
+    assert b"<h1>other</h1>" in path.read_bytes()
 
 
 def test_figures_as_files_are_repeatable(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def released(policy: Policy, *, seed: int = 3) -> Ledger:
 def test_a_report_tells_the_ledger(policy: Policy, ledger: Ledger) -> None:
     """Leakages, budgets and cells are those that were released; nothing needs the truth."""
     report = stream_report(policy, ledger, title="Ada")
-    assert report.kept
+    assert report.verdict == "kept"
     assert not report.private
     assert report.budgets == tuple(r.budget for r in ledger)
     assert report.released == tuple(r.cell for r in ledger)
@@ -88,7 +88,7 @@ def test_streams_of_other_mechanisms_can_be_told(mechanism: str) -> None:
     ledger = released(policy)
     report = stream_report(policy, ledger, title="")
     assert report.events[0].guarded.leakage == tuple(r.leakage[0] for r in ledger)
-    assert report.kept
+    assert report.verdict == "kept"
     assert render(report).count("<svg") == 6
 
 

@@ -17,7 +17,8 @@ from typing import Any
 from priste.batch.streams import ProtectedStream, Workspace, protect_stream
 from priste.errors import InvalidParameter, TraceError
 from priste.policy import Policy
-from priste.release import write_ledgers
+from priste.release import Calibrator, Ledger, write_ledgers
+from priste.report import Verdict, verdict
 from priste.traces import ReadingReport, Traces, WritingReport, write_released
 from priste.workers import finished
 
@@ -34,6 +35,18 @@ class BatchReport:
     reading: ReadingReport
     writing: WritingReport
     epsilons: dict[str, float]
+    calibrator: Calibrator
+
+    @property
+    def ledgers(self) -> dict[str | None, Ledger]:
+        """The ledger of each user."""
+        return {each.user: each.ledger for each in self.streams}
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the promise was kept for every event of every user."""
+        leakage = self.largest_leakage()
+        return verdict(self.calibrator, ((leakage[n], e) for n, e in self.epsilons.items()))
 
     def largest_leakage(self) -> dict[str, float]:
         """Return each event's largest leakage over all users and steps."""
@@ -54,6 +67,7 @@ class BatchReport:
             "users": len(self.streams),
             "releases": sum(cell is not None for each in self.streams for cell in each.cells),
             "drawn_now": sum(each.drawn for each in self.streams),
+            "verdict": str(self.verdict),
             "events": {
                 name: {"epsilon": epsilon, "max": leakage[name]}
                 for name, epsilon in self.epsilons.items()
@@ -121,7 +135,15 @@ def protect_file(
         overwrite=overwrite,
     )
     epsilons = {name: event.epsilon for name, event in policy.events.items()}
-    return BatchReport(destination, ledger, tuple(streams), traces.report, writing, epsilons)
+    return BatchReport(
+        destination,
+        ledger,
+        tuple(streams),
+        traces.report,
+        writing,
+        epsilons,
+        policy.calibrator,
+    )
 
 
 def _check_destination(destination: Path, root: Path, overwrite: bool) -> None:

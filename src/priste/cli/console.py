@@ -1,13 +1,22 @@
-"""What commands say, and where: results on stdout, everything else on stderr."""
+"""What commands say, and where: results on stdout, everything else on stderr.
+
+A command is a function that returns what it found (:class:`Found`). What all commands do with
+that is written here once: words or JSON, one panel for an error, and the exit code.
+"""
 
 from __future__ import annotations
 
-import json
+import functools
+import inspect
+import json as json_text
 import math
+import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import fields
+from typing import Any, Protocol, get_type_hints
 
 import typer
 from rich.console import Console
@@ -21,17 +30,107 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from priste.errors import PristeError
+from priste.cli.options import Json, Reading
+from priste.errors import OutputError, PristeError
 
-KEPT, BROKEN, REFUSED = 0, 1, 2
-"""Exit codes: all is well; done, but a promise is not kept; nothing was done."""
+DONE, BROKEN, REFUSED, NOT_PROMISED, STOPPED = 0, 1, 2, 3, 130
+"""Exit codes: all is well; a promise is not kept; nothing was done; none was made; stopped."""
+
+CODES = {"kept": DONE, "broken": BROKEN, "not promised": NOT_PROMISED}
+"""The exit code of each verdict."""
 
 Tell = Callable[[int, int], None]
 
 
+class Found(Protocol):
+    """What a command found, ready to be told. One that judges a promise has a ``verdict``."""
+
+    def to_dict(self) -> Mapping[str, Any]:
+        """Return plain values for JSON; see docs/cli.md."""
+        ...
+
+    def show(self, out: Console) -> None:
+        """Print it in words."""
+        ...
+
+
+def command(run: Callable[..., Found]) -> Callable[..., None]:
+    """Make a command line's command of a function.
+
+    It gets ``--json``, and ``--format``, ``--zone`` and ``--column`` if the function takes a
+    ``reading``; it ends with the exit code of what was found, or of what went wrong.
+    """
+    hints = get_type_hints(run, include_extras=True)
+    takes_reading = "reading" in hints
+
+    @functools.wraps(run)
+    def told(*, json: bool, **given: Any) -> None:
+        with clean_errors():
+            if takes_reading:
+                given["reading"] = Reading(
+                    **{each.name: given.pop(each.name) for each in fields(Reading)}
+                )
+            found = run(**given)
+            _print(found, json=json)
+        raise typer.Exit(CODES[getattr(found, "verdict", "kept")])
+
+    signature = _signature(run, hints)
+    told.__signature__ = signature  # type: ignore[attr-defined]
+    told.__annotations__ = {name: each.annotation for name, each in signature.parameters.items()}
+    del told.__wrapped__  # its options are not those of the command
+    return told
+
+
+def _signature(run: Callable[..., Found], hints: Mapping[str, Any]) -> inspect.Signature:
+    parameters = []
+    for name, each in inspect.signature(run).parameters.items():
+        if name == "reading":
+            kinds = get_type_hints(Reading, include_extras=True)
+            parameters += [
+                _option(field.name, kinds[field.name], None) for field in fields(Reading)
+            ]
+        else:
+            parameters.append(_option(name, hints[name], each.default))
+    return inspect.Signature([*parameters, _option("json", Json, False)])
+
+
+def _option(name: str, kind: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+def _print(found: Found, *, json: bool) -> None:
+    """Print what was found. A reader that has had enough is no error; a full disk is one."""
+    try:
+        if json:
+            print_json(found.to_dict())
+        else:
+            found.show(results())
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence()
+    except OSError as problem:
+        _silence()
+        raise OutputError(
+            f"The work is done, but its results could not be printed: {problem.strerror}."
+        ) from None
+
+
+def _silence() -> None:
+    """Let what is still to be printed go nowhere, or the interpreter would complain at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+class _Results(Console):
+    def on_broken_pipe(self) -> None:
+        """Leave it to the command to end as it should."""
+        raise BrokenPipeError
+
+
 def results() -> Console:
     """Return the console of results, stdout."""
-    return Console(highlight=False)
+    return _Results(highlight=False)
 
 
 def notices() -> Console:
@@ -43,10 +142,12 @@ def notices() -> Console:
 def clean_errors() -> Iterator[None]:
     """Turn errors that a person can do something about into one panel and exit code 2.
 
-    Nothing else is caught: a traceback of anything else is a bug to be reported.
+    Nothing else is caught: a traceback of anything else is a bug to be reported. A request to
+    terminate ends like Ctrl-C.
     """
     try:
-        yield
+        with _termination_interrupts():
+            yield
     except PristeError as error:
         _complain(str(error))
         raise typer.Exit(REFUSED) from None
@@ -54,9 +155,32 @@ def clean_errors() -> Iterator[None]:
         where = f" {str(error.filename)!r}" if error.filename else ""
         _complain(f"{error.strerror or type(error).__name__}:{where}.")
         raise typer.Exit(REFUSED) from None
+    except MemoryError:
+        _complain(
+            "There is not enough memory for this. Take larger cells, fewer workers or less data."
+        )
+        raise typer.Exit(REFUSED) from None
     except KeyboardInterrupt:
         notices().print("Stopped. What was released is kept: run the same command to go on.")
-        raise typer.Exit(130) from None
+        raise typer.Exit(STOPPED) from None
+
+
+@contextmanager
+def _termination_interrupts() -> Iterator[None]:
+    """Let SIGTERM end the work as Ctrl-C does, so that drafts and temporary files go."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, interrupt)
+    except ValueError:  # not in the main thread, where signals arrive
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _complain(message: str) -> None:
@@ -65,21 +189,23 @@ def _complain(message: str) -> None:
     )
 
 
+def warn(message: str) -> None:
+    """Print a warning."""
+    notices().print(Text(f"Warning: {message}", style="yellow"))
+
+
 def warn_of_seed(seed: int | None) -> None:
     """Say that a seed is not private; nothing without one."""
     if seed is not None:
-        notices().print(
-            Text(
-                "Warning: with --seed the noise can be undone by whoever knows or guesses the "
-                "seed. Use it for experiments, never for real people.",
-                style="yellow",
-            )
+        warn(
+            "with --seed the noise can be undone by whoever knows or guesses the seed. Use it for "
+            "experiments, never for real people."
         )
 
 
 def print_json(value: Mapping[str, Any]) -> None:
     """Print one JSON document; infinite numbers become the text "inf", unknown ones null."""
-    sys.stdout.write(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+    sys.stdout.write(json_text.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
     sys.stdout.write("\n")
 
 

@@ -26,7 +26,7 @@ RESIDENTS = 20
 
 def demonstrate(out: Console, *, seed: int) -> None:
     """Run the service with a phone that plays Ada's Wednesday, and show what an app receives."""
-    from priste.cli.demonstration import town_policy
+    from priste.cli.demo import town_policy
     from priste.traces import write_traces
     from priste.traces.town import residents
 

@@ -8,7 +8,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from priste.report import StreamReport, odds, percent
+from priste.report import StreamReport, odds, percent, within
 
 GOOD, BAD = "green", "red"
 
@@ -29,7 +29,7 @@ def _table(*heads: str, title: str | None = None) -> Table:
 
 
 def _within(leakage: float, epsilon: float) -> Text:
-    return Text(odds(leakage), style=GOOD if leakage <= epsilon else BAD)
+    return Text(odds(leakage), style=GOOD if within(leakage, epsilon) else BAD)
 
 
 def leakage_table(epsilons: Mapping[str, float], leakages: Mapping[str, float]) -> Table:

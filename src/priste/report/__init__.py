@@ -4,19 +4,30 @@ from priste.report.assembly import bare_releases, stream_report
 from priste.report.audits import audit_cells, audit_releases
 from priste.report.figures import figures_of, save_figures
 from priste.report.page import render, write_html
-from priste.report.stream_report import EventTrack, StreamReport, odds, percent
+from priste.report.run_reports import MOST_SHOWN, choose_ledgers, run_reports
+from priste.report.stream_report import EventTrack, StreamReport
+from priste.report.verdict import Verdict, together, verdict, within
+from priste.report.wording import odds, percent, who_learns_most
 
 __all__ = [
+    "MOST_SHOWN",
     "EventTrack",
     "StreamReport",
+    "Verdict",
     "audit_cells",
     "audit_releases",
     "bare_releases",
+    "choose_ledgers",
     "figures_of",
     "odds",
     "percent",
     "render",
+    "run_reports",
     "save_figures",
     "stream_report",
+    "together",
+    "verdict",
+    "who_learns_most",
+    "within",
     "write_html",
 ]

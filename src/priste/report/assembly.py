@@ -83,6 +83,7 @@ def stream_report(
         released=_cells(releases, places),
         budgets=tuple(release.budget for release in releases),
         full_budget=policy.mechanism.budget,
+        calibrator=policy.calibrator,
         distances=() if truth is None else _distances(grid, truth, _cells(releases, places)),
         bare_distances=()
         if truth is None or bare is None

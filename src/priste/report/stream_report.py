@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from priste.audit import EventAudit
 from priste.errors import InvalidParameter
 from priste.maps import Grid
+from priste.release import Calibrator
+from priste.report.verdict import Verdict, verdict, within
+from priste.report.wording import who_learns_most
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,16 @@ class EventTrack:
     guarded: EventAudit
     bare: EventAudit | None = None
 
+    @property
+    def within(self) -> bool:
+        """Whether what was told stayed within ε at every step."""
+        return within(self.guarded.max, self.epsilon)
+
+    @property
+    def who_learns_most(self) -> str:
+        """Who learns most from the releases, as a sentence."""
+        return who_learns_most(self.guarded.worst_prior, self.guarded.max)
+
 
 @dataclass(frozen=True)
 class StreamReport:
@@ -37,6 +50,7 @@ class StreamReport:
     ``distances`` are the kilometres between true and released cells as a sorted
     sample, so that they cannot be read step by step; ``truth`` is there only when the
     reader asked to see it. Sequences that run over steps have equal length.
+    ``calibrator`` made the releases; None if that is unknown.
     """
 
     title: str
@@ -48,6 +62,7 @@ class StreamReport:
     released: tuple[int | None, ...]
     budgets: tuple[float, ...]
     full_budget: float
+    calibrator: Calibrator | None = None
     not_promised: tuple[str, ...] = ()
     distances: tuple[float, ...] = ()
     bare_distances: tuple[float, ...] = ()
@@ -77,9 +92,9 @@ class StreamReport:
         return len(self.times)
 
     @property
-    def kept(self) -> bool:
-        """Whether every event stayed within its ε at every step."""
-        return all(e.guarded.max <= e.epsilon for e in self.events)
+    def verdict(self) -> Verdict:
+        """Whether the promise was kept, broken, or never made."""
+        return verdict(self.calibrator, ((e.guarded.max, e.epsilon) for e in self.events))
 
     @property
     def private(self) -> bool:
@@ -106,37 +121,3 @@ class StreamReport:
     def bare_median_metres(self) -> float:
         """The same for the bare mechanism."""
         return 1000 * statistics.median(self.bare_distances) if self.bare_distances else math.nan
-
-
-def odds(leakage: float) -> str:
-    """Say a leakage as the factor by which odds may move.
-
-    >>> odds(0.5), odds(3), odds(math.inf), odds(0)
-    ('1.65×', '20×', 'without limit', '1.00×')
-    >>> odds(13.3), odds(30)
-    ('600,000×', '1e13×')
-    """
-    if math.isinf(leakage) or leakage > 700:
-        return "without limit" if math.isinf(leakage) else f"10^{leakage / math.log(10):.0f}×"
-    factor = math.exp(leakage)
-    if factor < 10:
-        return f"{factor:.2f}×"
-    if factor >= 1e9:
-        return f"{factor:.0e}×".replace("e+", "e").replace("e0", "e")
-    digits = max(0, math.floor(math.log10(factor)) - 1)  # two figures that mean something
-    return f"{round(factor, -digits):,.0f}×"
-
-
-def percent(probability: float) -> str:
-    """Say a probability in percent without claiming certainty that is not there.
-
-    >>> percent(0.5), percent(0.0), percent(0.99999), percent(1e-9), percent(1.0)
-    ('50.0 %', '0 %', '> 99.9 %', '< 0.1 %', '100 %')
-    """
-    if probability in (0.0, 1.0):
-        return f"{probability:.0%}".replace("%", " %")
-    if probability < 0.001:
-        return "< 0.1 %"
-    if probability > 0.999:
-        return "> 99.9 %"
-    return f"{100 * probability:.1f} %"

@@ -27,6 +27,7 @@ from priste.reproduce.experiments.experiment import Experiment, Finding, Outcome
 from priste.reproduce.page import render
 from priste.reproduce.running.execution import perform_all
 from priste.reproduce.running.store import Store
+from priste.whole_files import write_whole
 
 OnProgress = Callable[[str, int, int], None]
 """Called with the name of the experiment, the jobs done and their number."""
@@ -177,6 +178,4 @@ def _json(value: Any) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    draft = path.with_name(f".{path.name}.draft")
-    draft.write_text(text, encoding="utf-8")
-    os.replace(draft, path)
+    write_whole(path, text, overwrite=True, private=False)

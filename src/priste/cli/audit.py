@@ -1,0 +1,231 @@
+"""``priste audit``: what a ledger, or a trace released by anybody, tells about each event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from priste.cli.audit_procedure import audit_the_procedure
+from priste.cli.console import Found, notices, progress
+from priste.cli.options import AS_IT_TELLS, PolicyFile, Reading, User
+from priste.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from priste.audit import EventAudit
+    from priste.policy import Policy
+    from priste.report import Verdict
+
+Audits = Mapping[str, "EventAudit"]
+
+BARS = " ▁▂▃▄▅▆▇█"
+WIDTH = 64
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What was found, per user; ``ours`` when a ledger tells that the policy was at work."""
+
+    policy: Policy
+    emission: str
+    users: Mapping[str | None, Audits]
+    ours: bool
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether every event of every user stayed within its ε, if that was promised."""
+        from priste.report import verdict
+
+        return verdict(
+            self.policy.calibrator if self.ours else None,
+            (
+                (audit.max, self.policy.events[name].epsilon)
+                for audits in self.users.values()
+                for name, audit in audits.items()
+            ),
+        )
+
+    def worst(self) -> dict[str, tuple[str | None, EventAudit]]:
+        """Return for each event the user whose stream leaks most about it."""
+        found = {}
+        for name in self.policy.events:
+            user = max(self.users, key=lambda each: self.users[each][name].max)
+            found[name] = (user, self.users[user][name])
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; see docs/cli.md."""
+        found: dict[str, Any] = {
+            "emission": self.emission,
+            "verdict": str(self.verdict),
+            "events": {
+                name: {**self._event(name, audit), "user": user}
+                for name, (user, audit) in self.worst().items()
+            },
+        }
+        if len(self.users) > 1:
+            found["users"] = [
+                {
+                    "user": user,
+                    "events": {name: self._event(name, audit) for name, audit in audits.items()},
+                }
+                for user, audits in self.users.items()
+            ]
+        return found
+
+    def _event(self, name: str, audit: EventAudit) -> dict[str, Any]:
+        return {
+            "epsilon": self.policy.events[name].epsilon,
+            "leakage": list(audit.leakage),
+            "max": audit.max,
+            "worst_prior": {str(cell): weight for cell, weight in audit.worst_prior.items()},
+            "prior_belief": audit.prior_belief,
+            "belief": list(audit.belief),
+        }
+
+    def show(self, out: Console) -> None:
+        """Print the worst user's numbers for each event, with a line over time."""
+        from priste.report import odds, percent, who_learns_most, within
+
+        who = "one stream" if len(self.users) == 1 else f"{len(self.users)} streams"
+        out.print(f"[bold]What {who} told[/bold], if released by {self.emission}\n")
+        line = self.policy.timeline
+        for name, (user, found) in self.worst().items():
+            epsilon = self.policy.events[name].epsilon
+            good = within(found.max, epsilon)
+            whose = f" (user {user})" if len(self.users) > 1 else ""
+            word = Text("within" if good else "ABOVE", style="green" if good else "bold red")
+            out.print(Text.assemble((name, "bold"), whose))
+            out.print(
+                Text.assemble(
+                    f"  odds can move {odds(found.max)}, ",
+                    word,
+                    f" the {odds(epsilon)} of ε = {epsilon:g} (leakage {found.max:.3f})",
+                )
+            )
+            out.print(f"  [cyan]{sparkline(found.leakage)}[/cyan]")
+            if found.leakage and found.max > 0:
+                step = max(range(len(found.leakage)), key=found.leakage.__getitem__)
+                out.print(f"  most at step {step} ({line.time_of(step):%a %d %b %H:%M})")
+            out.print(f"  {who_learns_most(found.worst_prior, found.max)}")
+            if found.any_movement:
+                out.print(
+                    "  If people move in another way than the model says, with the same moves "
+                    f"possible, odds can move {odds(found.max_any_movement)}."
+                )
+            after = found.belief[-1] if found.belief else found.prior_belief
+            out.print(
+                f"  an observer without a guess believes {percent(found.prior_belief)} before and "
+                f"{percent(after)} after\n"
+            )
+        out.print(self.verdict.sentence if self.ours else "")
+
+
+def audit(
+    policy: PolicyFile,
+    released: Annotated[
+        Path | None, typer.Argument(help="A ledger of protect, or any released trace.")
+    ] = None,
+    alpha: Annotated[
+        float | None,
+        typer.Option(help="The budget of the mechanism that made a trace, if not the policy's."),
+    ] = None,
+    procedure: Annotated[
+        bool,
+        typer.Option(
+            "--procedure", help="Audit the way of releasing itself, against those who know it."
+        ),
+    ] = False,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="With --procedure: how many steps to follow.")
+    ] = None,
+    runs: Annotated[
+        int, typer.Option(min=1, help="With --procedure: streams to sample on large maps.")
+    ] = 10,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="With --procedure: repeat the sampled streams.")
+    ] = None,
+    user: User = None,
+    reading: Reading = AS_IT_TELLS,
+) -> Found:
+    """Tell what releases say about each event, step by step, against any prior."""
+    from priste.batch import ledger_of
+    from priste.policy import load_policy
+    from priste.release import is_ledger
+
+    if procedure != (released is None):
+        raise InvalidParameter(
+            "Give audit either a released file, or --procedure to audit the way of releasing."
+        )
+    with progress("Reading the policy"):
+        loaded = load_policy(policy)
+    if released is None:
+        return audit_the_procedure(loaded, steps=steps, runs=runs, seed=seed)
+    if is_ledger(released):
+        if alpha is not None:
+            raise InvalidParameter("A ledger states the budget of each release: leave out --alpha.")
+        return _of_ledger(loaded, released, user or ())
+    if ledger_of(released).exists():
+        notices().print(
+            f"{ledger_of(released).name} lies beside this file and states the budget of each "
+            "release: audit that for exact numbers."
+        )
+    return _of_trace(loaded, released, reading, user or (), alpha)
+
+
+def _of_ledger(policy: Policy, path: Path, users: Sequence[str]) -> Audit:
+    from priste.release import read_ledgers
+    from priste.report import audit_releases, choose_ledgers
+
+    found: dict[str | None, Audits] = {}
+    ledgers = choose_ledgers(read_ledgers(path), users, most=None)
+    with progress("Auditing") as tell:
+        for number, (user, ledger) in enumerate(ledgers.items(), start=1):
+            found[user] = audit_releases(policy, ledger)
+            tell(number, len(ledgers))
+    return Audit(policy, f"{policy.mechanism!r} at the budgets of the ledger", found, ours=True)
+
+
+def _of_trace(
+    policy: Policy, path: Path, reading: Reading, users: Sequence[str], alpha: float | None
+) -> Audit:
+    """Audit positions, taken to come from the policy's mechanism at full budget or ``alpha``."""
+    from priste.report import audit_cells
+
+    found: dict[str | None, Audits] = {}
+    wanted = {user or None for user in users}
+    with progress("Auditing") as tell:
+        for number, trace in enumerate(reading.open(path), start=1):
+            if wanted and trace.user not in wanted:
+                continue
+            cells = policy.timeline.cells(
+                trace, policy.grid, policy.rule, outside=policy.outside, steps=policy.steps
+            )
+            found[trace.user] = audit_cells(policy, cells.cells, budget=alpha)
+            tell(number, number)
+    if not found:
+        raise InvalidParameter(f"{path.name} holds no fixes of {', '.join(users)}.")
+    level = policy.mechanism if alpha is None else policy.mechanism.with_budget(alpha)
+    return Audit(policy, f"{level!r} at every step", found, ours=False)
+
+
+def sparkline(values: Sequence[float], width: int = WIDTH) -> str:
+    """Return a line of bars, the largest value of each stretch; ∞ where it is unbounded.
+
+    >>> sparkline([0.0, 0.5, 1.0]), sparkline([0.0, float("inf")]), sparkline([])
+    (' ▄█', ' ∞', '')
+    """
+    count = min(width, len(values))
+    groups = [
+        max(values[k * len(values) // count : (k + 1) * len(values) // count]) for k in range(count)
+    ]
+    top = max((value for value in groups if value != float("inf")), default=0.0) or 1.0
+    return "".join(
+        "∞" if value == float("inf") else BARS[round(value / top * (len(BARS) - 1))]
+        for value in groups
+    )

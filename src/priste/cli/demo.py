@@ -1,0 +1,144 @@
+"""``priste demo``: two weeks in a town that does not exist, protected before your eyes."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.padding import Padding
+
+from priste.cli.console import progress
+from priste.errors import OutputExists
+
+if TYPE_CHECKING:
+    from priste.audit import EventAudit
+    from priste.report import StreamReport, Verdict
+
+MARKER = ".priste-demo"
+RESIDENTS = 40
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """What the demo made."""
+
+    folder: Path
+    report: StreamReport
+    page: Path
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the promise was kept."""
+        return self.report.verdict
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; see docs/cli.md."""
+        report = self.report
+        return {
+            "folder": str(self.folder),
+            "report": str(self.page),
+            "events": {
+                event.name: {
+                    "epsilon": event.epsilon,
+                    "prior_belief": event.guarded.prior_belief,
+                    "alone": _side(event.bare),
+                    "with_priste": _side(event.guarded),
+                }
+                for event in report.events
+            },
+            "metres": {
+                "alone": {"mean": report.bare_mean_metres, "median": report.bare_median_metres},
+                "with_priste": {"mean": report.mean_metres, "median": report.median_metres},
+            },
+        }
+
+    def show(self, out: Console) -> None:
+        """Print the story of the demo."""
+        from priste.cli.tables import belief_table, cost_table, odds_table
+
+        report = self.report
+        where = self.folder
+        out.print("[bold]Ada's two weeks, in a town that does not exist[/bold]\n")
+        out.print(
+            "She lives, works and shops there, and is treated at the hospital on Wednesdays from "
+            "14 to 16. Her phone tells an app where she is every hour. The app must not be able to "
+            "tell the treatment from no treatment.\n"
+        )
+        for table in (odds_table(report), belief_table(report), cost_table(report)):
+            out.print(Padding(table, (0, 0, 0, 2)))
+        out.print(
+            f"[bold]alone[/bold] is {_mechanism(report)} and nothing else. An observer knows how "
+            "people of the town move and all releases; nobody's odds, whatever they knew before, "
+            "can move further than promised. The price is paid around the Wednesdays: "
+            f"{_untouched(report)} of {report.steps} hours keep the mechanism's full budget.\n"
+        )
+        out.print(f"  {where / 'policy.toml'}    what was promised: priste explain it")
+        out.print(f"  {where / 'released.csv'}   what the app receives")
+        out.print(f"  {where / 'report.html'}    the whole story; open it in a browser")
+
+
+def _side(audit: EventAudit | None) -> dict[str, float] | None:
+    if audit is None:
+        return None
+    return {"max": audit.max, "belief": audit.belief[-1]}
+
+
+def town_policy() -> str:
+    """Return the text of the demo's policy."""
+    return files("priste.cli").joinpath("town.toml").read_text(encoding="utf-8")
+
+
+def demo(
+    folder: Annotated[Path, typer.Option(help="Where to put the town.")] = Path("demo-output"),
+    seed: Annotated[int, typer.Option(min=0, help="Makes the demo repeatable.")] = 1,
+) -> Demonstration:
+    """Protect two weeks in a made-up town, and show what would have leaked."""
+    from priste.batch import protect_file
+    from priste.policy import load_policy
+    from priste.report import run_reports, write_html
+    from priste.traces import read_traces, write_traces
+    from priste.traces.town import ada, residents
+
+    _prepare(folder)
+    with progress("Building the town"):
+        write_traces(residents(RESIDENTS), folder / "residents.csv")
+        write_traces([ada()], folder / "ada.csv")
+        (folder / "policy.toml").write_text(town_policy(), encoding="utf-8")
+        policy = load_policy(folder / "policy.toml")
+    traces = read_traces(folder / "ada.csv")
+    with progress("Releasing") as tell:
+        done = protect_file(policy, traces, folder / "released.csv", seed=seed, on_progress=tell)
+    with progress("Measuring") as tell:
+        (report,) = run_reports(
+            policy, done.ledgers, traces=traces, seed=seed, show_truth=True, on_progress=tell
+        )
+    with progress("Drawing the report"):
+        page = write_html(report, folder / "report.html")
+    return Demonstration(folder, report, page)
+
+
+def _mechanism(report: StreamReport) -> str:
+    return f"planar Laplace noise of {1000 * 2 / report.full_budget:,.0f} m on average"
+
+
+def _untouched(report: StreamReport) -> int:
+    return sum(budget == report.full_budget for budget in report.budgets)
+
+
+def _prepare(folder: Path) -> None:
+    """Make the folder, which must be new, empty, or made by an earlier demo."""
+    marker = folder / MARKER
+    if folder.exists() and not folder.is_dir():
+        raise OutputExists(folder, "Choose a folder with --folder.")
+    if folder.is_dir() and any(folder.iterdir()):
+        if not marker.is_file():
+            remedy = "It holds files that no demo made: choose another with --folder."
+            raise OutputExists(folder, remedy, what="folder")
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    marker.write_text("Made by `priste demo`, which replaces this folder when run again.\n")

@@ -1,0 +1,75 @@
+"""``priste explain``: a policy in plain words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from priste.cli.console import progress
+
+if TYPE_CHECKING:
+    from priste.policy import Explanation
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What a policy says, to be told."""
+
+    explanation: Explanation
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; see docs/cli.md."""
+        return self.explanation.to_dict()
+
+    def show(self, out: Console) -> None:
+        """Print what is promised, what is not, each event's numbers and each region's drawing."""
+        from priste.report import percent
+
+        explained = self.explanation
+        _paragraphs(out, "In short", explained.summary)
+        if explained.promised:
+            _paragraphs(out, "What is promised", explained.promised)
+        else:
+            nothing = ("Nothing: this calibrator keeps no promise.",)
+            _paragraphs(out, "What is promised", nothing, style="red")
+        _paragraphs(out, "What is not promised", explained.not_promised)
+        out.print("[bold]The events[/bold]")
+        for event in explained.events:
+            out.print()
+            out.print(Text.assemble("  ", (event.name, "bold"), f"   {event.formula}"))
+            first, last = event.first_time, event.last_time
+            when = first if event.steps == 1 else f"{first} to {last}"
+            out.print(f"    speaks of {event.steps} steps, {when}; {event.worlds} worlds")
+            out.print(
+                f"    before any release its probability is {percent(event.lowest)} to "
+                f"{percent(event.highest)}, depending on the start"
+            )
+        for name, drawing in explained.drawings.items():
+            out.print(f"\n[bold]Region {name}[/bold]")
+            out.print(Padding(Text(drawing), (0, 0, 0, 2)))
+
+
+def explain(
+    policy: Annotated[Path, typer.Argument(help="The policy, a TOML file.")],
+) -> Explained:
+    """Say in plain words what a policy promises, against whom, and what not."""
+    from priste.policy import explain_policy, load_policy
+
+    with progress("Reading the policy"):
+        return Explained(explain_policy(load_policy(policy)))
+
+
+def _paragraphs(
+    out: Console, title: str, lines: tuple[str, ...], *, style: str | None = None
+) -> None:
+    out.print(f"[bold]{title}[/bold]")
+    for line in lines:
+        mark = Text("•", style=style or "cyan")
+        out.print(Padding(Text.assemble(mark, " ", line), (0, 0, 0, 2)))
+    out.print()

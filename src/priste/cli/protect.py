@@ -1,0 +1,142 @@
+"""``priste protect``: a file of true locations in, a released file and its ledger out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from priste.cli.console import progress, warn, warn_of_seed
+from priste.cli.options import AS_IT_TELLS, Overwrite, PolicyFile, Reading, ShowTruth
+from priste.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from priste.batch import BatchReport
+    from priste.report import Verdict
+
+
+@dataclass(frozen=True)
+class Protection:
+    """What a run made."""
+
+    batch: BatchReport
+    page: Path | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the promise was kept for every event of every user."""
+        return self.batch.verdict
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; see docs/cli.md."""
+        return {
+            **self.batch.to_dict(),
+            "reading": self.batch.reading.to_dict(),
+            "writing": self.batch.writing.to_dict(),
+            "report": None if self.page is None else str(self.page),
+        }
+
+    def show(self, out: Console) -> None:
+        """Print what was written, what was left out and why, and the leakage of each event."""
+        from priste.cli.tables import leakage_table
+
+        batch = self.batch
+        for line in batch.reading.lines():
+            out.print(line, markup=False)
+        made = batch.to_dict()
+        users = f"{made['users']} user{'s' if made['users'] != 1 else ''}"
+        out.print(
+            f"{made['releases']} releases for {users}, {made['drawn_now']} steps of them drawn now."
+        )
+        for count, reason in (
+            (batch.writing.unreadable, "they could not be read"),
+            (batch.writing.untimed, "they have no readable time or user"),
+            (batch.writing.unreleased, "nothing was released for their step (outside the clock?)"),
+        ):
+            if count:
+                out.print(f"{count} records are left out: {reason}.")
+        out.print(leakage_table(batch.epsilons, batch.largest_leakage()))
+        out.print(f"  {batch.destination}    what may be handed out", markup=False)
+        out.print(f"  {batch.ledger}    every release and its leakage", markup=False)
+        if self.page is not None:
+            out.print(f"  {self.page}    the report, for you alone", markup=False)
+
+
+def protect(
+    source: Annotated[Path, typer.Argument(help="True locations, a file or a folder.")],
+    policy: PolicyFile,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The released file.  [default: NAME.released.SUFFIX]"),
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Processes; each takes users.")] = 1,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Repeatable draws, for experiments: NOT private.")
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="A column or field to write back as it is. May be repeated."),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write an HTML report with the costs: keep it private.")
+    ] = None,
+    show_truth: ShowTruth = False,
+    reading: Reading = AS_IT_TELLS,
+    overwrite: Overwrite = False,
+) -> Protection:
+    """Release a file of locations under a policy; run it again to go on after a stop."""
+    from priste.batch import protect_file
+    from priste.policy import load_policy
+    from priste.report import choose_ledgers, run_reports, write_html
+    from priste.whole_files import check_writable
+
+    if report is not None:
+        check_writable(report, overwrite=overwrite)
+    elif show_truth:
+        raise InvalidParameter("--show-truth is about the report: name one with --report.")
+    warn_of_seed(seed)
+    with progress("Reading the policy"):
+        loaded = load_policy(policy)
+    if not loaded.calibrator.promise:
+        warn("the calibrator of this policy promises nothing. Use it to compare, not to protect.")
+    traces = reading.open(source)
+    with progress("Releasing") as tell:
+        batch = protect_file(
+            loaded,
+            traces,
+            output or beside(source),
+            workers=workers,
+            seed=seed,
+            keep=keep or (),
+            overwrite=overwrite,
+            on_progress=tell,
+        )
+    if report is not None:
+        with progress("Measuring") as tell:
+            reports = run_reports(
+                loaded,
+                choose_ledgers(batch.ledgers),
+                traces=traces,
+                seed=seed,
+                show_truth=show_truth,
+                on_progress=tell,
+            )
+        with progress("Drawing the report"):
+            write_html(reports, report, overwrite=overwrite)
+    return Protection(batch, report)
+
+
+def beside(source: Path) -> Path:
+    """Return where a source is released to when nothing is said: beside it.
+
+    >>> beside(Path("week/trips.parquet")).name, beside(Path("Data")).name
+    ('trips.released.parquet', 'Data.released')
+    """
+    if not source.name:
+        raise InvalidParameter(
+            f"{str(source)!r} has no name of its own to release it beside: choose one with -o."
+        )
+    return source.with_name(f"{source.stem}.released{source.suffix}")

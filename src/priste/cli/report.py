@@ -1,0 +1,112 @@
+"""``priste report``: the reports of a finished run, with or without the true locations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from priste.cli.console import progress
+from priste.cli.options import AS_IT_TELLS, Overwrite, PolicyFile, Reading, ShowTruth, User
+
+if TYPE_CHECKING:
+    from priste.report import StreamReport, Verdict
+
+
+@dataclass(frozen=True)
+class Written:
+    """What ``priste report`` wrote."""
+
+    page: Path
+    plots: tuple[Path, ...]
+    reports: tuple[StreamReport, ...]
+    users: tuple[str | None, ...]
+    of_users: int
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the promise was kept for every shown user."""
+        from priste.report import together
+
+        return together(report.verdict for report in self.reports)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; see docs/cli.md."""
+        first = self.reports[0]
+        return {
+            "page": str(self.page),
+            "plots": [str(path) for path in self.plots],
+            "users": list(self.users),
+            "private": first.private,
+            "verdict": str(self.verdict),
+            "events": {
+                event.name: {
+                    "epsilon": event.epsilon,
+                    "max": max(report.events[k].guarded.max for report in self.reports),
+                }
+                for k, event in enumerate(first.events)
+            },
+        }
+
+    def show(self, out: Console) -> None:
+        """Print what was written and whether it may be shared."""
+        out.print(f"Wrote {self.page}.", markup=False)
+        if self.plots:
+            out.print(f"Wrote {len(self.plots)} figures to {self.plots[0].parent}.", markup=False)
+        if len(self.users) < self.of_users:
+            out.print(
+                f"It shows the {len(self.users)} of {self.of_users} users with the largest "
+                "leakage; choose others with --user."
+            )
+        if self.reports[0].private:
+            out.print("It was made with the true locations at hand: keep it to yourself.")
+        else:
+            out.print("It was made from releases alone and may be shared with them.")
+
+
+def report(
+    released: Annotated[Path, typer.Argument(help="A file that protect released, or its ledger.")],
+    policy: PolicyFile,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path(
+        "report.html"
+    ),
+    input: Annotated[
+        Path | None,
+        typer.Option(help="The protected file: adds distances and the mechanism alone."),
+    ] = None,
+    show_truth: ShowTruth = False,
+    plots: Annotated[
+        Path | None, typer.Option(help="Also write every figure as PNG and PDF to this folder.")
+    ] = None,
+    user: User = None,
+    reading: Reading = AS_IT_TELLS,
+    overwrite: Overwrite = False,
+) -> Written:
+    """Make the HTML report of a finished run, and figures as PNG and PDF."""
+    from priste.batch import ledger_of
+    from priste.policy import load_policy
+    from priste.release import is_ledger, read_ledgers
+    from priste.report import choose_ledgers, run_reports, save_figures, write_html
+    from priste.whole_files import check_writable
+
+    check_writable(output, overwrite=overwrite)
+    ledgers = read_ledgers(released if is_ledger(released) else ledger_of(released))
+    chosen = choose_ledgers(ledgers, user or ())
+    with progress("Reading the policy"):
+        loaded = load_policy(policy)
+    traces = None if input is None else reading.open(input)
+    with progress("Measuring") as tell:
+        reports = run_reports(
+            loaded, chosen, traces=traces, show_truth=show_truth, on_progress=tell
+        )
+    figures: list[Path] = []
+    with progress("Drawing"):
+        write_html(reports, output, overwrite=overwrite)
+        if plots is not None:
+            for number, each in enumerate(reports, start=1):
+                folder = plots if len(reports) == 1 else plots / f"user-{number}"
+                figures += save_figures(each, folder)
+    return Written(output, tuple(figures), tuple(reports), tuple(chosen), len(ledgers))

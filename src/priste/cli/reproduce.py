@@ -1,0 +1,166 @@
+"""``priste reproduce``: the paper's evaluation, made again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+
+from priste.cli.console import Found, Tell, progress
+from priste.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from priste.reproduce import Reproduced
+
+_STYLES = {"reproduced": "green", "not reproduced": "red", "not decidable": "yellow"}
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The names and titles of all experiments."""
+
+    titles: Mapping[str, str]
+
+    def to_dict(self) -> Mapping[str, Any]:
+        """Return plain values for JSON; see docs/cli.md."""
+        return self.titles
+
+    def show(self, out: Console) -> None:
+        """Print the names and titles."""
+        table = Table(box=None, pad_edge=False)
+        table.add_column("name", no_wrap=True)
+        table.add_column("what it shows")
+        for name, title in self.titles.items():
+            table.add_row(name, title)
+        out.print(table)
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What was made, and where."""
+
+    folder: Path
+    made: tuple[Reproduced, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; see docs/cli.md."""
+        index = str(self.folder / "index.html")
+        return {"index": index, "made": [each.to_dict() for each in self.made]}
+
+    def show(self, out: Console) -> None:
+        """Print the verdicts, and where everything is."""
+        for each in self.made:
+            table = Table(box=None, pad_edge=False, show_header=False)
+            table.add_column("here", no_wrap=True, min_width=max(map(len, _STYLES)))
+            table.add_column("the paper says")
+            for finding in each.findings:
+                table.add_row(f"[{_STYLES[finding.verdict]}]{finding.verdict}[/]", finding.claim)
+            out.print(f"[bold]{each.experiment.name}[/bold]")
+            out.print(Padding(table, (0, 0, 0, 2)))
+        spent = sum(each.cpu_seconds for each in self.made)
+        page = self.folder / "index.html"
+        out.print(f"\n{spent:,.0f} CPU seconds of work. The page: {page}", soft_wrap=True)
+
+
+def reproduce(
+    names: Annotated[
+        list[str] | None, typer.Argument(help='Experiments by name, or "all".', show_default=False)
+    ] = None,
+    listing: Annotated[bool, typer.Option("--list", help="List the experiments and stop.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Smaller maps and fewer runs: minutes.")
+    ] = False,
+    geolife: Annotated[
+        Path | None,
+        typer.Option(help="The folder of Geolife 1.3; a made-up city stands in without it."),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder for everything; runs resume there.")
+    ] = Path("reproduction"),
+    runs: Annotated[
+        int | None, typer.Option(min=2, help="Runs of the paper's loop.  [default: 100, quick 8]")
+    ] = None,
+    truth_runs: Annotated[
+        int | None,
+        typer.Option(min=0, help="Runs of each curve that the knowing adversary follows."),
+    ] = None,
+    calibrator: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Also draw this calibrator, as certified, or certified=20 for 20 runs. May be "
+            "repeated.  [default: certified and remap]"
+        ),
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes.  [default: cores]")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Everything but times follows from it.")] = 2019,
+) -> Found:
+    """Make the paper's figures and tables again; run it again to go on after a stop."""
+    from priste.reproduce import CATALOGUE, settings_for
+    from priste.reproduce import reproduce as run
+    from priste.reproduce.catalogue import chosen
+
+    if listing:
+        return Catalogue({name: experiment.title for name, experiment in CATALOGUE.items()})
+    asked_for = {"runs": runs, "truth_runs": truth_runs}
+    changes: dict[str, Any] = {name: n for name, n in asked_for.items() if n is not None}
+    size: Any = "quick" if quick else "full"
+    settings = settings_for(size, seed=seed, geolife=geolife, **changes)
+    if calibrator is not None:
+        asked = dict(_asked(each, settings.runs_with) for each in calibrator)
+        changes["runs_with"] = {name: count for name, count in asked.items() if name != "paper"}
+        settings = settings_for(size, seed=seed, geolife=geolife, **changes)
+    command = _command(names or (), size, geolife, asked_for, calibrator, seed)
+    made: list[Reproduced] = []
+    for experiment in chosen(names or ()):
+        with progress(experiment.name) as tell:
+            made += run(
+                [experiment.name],
+                output,
+                settings,
+                workers=workers,
+                command=command,
+                on_progress=_without_name(tell),
+            )
+    return Reproduction(output, tuple(made))
+
+
+def _without_name(tell: Tell) -> Callable[[str, int, int], None]:
+    """Return what tells a bar that knows its experiment already."""
+    return lambda name, done, total: tell(done, total)
+
+
+def _asked(text: str, usual: Any) -> tuple[str, int]:
+    from priste.reproduce.experiments.release_runs import CALIBRATORS
+
+    name, _, count = text.partition("=")
+    if name not in CALIBRATORS or (count and not (count.isdecimal() and int(count) >= 1)):
+        raise InvalidParameter(
+            f"A --calibrator must be one of {', '.join(CALIBRATORS)}, or NAME=RUNS with at least 1 "
+            f"run. Got {text!r}."
+        )
+    return name, int(count) if count else usual.get(name, 2)
+
+
+def _command(
+    names: Sequence[str],
+    size: str,
+    geolife: Path | None,
+    counts: Mapping[str, int | None],
+    calibrators: Sequence[str] | None,
+    seed: int,
+) -> str:
+    """Return the command without what is the user's own affair: folders."""
+    parts = ["priste", "reproduce", *names]
+    parts += ["--quick"] if size == "quick" else []
+    parts += ["--geolife", "DIR"] if geolife is not None else []
+    for name, count in counts.items():
+        parts += [f"--{name.replace('_', '-')}", str(count)] if count is not None else []
+    parts += [word for each in calibrators or () for word in ("--calibrator", each)]
+    return shlex.join([*parts, "--seed", str(seed)])

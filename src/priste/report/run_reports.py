@@ -1,0 +1,98 @@
+"""From the ledgers of a finished run to the reports of its users."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from priste.errors import InvalidParameter, LedgerError, TraceError
+from priste.policy import Policy
+from priste.release import Ledger
+from priste.report.assembly import bare_releases, stream_report
+from priste.report.stream_report import StreamReport
+from priste.traces import Traces
+
+MOST_SHOWN = 10
+"""How many users one page shows unless they are named: each takes some hundred kilobytes."""
+
+Ledgers = Mapping[str | None, Ledger]
+
+
+def run_reports(
+    policy: Policy,
+    ledgers: Ledgers,
+    *,
+    traces: Traces | None = None,
+    seed: int | None = None,
+    show_truth: bool = False,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> list[StreamReport]:
+    """Return one report per ledger.
+
+    With ``traces``, the file that was protected, the reports tell distances and what the mechanism
+    alone would have told; then they must not be published.
+    """
+    if show_truth and traces is None:
+        raise InvalidParameter("To show true points, give the protected file with --input.")
+    truths = {} if traces is None else _truths(policy, traces, ledgers)
+    reports = []
+    for number, (user, ledger) in enumerate(ledgers.items()):
+        truth = truths.get(user)
+        reports.append(
+            stream_report(
+                policy,
+                ledger,
+                title="What was released" if user is None else f"What was released for {user}",
+                truth=truth,
+                bare=None if truth is None else bare_releases(policy, truth, seed),
+                show_truth=show_truth,
+                on_event=None if on_progress is None else _of(on_progress, number, len(ledgers)),
+            )
+        )
+    return reports
+
+
+def choose_ledgers(
+    ledgers: Ledgers, users: Sequence[str] = (), *, most: int | None = MOST_SHOWN
+) -> Ledgers:
+    """Return the ledgers of the named users, or those with the largest leakage, ``most`` of them.
+
+    An empty name stands for the user of a file that names none. Raises LedgerError for users
+    without a ledger.
+    """
+    if users:
+        wanted = [user or None for user in users]
+        missing = [str(user) for user in wanted if user not in ledgers]
+        if missing:
+            raise LedgerError(f"Nothing was released for {', '.join(missing)}.")
+        return {user: ledgers[user] for user in wanted}
+    if most is None or len(ledgers) <= most:
+        return dict(ledgers)
+
+    def largest(user: str | None) -> float:
+        return max((max(r.leakage) for r in ledgers[user]), default=0.0)
+
+    return {user: ledgers[user] for user in sorted(ledgers, key=largest, reverse=True)[:most]}
+
+
+def _truths(
+    policy: Policy, traces: Traces, ledgers: Ledgers
+) -> dict[str | None, tuple[int | None, ...]]:
+    found = {}
+    for trace in traces:
+        if trace.user in ledgers:
+            found[trace.user] = policy.timeline.cells(
+                trace, policy.grid, policy.rule, outside=policy.outside, steps=policy.steps
+            ).cells
+    missing = [str(user) for user in ledgers if user not in found]
+    if missing:
+        raise TraceError(
+            f"{traces.source.root.name} holds no fixes of {', '.join(missing)[:200]}. "
+            "Give the file that was protected."
+        )
+    return found
+
+
+def _of(
+    on_progress: Callable[[int, int], None], number: int, users: int
+) -> Callable[[int, int], None]:
+    return lambda done, events: on_progress(number * events + done, users * events)

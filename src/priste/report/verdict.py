@@ -1,0 +1,63 @@
+"""Whether a promise was kept: decided here, for the page, the exit code and every table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from priste.release import Calibrator
+
+
+class Verdict(StrEnum):
+    """What can be said of releases and their promise."""
+
+    KEPT = "kept"
+    BROKEN = "broken"
+    NOT_PROMISED = "not promised"
+
+    @property
+    def sentence(self) -> str:
+        """The verdict as a sentence.
+
+        >>> Verdict.NOT_PROMISED.sentence
+        'Nothing was promised.'
+        """
+        if self is Verdict.NOT_PROMISED:
+            return "Nothing was promised."
+        return f"The promise was {'kept' if self is Verdict.KEPT else 'not kept'}."
+
+
+def within(leakage: float, epsilon: float) -> bool:
+    """Tell whether a leakage, an upper bound, is within its ε; what is not a number is not."""
+    return leakage <= epsilon
+
+
+def verdict(calibrator: Calibrator | None, reached: Iterable[tuple[float, float]]) -> Verdict:
+    """Return the verdict on pairs of a leakage and its ε.
+
+    A calibrator that promises nothing (see ``Calibrator.promise``) cannot keep a promise, however
+    small the leakages turned out: they bound what is learnt by those who do not know how
+    releases were made. None stands for releases of unknown making, judged by their numbers.
+
+    >>> from priste.release import Certified, Paper
+    >>> [str(verdict(c, [(0.4, 0.5)])) for c in (Certified(), Paper(), None)]
+    ['kept', 'not promised', 'kept']
+    >>> str(verdict(None, [(0.4, 0.5), (0.6, 0.5)]))
+    'broken'
+    """
+    if calibrator is not None and not calibrator.promise:
+        return Verdict.NOT_PROMISED
+    return Verdict.KEPT if all(within(*each) for each in reached) else Verdict.BROKEN
+
+
+def together(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the verdict on several streams: the worst of theirs.
+
+    >>> str(together([Verdict.KEPT, Verdict.BROKEN])), str(together([]))
+    ('broken', 'kept')
+    """
+    found = set(verdicts)
+    for each in (Verdict.BROKEN, Verdict.NOT_PROMISED):
+        if each in found:
+            return each
+    return Verdict.KEPT
