@@ -14,16 +14,17 @@ from priste.audit.procedure import Procedure
 from priste.audit.sampled import SampledLeakage, sampled_leakage
 from priste.audit.true_leakage import (
     MAX_HISTORIES,
-    TOLERANCE,
     Sees,
     TooManyHistories,
     TrueLeakage,
     true_leakage,
 )
 from priste.events import Event
+from priste.float_text import number_to_json
 from priste.mechanisms import Mechanism
+from priste.quantify import Observer, Promise
 from priste.release import Calibrator, Protector
-from priste.release.terms import Models
+from priste.release.terms import Epsilons, Models
 
 ALL_SEQUENCES = "all sequences"
 SAMPLED_RUNS = "sampled runs"
@@ -34,9 +35,15 @@ _BOTH: tuple[Sees, ...] = ("outputs", "budgets")
 class ProcedureRow:
     """One line: a calibrator, an event, what is claimed and what is true.
 
+    ``claimed`` is the promised ln ratio (``inf`` where beliefs are bounded), ``promise`` all of it.
+    ``true`` is over the directions that it bounds, against the ``observer``; ``belief`` is how sure
+    an observer of that class can get that the event happened, and ``anybody`` the true leakage, in
+    both directions, to an observer with any prior. ``kept`` tells whether nothing beyond the
+    promise was found.
+
     ``method`` is "all sequences" (exact: ``true`` is the largest there is) or "sampled runs" (each
     run exact: ``true`` is the largest found). ``sees`` is what the adversary sees besides knowing
-    the code. ``exceeding`` is the probability of a stream that tells more than claimed, and
+    the code. ``exceeding`` is the probability of a stream that breaks the promise, and
     ``exceeding_high`` its upper confidence limit (the same number when it is exact).
     """
 
@@ -49,19 +56,23 @@ class ProcedureRow:
     method: str
     exceeding: float
     exceeding_high: float
-
-    @property
-    def kept(self) -> bool:
-        """Whether nothing above the claim was found."""
-        return self.true <= self.claimed + TOLERANCE
+    promise: Promise
+    observer: Observer
+    belief: float
+    anybody: float
+    kept: bool
 
     def to_dict(self) -> dict[str, Any]:
         """Return the line for JSON; an infinite number becomes the text "inf"."""
         return {
             "calibrator": self.calibrator,
             "event": self.event,
-            "claimed": self.claimed,
-            "true": self.true if math.isfinite(self.true) else "inf",
+            "claimed": number_to_json(self.claimed),
+            "promise": self.promise.words(),
+            "observer": self.observer.words(),
+            "true": number_to_json(self.true),
+            "belief": self.belief,
+            "anybody": number_to_json(self.anybody),
             "sees": self.sees,
             "steps": self.steps,
             "method": self.method,
@@ -75,20 +86,22 @@ def audit_procedure(
     model: Models,
     events: Mapping[str, Event],
     mech: Mechanism,
-    epsilon: float | Mapping[str, float],
+    epsilon: Epsilons,
     steps: int,
     *,
     calibrators: Mapping[str, Calibrator | str] | Sequence[str] = ("paper", "certified"),
     runs: int = 50,
     rng: int | None = None,
     prior: ArrayLike | None = None,
+    observer: Observer | None = None,
     max_histories: int = MAX_HISTORIES,
 ) -> list[ProcedureRow]:
     """Return claimed ε against true leakage for each calibrator and event.
 
     All sequences are enumerated, for an adversary who sees outputs and for one who sees budgets
     too, when there are at most ``max_histories``; otherwise ``runs`` sampled streams are
-    judged exactly, for the adversary who sees both. ``prior`` is over the first cell.
+    judged exactly, for the adversary who sees both. ``prior`` is over the first cell; leakages are
+    against ``observer``, anybody unless given.
     """
     named = (
         dict(calibrators)
@@ -103,14 +116,24 @@ def audit_procedure(
             try:
                 for sees in _BOTH:
                     exact = true_leakage(
-                        protector, steps, sees=sees, prior=stated, max_histories=max_histories
+                        protector,
+                        steps,
+                        sees=sees,
+                        prior=stated,
+                        observer=observer,
+                        max_histories=max_histories,
                     )
                     rows += [_exact_row(name, event, found) for event, found in exact.items()]
                 continue
             except TooManyHistories:
                 rows = [row for row in rows if row.calibrator != name]
         sampled = sampled_leakage(
-            protector, steps, runs=runs, rng=rng, start=None if stated is None else stated.tolist()
+            protector,
+            steps,
+            runs=runs,
+            rng=rng,
+            start=None if stated is None else stated.tolist(),
+            observer=observer,
         )
         rows += [_sampled_row(name, event, found, steps) for event, found in sampled.items()]
     return rows
@@ -133,6 +156,11 @@ def _exact_row(name: str, event: str, found: TrueLeakage) -> ProcedureRow:
         ALL_SEQUENCES,
         found.exceeding,
         found.exceeding,
+        found.promise,
+        found.observer,
+        found.belief,
+        found.anybody,
+        found.kept,
     )
 
 
@@ -147,4 +175,9 @@ def _sampled_row(name: str, event: str, found: SampledLeakage, steps: int) -> Pr
         SAMPLED_RUNS,
         found.exceeding.value,
         found.exceeding.high,
+        found.promise,
+        found.observer,
+        found.belief,
+        found.anybody,
+        found.kept,
     )

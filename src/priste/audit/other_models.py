@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from priste.audit.beliefs import location_belief
 from priste.audit.estimates import CONFIDENCE, Estimate, mean
 from priste.audit.procedure import Procedure
-from priste.audit.sampled import leakage_path
+from priste.audit.sampled import stream_path
 from priste.audit.stream import EventAudit, audit_stream
 from priste.errors import InvalidParameter
 from priste.events import Event
@@ -119,7 +119,7 @@ def _guarded(
     runs = [procedure.run(trajectory.tolist(), bits) for trajectory in trajectories]
     leakage = {
         name: max(
-            max(leakage_path([model], event, run.likelihoods))
+            max(step.leakage.value for step in stream_path([model], event, run.likelihoods))
             for run in runs
             for event in events.values()
         )

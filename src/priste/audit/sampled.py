@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from priste.arguments import whole
 from priste.audit.estimates import Estimate, proportion
 from priste.audit.procedure import Procedure
-from priste.audit.true_leakage import TOLERANCE
-from priste.errors import InvalidParameter
+from priste.audit.true_leakage import claimed_ratio, is_broken
 from priste.events import Event
 from priste.mobility import MarkovModel
-from priste.quantify import Quantifier
+from priste.quantify import AnyStart, Leakage, Observer, Promise, Quantifier
 from priste.randomness import BitSource, Seed, bit_source
 from priste.release import Protector
 
@@ -31,15 +31,31 @@ Floats = NDArray[np.float64]
 class SampledLeakage:
     """What sampled runs told about one event to an adversary who sees outputs and budgets.
 
-    ``true[k][t]`` is the exact leakage of run k after step t, by the law of the procedure, and
-    ``nominal[k][t]`` that by the law which the procedure believes in. ``exceeding`` estimates the
-    probability of a run whose true leakage goes beyond ``epsilon`` at some step.
+    ``true[k][t]`` is the exact leakage of run k after step t, by the law of the procedure, against
+    the ``observer`` and over the directions that ``promise`` bounds; ``nominal[k][t]`` is that by
+    the law which the procedure believes in. ``belief`` is how sure any run made an observer of the
+    class at most, ``anybody`` the largest true leakage to an observer with any prior, in both
+    directions. ``exceeding`` estimates the probability of a run that breaks the promise at some
+    step.
     """
 
-    epsilon: float
+    promise: Promise
+    observer: Observer
     true: tuple[tuple[float, ...], ...]
     nominal: tuple[tuple[float, ...], ...]
+    belief: float
+    anybody: float
     exceeding: Estimate
+
+    @property
+    def epsilon(self) -> float:
+        """The largest ln ratio that is promised; ``inf`` where none is (a bound on beliefs)."""
+        return claimed_ratio(self.promise)
+
+    @property
+    def kept(self) -> bool:
+        """Whether no run broke the promise, up to rounding."""
+        return self.exceeding.value == 0.0
 
     @property
     def value(self) -> float:
@@ -60,39 +76,66 @@ def sampled_leakage(
     rng: Seed | BitSource = None,
     truth: MarkovModel | None = None,
     start: int | Sequence[float] | None = None,
+    observer: Observer | None = None,
 ) -> dict[str, SampledLeakage]:
     """Return for each event the exact leakage along ``runs`` sampled streams of ``steps`` steps.
 
     True trajectories come from ``truth`` (the first guarded model unless given), starting at
-    ``start`` as in ``MarkovModel.sample``. ``protector`` must not have released anything, and
+    ``start`` as in ``MarkovModel.sample``. Leakages are against ``observer``, the Protector's own
+    unless given, and jointly over its models. ``protector`` must not have released anything, and
     nothing is drawn from it.
     """
     procedure = Procedure(protector)
     terms = procedure.terms
-    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
-        raise InvalidParameter(f"The 'runs' of an audit must be an integer >= 1. Got {runs!r}.")
+    whole(runs, "The 'runs' of an audit", least=1)
+    against = procedure.observer(observer)
     bits = bit_source(rng)
     moving = terms.models[0] if truth is None else truth
     drawn = [procedure.run(moving.sample(steps, bits, start), bits) for _ in range(runs)]
     found = {}
-    for name, event, epsilon in zip(terms.event_names, terms.events, terms.epsilons, strict=True):
-        true = tuple(leakage_path(terms.models, event, run.likelihoods) for run in drawn)
-        nominal = tuple(leakage_path(terms.models, event, run.nominal) for run in drawn)
-        over = sum(max(path) > epsilon + TOLERANCE for path in true)
-        found[name] = SampledLeakage(epsilon, true, nominal, proportion(over, runs))
+    for name, event, promise in zip(
+        terms.event_names, terms.events, procedure.promises, strict=True
+    ):
+        true = [stream_path(terms.models, event, run.likelihoods, against) for run in drawn]
+        nominal = [stream_path(terms.models, event, run.nominal, against) for run in drawn]
+        anybody = true
+        if against != AnyStart():
+            anybody = [stream_path(terms.models, event, run.likelihoods) for run in drawn]
+        over = sum(any(step.breaks(promise) for step in path) for path in true)
+        found[name] = SampledLeakage(
+            promise,
+            against,
+            tuple(tuple(step.leakage.over(promise) for step in path) for path in true),
+            tuple(tuple(step.leakage.over(promise) for step in path) for path in nominal),
+            max(step.belief for path in true for step in path),
+            max(step.leakage.value for path in anybody for step in path),
+            proportion(over, runs),
+        )
     return found
 
 
-def leakage_path(
-    models: Sequence[MarkovModel], event: Event, likelihoods: Sequence[Floats | None]
-) -> tuple[float, ...]:
-    """Return the leakage after each step, the worst over the models."""
-    paths = []
-    for model in models:
-        quantifier = Quantifier(model, event)
-        path = []
-        for likelihood in likelihoods:
-            quantifier.observe(likelihood)
-            path.append(quantifier.leakage().value)
-        paths.append(path)
-    return tuple(max(values) for values in zip(*paths, strict=True))
+@dataclass(frozen=True)
+class PathStep:
+    """What the releases up to one step tell an observer: the leakage, and the largest belief."""
+
+    leakage: Leakage
+    belief: float
+
+    def breaks(self, promise: Promise) -> bool:
+        """Tell whether a promise is broken here, by more than rounding."""
+        return is_broken(promise, self.leakage.for_event, self.leakage.against_event, self.belief)
+
+
+def stream_path(
+    models: Sequence[MarkovModel],
+    event: Event,
+    likelihoods: Sequence[Floats | None],
+    observer: Observer | None = None,
+) -> tuple[PathStep, ...]:
+    """Return what is told after each step, jointly over the models."""
+    quantifier = Quantifier(models, event, observer)
+    path = []
+    for likelihood in likelihoods:
+        quantifier.observe(likelihood)
+        path.append(PathStep(quantifier.leakage(), quantifier.belief()))
+    return tuple(path)

@@ -7,8 +7,7 @@ mechanism, and a trace that was released long ago.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,9 +18,11 @@ from priste.errors import InvalidParameter
 from priste.events import Event
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
-from priste.quantify import Quantifier, possible_paths_leakage
+from priste.quantify import AnyStart, Leakage, Observer, Priors, Quantifier, possible_paths_leakage
 
 Floats = NDArray[np.float64]
+
+ANYBODY = AnyStart()
 
 OPERATOR_BYTES = 2**30
 """The largest operator that a long stream is audited with; beyond it releases are replayed."""
@@ -31,9 +32,12 @@ OPERATOR_BYTES = 2**30
 class EventAudit:
     """What the releases up to each step tell about one event.
 
-    ``leakage[t]`` is the worst-prior leakage after step t, ``belief[t]`` the probability of
-    the event given the releases up to t for the stated prior, and ``prior_belief`` that
-    before any release. ``worst_prior`` belongs to the step of the largest leakage.
+    ``leakage[t]`` is the leakage after step t, the larger of ``for_event[t]`` and
+    ``against_event[t]``, against every prior of the ``observer``; ``anybody[t]`` is that against
+    every prior there is. ``belief[t]`` is the probability of the event given the releases up to t
+    for the stated prior, ``prior_belief`` that before any release, and ``highest_belief[t]`` the
+    largest over the priors of the observer. ``worst_prior`` belongs to the step of the largest
+    leakage.
 
     ``any_movement[t]`` is the leakage after step t under any way to move that has the model's
     possible moves, whatever their probabilities: what is left of the promise if the
@@ -45,11 +49,21 @@ class EventAudit:
     prior_belief: float
     worst_prior: Mapping[int, float]
     any_movement: tuple[float, ...] = ()
+    for_event: tuple[float, ...] = ()
+    against_event: tuple[float, ...] = ()
+    highest_belief: tuple[float, ...] = ()
+    anybody: tuple[float, ...] = ()
+    observer: Observer = ANYBODY
 
     @property
     def max(self) -> float:
         """The largest leakage of the stream; 0 for an empty one."""
         return max(self.leakage, default=0.0)
+
+    @property
+    def max_anybody(self) -> float:
+        """The largest leakage of the stream to an observer with any prior; 0 for an empty one."""
+        return max(self.anybody, default=0.0)
 
     @property
     def max_any_movement(self) -> float:
@@ -58,17 +72,19 @@ class EventAudit:
 
 
 def audit_stream(
-    model: MarkovModel,
+    model: MarkovModel | Sequence[MarkovModel],
     events: Mapping[str, Event],
     likelihoods: Iterable[Floats | None],
     *,
     prior: Floats | None = None,
+    observer: Observer = ANYBODY,
 ) -> dict[str, EventAudit]:
     """Return for each event what the stream tells about it, step by step.
 
     ``likelihoods`` yields per step the (m,) probability of that step's release at every
-    cell, None for silence. The leakage is against every prior; the belief is that of an
-    adversary whose prior over the first cell is ``prior``, uniform unless given.
+    cell, None for silence. The leakage is against every prior of ``observer``, anybody unless
+    given, and jointly over several models; the belief is that of an adversary whose prior over the
+    first cell is ``prior``, uniform unless given, and to whom all models are alike.
 
     >>> from priste import Grid, MarkovModel, PlanarLaplace, presence
     >>> grid = Grid(rows=2, columns=2, cell_size=1.0)
@@ -78,30 +94,40 @@ def audit_stream(
     >>> found["corner"].leakage[0] > 0, len(found["corner"].leakage)
     (True, 2)
     """
-    if prior is None:
-        prior = np.full(model.grid.size, 1.0 / model.grid.size)
+    models = [model] if isinstance(model, MarkovModel) else list(model)
+    cells = models[0].grid.size
+    stated = np.full(cells, 1.0 / cells) if prior is None else np.asarray(prior, dtype=np.float64)
     likelihoods = list(likelihoods)
     found = {}
     for name, event in events.items():
-        quantifier = Quantifier(
-            model, event, method=_method(len(likelihoods), model.grid.size, event)
-        )
-        before = quantifier.posterior(prior=prior)
-        leakage, belief, worst, worst_prior = [], [], -math.inf, {}
+        method = _method(len(likelihoods), cells, event)
+        guarded = Quantifier(models, event, observer, method=method)
+        anybody = guarded if observer == ANYBODY else Quantifier(models, event, method=method)
+        known = Quantifier(models, event, Priors(stated))
+        alike = None if len(models) == 1 else np.full((len(models), 1), 1.0 / len(models))
+        before = known.posterior(alike)
+        told: list[Leakage] = []
+        widely, belief, highest = [], [], []
         for likelihood in likelihoods:
-            quantifier.observe(likelihood)
-            now = quantifier.leakage()
-            leakage.append(now.value)
-            belief.append(quantifier.posterior(prior=prior))
-            if now.value > worst:
-                worst, worst_prior = now.value, dict(now.worst_prior)
-        possible = possible_paths_leakage(model, event, likelihoods)
+            for quantifier in {id(q): q for q in (guarded, anybody, known)}.values():
+                quantifier.observe(likelihood)
+            told.append(guarded.leakage())
+            widely.append(anybody.leakage().value)
+            belief.append(known.posterior(alike))
+            highest.append(guarded.belief())
+        worst = max(told, key=lambda each: each.value, default=None)
+        possible = possible_paths_leakage(models, event, likelihoods)
         found[name] = EventAudit(
-            tuple(leakage),
+            tuple(each.value for each in told),
             tuple(belief),
             before,
-            worst_prior,
+            {} if worst is None else dict(worst.worst_prior),
             tuple(each.value for each in possible),
+            tuple(each.for_event for each in told),
+            tuple(each.against_event for each in told),
+            tuple(highest),
+            tuple(widely),
+            observer,
         )
     return found
 

@@ -15,10 +15,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from priste.arguments import one_of, whole
 from priste.audit.procedure import Node, Procedure
 from priste.errors import InvalidParameter
-from priste.quantify import Moments, Quantifier, leakages, worst_prior_leakage
-from priste.quantify.moment_sums import added, layers_added
+from priste.quantify import AnyStart, Belief, Moments, Observer, Odds, Priors, Promise, Quantifier
+from priste.quantify.leakage import bounded_directions
+from priste.quantify.moment_sums import added, candidates_of, layers_added
+from priste.quantify.start_rows import start_rows
 from priste.release import Protector
 
 Floats = NDArray[np.float64]
@@ -26,6 +29,12 @@ Sees = Literal["outputs", "budgets"]
 
 MAX_HISTORIES = 20_000
 """How many histories an enumeration may follow unless told otherwise: some minutes at most."""
+
+TOLERANCE = 1e-8
+"""Leakages are upper bounds that rounding moves by less than this."""
+
+_UP, _DOWN = Odds(0.0, math.inf), Odds(math.inf, 0.0)
+"""One direction each: what speaks for the event, and what speaks against it."""
 
 
 class TooManyHistories(InvalidParameter):
@@ -39,8 +48,11 @@ class History:
     ``budgets`` is None for an adversary who sees the outputs alone; then all the ways in which
     these outputs can come about are added up. ``probability`` is that of the sequence for the
     stated prior, and ``with_event[e]`` that of the sequence together with event e, both under
-    the first model. ``leakage[e]`` is the exact leakage about event e, against every
-    prior, the worst over the guarded models.
+    the first model. ``for_event[e]`` and ``against_event[e]`` are the exact leakages about event e
+    in either direction, against every prior of the observer and jointly over the guarded models;
+    ``leakage[e]`` is the larger of those that the promise bounds. ``belief[e]`` is how sure that
+    event e happened the sequence makes an observer of the class at most. ``anybody[e]`` is the
+    leakage, in both directions, to an observer with any prior.
     """
 
     outputs: tuple[int, ...]
@@ -48,25 +60,51 @@ class History:
     probability: float
     with_event: tuple[float, ...]
     leakage: tuple[float, ...]
+    for_event: tuple[float, ...]
+    against_event: tuple[float, ...]
+    belief: tuple[float, ...]
+    anybody: tuple[float, ...]
+
+    def breaks(self, event: int, promise: Promise) -> bool:
+        """Tell whether this sequence alone breaks a promise about an event by more than rounding.
+
+        The tolerance is ``TOLERANCE``.
+        """
+        return is_broken(
+            promise, self.for_event[event], self.against_event[event], self.belief[event]
+        )
 
 
 @dataclass(frozen=True)
 class TrueLeakage:
-    """The leakage of a whole procedure about one event, against a claimed ``epsilon``.
+    """What a whole procedure tells about one event, against what was promised.
 
-    ``leakage[t]`` is the largest over all sequences of steps 0 to t; it never falls with t.
-    ``worst`` is the sequence that reaches the last one, ``worst_prior`` the prior to which it says
-    so much. ``exceeding`` is the probability, for the stated prior, of a sequence of all steps
-    that tells more than ``epsilon`` (by more than ``TOLERANCE``).
+    ``leakage[t]`` is the largest over all sequences of steps 0 to t, over the directions that
+    ``promise`` bounds; it never falls with t. ``for_event``, ``against_event`` and ``belief`` are
+    the largest after all steps, against the ``observer``; ``anybody`` is the leakage then, in both
+    directions, to an observer with any prior. ``worst`` is the sequence that reaches the last
+    leakage, ``worst_prior`` the prior to which it says so much. ``exceeding`` is the probability,
+    for the stated prior, of a sequence of all steps that breaks the promise (by more than
+    ``TOLERANCE``).
     """
 
-    epsilon: float
+    promise: Promise
+    observer: Observer
     sees: Sees
     leakage: tuple[float, ...]
+    for_event: float
+    against_event: float
+    belief: float
+    anybody: float
     worst: History
     worst_prior: Mapping[int, float]
     exceeding: float
     histories: int
+
+    @property
+    def epsilon(self) -> float:
+        """The largest ln ratio that is promised; ``inf`` where none is (a bound on beliefs)."""
+        return claimed_ratio(self.promise)
 
     @property
     def value(self) -> float:
@@ -75,12 +113,27 @@ class TrueLeakage:
 
     @property
     def kept(self) -> bool:
-        """Whether the procedure keeps its claim, up to ``TOLERANCE``."""
-        return self.value <= self.epsilon + TOLERANCE
+        """Whether the procedure keeps its promise, up to ``TOLERANCE``."""
+        return not is_broken(self.promise, self.for_event, self.against_event, self.belief)
 
 
-TOLERANCE = 1e-8
-"""Leakages are upper bounds that rounding moves by less than this."""
+def claimed_ratio(promise: Promise) -> float:
+    """Return the largest ln ratio that a promise allows in a direction it bounds.
+
+    >>> claimed_ratio(Odds(1.0, math.inf)), claimed_ratio(Belief(0.2))
+    (1.0, inf)
+    """
+    if isinstance(promise, Belief):
+        return math.inf
+    bounds = (promise.up, promise.down)
+    return max(bounds[side] for side in bounded_directions(promise))
+
+
+def is_broken(promise: Promise, for_event: float, against_event: float, belief: float) -> bool:
+    """Tell whether what was told goes beyond a promise by more than ``TOLERANCE``."""
+    if isinstance(promise, Belief):
+        return belief > promise.at_most + TOLERANCE
+    return for_event > promise.up + TOLERANCE or against_event > promise.down + TOLERANCE
 
 
 def output_histories(
@@ -89,22 +142,24 @@ def output_histories(
     *,
     sees: Sees = "outputs",
     prior: Floats | None = None,
+    observer: Observer | None = None,
     max_histories: int = MAX_HISTORIES,
 ) -> Iterator[History]:
     """Yield every sequence of one to ``steps`` releases that can be seen, with its exact law.
 
     Sequences of full length have probabilities that sum to 1. ``protector`` must not have
     released anything; nothing is drawn from it. ``prior`` over the first cell is uniform unless
-    given. The number of histories grows with (outputs x budgets) to the power of the steps:
-    above ``max_histories`` TooManyHistories is raised. One step is possible for any map.
+    given. ``observer`` is whom leakages are against, the Protector's own unless given. The number
+    of histories grows with (outputs x budgets) to the power of the steps: above
+    ``max_histories`` TooManyHistories is raised. One step is possible for any map.
     """
     procedure = Procedure(protector)
-    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
-        raise InvalidParameter(f"The 'steps' of an audit must be an integer >= 1. Got {steps!r}.")
-    if sees not in ("outputs", "budgets"):
-        raise InvalidParameter(f"The 'sees' must be 'outputs' or 'budgets'. Got {sees!r}.")
-    walk = _Walk(procedure, steps, sees, procedure.prior(prior), max_histories)
-    return walk.from_here([_Branch.at_start(procedure)], (), ())
+    whole(steps, "The 'steps' of an audit", least=1)
+    one_of(sees, ("outputs", "budgets"), "The 'sees' of an audit")
+    against = procedure.observer(observer)
+    walk = _Walk(procedure, steps, sees, max_histories)
+    start = _Branch.at_start(procedure, against, procedure.prior(prior))
+    return walk.from_here([start], (), ())
 
 
 def true_leakage(
@@ -113,13 +168,14 @@ def true_leakage(
     *,
     sees: Sees = "outputs",
     prior: Floats | None = None,
+    observer: Observer | None = None,
     max_histories: int = MAX_HISTORIES,
 ) -> dict[str, TrueLeakage]:
     """Return for each event what the whole procedure tells about it, exactly.
 
-    The adversary knows the code, the events, ε, the mobility model and the mechanism. ``sees``
-    says what else: "outputs" alone, or "budgets" too. Arguments as in
-    :func:`output_histories`.
+    The adversary knows the code, the events, what is promised, the mobility models (not which of
+    several holds) and the mechanism. ``sees`` says what else: "outputs" alone, or "budgets" too.
+    Arguments as in :func:`output_histories`.
 
     >>> from priste import Grid, MarkovModel, PlanarLaplace, Protector, presence
     >>> grid = Grid(rows=1, columns=6, cell_size=1.0)
@@ -132,75 +188,110 @@ def true_leakage(
     paper 0.736
     certified 0.459
     """
-    every = output_histories(protector, steps, sees=sees, prior=prior, max_histories=max_histories)
-    terms = Procedure(protector).terms
-    count = len(terms.events)
+    procedure = Procedure(protector)
+    against = procedure.observer(observer)
+    every = output_histories(
+        protector, steps, sees=sees, prior=prior, observer=against, max_histories=max_histories
+    )
+    count = len(procedure.terms.events)
     largest = [[-math.inf] * count for _ in range(steps)]
+    ends = np.full((4, count), -math.inf)  # for, against, belief, anybody after all steps
     worst: list[History | None] = [None] * count
     exceeding = [0.0] * count
     histories = 0
     for history in every:
         histories += 1
         depth = len(history.outputs) - 1
+        last = depth == steps - 1
+        if last:
+            told = (history.for_event, history.against_event, history.belief, history.anybody)
+            ends = np.maximum(ends, told)
         for number, value in enumerate(history.leakage):
-            if value > largest[depth][number]:
+            if value > largest[depth][number] or (last and worst[number] is None):
                 largest[depth][number] = value
-                if depth == steps - 1:
+                if last:
                     worst[number] = history
-            if depth == steps - 1 and value > terms.epsilons[number] + TOLERANCE:
+            if last and history.breaks(number, procedure.promises[number]):
                 exceeding[number] += history.probability
     found = {}
-    for number, name in enumerate(terms.event_names):
+    for number, name in enumerate(procedure.terms.event_names):
         history_of_worst = worst[number]
         if history_of_worst is None:
             raise InvalidParameter("The procedure has no possible release; its law is empty.")
         found[name] = TrueLeakage(
-            terms.epsilons[number],
+            procedure.promises[number],
+            against,
             sees,
             tuple(row[number] for row in largest),
-            history_of_worst,
-            _worst_prior(Procedure(protector), number, history_of_worst),
-            exceeding[number],
-            histories,
+            for_event=float(ends[0, number]),
+            against_event=float(ends[1, number]),
+            belief=float(ends[2, number]),
+            anybody=float(ends[3, number]),
+            worst=history_of_worst,
+            worst_prior=_worst_prior(procedure, number, history_of_worst, against),
+            exceeding=exceeding[number],
+            histories=histories,
         )
     return found
 
 
 class _Branch:
-    """One way to come to the same observations: a public state, and what was really observed."""
+    """One way to come to the same observations: a public state, and what was really observed.
 
-    def __init__(self, node: Node, quantifiers: list[list[Quantifier]]) -> None:
+    Each event has three quantifiers: against the observer, against anybody (the same one where
+    the observer is anybody), and under the stated prior and first model.
+    """
+
+    def __init__(self, node: Node, quantifiers: list[dict[str, Quantifier]]) -> None:
         self.node = node
-        self.quantifiers = quantifiers  # [event][model]
+        self.quantifiers = quantifiers
 
     @staticmethod
-    def at_start(procedure: Procedure) -> _Branch:
-        terms = procedure.terms
-        return _Branch(
-            procedure.start,
-            [[Quantifier(model, event, method="forward") for model in terms.models]
-             for event in terms.events],
-        )  # fmt: skip
+    def at_start(procedure: Procedure, observer: Observer, prior: Floats) -> _Branch:
+        models = procedure.terms.models
+        quantifiers = []
+        for event in procedure.terms.events:
+            each = {
+                "observer": Quantifier(models, event, observer, method="forward"),
+                "known": Quantifier(models[0], event, Priors(prior), method="forward"),
+            }
+            if observer != AnyStart():
+                each["anybody"] = Quantifier(models, event, method="forward")
+            quantifiers.append(each)
+        return _Branch(procedure.start, quantifiers)
 
     def taking(self, layer: int, output: int) -> _Branch:
         """Return the branch after a release that had its true probability."""
         column = self.node.law().joint[layer, :, output]
-        quantifiers = [[q.copy() for q in row] for row in self.quantifiers]
-        for row in quantifiers:
-            for quantifier in row:
+        quantifiers = [{who: q.copy() for who, q in each.items()} for each in self.quantifiers]
+        for each in quantifiers:
+            for quantifier in each.values():
                 quantifier.observe(column)
         return _Branch(self.node.after(layer, output), quantifiers)
 
-    def moments(self, event: int, model: int, sees: Sees) -> Moments:
+    def moments(self, event: int, who: str, sees: Sees) -> Moments:
         """Return the moments of what may be seen next: outputs, or pairs with the budget first."""
         law = self.node.law()
-        pairs = self.quantifiers[event][model].candidate_moments(law.pairs())
+        pairs = self.quantifiers[event][who].candidate_moments(law.pairs())
         return pairs if sees == "budgets" else layers_added(pairs, len(law.budgets))
 
     def possible(self, sees: Sees) -> NDArray[np.bool_]:
         law = self.node.law()
         table = law.pairs() if sees == "budgets" else law.outputs()
         return np.asarray(table.any(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Told:
+    """What each of some continuations tells about one event; arrays with one entry for each."""
+
+    with_event: Floats
+    total: Floats
+    leakage: Floats
+    for_event: Floats
+    against_event: Floats
+    belief: Floats
+    anybody: Floats
 
 
 class _Walk:
@@ -210,13 +301,10 @@ class _Walk:
     carried along together; with "budgets" there is always one.
     """
 
-    def __init__(
-        self, procedure: Procedure, steps: int, sees: Sees, prior: Floats, max_histories: int
-    ) -> None:
-        self._terms = procedure.terms
+    def __init__(self, procedure: Procedure, steps: int, sees: Sees, max_histories: int) -> None:
+        self._promises = procedure.promises
         self._steps = steps
         self._sees = sees
-        self._prior = prior
         self._left = max_histories
 
     def from_here(
@@ -225,36 +313,59 @@ class _Walk:
         seen = np.logical_or.reduce([branch.possible(self._sees) for branch in branches])
         places = np.flatnonzero(seen)
         self._spend(len(places))
-        leakage = np.zeros((len(self._terms.events), len(places)))
-        with_event = np.zeros_like(leakage)
-        total = np.zeros(len(places))
-        for event in range(len(self._terms.events)):
-            for model in range(len(self._terms.models)):
-                moments = _columns(
-                    added([b.moments(event, model, self._sees) for b in branches]), places
-                )
-                leakage[event] = np.maximum(leakage[event], leakages(moments))
-                if model == 0:
-                    scale = self._prior * np.exp2(moments.exponent.astype(np.float64))
-                    with_event[event] = scale @ moments.event
-                    total = with_event[event] + scale @ moments.complement
-        layers = branches[0].node.law().joint.shape
+        told = [self._told(branches, number, places) for number in range(len(self._promises))]
+        law = branches[0].node.law()
         for place, shown in enumerate(places.tolist()):
-            layer, output = divmod(shown, layers[2]) if self._sees == "budgets" else (0, shown)
-            known = budgets
-            if self._sees == "budgets":
-                known = (*budgets, branches[0].node.law().budgets[layer])
+            layer, output = divmod(shown, law.joint.shape[2]) if self._sees_budgets else (0, shown)
+            known = (*budgets, law.budgets[layer]) if self._sees_budgets else budgets
             yield History(
                 (*outputs, output),
-                known if self._sees == "budgets" else None,
-                float(total[place]),
-                tuple(with_event[:, place].tolist()),
-                tuple(leakage[:, place].tolist()),
+                known if self._sees_budgets else None,
+                float(told[0].total[place]),
+                *(
+                    tuple(float(getattr(each, name)[place]) for each in told)
+                    for name in _TOLD_OF_EVENTS
+                ),
             )
             if len(outputs) + 1 < self._steps:
-                chosen = [layer] if self._sees == "budgets" else None
+                chosen = [layer] if self._sees_budgets else None
                 after = self.children(branches, output, chosen)
                 yield from self.from_here(after, (*outputs, output), known)
+
+    @property
+    def _sees_budgets(self) -> bool:
+        return self._sees == "budgets"
+
+    def _told(self, branches: Sequence[_Branch], event: int, places: NDArray[np.int64]) -> _Told:
+        def together(who: str) -> Moments:
+            return candidates_of(
+                added([b.moments(event, who, self._sees) for b in branches]), places
+            )
+
+        known = together("known")
+        scale = np.exp2(known.exponent.astype(np.float64))
+        with_event = scale @ known.event
+        adversary = branches[0].quantifiers[event]["observer"].adversary
+        moments = together("observer")
+        directions = adversary.leakages(moments, _UP), adversary.leakages(moments, _DOWN)
+        bounded = bounded_directions(self._promises[event])
+        anybody = np.maximum(*directions)
+        if "anybody" in branches[0].quantifiers[event]:
+            everyone = branches[0].quantifiers[event]["anybody"].adversary
+            anybody = everyone.leakages(together("anybody"))
+        return _Told(
+            with_event,
+            with_event + scale @ known.complement,
+            np.max([directions[side] for side in bounded], axis=0),
+            *directions,
+            np.array(
+                [
+                    adversary.belief(candidates_of(moments, slice(place, place + 1)))
+                    for place in range(len(places))
+                ]
+            ),
+            anybody,
+        )
 
     def children(
         self, branches: Sequence[_Branch], output: int, layers: list[int] | None
@@ -279,30 +390,29 @@ class _Walk:
             )
 
 
-def _columns(moments: Moments, places: NDArray[np.int64]) -> Moments:
-    return Moments(
-        moments.prior_event,
-        moments.prior_complement,
-        moments.event[:, places],
-        moments.complement[:, places],
-        moments.exponent,
-        moments.relative_error,
-        moments.absolute_error,
-    )
+_TOLD_OF_EVENTS = ("with_event", "leakage", "for_event", "against_event", "belief", "anybody")
+"""What a History holds per event, in its order."""
 
 
-def _worst_prior(procedure: Procedure, event: int, history: History) -> dict[int, float]:
-    """Return the prior of the model under which this history says the most about the event."""
+def _worst_prior(
+    procedure: Procedure, event: int, history: History, observer: Observer
+) -> dict[int, float]:
+    """Return the prior of the observer to which this history says the most about the event."""
     sees: Sees = "outputs" if history.budgets is None else "budgets"
-    branches = [_Branch.at_start(procedure)]
-    walk = _Walk(procedure, len(history.outputs), sees, np.empty(0), MAX_HISTORIES**2)
+    branches = [_Branch.at_start(procedure, observer, procedure.prior(None))]
+    walk = _Walk(procedure, len(history.outputs), sees, MAX_HISTORIES**2)
     for step, output in enumerate(history.outputs):
         layers = None
         if history.budgets is not None:
             layers = [branches[0].node.layer_of(history.budgets[step])]
         branches = walk.children(branches, output, layers)
-    found = [
-        worst_prior_leakage(added([b.quantifiers[event][model].moments() for b in branches]))
-        for model in range(len(procedure.terms.models))
-    ]
-    return dict(max(found, key=lambda leakage: leakage.value).worst_prior)
+    quantifiers = [branch.quantifiers[event]["observer"] for branch in branches]
+    moments = added([quantifier.moments() for quantifier in quantifiers])
+    found = quantifiers[0].adversary.leakage(moments)
+    labels = np.concatenate(
+        [start_rows(observer, model).labels for model in procedure.terms.models]
+    )
+    named: dict[int, float] = {}
+    for row, weight in found.worst_prior.items():
+        named[int(labels[row])] = named.get(int(labels[row]), 0.0) + weight
+    return named

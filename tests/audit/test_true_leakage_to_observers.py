@@ -1,0 +1,176 @@
+"""The true leakage of procedures to classes of priors, per direction, and beliefs: in fractions."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from tests.audit.exact_procedures import paper_histories
+from tests.oracles.exact_worst_prior import log_fraction, reversed_rows, supremum, whole_rows
+
+from priste import (
+    AnyStart,
+    EmissionTable,
+    Grid,
+    MarkovModel,
+    Odds,
+    PlanarLaplace,
+    Priors,
+    Protector,
+    Quantifier,
+    Stale,
+    Starts,
+    at,
+    presence,
+)
+from priste.audit import (
+    audit_procedure,
+    audit_stream,
+    output_histories,
+    sampled_leakage,
+    true_leakage,
+)
+from priste.release import Paper
+
+TOLERANCE = 2e-9  # SLACK of the worst prior, and rounding
+LINE = Grid(rows=1, columns=3, cell_size=1.0)
+MODEL = MarkovModel.gaussian(LINE, sigma=0.7)
+EVENT = presence([1, 2], steps=[1])
+MECH = PlanarLaplace(LINE, alpha=3.0)
+PRIOR = [0.5, 0.25, 0.25]
+FLAT = np.full(3, 1 / 3)
+
+
+def loop() -> Protector:
+    return Protector(MODEL, EVENT, MECH, 0.5, calibrator=Paper(max_attempts=3))
+
+
+def mixed(rows, weights):
+    """The rows (a, ā, b, d) of some priors, from those of the starts, in fractions."""
+    found = []
+    for line in weights:
+        exact = [Fraction(float(weight)) for weight in line]
+        parts = [[weight * value for value in row] for weight, row in zip(exact, rows, strict=True)]
+        found.append(tuple(sum(column, Fraction(0)) for column in zip(*parts, strict=True)))
+    return found
+
+
+OBSERVERS = {
+    "any": (AnyStart(), np.eye(3)),
+    "known": (Priors(PRIOR), [PRIOR]),
+    "two priors": (Priors([PRIOR, FLAT]), [PRIOR, FLAT]),
+    "starts": (Starts([0, 2]), np.eye(3)[[0, 2]]),
+    "stale": (Stale(2), np.linalg.matrix_power(MODEL.transition(0).toarray(), 2)),
+}
+
+
+@pytest.mark.parametrize("name", OBSERVERS)
+def test_every_sequence_of_the_loop_is_judged_against_the_observer(name) -> None:
+    """Both directions and the largest belief of all sequences equal those of exact fractions."""
+    observer, weights = OBSERVERS[name]
+    exact = paper_histories(MODEL, EVENT, MECH, 0.5, attempts=3, steps=2)
+    found = {
+        h.outputs: h for h in output_histories(loop(), 2, observer=observer) if len(h.outputs) == 2
+    }
+    assert set(found) == set(exact)
+    for outputs, starts in exact.items():
+        rows = mixed(starts, weights)
+        history = found[outputs]
+        for ours, side in (
+            (history.for_event[0], whole_rows(rows)),
+            (history.against_event[0], reversed_rows(whole_rows(rows))),
+        ):
+            low, high = (log_fraction(bound) for bound in supremum(side))
+            assert low - TOLERANCE <= ours <= high + TOLERANCE
+        believed = max(b / (b + d) for _, _, b, d in rows if b + d)
+        assert history.belief[0] == pytest.approx(float(believed), abs=1e-9)
+        assert history.leakage[0] == max(history.for_event[0], history.against_event[0])
+        assert history.anybody[0] >= history.leakage[0] - TOLERANCE
+
+
+def test_a_larger_class_is_told_more() -> None:
+    """Known, two priors, some starts, anybody: the true leakage never falls with the class."""
+    values = [
+        true_leakage(loop(), 2, observer=OBSERVERS[name][0])["event"]
+        for name in ("known", "two priors", "any")
+    ]
+    assert values[0].value <= values[1].value < values[2].value
+    assert all(each.anybody == pytest.approx(values[2].value, abs=TOLERANCE) for each in values)
+    assert values[2].anybody == values[2].value
+
+
+def test_the_worst_prior_belongs_to_the_class() -> None:
+    """It names the starts or priors of the observer, and reaches the value."""
+    found = true_leakage(loop(), 2, observer=Starts([0, 2]))["event"]
+    assert set(found.worst_prior) <= {0, 2}
+    assert sum(found.worst_prior.values()) == pytest.approx(1.0)
+    known = true_leakage(loop(), 2, observer=Priors(PRIOR))["event"]
+    assert known.worst_prior == {0: 1.0}
+
+
+def test_several_models_are_judged_jointly() -> None:
+    """An observer unsure which model holds learns more than under each alone."""
+    grid = Grid(rows=1, columns=2, cell_size=1.0)
+    # Each ends in one cell for certain, so that alone neither leaves anything to tell.
+    models = [MarkovModel(grid, [row, row]) for row in ([1.0, 0.0], [0.0, 1.0])]
+    event = at(1, [0])
+    coin = EmissionTable(grid, [[0.75, 0.25], [0.25, 0.75]])
+    alone = [
+        true_leakage(Protector(model, event, coin, 0.5, calibrator="bare"), 2)["event"].value
+        for model in models
+    ]
+    together = true_leakage(Protector(models, event, coin, 0.5, calibrator="bare"), 2)["event"]
+    columns = [coin.column(output) for output in together.worst.outputs]
+    joint = Quantifier(models, event)
+    for column in columns:
+        joint.observe(column)
+    assert together.value == pytest.approx(joint.leakage().value, abs=TOLERANCE)
+    assert together.value > 1.0 > max(alone)
+    found = audit_stream(models, {"e": event}, columns)["e"]
+    assert found.leakage[-1] == pytest.approx(together.value, abs=TOLERANCE)
+
+
+def test_sampled_runs_are_judged_against_the_observer() -> None:
+    """Each sampled run has the leakage that its sequence has in the enumeration."""
+    observer = Priors(PRIOR)
+    exact = [h.leakage[0] for h in output_histories(loop(), 2, sees="budgets", observer=observer)]
+    found = sampled_leakage(loop(), 2, runs=20, rng=3, observer=observer)["event"]
+    for run in found.true:
+        assert min(abs(value - run[-1]) for value in exact) < TOLERANCE
+    assert found.value <= max(exact) + TOLERANCE
+    assert found.anybody > found.value
+    assert 0.0 < found.belief < 1.0
+
+
+def test_rows_say_against_whom_and_what_anybody_learns() -> None:
+    """The table's lines hold the observer and, beside each figure, the one against anybody."""
+    rows = audit_procedure(
+        MODEL, {"e": EVENT}, MECH, 0.5, 1, calibrators=["certified"], observer=Priors(PRIOR)
+    )
+    for row in rows:
+        told = row.to_dict()
+        assert told["observer"] == Priors(PRIOR).words()
+        assert row.anybody > row.true
+        assert told["promise"] == Odds(0.5, 0.5).words()
+        assert row.kept
+
+
+@pytest.mark.parametrize("name", OBSERVERS)
+def test_streams_are_audited_against_the_observer(name) -> None:
+    """Leakage per direction and the largest belief are the quantifier's own, step by step."""
+    observer, _ = OBSERVERS[name]
+    columns = [MECH.column(0), None, MECH.column(2)]
+    found = audit_stream(MODEL, {"e": EVENT}, columns, observer=observer)["e"]
+    quantifier, anybody = Quantifier(MODEL, EVENT, observer), Quantifier(MODEL, EVENT)
+    for step, column in enumerate(columns):
+        quantifier.observe(column)
+        anybody.observe(column)
+        leakage = quantifier.leakage()
+        assert found.for_event[step] == leakage.for_event
+        assert found.against_event[step] == leakage.against_event
+        assert found.leakage[step] == max(leakage.for_event, leakage.against_event)
+        assert found.highest_belief[step] == quantifier.belief()
+        assert found.anybody[step] == anybody.leakage().value
+    assert found.observer == observer
+    assert found.max <= found.max_anybody + TOLERANCE
+    assert math.isfinite(found.max)
