@@ -365,11 +365,33 @@ def test_audit_of_a_foreign_trace(finished: Path) -> None:
         assert leakage == pytest.approx(quantifier.leakage().value, rel=SAME_LEAKAGE)
     weaker = told(*where, "--alpha", 0.01)
     assert weaker["verdict"] == "kept"
+    louder = told(*where, "--alpha", 9, code=1)  # above the policy's own 1.5
+    assert louder["events"]["visit"]["max"] > found["events"]["visit"]["max"]
     assert "ABOVE" in priste(*where, code=1).stdout
 
 
+def test_audit_of_true_positions_is_not_taken_for_releases(finished: Path, tmp_path: Path) -> None:
+    """Positions between the centres of cells are refused until it is said what they are."""
+    raw = tmp_path / "raw.csv"
+    rows = [line.split(",") for line in (finished / "trips.csv").read_text().splitlines()]
+    lat = rows[0].index("lat")
+    for row in rows[1:]:
+        row[lat] = repr(float(row[lat]) + 0.001)  # a hundred metres off
+    raw.write_text("\n".join(",".join(row) for row in rows) + "\n")
+    where = ("audit", raw, "-p", finished / "policy.toml")
+    refusal = complaint_of(priste(*where, code=2))
+    assert "100% of the positions" in refusal
+    assert "--mechanism identity" in refusal
+    assert told(*where, "--mechanism", "policy", code=1) == told(
+        "audit", finished / "trips.csv", "-p", finished / "policy.toml", code=1
+    )
+    found = told(*where, "--mechanism", "identity", code=1)
+    assert found["verdict"] == "broken"
+    assert max(map(float, found["events"]["visit"]["leakage"])) == float("inf")
+
+
 def test_audit_refuses_what_does_not_fit(finished: Path, tmp_path: Path) -> None:
-    """A changed ledger, another policy, a too large alpha and unknown users are errors."""
+    """A changed ledger, another policy, senseless assumptions and unknown users are errors."""
     ledger = ledger_of(finished / "out.csv")
     policy = finished / "policy.toml"
     rows = ledger.read_text().splitlines()
@@ -384,7 +406,12 @@ def test_audit_refuses_what_does_not_fit(finished: Path, tmp_path: Path) -> None
         ((ledger, "-p", policy, "--alpha", 1), "leave out --alpha"),
         ((ledger, "-p", policy, "--user", "zoe"), "zoe"),
         ((finished / "trips.csv", "-p", policy, "--user", "zoe"), "zoe"),
-        ((finished / "trips.csv", "-p", policy, "--alpha", 99), "budget"),
+        ((ledger, "-p", policy, "--mechanism", "identity"), "leave out --alpha"),
+        ((finished / "trips.csv", "-p", policy, "--alpha", -1), "per km"),
+        (
+            (finished / "trips.csv", "-p", policy, "--mechanism", "identity", "--alpha", 1),
+            "no noise",
+        ),
     ):
         result = priste("audit", *arguments, code=2)
         assert complaint in complaint_of(result)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -18,8 +18,10 @@ from priste.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from priste.audit import EventAudit
+    from priste.mechanisms import Mechanism
     from priste.policy import Policy
     from priste.report import Verdict
+    from priste.traces import Trace
 
 Audits = Mapping[str, "EventAudit"]
 
@@ -135,6 +137,10 @@ def audit(
         float | None,
         typer.Option(help="The budget of the mechanism that made a trace, if not the policy's."),
     ] = None,
+    mechanism: Annotated[
+        Literal["policy", "identity"] | None,
+        typer.Option(help="What made a trace: the policy's mechanism, or nothing (true places)."),
+    ] = None,
     procedure: Annotated[
         bool,
         typer.Option(
@@ -167,15 +173,47 @@ def audit(
     if released is None:
         return audit_the_procedure(loaded, steps=steps, runs=runs, seed=seed)
     if is_ledger(released):
-        if alpha is not None:
-            raise InvalidParameter("A ledger states the budget of each release: leave out --alpha.")
+        if alpha is not None or mechanism is not None:
+            raise InvalidParameter(
+                "A ledger states the budget of each release: leave out --alpha and --mechanism."
+            )
         return _of_ledger(loaded, released, user or ())
     if ledger_of(released).exists():
         notices().print(
             f"{ledger_of(released).name} lies beside this file and states the budget of each "
             "release: audit that for exact numbers."
         )
-    return _of_trace(loaded, released, reading, user or (), alpha)
+    assumed = replace(loaded, mechanism=_assumed(loaded, mechanism, alpha))
+    sure = mechanism is not None
+    return _of_trace(assumed, released, reading, user or (), sure=sure)
+
+
+def _assumed(policy: Policy, chosen: str | None, alpha: float | None) -> Mechanism:
+    """Return the mechanism that a trace of positions is taken to come from."""
+    from priste.audit import at_level
+    from priste.mechanisms import Identity
+
+    if chosen == "identity":
+        if alpha is not None:
+            raise InvalidParameter("--mechanism identity adds no noise: leave out --alpha.")
+        return Identity(policy.grid)
+    return policy.mechanism if alpha is None else at_level(policy.mechanism, alpha)
+
+
+def _check_centres(policy: Policy, trace: Trace, name: str) -> None:
+    """Refuse positions that no mechanism on this map releases, unless they may be anywhere."""
+    from priste.audit import share_off_centre
+
+    if policy.points == "random":
+        return
+    share = share_off_centre(policy.grid, trace.lat, trace.lon)
+    if share > 0.0:
+        raise InvalidParameter(
+            f"{share:.0%} of the positions of {name} on the map are not centres of its cells, "
+            "which is what the policy's mechanism releases. If they are where somebody really was, give "
+            "--mechanism identity; if they come from that mechanism all the same, --mechanism "
+            "policy."
+        )
 
 
 def _of_ledger(policy: Policy, path: Path, users: Sequence[str]) -> Audit:
@@ -192,9 +230,12 @@ def _of_ledger(policy: Policy, path: Path, users: Sequence[str]) -> Audit:
 
 
 def _of_trace(
-    policy: Policy, path: Path, reading: Reading, users: Sequence[str], alpha: float | None
+    policy: Policy, path: Path, reading: Reading, users: Sequence[str], *, sure: bool
 ) -> Audit:
-    """Audit positions, taken to come from the policy's mechanism at full budget or ``alpha``."""
+    """Audit positions, taken to come from the policy's mechanism at full budget.
+
+    Unless that is ``sure``, positions that it does not release are refused.
+    """
     from priste.report import audit_cells
 
     found: dict[str | None, Audits] = {}
@@ -203,15 +244,16 @@ def _of_trace(
         for number, trace in enumerate(reading.open(path), start=1):
             if wanted and trace.user not in wanted:
                 continue
+            if not sure:
+                _check_centres(policy, trace, path.name)
             cells = policy.timeline.cells(
                 trace, policy.grid, policy.rule, outside=policy.outside, steps=policy.steps
             )
-            found[trace.user] = audit_cells(policy, cells.cells, budget=alpha)
+            found[trace.user] = audit_cells(policy, cells.cells)
             tell(number, number)
     if not found:
         raise InvalidParameter(f"{path.name} holds no fixes of {', '.join(users)}.")
-    level = policy.mechanism if alpha is None else policy.mechanism.with_budget(alpha)
-    return Audit(policy, f"{level!r} at every step", found, ours=False)
+    return Audit(policy, f"{policy.mechanism!r} at every step", found, ours=False)
 
 
 def sparkline(values: Sequence[float], width: int = WIDTH) -> str:
