@@ -210,9 +210,9 @@ def _check_centres(policy: Policy, trace: Trace, name: str) -> None:
     if share > 0.0:
         raise InvalidParameter(
             f"{share:.0%} of the positions of {name} on the map are not centres of its cells, "
-            "which is what the policy's mechanism releases. If they are where somebody really was, give "
-            "--mechanism identity; if they come from that mechanism all the same, --mechanism "
-            "policy."
+            "which is what the policy's mechanism releases. If they are where somebody really was, "
+            "give --mechanism identity; if they come from that mechanism all the same, "
+            "--mechanism policy."
         )
 
 
