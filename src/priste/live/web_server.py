@@ -78,9 +78,11 @@ class WebServer:
         self._server = _Server(config)
 
     async def run(self) -> None:
-        """Serve until cancelled."""
-        await self._server.serve(sockets=[self._socket])
-
-    def stop(self) -> None:
-        """Ask the server to end."""
-        self._server.should_exit = True
+        """Serve until cancelled; then let go of every connection."""
+        serving = asyncio.create_task(self._server.serve(sockets=[self._socket]))
+        try:
+            await asyncio.shield(serving)
+        finally:
+            self._server.should_exit = self._server.force_exit = True
+            await asyncio.wait({serving})
+            self._socket.close()
