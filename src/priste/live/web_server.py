@@ -30,7 +30,9 @@ class BoundedProtocol(H11Protocol):
         super().connection_made(transport)
         if len(self._open) >= MOST_CONNECTIONS:
             idle = next((other for other in self._open if other.cycle is None), None)
-            (idle or next(iter(self._open))).transport.abort()
+            evicted = idle or next(iter(self._open))
+            del self._open[evicted]  # now, not when its loss is told: others may come before
+            evicted.transport.abort()
         self._open[self] = None
         self._deadline = self.loop.call_later(REQUEST_SECONDS, self._close_if_idle)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
@@ -22,7 +23,7 @@ from priste.live.retrying import Line
 
 MOST_CLIENTS = 64
 MOST_UNREAD = 65_536
-"""Bytes that may wait for one client before it is let go."""
+"""Bytes that may wait for one client, here and in the system, before it is let go."""
 
 REPEAT = 1.0
 """Seconds between two reports of the same release."""
@@ -95,7 +96,7 @@ class Serving:
             server: asyncio.AbstractServer = await asyncio.start_unix_server(handler, path)
             os.chmod(path, 0o666)  # the folder decides who reaches it: GeoClue is another user
         else:
-            tcp = await asyncio.start_server(handler, address.host, address.port, backlog=16)
+            tcp = await asyncio.start_server(handler, address.host, address.port, backlog=128)
             self.port = tcp.sockets[0].getsockname()[1]
             server = tcp
         self.ready.set()
@@ -104,6 +105,8 @@ class Serving:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         client = _Client(writer)
+        taken = writer.get_extra_info("socket")
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MOST_UNREAD)
         if len(self._clients) >= MOST_CLIENTS and not self._make_room():
             writer.transport.abort()
             return
