@@ -79,9 +79,31 @@ def test_the_page_draws_and_asks_for_nothing(page: "Page", tmp_path: Path) -> No
         assert box["width"] > 300
         assert box["height"] > 100
     page.locator("summary").last.click()
-    assert page.locator("tbody tr").last.is_visible()
-    assert page.locator("tbody tr").count() == len(truth)
+    assert page.locator("details tbody tr").last.is_visible()
+    assert page.locator("details tbody tr").count() == len(truth)
+    # The strip has one row a day, and every row is filled from its first to its last step.
+    assert page.locator(".strip .day").count() == len(report.strip)
+    assert page.locator(".strip .day i").first.bounding_box() is not None
     # Nothing sticks out to the right, on a desk or on a phone.
     for width in (1000, 390):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_the_page_is_accessible(page: "Page", tmp_path: Path) -> None:
+    """axe-core finds nothing to mend: contrast, names, roles, the order of headings."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    policy = read_policy(POLICY)
+    protector = policy.protector(rng=1)
+    for cell in PATHS["ada"]:
+        protector.release(cell)
+    report = stream_report(
+        policy, protector.ledger, title="A day", truth=PATHS["ada"], show_truth=True
+    )
+    path = write_html(report, tmp_path / "report.html")
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.goto(path.as_uri(), wait_until="networkidle")
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()

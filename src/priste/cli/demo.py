@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -51,10 +51,9 @@ class Demonstration:
                 }
                 for event in report.events
             },
-            "metres": {
-                "alone": {"mean": report.bare_mean_metres, "median": report.bare_median_metres},
-                "with_priste": {"mean": report.mean_metres, "median": report.median_metres},
-            },
+            "metres": {}
+            if report.usefulness is None
+            else {name.replace(" ", "_"): asdict(w) for name, w in report.usefulness.ways.items()},
         }
 
     def show(self, out: Console) -> None:

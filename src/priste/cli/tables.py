@@ -8,7 +8,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from priste.report import StreamReport, odds, percent, within
+from priste.report import StreamReport, length, odds, percent, within
 
 GOOD, BAD = "green", "red"
 
@@ -71,10 +71,19 @@ def belief_table(report: StreamReport) -> Table:
 
 
 def cost_table(report: StreamReport) -> Table:
-    """Show how far releases are from the truth, with and without priste."""
-    table = _table("metres", "alone", "with priste", title="What it costs: distance from the truth")
-    table.add_row("median", f"{report.bare_median_metres:,.0f}", f"{report.median_metres:,.0f}")
-    table.add_row("mean", f"{report.bare_mean_metres:,.0f}", f"{report.mean_metres:,.0f}")
+    """Show how far releases are from the truth, near and far from the events, beside a constant."""
+    table = _table(
+        "mean",
+        "everywhere",
+        "far from events",
+        "near them",
+        "within a cell",
+        title="What it costs: distance from the truth",
+    )
+    if report.usefulness is not None:
+        for name, way in report.usefulness.ways.items():
+            lengths = [length(metres) for metres in (way.everywhere, way.far, way.near)]
+            table.add_row(name, *lengths, percent(way.within_a_cell))
     return table
 
 

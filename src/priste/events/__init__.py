@@ -7,6 +7,7 @@ Build formulas in Python with :func:`at`, :func:`presence`, :func:`pattern`,
 from priste.events.automaton import Automaton, Layer
 from priste.events.formula import ALWAYS, DEFAULT_MAX_WORLDS, NEVER, Event
 from priste.events.language import StepReader, parse_event
+from priste.events.nearness import near_events
 from priste.events.predicates import at, at_least, pattern, presence
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "StepReader",
     "at",
     "at_least",
+    "near_events",
     "parse_event",
     "pattern",
     "presence",

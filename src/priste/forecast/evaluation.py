@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from priste.errors import InvalidParameter
-from priste.events import Event
+from priste.events import Event, near_events
 from priste.forecast import measures
 from priste.forecast.measures import Floats, Integers
-from priste.maps import Grid
+from priste.maps import Grid, best_constant, kilometres
 from priste.traces import StepCells, Trace
 
 Cells = Sequence[int | None] | Integers | StepCells
@@ -150,8 +150,9 @@ def evaluate(
             "compare. Check that both are of the same clock and map."
         )
     formulas = (events,) if isinstance(events, Event) else tuple(events)
-    near = [_near(len(path), formulas, near_steps) for path in true_paths]
-    constant = _best_constant(grid, true_paths, pairs)
+    near = [near_events(len(path), formulas, near_steps) for path in true_paths]
+    there = [path[kept] for path, kept in zip(true_paths, pairs, strict=True)]
+    constant = best_constant(grid, measures.visits(grid, there))
     nothing = [np.full(len(path), constant, dtype=np.int64) for path in true_paths]
 
     def worth(paths: Sequence[Integers], kept: Sequence[Integers]) -> Worth:
@@ -178,7 +179,7 @@ def _worth(
     radii: Sequence[float],
 ) -> Worth:
     people = [(t[k], r[k]) for t, r, k in zip(truth, released, kept, strict=True) if k.any()]
-    apart = np.concatenate([measures.kilometres(grid, *both) for both in people])
+    apart = np.concatenate([kilometres(grid, *both) for both in people])
     trips = [trip for both in zip(truth, released, kept, strict=True) for trip in _runs(*both)]
     true_trips, told_trips = [t for t, _ in trips], [r for _, r in trips]
     close: Distances | None = None
@@ -211,24 +212,6 @@ def _runs(truth: Integers, released: Integers, kept: Any) -> list[tuple[Integers
         (truth[begin:end], released[begin:end])
         for begin, end in zip(edges[::2], edges[1::2], strict=True)
     ]
-
-
-def _best_constant(grid: Grid, truth: Sequence[Integers], kept: Sequence[Any]) -> int:
-    counts = measures.visits(grid, [t[k] for t, k in zip(truth, kept, strict=True)])
-    visited = np.flatnonzero(counts)
-    total = np.zeros(grid.size)
-    for cell in visited:
-        apart = grid.centers - grid.centers[cell]
-        total += counts[cell] * np.hypot(apart[:, 0], apart[:, 1])
-    return int(total.argmin())
-
-
-def _near(steps: int, events: Sequence[Event], reach: int) -> Any:
-    near = np.zeros(steps, dtype=np.bool_)
-    for event in events:
-        for layer in event.automaton().layers:
-            near[max(0, layer.step - reach) : layer.step + reach + 1] = True
-    return near
 
 
 def _both(truth: Integers, released: Integers) -> Any:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.maps import Grid
+from priste.maps import Grid, kilometres
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -33,16 +33,6 @@ LENGTH_BINS = 20
 
 OWN_PLACES = 5
 """How many of a person's most visited cells count as their own places."""
-
-
-def kilometres(grid: Grid, true: Integers, released: Integers) -> Floats:
-    """Return the distance between centres of cells, step by step.
-
-    >>> kilometres(Grid(rows=1, columns=3, cell_size=2.0), np.array([0, 1]), np.array([2, 1]))
-    array([4., 0.])
-    """
-    apart = grid.centers[true] - grid.centers[released]
-    return np.asarray(np.hypot(apart[:, 0], apart[:, 1]), dtype=np.float64)
 
 
 def jensen_shannon(one: Floats, other: Floats) -> float:

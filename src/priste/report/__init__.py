@@ -6,6 +6,7 @@ from priste.report.figures import figures_of, save_figures
 from priste.report.page import render, write_html
 from priste.report.run_reports import MOST_SHOWN, choose_ledgers, run_reports
 from priste.report.stream_report import EventTrack, StreamReport
+from priste.report.usefulness import Usefulness, Worth, length, usefulness
 from priste.report.verdict import Verdict, together, verdict, within
 from priste.report.wording import odds, percent, who_learns_most
 
@@ -13,12 +14,15 @@ __all__ = [
     "MOST_SHOWN",
     "EventTrack",
     "StreamReport",
+    "Usefulness",
     "Verdict",
+    "Worth",
     "audit_cells",
     "audit_releases",
     "bare_releases",
     "choose_ledgers",
     "figures_of",
+    "length",
     "odds",
     "percent",
     "render",
@@ -26,6 +30,7 @@ __all__ = [
     "save_figures",
     "stream_report",
     "together",
+    "usefulness",
     "verdict",
     "who_learns_most",
     "within",

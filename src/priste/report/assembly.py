@@ -19,6 +19,8 @@ from priste.randomness import BitSource, Seed
 from priste.release import Bare, Ledger, Release
 from priste.report.audits import OnEvent, audit_releases
 from priste.report.stream_report import EventTrack, StreamReport
+from priste.report.strip import strip_of
+from priste.report.usefulness import Usefulness, usefulness
 
 Cells = Sequence[int | None]
 
@@ -62,6 +64,7 @@ def stream_report(
     grid, line = policy.grid, policy.timeline
     explained = explain_policy(policy)
     places = policy.mechanism.output_cells()
+    worth = None if truth is None else _worth(policy, truth, releases, bare)
     return StreamReport(
         title=title,
         grid=grid,
@@ -88,7 +91,33 @@ def stream_report(
         bare_distances=()
         if truth is None or bare is None
         else _distances(grid, truth, _cells(bare, places)),
+        usefulness=worth,
+        strip=()
+        if worth is None
+        else strip_of(
+            [line.time_of(step) for step in range(len(releases))],
+            line.step,
+            worth.errors,
+            grid.cell_size,
+            {
+                layer.step
+                for event in policy.events.values()
+                for layer in event.event.automaton().layers
+            },
+        ),
         truth=tuple(truth) if show_truth and truth is not None else None,
+    )
+
+
+def _worth(policy: Policy, truth: Cells, releases: Ledger, bare: Ledger | None) -> Usefulness:
+    places = policy.mechanism.output_cells()
+    return usefulness(
+        policy.grid,
+        truth,
+        _cells(releases, places),
+        [event.event for event in policy.events.values()],
+        policy.timeline.step.total_seconds(),
+        None if bare is None else _cells(bare, places),
     )
 
 

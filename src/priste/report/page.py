@@ -11,6 +11,8 @@ from priste.audit import EventAudit
 from priste.report.figures import figures_of, svg
 from priste.report.pages import drawn, page
 from priste.report.stream_report import StreamReport
+from priste.report.strip import LEVEL_WORDS
+from priste.report.usefulness import length
 from priste.report.verdict import Verdict
 from priste.whole_files import write_whole
 
@@ -31,6 +33,8 @@ def render(reports: StreamReport | Sequence[StreamReport]) -> str:
         title=title,
         streams=[_shown(report) for report in streams],
         last_belief=_last_belief,
+        length=length,
+        level_words=LEVEL_WORDS,
         number=_number,
     )
 

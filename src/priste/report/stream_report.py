@@ -11,6 +11,8 @@ from priste.audit import EventAudit
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.release import Calibrator
+from priste.report.strip import Day
+from priste.report.usefulness import Usefulness
 from priste.report.verdict import Verdict, verdict, within
 from priste.report.wording import who_learns_most
 
@@ -50,7 +52,8 @@ class StreamReport:
     ``distances`` are the kilometres between true and released cells as a sorted
     sample, so that they cannot be read step by step; ``truth`` is there only when the
     reader asked to see it. Sequences that run over steps have equal length.
-    ``calibrator`` made the releases; None if that is unknown.
+    ``calibrator`` made the releases; None if that is unknown. ``usefulness`` and its ``strip`` of
+    days are there when the truth was at hand.
     """
 
     title: str
@@ -66,6 +69,8 @@ class StreamReport:
     not_promised: tuple[str, ...] = ()
     distances: tuple[float, ...] = ()
     bare_distances: tuple[float, ...] = ()
+    usefulness: Usefulness | None = field(default=None, repr=False)
+    strip: tuple[Day, ...] = ()
     truth: tuple[int | None, ...] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -100,7 +105,8 @@ class StreamReport:
     def private(self) -> bool:
         """Whether anything here was made from true locations, so that it must not be published."""
         compared = any(event.bare is not None for event in self.events)
-        return bool(self.distances or self.bare_distances or compared or self.truth is not None)
+        shown = self.truth is not None or self.usefulness is not None
+        return bool(self.distances or self.bare_distances or compared or shown)
 
     @property
     def mean_metres(self) -> float:

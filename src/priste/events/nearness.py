@@ -1,0 +1,24 @@
+"""Which steps are near the events, and which far from all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste.events.formula import Event
+
+
+def near_events(steps: int, events: Iterable[Event], reach: int) -> NDArray[np.bool_]:
+    """Tell (steps,) which steps are within ``reach`` of a step that an event speaks of.
+
+    >>> from priste.events.predicates import at
+    >>> near_events(6, [at(4, [0])], 1).tolist()
+    [False, False, False, True, True, True]
+    """
+    near = np.zeros(steps, dtype=np.bool_)
+    for event in events:
+        for layer in event.automaton().layers:
+            near[max(0, layer.step - reach) : layer.step + reach + 1] = True
+    return near

@@ -1,0 +1,112 @@
+"""The strip: every day a row, every hour a place, coloured by how vague the releases were.
+
+It shows at one look what a mean hides: accurate all week, vague around the event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby
+
+LEVELS = (0.0, 1.0, 3.0, 10.0)
+"""Up to how many cells off each level goes; the last level is everything beyond."""
+
+NO_RELEASE = -1
+
+LEVEL_WORDS = ("the true cell", "1 cell", "3 cells", "10 cells", "farther")
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A part of a day of one level; ``begin`` and ``width`` are shares of the day in percent."""
+
+    begin: float
+    width: float
+    level: int
+    words: str
+
+
+@dataclass(frozen=True)
+class Day:
+    """One row of the strip: its date, what was released when, and when its events are."""
+
+    label: str
+    stretches: tuple[Stretch, ...]
+    events: tuple[Stretch, ...]
+
+
+@dataclass(frozen=True)
+class _Place:
+    day: str
+    begin: float
+    end: float
+    clock: str
+
+
+def level(error: float | None, cell_size: float) -> int:
+    """Return how vague a release was, in levels of cells; ``NO_RELEASE`` without one.
+
+    >>> [level(error, 0.5) for error in (0.0, 0.5, 0.6, 4.0, 9.0, None)]
+    [0, 1, 2, 3, 4, -1]
+    """
+    if error is None:
+        return NO_RELEASE
+    tolerance = 1 + 1e-9
+    return sum(error > bound * cell_size * tolerance for bound in LEVELS)
+
+
+def strip_of(
+    starts: Sequence[datetime],
+    step: timedelta,
+    errors: Sequence[float | None],
+    cell_size: float,
+    event_steps: Collection[int],
+) -> tuple[Day, ...]:
+    """Lay the steps out as days; ``starts`` are their first instants on the clocks of the place.
+
+    Neighbouring steps of one level become one stretch, so the strip is small however short the
+    steps are. A step that goes over midnight is drawn on the day on which it begins.
+    """
+    places = [_place(start, step) for start in starts]
+    levels = [level(error, cell_size) for error in errors]
+    marked = [NO_RELEASE if number not in event_steps else 0 for number in range(len(starts))]
+    days = []
+    for label, group in groupby(range(len(starts)), key=lambda number: places[number].day):
+        numbers = list(group)
+        days.append(
+            Day(
+                label,
+                _stretches(numbers, places, levels),
+                tuple(s for s in _stretches(numbers, places, marked) if s.level == 0),
+            )
+        )
+    return tuple(days)
+
+
+def _place(start: datetime, step: timedelta) -> _Place:
+    seconds = start.hour * 3600 + start.minute * 60 + start.second
+    begin = 100 * seconds / 86400
+    end = min(100.0, begin + 100 * step.total_seconds() / 86400)
+    return _Place(f"{start:%a %d %b}", begin, end, f"{start:%H:%M}")
+
+
+def _stretches(
+    numbers: Sequence[int], places: Sequence[_Place], levels: Sequence[int]
+) -> tuple[Stretch, ...]:
+    found = []
+    for at, group in groupby(numbers, key=lambda number: levels[number]):
+        members = list(group)
+        first, last = places[members[0]], places[members[-1]]
+        words = "no release" if at == NO_RELEASE else f"within {LEVEL_WORDS[at]}"
+        words = words.replace("within farther", "farther off").replace("within the", "in the")
+        found.append(
+            Stretch(
+                round(first.begin, 3),
+                round(max(0.0, last.end - first.begin), 3),
+                at,
+                f"{first.day}, from {first.clock}: {words}",
+            )
+        )
+    return tuple(found)
