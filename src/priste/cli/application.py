@@ -10,6 +10,7 @@ from priste.cli import live
 from priste.cli.audit import audit
 from priste.cli.console import command
 from priste.cli.demo import demo
+from priste.cli.evaluate import evaluate
 from priste.cli.explain import explain
 from priste.cli.fit import fit
 from priste.cli.init import init
@@ -24,7 +25,7 @@ app = typer.Typer(
     # A traceback with local variables could show true locations.
     pretty_exceptions_enable=False,
 )
-for each in (init, explain, fit, protect, audit, report, reproduce, demo):
+for each in (init, explain, fit, protect, audit, evaluate, report, reproduce, demo):
     app.command()(command(each))
 app.add_typer(live.app, name="live")
 

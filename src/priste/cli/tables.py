@@ -87,5 +87,13 @@ def cost_table(report: StreamReport) -> Table:
     return table
 
 
+def worth_table(ways: Mapping[str, Mapping[str, str]]) -> Table:
+    """Show measures down and ways of releasing across; all ways have the same measures."""
+    table = _table("", *ways)
+    for measure in next(iter(ways.values())):
+        table.add_row(measure, *(way[measure] for way in ways.values()))
+    return table
+
+
 def _last(beliefs: Sequence[float]) -> float:
     return beliefs[-1]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.policy import Policy, explain_policy
-from priste.randomness import BitSource, Seed
+from priste.randomness import BitSource, Seed, bit_source
 from priste.release import Bare, Ledger, Release
 from priste.report.audits import OnEvent, audit_releases
 from priste.report.stream_report import EventTrack, StreamReport
@@ -34,6 +34,21 @@ def bare_releases(policy: Policy, truth: Cells, rng: Seed | BitSource = None) ->
     for cell in truth:
         protector.release(cell)
     return protector.ledger
+
+
+def bare_cells(
+    policy: Policy, truth: Cells, rng: Seed | BitSource = None
+) -> tuple[int | None, ...]:
+    """Return the cells that the mechanism alone would have released, without measuring them."""
+    places = policy.mechanism.output_cells()
+    if policy.mechanism.uses_belief:  # its law depends on what was released before
+        return _cells(bare_releases(policy, truth, rng), places)
+    if places is None:
+        return (None,) * len(truth)
+    bits = bit_source(rng)
+    return tuple(
+        None if cell is None else int(places[policy.mechanism.sample(cell, bits)]) for cell in truth
+    )
 
 
 def stream_report(

@@ -1,0 +1,116 @@
+"""``priste evaluate``: what released locations are worth, in the measures of the field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from priste.cli.console import progress
+from priste.cli.options import AS_IT_TELLS, PolicyFile, Reading
+
+if TYPE_CHECKING:
+    from priste.forecast import Evaluation, Worth
+    from priste.policy import Policy
+    from priste.traces import Trace
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """What ``priste evaluate`` found."""
+
+    evaluation: Evaluation
+    left_out: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; see docs/evaluate.md."""
+        return {**self.evaluation.to_dict(), "users_left_out": self.left_out}
+
+    def show(self, out: Console) -> None:
+        """Print one table: the measures down, the ways of releasing across."""
+        from priste.cli.tables import worth_table
+
+        found = self.evaluation
+        people = "1 person" if found.people == 1 else f"{found.people} people"
+        out.print(
+            f"{found.steps:,} steps of {people}; {found.coverage:.0%} of the true steps have a "
+            "release."
+        )
+        if self.left_out:
+            out.print(f"{self.left_out} users are in one of the files only and were left out.")
+        out.print(worth_table({name: measured(way) for name, way in found.rows().items()}))
+        out.print(
+            "alone is the policy's mechanism without priste; nothing is the one constant cell that "
+            "is best for this very truth. docs/evaluate.md defines each line."
+        )
+
+
+def measured(way: Worth) -> dict[str, str]:
+    """Return the lines of a way of releasing, in words."""
+    from priste.report import length, percent
+
+    lines = {
+        "mean distance": length(way.distance.mean),
+        "median distance": length(way.distance.median),
+        "95 % within": length(way.distance.p95),
+    }
+    if way.far is not None and way.near is not None:
+        lines["mean, far from events"] = length(way.far.mean)
+        lines["mean, near them"] = length(way.near.mean)
+    lines["in the true cell"] = percent(way.exact)
+    lines |= {f"within {length(1000 * r)}": percent(share) for r, share in way.within.items()}
+    figures = {
+        "density divergence": way.density,
+        "transition divergence": way.transition,
+        "range-query error": way.query,
+        "hotspot NDCG@10": way.hotspots,
+        "trip divergence": way.trips,
+        "trip-length divergence": way.lengths,
+    }
+    lines |= {name: f"{value:.3f}" for name, value in figures.items()}
+    return {**lines, "nearest own place right": percent(way.own_places)}
+
+
+def evaluate(
+    released: Annotated[Path, typer.Argument(help="What was released.")],
+    truth: Annotated[Path, typer.Option(help="What was protected.", show_default=False)],
+    policy: PolicyFile,
+    seed: Annotated[int, typer.Option(min=0, help="For the draws of the mechanism alone.")] = 1,
+    reading: Reading = AS_IT_TELLS,
+) -> Evaluated:
+    """Measure what released locations are worth, beside the mechanism alone and one constant cell.
+
+    Prints nothing about single steps; still, the figures are made from true locations.
+    """
+    from priste.forecast import evaluate as measure
+    from priste.policy import load_policy
+    from priste.randomness import bit_source
+    from priste.report import NEAR_HOURS, bare_cells
+
+    with progress("Reading"):
+        loaded = load_policy(policy)
+        true, told = (
+            {trace.user: _cells(loaded, trace) for trace in reading.open(path)}
+            for path in (truth, released)
+        )
+    both = [user for user in true if user in told]
+    bits = bit_source(seed)
+    with progress("Measuring"):
+        found = measure(
+            {user: true[user] for user in both},
+            {user: told[user] for user in both},
+            grid=loaded.grid,
+            alone={user: bare_cells(loaded, true[user], bits) for user in both},
+            events=[event.event for event in loaded.events.values()],
+            near_steps=round(NEAR_HOURS * 3600 / loaded.timeline.step.total_seconds()),
+        )
+    return Evaluated(found, len(set(true) ^ set(told)))
+
+
+def _cells(policy: Policy, trace: Trace) -> tuple[int | None, ...]:
+    return policy.timeline.cells(
+        trace, policy.grid, policy.rule, outside=policy.outside, steps=policy.steps
+    ).cells
