@@ -73,18 +73,39 @@ def summed(parts: Sequence[Moments]) -> Moments:
     ]
 
 
-def exceeds(rows: Moments, r: Fraction) -> bool:
-    """Whether some prior has a likelihood ratio above r, in either direction (two-row argument)."""
-    for swapped in (False, True):
-        use = [(abar, a, d, b) if swapped else (a, abar, b, d) for a, abar, b, d in rows]
-        own = [b * abar - r * a * d for a, abar, b, d in use]
-        if any(f > 0 for f in own):
+def mixed(rows: Moments, distributions: Sequence[Sequence[Fraction]]) -> Moments:
+    """The quantities of each of these distributions of the first cell."""
+    return [
+        tuple(sum(w * row[k] for w, row in zip(weights, rows, strict=True)) for k in range(4))
+        for weights in distributions
+    ]
+
+
+def negated(rows: Moments) -> Moments:
+    """The quantities of the negation of the event."""
+    return [(abar, a, d, b) for a, abar, b, d in rows]
+
+
+def speaks_for(rows: Moments, r: Fraction) -> bool:
+    """Whether some mixture of rows has a likelihood ratio for the event above r (two rows do)."""
+    own = [b * abar - r * a * d for a, abar, b, d in rows]
+    if any(f > 0 for f in own):
+        return True
+    for (i, p), (j, q) in itertools.combinations(enumerate(rows), 2):
+        cross = p[2] * q[1] + q[2] * p[1] - r * (p[0] * q[3] + q[0] * p[3])
+        if cross > 0 and cross * cross > 4 * own[i] * own[j]:
             return True
-        for (i, p), (j, q) in itertools.combinations(enumerate(use), 2):
-            cross = p[2] * q[1] + q[2] * p[1] - r * (p[0] * q[3] + q[0] * p[3])
-            if cross > 0 and cross * cross > 4 * own[i] * own[j]:
-                return True
     return False
+
+
+def exceeds(rows: Moments, r: Fraction) -> bool:
+    """Whether some mixture of rows has a likelihood ratio above r, in either direction."""
+    return speaks_for(rows, r) or speaks_for(negated(rows), r)
+
+
+def largest_belief(rows: Moments) -> Fraction:
+    """How sure the surest mixture of rows is: one of the rows, as beliefs are mixtures too."""
+    return max(b / (b + d) for _, _, b, d in rows if b + d)
 
 
 def exceeds_on_a_lattice(rows: Moments, r: Fraction, parts: int = 6) -> bool:
@@ -102,12 +123,17 @@ def exceeds_on_a_lattice(rows: Moments, r: Fraction, parts: int = 6) -> bool:
 
 def leakage(rows: Moments, digits: int = 40) -> float:
     """The natural logarithm of the largest ratio in either direction, by bisection (< 64 bits)."""
-    low, high = Fraction(1), Fraction(2) ** 40
-    if exceeds(rows, high):
+    return max(0.0, log_ratio(rows, digits), log_ratio(negated(rows), digits))
+
+
+def log_ratio(rows: Moments, digits: int = 40) -> float:
+    """The natural logarithm of the largest ratio for the event, by bisection (< 64 bits)."""
+    low, high = Fraction(1, 2**40), Fraction(2) ** 40
+    if speaks_for(rows, high):
         return float("inf")
-    for _ in range(digits + 40):
+    for _ in range(digits + 80):
         middle = (low + high) / 2
-        if exceeds(rows, middle):
+        if speaks_for(rows, middle):
             low = middle
         else:
             high = middle

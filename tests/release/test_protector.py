@@ -72,7 +72,8 @@ def test_a_silent_step_stays_silent() -> None:
     """A step that was silent cannot be released afterwards: silence was what others saw."""
     p = stream()
     gap = p.release(None)
-    assert gap == Release(0, None, 0.0, (0.0,), 0)
+    (prior,) = p.public_state().belief
+    assert gap == Release(0, None, 0.0, (0.0,), 0, belief=(prior,))
     assert gap.silent
     assert p.release(3, step=0) is gap
 

@@ -21,6 +21,7 @@ from priste.errors import EventSyntaxError, PolicyError
 from priste.events import Event, parse_event
 from priste.policy import Policy, PolicyEvent
 from priste.policy.calendar import NoSteps, step_reader
+from priste.quantify import Promise
 from priste.release import Protector
 from priste.traces import Timeline
 
@@ -141,8 +142,8 @@ def settled(protector: Protector) -> set[str]:
     """Return the events about which nothing that is still to come could tell too much.
 
     An event is settled when its last step is over and, whatever the next cell, telling that cell
-    exactly would keep the event within its ε. In a first-order model all later cells depend on the
-    past only through that one, and a release only on the cell of its step: so every
+    exactly would keep what is promised about it. In a first-order model all later cells depend on
+    the past only through that one, and a release only on the cell of its step: so every
     further stream of releases is a mixture of such disclosures, and its ratio lies between theirs.
     Doubt counts as not settled.
     """
@@ -155,8 +156,8 @@ def settled(protector: Protector) -> set[str]:
     for place, (name, event) in enumerate(zip(terms.event_names, terms.events, strict=True)):
         if event.last_step is None or event.last_step >= protector.next_step:
             continue
-        limits = [_NO_BOUND] * len(terms.events)
-        limits[place] = terms.epsilons[place]
+        limits: list[float | Promise] = [_NO_BOUND] * len(terms.events)
+        limits[place] = terms.promises[place]
         if bool(state.passes(exact, limits).all()):
             found.add(name)
     return found

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
+from priste.quantify import Adversary
 from priste.randomness import BitSource
 
 if TYPE_CHECKING:
@@ -25,11 +26,13 @@ Booleans = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class EventOperator:
-    """How the joint probabilities of an event depend on the next release, under one model.
+    """How the joint probabilities of an event depend on the next release.
 
-    For a column e (m,) and row i (a first cell): ``b_i = (event @ e)_i * 2**exponent_i`` and
-    ``d_i = (complement @ e)_i * 2**exponent_i``; ``prior_event`` is a, ``prior_complement`` ā, and
-    ``number`` the place of the event. For searching: only ``PublicState.passes`` decides.
+    For a column e (m,) and row i: ``b_i = (event @ e)_i * 2**exponent_i`` and ``d_i = (complement @
+    e)_i * 2**exponent_i``; ``prior_event`` is a, ``prior_complement`` ā, all (rows,), and
+    ``number`` the place of the event. Rows are those of the observer, of each model in turn:
+    first cells, or given priors. ``adversary`` says which mixtures of the rows count, and judges
+    moments with these rows. For searching: only ``PublicState.passes`` decides.
     """
 
     number: int
@@ -38,6 +41,7 @@ class EventOperator:
     event: Floats
     complement: Floats
     exponent: NDArray[np.int64]
+    adversary: Adversary
 
 
 @dataclass(frozen=True, eq=False)

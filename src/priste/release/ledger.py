@@ -18,12 +18,16 @@ from typing import TextIO, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.errors import InvalidParameter, LedgerError
+from priste.errors import InvalidParameter, LedgerError, PristeError
 from priste.float_text import floats_from_text, number_to_json
+from priste.quantify import Promise, promise_from_dict
 from priste.whole_files import whole, write_whole
 
 _FIXED = ("user", "step", "cell", "budget", "attempts", "undecided")
 _LEAKAGE = "leakage:"
+_BELIEF = "belief:"
+_PROMISE = "promise:"
+_AGAINST = "against"
 _LIKELIHOOD = "likelihood"
 _LONGEST_FIELD = 2**26
 """The longest text in a ledger: the likelihood of a release on a map of six million cells."""
@@ -36,9 +40,11 @@ class Release:
     ``cell`` is the released output (a cell of the map for mechanisms whose outputs are cells), or
     None when the step was silent. ``budget`` is the dial at which the mechanism ran: 0.0
     means that the output says nothing about the location. ``leakage`` has one entry per event, in
-    order: the natural logarithm of the largest likelihood ratio, over all priors and in both
-    directions, that the stream has reached with this step. ``attempts`` counts the draws (0 for
-    silence), ``undecided`` the checks that ran into a time limit and counted as failed.
+    order: the natural logarithm of the largest likelihood ratio, over all priors of the observer
+    and the directions that the event's promise bounds, that the stream has reached with this step.
+    ``attempts`` counts the draws (0 for silence), ``undecided`` the checks that ran into a time
+    limit and counted as failed. ``belief`` has one entry per event: how sure the surest prior of
+    the observer is that it happens, rounded up; it is empty where nobody measured it.
     """
 
     step: int
@@ -47,6 +53,7 @@ class Release:
     leakage: tuple[float, ...]
     attempts: int
     undecided: int = 0
+    belief: tuple[float, ...] = ()
 
     @property
     def silent(self) -> bool:
@@ -59,7 +66,9 @@ class Ledger(Sequence[Release]):
 
     ``likelihoods`` has one entry per release: the probability of that release at every cell, as
     text (see :meth:`column`), where the mechanism at the budget of the release does not
-    determine it, as for remaps; else None. Exports have a column for it when there is any.
+    determine it, as for remaps; else None. ``promises`` are those of the events, in order, and
+    ``against`` tells in words whom they are against; None and empty where nobody said. Exports have
+    columns for what there is, and say promises and observer once, on their first line.
 
     >>> ledger = Ledger(("clinic",), [Release(0, 7, 0.5, (0.25,), 1)])
     >>> len(ledger), ledger[0].cell
@@ -74,6 +83,9 @@ class Ledger(Sequence[Release]):
         event_names: Sequence[str],
         releases: Sequence[Release],
         likelihoods: Sequence[str | None] | None = None,
+        *,
+        promises: Sequence[Promise] | None = None,
+        against: str = "",
     ) -> None:
         self._names = tuple(event_names)
         self._releases = tuple(releases)
@@ -83,6 +95,13 @@ class Ledger(Sequence[Release]):
                 "The 'likelihoods' of a Ledger must have one entry per release, "
                 f"{len(self._releases)}. Got {len(self._likelihoods)}."
             )
+        self._promises = None if promises is None else tuple(promises)
+        if self._promises is not None and len(self._promises) != len(self._names):
+            raise InvalidParameter(
+                f"The 'promises' of a Ledger must have one entry per event, {len(self._names)}. "
+                f"Got {len(self._promises)}."
+            )
+        self._against = against
 
     @property
     def event_names(self) -> tuple[str, ...]:
@@ -93,6 +112,16 @@ class Ledger(Sequence[Release]):
     def likelihoods(self) -> tuple[str | None, ...]:
         """The columns of releases that came from laws of their own, as text, None for others."""
         return self._likelihoods
+
+    @property
+    def promises(self) -> tuple[Promise, ...] | None:
+        """What was promised about each event, in order; None if that is not known."""
+        return self._promises
+
+    @property
+    def against(self) -> str:
+        """Whom the promises are against, in words; empty if that is not known."""
+        return self._against
 
     def column(self, index: int) -> NDArray[np.float64] | None:
         """Return (m,) the probability of a release at every cell, None if it is not stored.
@@ -147,11 +176,23 @@ class Ledger(Sequence[Release]):
                         for name, value in zip(self._names, r.leakage, strict=True)
                     },
                 }
+                | ({"belief": dict(zip(self._names, r.belief, strict=True))} if r.belief else {})
                 | ({} if likelihood is None else {"likelihood": likelihood})
+                | ({} if number else self._said_once())
             )
             + "\n"
-            for r, likelihood in zip(self._releases, self._likelihoods, strict=True)
+            for number, (r, likelihood) in enumerate(
+                zip(self._releases, self._likelihoods, strict=True)
+            )
         )
+
+    def _said_once(self) -> dict[str, object]:
+        """Return promises and observer as the first line of JSON has them."""
+        said: dict[str, object] = {"against": self._against} if self._against else {}
+        if self._promises is not None:
+            described = (promise.describe() for promise in self._promises)
+            said["promise"] = dict(zip(self._names, described, strict=True))
+        return said
 
     def export(self, path: str | Path) -> None:
         """Write the ledger to a new file, as its suffix says: ``.csv`` or ``.jsonl``.
@@ -195,48 +236,110 @@ def write_ledgers(path: Path, events: Sequence[str], ledgers: Ledgers) -> None:
 
 
 def _write_csv(file: TextIO, events: Sequence[str], ledgers: Ledgers, *, with_users: bool) -> None:
-    known = any(any(ledger.likelihoods) for ledger in ledgers.values())
+    parts = _Parts(
+        tuple(events),
+        beliefs=any(r.belief for ledger in ledgers.values() for r in ledger),
+        promises=any(ledger.promises is not None for ledger in ledgers.values()),
+        against=any(ledger.against for ledger in ledgers.values()),
+        likelihoods=any(any(ledger.likelihoods) for ledger in ledgers.values()),
+    )
     out = csv.writer(file, lineterminator="\n")
-    titles = [*_FIXED, *(f"{_LEAKAGE}{name}" for name in events), *([_LIKELIHOOD] * known)]
+    titles = parts.titles()
     out.writerow(titles if with_users else titles[1:])
     for user, ledger in ledgers.items():
-        for r, likelihood in zip(ledger, ledger.likelihoods, strict=True):
-            cell = "" if r.cell is None else r.cell
-            row = [user or "", r.step, cell, r.budget, r.attempts, r.undecided, *r.leakage]
-            row += [likelihood or ""] * known
+        for number in range(len(ledger)):
+            row = [user or "", *parts.row(ledger, number)]
             out.writerow(row if with_users else row[1:])
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Which columns a ledger file has beside the fixed ones: some per event, some single."""
+
+    events: tuple[str, ...]
+    beliefs: bool
+    promises: bool
+    against: bool
+    likelihoods: bool
+
+    def titles(self) -> list[str]:
+        return [
+            *_FIXED,
+            *(_LEAKAGE + name for name in self.events),
+            *(_BELIEF + name for name in self.events if self.beliefs),
+            *(_PROMISE + name for name in self.events if self.promises),
+            *([_AGAINST] * self.against),
+            *([_LIKELIHOOD] * self.likelihoods),
+        ]
+
+    @classmethod
+    def of(cls, titles: Sequence[str]) -> _Parts | None:
+        """Return what a first line says; None if it is not that of a ledger."""
+        names = tuple(t.removeprefix(_LEAKAGE) for t in titles if t.startswith(_LEAKAGE))
+        found = cls(
+            names,
+            beliefs=any(title.startswith(_BELIEF) for title in titles),
+            promises=any(title.startswith(_PROMISE) for title in titles),
+            against=_AGAINST in titles,
+            likelihoods=_LIKELIHOOD in titles,
+        )
+        return found if found.titles() == list(titles) else None
+
+    def row(self, ledger: Ledger, number: int) -> list[object]:
+        """Return one line without its user; promises and observer are said on the first alone."""
+        r, first = ledger[number], number == 0
+        row: list[object] = [r.step, "" if r.cell is None else r.cell]
+        row += [r.budget, r.attempts, r.undecided, *r.leakage]
+        if self.beliefs:
+            row += r.belief or [""] * len(self.events)
+        if self.promises:
+            said = ledger.promises if first and ledger.promises is not None else ()
+            row += [json.dumps(promise.describe()) for promise in said] or [""] * len(self.events)
+        row += [ledger.against if first else ""] * self.against
+        row += [ledger.likelihoods[number] or ""] * self.likelihoods
+        return row
+
+
+@dataclass
+class _Read:
+    """What was read of one user's ledger so far."""
+
+    releases: list[Release]
+    likelihoods: list[str | None]
+    promises: tuple[Promise, ...] | None
+    against: str
+
+    def ledger(self, names: Sequence[str]) -> Ledger:
+        return Ledger(
+            names, self.releases, self.likelihoods, promises=self.promises, against=self.against
+        )
 
 
 def read_ledgers(path: str | Path) -> dict[str | None, Ledger]:
     """Read what :func:`write_ledgers` wrote, one ledger per user in the order of the file.
 
-    Raises LedgerError naming the line that cannot be read.
+    Files from before there were beliefs, promises and observers have none. Raises LedgerError
+    naming the line that cannot be read.
     """
     path = Path(path)
-    found: dict[str | None, list[tuple[Release, str | None]]] = {}
+    found: dict[str | None, _Read] = {}
     usual = csv.field_size_limit(_LONGEST_FIELD)
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows = csv.reader(file)
-            head = next(rows, [])
-            known = head[-1:] == [_LIKELIHOOD]
-            titles = head[len(_FIXED) : len(head) - known]
-            names = [title.removeprefix(_LEAKAGE) for title in titles]
-            if tuple(head[: len(_FIXED)]) != _FIXED or not all(
-                title.startswith(_LEAKAGE) for title in titles
-            ):
+            parts = _Parts.of(next(rows, []))
+            if parts is None:
                 raise LedgerError(f"{path.name} is not a ledger of priste: its first line differs.")
+            width = len(parts.titles())
             for row in rows:
                 try:
-                    if len(row) != len(head):
+                    if len(row) != width:
                         raise ValueError("another number of columns")
-                    release = _release(row, len(names))
-                except ValueError:
+                    _take_in(row, parts, found)
+                except (ValueError, PristeError):
                     raise LedgerError(
                         f"Line {rows.line_num} of the ledger {path.name} cannot be read."
                     ) from None
-                likelihood = (row[-1] or None) if known else None
-                found.setdefault(row[0] or None, []).append((release, likelihood))
     except FileNotFoundError:
         raise LedgerError(
             f"There is no ledger {str(path)!r}. `priste protect` writes it beside what it releases."
@@ -245,18 +348,29 @@ def read_ledgers(path: str | Path) -> dict[str | None, Ledger]:
         raise LedgerError(f"The ledger {path.name} cannot be read: {error}.") from None
     finally:
         csv.field_size_limit(usual)
-    return {
-        user: Ledger(names, [release for release, _ in lines], [text for _, text in lines])
-        for user, lines in found.items()
-    }
+    return {user: read.ledger(parts.events) for user, read in found.items()}
 
 
-def _release(row: Sequence[str], events: int) -> Release:
-    return Release(
-        step=int(row[1]),
-        cell=int(row[2]) if row[2] else None,
-        budget=float(row[3]),
-        attempts=int(row[4]),
-        undecided=int(row[5]),
-        leakage=tuple(float(text) for text in row[len(_FIXED) : len(_FIXED) + events]),
+def _take_in(row: Sequence[str], parts: _Parts, found: dict[str | None, _Read]) -> None:
+    """Add one line to the ledger of its user; ValueError or PristeError if it cannot be read."""
+    cells = iter(row)
+    user, step, cell, budget, attempts, undecided = (next(cells) for _ in _FIXED)
+    leakage = tuple(float(next(cells)) for _ in parts.events)
+    beliefs = [next(cells) for _ in parts.events if parts.beliefs]
+    promises = [next(cells) for _ in parts.events if parts.promises]
+    against = next(cells) if parts.against else ""
+    release = Release(
+        step=int(step),
+        cell=int(cell) if cell else None,
+        budget=float(budget),
+        attempts=int(attempts),
+        undecided=int(undecided),
+        leakage=leakage,
+        belief=tuple(float(text) for text in beliefs if any(beliefs)),
     )
+    if (user or None) not in found:
+        said = tuple(promise_from_dict(json.loads(text)) for text in promises if any(promises))
+        found[user or None] = _Read([], [], said or None, against)
+    read = found[user or None]
+    read.releases.append(release)
+    read.likelihoods.append((next(cells) or None) if parts.likelihoods else None)

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from priste.errors import InvalidParameter, ReleaseRefused, StateError
 from priste.float_text import floats_from_text, floats_to_text
 from priste.mechanisms import Mechanism
+from priste.quantify import Observer, Promise
 from priste.randomness import BitSource, Seed, bit_source
 from priste.release.calibrator import Calibrator, Draw, Law
 from priste.release.ledger import Ledger, Release
@@ -41,19 +42,27 @@ _log = logging.getLogger("priste.release")
 class Protector:
     """Release locations one by one so that every guarded event stays deniable.
 
-    ``model`` is how people move, or a sequence of models that are all guarded against;
-    ``events`` an event, a sequence, or a mapping from names to events; ``epsilon`` one bound or
-    one per event. ``calibrator`` is ``"certified"`` (the default), ``"remap"``, ``"optimal"``,
-    ``"paper"``, ``"bare"``, or an object with the methods of :class:`~priste.release.Calibrator`;
-    the last two promise nothing against those who know the code. ``rng`` None draws from the
+    ``model`` is how people move, or a sequence of models that are guarded jointly: the observer
+    does not know which one holds. ``events`` is an event, a sequence, or a mapping from names to
+    events; ``epsilon`` one promise or one per event: a number (both directions), an ``Odds`` or a
+    ``Belief``. ``observer`` is whom they are kept against, ``AnyStart()`` by default: every prior
+    over the first cell (and the model). ``calibrator`` is ``"certified"`` (the default),
+    ``"remap"``, ``"optimal"``, ``"paper"``, ``"bare"``, or an object with the methods of
+    :class:`~priste.release.Calibrator`; the last two promise nothing against those who know the
+    code. ``rng`` None draws from the
     system's cryptographic generator; a seed repeats its draws and is for experiments alone.
     ``public_prior`` (m,) feeds the prediction that location sets use; uniform by default.
     ``journal`` is the path of a new file: every release is on the disk before it is returned.
 
-    Guarantee of the first three: after every release, for every event, every guarded model and
-    every prior over the first cell, the likelihoods of all releases (and budgets) given the event
-    and given its negation differ by at most a factor e**ε, in both directions.
-    It assumes that whether a step is silent does not depend on where the user is.
+    Guarantee of the first three: after every release, for every event and every prior of the
+    observer, what was promised holds for an adversary who knows the code and sees all releases (and
+    budgets). For a number ε: the likelihoods given the event and given its negation differ by at
+    most a factor e**ε, in both directions. It assumes that whether a step is silent does not
+    depend on where the user is.
+
+    Raises InvalidParameter for an event that cannot happen, or happens for certain, whatever the
+    prior: nothing is open about it, and a leakage of 0 would only mislead. Likewise for a
+    ``Belief`` that some prior of the observer exceeds before any release.
 
     >>> from priste import Grid, MarkovModel, PlanarLaplace, presence
     >>> grid = Grid(rows=4, columns=4, cell_size=1.0)
@@ -78,10 +87,11 @@ class Protector:
         calibrator: str | Calibrator = "certified",
         rng: Seed | BitSource = None,
         *,
+        observer: Observer | None = None,
         public_prior: ArrayLike | None = None,
         journal: str | Path | None = None,
     ) -> None:
-        self._terms = make_terms(model, events, mech, epsilon, calibrator, public_prior)
+        self._terms = make_terms(model, events, mech, epsilon, calibrator, public_prior, observer)
         self._stream = secrets.token_hex(16)
         self._bits = bit_source(rng)
         self._state = PublicState(self._terms)
@@ -101,9 +111,10 @@ class Protector:
             terms.models,
             dict(zip(terms.event_names, terms.events, strict=True)),
             terms.mechanism,
-            terms.epsilons,
+            terms.promises,
             terms.calibrator,
             rng,
+            observer=terms.observer,
             public_prior=terms.public_prior,
         )
 
@@ -120,14 +131,29 @@ class Protector:
         return self._state.leakage
 
     @property
+    def belief(self) -> tuple[float, ...]:
+        """How sure the surest prior of the observer is by now, one entry per event in order."""
+        return self._state.belief
+
+    @property
     def event_names(self) -> tuple[str, ...]:
         """The names of the events in order; "event", "event0", "event1", … unless named."""
         return self._terms.event_names
 
     @property
     def epsilons(self) -> tuple[float, ...]:
-        """The bounds of the events in order."""
+        """What no leakage exceeds while its promise is kept; inf for a cap on beliefs."""
         return self._terms.epsilons
+
+    @property
+    def promises(self) -> tuple[Promise, ...]:
+        """What is promised about each event, in order."""
+        return self._terms.promises
+
+    @property
+    def observer(self) -> Observer:
+        """Whom the promises are against."""
+        return self._terms.observer
 
     @property
     def ledger(self) -> Ledger:
@@ -136,6 +162,8 @@ class Protector:
             self._terms.event_names,
             [entry.release for entry in self._entries],
             [entry.likelihood for entry in self._entries],
+            promises=self._terms.promises,
+            against=self._terms.observer.words(),
         )
 
     @property
@@ -206,7 +234,8 @@ class Protector:
         step = self._state.step
         if drawn is None:
             self._state.advance(None)
-            return Entry(Release(step, None, 0.0, self._state.leakage, 0))
+            leakage, belief = self._state.leakage, self._state.belief
+            return Entry(Release(step, None, 0.0, leakage, 0, belief=belief))
         if drawn.likelihood is None:
             column = self._state.column(drawn.output, drawn.budget)
             likelihood = None
@@ -222,6 +251,7 @@ class Protector:
             leakage=self._state.leakage,
             attempts=int(drawn.attempts),
             undecided=int(drawn.undecided),
+            belief=self._state.belief,
         )
         return Entry(release, column_digest(column), likelihood, hints)
 
@@ -355,8 +385,19 @@ class Protector:
                 raise ValueError(f"step {release.step} comes where step {self._state.step} should")
             if len(release.leakage) != len(self._terms.events):
                 raise ValueError(f"it has {len(release.leakage)} leakages")
+            if len(release.belief) not in (0, len(self._terms.events)):
+                raise ValueError(f"it has {len(release.belief)} beliefs")
             column = self._recorded_column(entry)
-            self._state.advance(column, release.budget, hints=entry.hints, leakage=release.leakage)
+            self._state.advance(
+                column,
+                release.budget,
+                hints=entry.hints,
+                leakage=release.leakage,
+                belief=release.belief or None,
+            )
+            if not release.belief:  # an older file
+                measured = dataclasses.replace(release, belief=self._state.belief)
+                entry = dataclasses.replace(entry, release=measured)
         except (KeyError, TypeError, ValueError) as problem:
             raise StateError(
                 f"A line of {str(path)!r} cannot be replayed: {problem}. It was left as it is."
@@ -391,25 +432,39 @@ class Protector:
         self._journal, _ = files.Journal.open(path)
 
     def with_policy(
-        self, events: Events, epsilon: Epsilons, *, journal: str | Path | None = None
+        self,
+        events: Events,
+        epsilon: Epsilons,
+        *,
+        observer: Observer | None = None,
+        journal: str | Path | None = None,
     ) -> Self:
-        """Continue this stream under other events or another ε, from the same past releases.
+        """Continue this stream under other events or promises, from the same past releases.
 
-        The releases so far are counted against the new events. If they already tell more than the
-        new ε allows, no release can undo that: the new Protector refuses all but silence.
+        ``observer`` None keeps the one it has. The releases so far are counted against the new
+        events. If they already tell more than is promised now, no release can undo that: the new
+        Protector refuses all but silence.
         This Protector stops; the new one begins a file of its own if ``journal`` is given.
         """
         with self._turn:
             self._refuse_when_stopped()
             old = self._terms
             terms = make_terms(
-                old.models, events, old.mechanism, epsilon, old.calibrator, old.public_prior
+                old.models,
+                events,
+                old.mechanism,
+                epsilon,
+                old.calibrator,
+                old.public_prior,
+                old.observer if observer is None else observer,
             )
             new = self._under(terms, self._bits)
             for entry in self._entries:
                 column = new._recorded_column(entry)
                 new._state.advance(column, entry.release.budget, hints=entry.hints)
-                counted = dataclasses.replace(entry.release, leakage=new._state.leakage)
+                counted = dataclasses.replace(
+                    entry.release, leakage=new._state.leakage, belief=new._state.belief
+                )
                 new._entries.append(dataclasses.replace(entry, release=counted))
             new._over_limit = new._state.over_limit()
             if journal is not None:

@@ -7,6 +7,7 @@ knows the terms can compute all of it; the audit does.
 from __future__ import annotations
 
 import copy
+import math
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 
@@ -14,19 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
-from priste.events import Event
 from priste.mechanisms import Mechanism
-from priste.mobility import MarkovModel
-from priste.quantify import Moments, Quantifier
+from priste.quantify import Belief, Moments, Promise, Quantifier
 from priste.release.calibrator import EventOperator, Law
 from priste.release.prediction import Prediction
 from priste.release.terms import Terms
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
-
-OPERATOR_BYTES = 2**31
-"""The largest forward operator per event and model, 2 GiB: 11,585 cells with two worlds."""
 
 TABLE_CACHE_BYTES = 2**28
 """How much memory the emission tables of recently used budgets may take: 256 MiB."""
@@ -41,11 +37,16 @@ class PublicState:
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
+        # A stream asks about hundreds of columns a step, for as long as it lasts.
         self._quantifiers = [
-            [_quantifier(model, event) for model in terms.models] for event in terms.events
+            Quantifier(terms.models, event, terms.observer, method="stream")
+            for event in terms.events
         ]
+        self._check_that_promises_can_be_kept()
         self._prediction = Prediction(terms.models[0], terms.public_prior)
         self._leakage = (0.0,) * len(terms.events)
+        self._belief: tuple[float, ...] | None = tuple(q.prior_belief() for q in self._quantifiers)
+        self._broken: tuple[str, ...] = ()
         self._last_budget: float | None = None
         self._step = 0
         self._hints: tuple[int, ...] = ()
@@ -59,8 +60,18 @@ class PublicState:
 
     @property
     def leakage(self) -> tuple[float, ...]:
-        """The leakage so far, one entry per event: the worst over all models and priors."""
+        """The leakage so far, one entry per event: the worst over all priors of the observer.
+
+        Over the directions that the promise of the event bounds.
+        """
         return self._leakage
+
+    @property
+    def belief(self) -> tuple[float, ...]:
+        """How sure the surest prior of the observer is of each event, rounded up."""
+        if self._belief is None:
+            self._belief = tuple(q.belief() for q in self._quantifiers)
+        return self._belief
 
     @property
     def last_budget(self) -> float | None:
@@ -73,9 +84,9 @@ class PublicState:
         return self._hints
 
     @property
-    def epsilons(self) -> tuple[float, ...]:
-        """The bounds, one per event."""
-        return self.terms.epsilons
+    def promises(self) -> tuple[Promise, ...]:
+        """What is promised, one entry per event."""
+        return self.terms.promises
 
     @property
     def mechanism(self) -> Mechanism:
@@ -94,42 +105,41 @@ class PublicState:
         """Return (m,), the probability of each cell given past releases and the public prior."""
         return self._prediction.predicted()
 
-    def passes(self, columns: Floats, limits: Sequence[float] | None = None) -> Booleans:
-        """Tell for columns (m, k) whether each keeps every event within its ε; doubt is False.
+    def passes(self, columns: Floats, limits: Sequence[float | Promise] | None = None) -> Booleans:
+        """Tell for columns (m, k) whether each keeps every promise; doubt is False.
 
-        ``limits`` are bounds to use instead of ε, one per event.
+        Exact up to rounding, against every prior of the observer over models and first cells.
+        ``limits`` are promises to check instead, one per event.
         """
         verdict = np.ones(columns.shape[1], dtype=bool)
-        bounds = self.terms.epsilons if limits is None else limits
-        for row, epsilon in zip(self._quantifiers, bounds, strict=True):
-            for quantifier in row:
-                if verdict.all():
-                    verdict = np.asarray(quantifier.passes(columns, epsilon))
-                elif verdict.any():
-                    left = np.flatnonzero(verdict)
-                    verdict[left] = quantifier.passes(columns[:, left], epsilon)
+        promises = self.terms.promises if limits is None else limits
+        for quantifier, promise in zip(self._quantifiers, promises, strict=True):
+            if verdict.all():
+                verdict = np.asarray(quantifier.passes(columns, promise))
+            elif verdict.any():
+                left = np.flatnonzero(verdict)
+                verdict[left] = quantifier.passes(columns[:, left], promise)
         return verdict
 
-    def moments(self, column: Floats) -> Iterator[tuple[Moments, float]]:
-        """Yield the four quantities after a candidate column (m,), and ε, per event and model."""
-        for row, epsilon in zip(self._quantifiers, self.terms.epsilons, strict=True):
-            for quantifier in row:
-                yield quantifier.candidate_moments(column[:, None]), epsilon
+    def moments(self, column: Floats) -> Iterator[tuple[Moments, Promise]]:
+        """Yield the four quantities after a candidate column (m,), and the promise, per event."""
+        for quantifier, promise in zip(self._quantifiers, self.terms.promises, strict=True):
+            yield quantifier.candidate_moments(column[:, None]), promise
 
     def operators(self) -> Iterator[EventOperator]:
-        """Yield what turns a candidate column into its quantities, per event and model."""
-        for number, row in enumerate(self._quantifiers):
-            for quantifier in row:
-                event, complement, exponent = quantifier.candidate_operator()
-                prior = quantifier.moments()
-                yield EventOperator(
-                    number,
-                    prior.prior_event,
-                    prior.prior_complement,
-                    event,
-                    complement,
-                    exponent,
-                )
+        """Yield what turns a candidate column into its quantities, per event."""
+        for number, quantifier in enumerate(self._quantifiers):
+            event, complement, exponent = quantifier.candidate_operator()
+            prior = quantifier.moments()
+            yield EventOperator(
+                number,
+                prior.prior_event,
+                prior.prior_complement,
+                event,
+                complement,
+                exponent,
+                quantifier.adversary,
+            )
 
     def law(self) -> Law:
         """Return the exact law of the next release, if it is not silence."""
@@ -155,22 +165,25 @@ class PublicState:
         *,
         hints: tuple[int, ...] = (),
         leakage: tuple[float, ...] | None = None,
+        belief: tuple[float, ...] | None = None,
     ) -> None:
         """Take in the release of this step: its likelihood at every cell, or None for silence.
 
         A column with the same number everywhere says nothing: it multiplies both sides of
-        every ratio alike, so the quantifiers take it as silence and the leakage stays the very
-        number it was. ``leakage`` spares the work of measuring it again in a replay.
+        every ratio alike, so the quantifiers take it as silence, and leakage and belief stay the
+        very numbers they were. ``leakage`` and ``belief`` are what was measured when the release
+        was made; they spare the work in a replay.
         """
         self.check_horizon(self._step)
         informative = column is not None and bool((column != column[0]).any())
         if leakage is None and informative and column is not None:
-            self._leakage = self._observe_and_measure(column)
+            self._observe_and_measure(column)
         else:
-            for row in self._quantifiers:
-                for quantifier in row:
-                    quantifier.observe(column if informative else None)
+            for quantifier in self._quantifiers:
+                quantifier.observe(column if informative else None)
             self._leakage = self._leakage if leakage is None else leakage
+            if belief is not None or informative:
+                self._belief = belief  # None is measured when it is asked for
         self._prediction.correct(column if informative else None)
         if column is not None:
             self._last_budget = budget
@@ -179,49 +192,81 @@ class PublicState:
             self._mechanism = None
         self._step += 1
 
-    def _observe_and_measure(self, column: Floats) -> tuple[float, ...]:
-        leakage = []
-        for row, epsilon in zip(self._quantifiers, self.terms.epsilons, strict=True):
-            within = all(bool(q.passes(column[:, None], epsilon)[0]) for q in row)
-            for quantifier in row:
-                quantifier.observe(column)
-            value = max(float(q.leakage().value) for q in row)
-            # Both are upper bounds: the check has shown that the exact value is within ε.
-            leakage.append(min(value, epsilon) if within else value)
-        return tuple(leakage)
+    def _observe_and_measure(self, column: Floats) -> None:
+        found = []
+        names, promises = self.terms.event_names, self.terms.promises
+        for quantifier, promise in zip(self._quantifiers, promises, strict=True):
+            within = bool(quantifier.passes(column[:, None], promise)[0])
+            quantifier.observe(column)
+            found.append(_measured(quantifier, promise, within))
+        self._leakage = tuple(leaked for leaked, _, _ in found)
+        self._belief = tuple(sure for _, sure, _ in found)
+        kept = [kept for _, _, kept in found]
+        self._broken = tuple(name for name, whole in zip(names, kept, strict=True) if not whole)
 
     def over_limit(self) -> tuple[str, ...]:
-        """Return the names of the events whose leakage is above their ε."""
-        return tuple(
-            name
-            for name, value, epsilon in zip(
-                self.terms.event_names, self._leakage, self.terms.epsilons, strict=True
-            )
-            if value > epsilon
-        )
+        """Return the names of the events whose promise the releases do not keep, or may not.
+
+        Only what was measured by this object counts, not what came from a file.
+        """
+        return self._broken
+
+    def _check_that_promises_can_be_kept(self) -> None:
+        """Refuse events about which nothing is open, and caps below what is believed already."""
+        names, promises = self.terms.event_names, self.terms.promises
+        for name, quantifier, promise in zip(names, self._quantifiers, promises, strict=True):
+            moments = quantifier.moments()
+            for side, what in (
+                (moments.prior_event, "cannot happen"),
+                (moments.prior_complement, "happens for certain"),
+            ):
+                if not side.any():
+                    raise InvalidParameter(
+                        f"The event {name!r} {what} under the model, for every first cell that "
+                        f"the observer ({self.terms.observer.words()}) holds possible. Nothing "
+                        "could be learnt about it, so there is nothing to guard. Check its cells "
+                        "and steps, the model and the observer."
+                    )
+            if isinstance(promise, Belief) and quantifier.prior_belief() > promise.at_most:
+                raise InvalidParameter(_cap_too_low(name, quantifier, promise))
 
     def copy(self) -> PublicState:
         """Return an independent copy: the same history, free to go another way."""
         twin = copy.copy(self)
-        twin._quantifiers = [[q.copy() for q in row] for row in self._quantifiers]
+        twin._quantifiers = [quantifier.copy() for quantifier in self._quantifiers]
         twin._prediction = self._prediction.copy()
         if self.terms.mechanism.uses_belief:
             twin._tables = _TableCache()  # the histories part, and so do their mechanisms
         return twin
 
 
-def _quantifier(model: MarkovModel, event: Event) -> Quantifier:
-    """Return a quantifier that serves many candidates at every step.
+def _measured(quantifier: Quantifier, promise: Promise, within: bool) -> tuple[float, float, bool]:
+    """Return leakage and belief after a release, and whether the promise is kept.
 
-    A stream asks about hundreds of columns a step, so the forward operator pays at once; it also
-    makes the time and memory of a step independent of how long the stream is. Only maps for
-    which it would be too large keep their releases and replay them.
+    All numbers are upper bounds; where the check has shown that the exact ones are ``within`` the
+    promise, they are not above it.
     """
-    worlds = max(event.automaton().width, 1)
-    fits = 8 * model.grid.size * worlds * model.states(1) <= OPERATOR_BYTES
-    if fits:
-        return Quantifier(model, event, method="forward", history=False)
-    return Quantifier(model, event, method="replay")
+    leakage, belief = quantifier.leakage(), quantifier.belief()
+    if isinstance(promise, Belief):
+        sure = min(belief, promise.at_most) if within else belief
+        return leakage.over(promise), sure, sure <= promise.at_most
+    up, down = leakage.for_event, leakage.against_event
+    if within:
+        up, down = min(up, promise.up), min(down, promise.down)
+    bounded = [
+        value for value, bound in ((up, promise.up), (down, promise.down)) if bound < math.inf
+    ]
+    return max(bounded), belief, up <= promise.up and down <= promise.down
+
+
+def _cap_too_low(name: str, quantifier: Quantifier, promise: Belief) -> str:
+    return (
+        f"The event {name!r} is promised to be believed with at most {promise.at_most:g}, and "
+        f"before any release {quantifier.observer.words()} may believe it with "
+        f"{quantifier.prior_belief():.6g} already. No release can take that back. Promise a cap "
+        "above that number, guard against an observer with less extreme priors, such as "
+        "Priors(population), or bound the change of odds with Odds(up, down)."
+    )
 
 
 class _TableCache:

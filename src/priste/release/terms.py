@@ -9,10 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from priste.arguments import number
 from priste.errors import InvalidParameter
 from priste.events import Event
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
+from priste.quantify import AnyStart, Belief, Observer, Odds, Promise
 from priste.release.calibrator import Calibrator
 from priste.release.calibrators import calibrator_from_description
 
@@ -21,24 +23,31 @@ PRIOR_SUM_TOLERANCE = 1e-9
 
 Models = MarkovModel | Sequence[MarkovModel]
 Events = Event | Sequence[Event] | Mapping[str, Event]
-Epsilons = float | Sequence[float] | Mapping[str, float]
+Epsilons = float | Promise | Sequence[float | Promise] | Mapping[str, float | Promise]
 
 
 @dataclass(frozen=True, eq=False)
 class Terms:
     """What a stream is released under; made and checked by :func:`make_terms`.
 
-    Every event is guarded under every model; predictions use the first model and
-    ``public_prior`` (None for uniform).
+    ``promises`` has one entry per event; each is kept against every prior of ``observer`` over the
+    model that holds and the first cell. Predictions use the first model and ``public_prior``
+    (None for uniform).
     """
 
     models: tuple[MarkovModel, ...]
     event_names: tuple[str, ...]
     events: tuple[Event, ...]
-    epsilons: tuple[float, ...]
+    promises: tuple[Promise, ...]
+    observer: Observer
     mechanism: Mechanism
     calibrator: Calibrator
     public_prior: NDArray[np.float64] | None
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        """What no leakage exceeds while its promise is kept; inf for a cap on beliefs."""
+        return tuple(largest_leakage(promise) for promise in self.promises)
 
     @property
     def last_step(self) -> int | None:
@@ -54,6 +63,7 @@ def make_terms(
     epsilon: Epsilons,
     calibrator: str | Calibrator,
     public_prior: ArrayLike | None,
+    observer: Observer | None = None,
 ) -> Terms:
     """Check everything a Protector is given, and bring it to one form."""
     models = (model,) if isinstance(model, MarkovModel) else tuple(model)
@@ -76,7 +86,8 @@ def make_terms(
         models=models,
         event_names=names,
         events=formulas,
-        epsilons=_epsilons(epsilon, names),
+        promises=_promises(epsilon, names),
+        observer=AnyStart() if observer is None else _observer(observer),
         mechanism=mech,
         calibrator=_calibrator(calibrator),
         public_prior=_prior(public_prior, mech.grid.size),
@@ -106,7 +117,7 @@ def _named_events(events: Events) -> tuple[tuple[str, ...], tuple[Event, ...]]:
     return tuple(pairs), tuple(pairs.values())
 
 
-def _epsilons(epsilon: Epsilons, names: tuple[str, ...]) -> tuple[float, ...]:
+def _promises(epsilon: Epsilons, names: tuple[str, ...]) -> tuple[Promise, ...]:
     values: tuple[object, ...]
     if isinstance(epsilon, Mapping):
         if set(epsilon) != set(names):
@@ -121,17 +132,50 @@ def _epsilons(epsilon: Epsilons, names: tuple[str, ...]) -> tuple[float, ...]:
         values = (epsilon,) * len(names)
     if len(values) != len(names):
         raise InvalidParameter(
-            f"The 'epsilon' of a Protector must be one number, or one per event ({len(names)}). "
-            f"Got {len(values)}."
+            "The 'epsilon' of a Protector must be one promise, or one per event "
+            f"({len(names)}). Got {len(values)}."
         )
-    for value in values:
-        number = isinstance(value, int | float | np.integer | np.floating)
-        if isinstance(value, bool) or not number or not 0 < float(value) < math.inf:  # type: ignore[arg-type]  # a number, as just checked
-            raise InvalidParameter(
-                "The 'epsilon' of a Protector must be finite and > 0 (natural logarithm of the "
-                f"largest likelihood ratio). Got {value!r}."
-            )
-    return tuple(float(value) for value in values)  # type: ignore[arg-type]  # numbers, as checked
+    return tuple(_promise(value) for value in values)
+
+
+def _promise(value: object) -> Promise:
+    if isinstance(value, Belief):
+        return value
+    if isinstance(value, Odds):
+        if min(value.up, value.down) > 0.0 and min(value.up, value.down) < math.inf:
+            return value
+        raise InvalidParameter(
+            "The Odds of a Protector must be > 0 in both directions, and finite in one at least. "
+            f"Got {value!r}. To release without a promise use calibrator='bare'."
+        )
+    bound = number(
+        value,
+        "The 'epsilon' of a Protector",
+        above=0.0,
+        why="natural logarithm of the largest likelihood ratio, both ways",
+        hint="For one direction use Odds(up, down), for a cap on beliefs Belief(at_most).",
+    )
+    return Odds(bound, bound)
+
+
+def largest_leakage(promise: Promise) -> float:
+    """Return the largest leakage at which a promise may still be kept.
+
+    >>> largest_leakage(Odds(up=1.0, down=math.inf)), largest_leakage(Belief(0.2))
+    (1.0, inf)
+    """
+    if isinstance(promise, Belief):
+        return math.inf
+    return max(bound for bound in (promise.up, promise.down) if bound < math.inf)
+
+
+def _observer(observer: Observer) -> Observer:
+    if not isinstance(observer, Observer):
+        raise InvalidParameter(
+            "The 'observer' of a Protector must be AnyStart(), Starts(cells), Priors(rows), "
+            f"Stale(steps) or Near(prior, factor). Got {type(observer).__name__}."
+        )
+    return observer
 
 
 def _calibrator(calibrator: str | Calibrator) -> Calibrator:

@@ -31,7 +31,9 @@ FEW_ROWS = 12
 """Up to this many rows, testing every pair is quicker than searching."""
 
 
-def worst_prior_leakage(moments: Moments, *, method: Method = "auto") -> Leakage:
+def worst_prior_leakage(
+    moments: Moments, promise: float | Promise | None = None, *, method: Method = "auto"
+) -> Leakage:
     """Bound the log-likelihood ratio of event and complement over every prior, from above.
 
     Guarantee: never below the exact supremum; the ratio e^value is above the exact one by
@@ -44,6 +46,9 @@ def worst_prior_leakage(moments: Moments, *, method: Method = "auto") -> Leakage
     compares nothing and is left out; if that leaves no prior, all values are 0 and
     ``worst_prior`` is empty. ``inf`` when no finite ratio bounds all priors, or only one
     above e^620. A direction whose supremum is below e^-34 is reported as that bound.
+
+    With a ``promise`` the ``worst_prior`` is that of a direction which it bounds; the numbers are
+    the same.
 
     ``method`` "pairs" tests every pair of rows and "search" only those that can matter;
     "auto" picks the quicker one. The guarantee is the same.
@@ -66,7 +71,7 @@ def worst_prior_leakage(moments: Moments, *, method: Method = "auto") -> Leakage
     for_event, against_event = (float(log) for log in _logarithms(moments, ratios)[:, 0])
     if pairs.max() < 0:
         return Leakage(0.0, 0.0, 0.0, {})
-    side = int(against_event > for_event)
+    side = max(bounded_directions(promise), key=(for_event, against_event).__getitem__)
     one, other = (int(row) for row in pairs[side, 0])
     prior = pair_weights(moments, one, other, float(ratios[side, 0]), reverse=side == 1)
     return Leakage(max(for_event, against_event), for_event, against_event, prior)

@@ -20,6 +20,7 @@ import numpy as np
 
 from priste.errors import InvalidParameter
 from priste.mechanisms import Mechanism
+from priste.quantify import Promise
 from priste.randomness import BitSource
 from priste.release.calibrator import Draw, Law
 from priste.release.calibrators.pacing import checked_pace, finite_budget, paced_limits
@@ -143,7 +144,7 @@ class _Search:
         self,
         state: PublicState,
         ladder: tuple[float, ...],
-        limits: Sequence[float],
+        limits: Sequence[Promise],
         last_budget: float | None,
         suspects: Sequence[int],
     ) -> None:

@@ -1,4 +1,4 @@
-"""How much one step may use: where a search for a budget begins, and its share of each ε."""
+"""How much one step may use: where a search for a budget begins, its share of each promise."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from priste.errors import InvalidParameter
 from priste.mechanisms import Mechanism
+from priste.quantify import Belief, Odds, Promise
 
 if TYPE_CHECKING:
     from priste.release.public_state import PublicState
@@ -33,9 +34,21 @@ def checked_pace(pace: float, who: str) -> float:
     return float(pace)
 
 
-def paced_limits(state: PublicState, pace: float) -> list[float]:
-    """Return per event the bound for this step: what was leaked, and ``pace`` of what is left."""
+def paced_limits(state: PublicState, pace: float) -> list[Promise]:
+    """Return per event the promise for this step: ``pace`` of what is left may be used up.
+
+    What was leaked so far, over all bounded directions, counts in each of them. A release that
+    says nothing keeps every one of these limits, as they leave the stream where it is.
+    """
     return [
-        leaked + pace * (epsilon - leaked) if leaked < epsilon else epsilon
-        for leaked, epsilon in zip(state.leakage, state.epsilons, strict=True)
+        Belief(_between(sure, promise.at_most, pace))
+        if isinstance(promise, Belief)
+        else Odds(_between(leaked, promise.up, pace), _between(leaked, promise.down, pace))
+        for leaked, sure, promise in zip(state.leakage, state.belief, state.promises, strict=True)
     ]
+
+
+def _between(reached: float, bound: float, pace: float) -> float:
+    if bound == math.inf or reached >= bound:
+        return bound
+    return max(0.0, reached + pace * (bound - reached))

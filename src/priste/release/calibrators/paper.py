@@ -21,7 +21,7 @@ import numpy as np
 
 from priste.errors import InvalidParameter
 from priste.mechanisms import Mechanism
-from priste.quantify import Moments
+from priste.quantify import Belief, Moments, Near, Promise
 from priste.randomness import BitSource
 from priste.release.calibrator import Booleans, Draw, Floats, Law
 from priste.release.calibrators.pacing import finite_budget
@@ -163,8 +163,8 @@ class Paper:
         if self._checker is None:
             return bool(state.passes(column[:, None])[0])
         undecided = False
-        for moments, epsilon in state.moments(column):
-            verdict = self._checker(moments, epsilon, self._check_seconds)
+        for moments, promise in state.moments(column):
+            verdict = self._checker(moments, _plain(promise, state), self._check_seconds)
             if verdict is False:
                 return False
             undecided |= verdict is None
@@ -179,3 +179,17 @@ class Paper:
             for output in np.flatnonzero(possible):
                 accepted[output] = self._verdict(state, table[:, output]) is True
         return accepted
+
+
+def _plain(promise: Promise, state: PublicState) -> float:
+    """Return the ε that a checker can decide about: both directions, any mixture of rows."""
+    if isinstance(promise, Belief) or promise.up != promise.down:
+        raise InvalidParameter(
+            f"A 'checker' of Paper decides about one ε for both directions. Got {promise!r}."
+        )
+    if isinstance(state.terms.observer, Near):
+        raise InvalidParameter(
+            "A 'checker' of Paper decides about all mixtures of some rows; the observer Near means "
+            "fewer. Use the exact check, or Priors(prior)."
+        )
+    return promise.up

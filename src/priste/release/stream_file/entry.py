@@ -41,6 +41,7 @@ def entry_to_json(entry: Entry) -> dict[str, Any]:
         "step": r.step,
         "output": r.cell,
         "leakage": [number_to_json(value) for value in r.leakage],
+        "belief": list(r.belief),
     }
     if r.cell is not None:
         record["budget"] = number_to_json(r.budget)
@@ -54,7 +55,10 @@ def entry_to_json(entry: Entry) -> dict[str, Any]:
 
 
 def entry_from_json(record: Mapping[str, Any]) -> Entry:
-    """Undo :func:`entry_to_json`; KeyError, TypeError or ValueError if it is none."""
+    """Undo :func:`entry_to_json`; KeyError, TypeError or ValueError if it is none.
+
+    Entries of older files have no beliefs.
+    """
     silent = record["output"] is None
     release = Release(
         step=_count(record, "step"),
@@ -63,6 +67,7 @@ def entry_from_json(record: Mapping[str, Any]) -> Entry:
         leakage=tuple(number_from_json(value) for value in record["leakage"]),
         attempts=0 if silent else _count(record, "attempts"),
         undecided=0 if silent else _count(record, "undecided"),
+        belief=tuple(number_from_json(value) for value in record.get("belief", ())),
     )
     if silent:
         return Entry(release)

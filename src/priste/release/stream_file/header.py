@@ -20,6 +20,7 @@ from priste.float_text import floats_from_text, floats_to_text
 from priste.maps import Grid
 from priste.mechanisms import Mechanism, mechanism_from_dict
 from priste.mobility import MarkovModel
+from priste.quantify import AnyStart, Odds, Promise, observer_from_dict, promise_from_dict
 from priste.release.calibrator import Calibrator
 from priste.release.calibrators import calibrator_from_description
 from priste.release.terms import Terms, make_terms
@@ -35,11 +36,12 @@ def terms_to_json(terms: Terms) -> dict[str, Any]:
             for model in terms.models
         ],
         "events": [
-            {"name": name, "event": str(event), "epsilon": epsilon}
-            for name, event, epsilon in zip(
-                terms.event_names, terms.events, terms.epsilons, strict=True
+            {"name": name, "event": str(event), "promise": promise.describe()}
+            for name, event, promise in zip(
+                terms.event_names, terms.events, terms.promises, strict=True
             )
         ],
+        "observer": terms.observer.describe(),
         "mechanism": {"fingerprint": _fingerprint(mechanism), "description": mechanism},
         "calibrator": terms.calibrator.describe(),
         "public_prior": None if terms.public_prior is None else floats_to_text(terms.public_prior),
@@ -79,9 +81,11 @@ def terms_from_json(
             models,
             {entry["name"]: parse_event(entry["event"], {}) for entry in header["events"]},
             mech,
-            [entry["epsilon"] for entry in header["events"]],
+            [_promise(entry) for entry in header["events"]],
             calibrator,
             None if prior is None else floats_from_text(prior),
+            # Before there were observers, everybody was guarded against.
+            observer_from_dict(header["observer"]) if "observer" in header else AnyStart(),
         )
     except StateError:
         raise
@@ -90,6 +94,13 @@ def terms_from_json(
             f"The stream in {str(path)!r} cannot be restored: {problem} If its mechanism or "
             "calibrator is a class of your own, give it as 'mech' or 'calibrator'."
         ) from problem
+
+
+def _promise(entry: Mapping[str, Any]) -> Promise:
+    """Return what is promised about an event; older files hold a number for both directions."""
+    if "promise" in entry:
+        return promise_from_dict(entry["promise"])
+    return Odds(entry["epsilon"], entry["epsilon"])
 
 
 def _must_match(name: str, given: object, stored: object, path: Path) -> None:

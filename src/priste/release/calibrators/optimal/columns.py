@@ -22,6 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.mechanisms import Mechanism
+from priste.quantify import Promise
+from priste.quantify.promises import as_limits
 from priste.release.calibrator import Booleans, EventOperator, Floats
 from priste.release.calibrators.optimal.programme import (
     NEGLIGIBLE,
@@ -75,7 +77,7 @@ class ColumnProgramme:
         matrix: Floats,
         predicted: Floats,
         operators: Sequence[EventOperator],
-        limits: Sequence[float],
+        limits: Sequence[Promise],
         *,
         worst_case: bool = False,
         groups: int = GROUPS,
@@ -97,7 +99,8 @@ class ColumnProgramme:
         self._weights: Floats = grouping.T @ weights
         self._check = by_output.grouped(grouping)
         # On a large map about this constant is needed beside a set that is sent to a target.
-        self._usual = 1.0 / math.expm1(min(max(min(limits), 1e-3), 30.0))
+        tightest = min(min(limit.up, limit.down) for limit in map(as_limits, limits))
+        self._usual = 1.0 / math.expm1(min(max(tightest, 1e-3), 30.0))
         self._halves = self._halved_groups(halves)
         self._master = _Master(count, len(matrix) if worst_case else 0)
         self._known: set[bytes] = set()

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from priste.errors import InvalidParameter
 from priste.mechanisms.rows import settle_rows
+from priste.quantify import Promise
 from priste.randomness import BitSource
 from priste.release.calibrator import Booleans, Draw, Floats, Law
 from priste.release.calibrators.certified import Certified
@@ -164,7 +165,7 @@ class Optimal:
         state: PublicState,
         matrix: Floats,
         predicted: Floats,
-        limits: list[float],
+        limits: Sequence[Promise],
         deadline: Deadline,
     ) -> Proposal:
         mechanism = state.mechanism

@@ -18,7 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from priste.quantify import Moments, passes, worst_prior_leakage
+from priste.quantify import Belief, Moments, Odds, Promise, worst_prior_leakage
+from priste.quantify.adversaries import AnyMixture
+from priste.quantify.promises import as_limits
 from priste.release.calibrator import EventOperator, Floats
 
 VIOLATION = 1e-8
@@ -38,6 +40,9 @@ STALLED = 3
 
 NEARLY = 1e-6
 """... no leakage exceeds its limit by this much; the exact check sees to the rest."""
+
+LARGEST_EXCESS = 700.0
+"""What stands for an infinite excess."""
 
 NEGLIGIBLE = 1e-9
 """Entries of K below this are rounding of the solver: they are set to 0."""
@@ -90,34 +95,64 @@ class Deadline:
 
 
 class EventCuts:
-    """One event under one model: finds violated priors and writes their rows."""
+    """One event: finds priors for whom the promise is broken, and writes their rows."""
 
-    def __init__(self, operator: EventOperator, emission: Floats, limit: float) -> None:
+    def __init__(self, operator: EventOperator, emission: Floats, promise: Promise) -> None:
         self._prior_event = operator.prior_event
         self._prior_complement = operator.prior_complement
         self._event = operator.event @ emission
         self._complement = operator.complement @ emission
         self._exponent = operator.exponent
+        self._adversary = operator.adversary
         alive = (self._event > 0).any(axis=1) | (self._complement > 0).any(axis=1)
         highest = int(operator.exponent[alive].max(initial=-(2**40)))
         shift = np.clip(operator.exponent - highest, -1000, 0).astype(np.int32)
         self._scale = np.ldexp(1.0, shift)
-        self._limit = limit
-        self._ratio = math.exp(min(limit, 700.0))
+        self._promise = promise
+        self._limits = as_limits(promise)
 
     def violated(self, remap: Floats) -> list[Violation]:
         """Return what the worst prior asks of each target of K (sources, targets) that fails."""
         used = np.flatnonzero(remap.any(axis=0))
         event, complement = self._event @ remap[:, used], self._complement @ remap[:, used]
-        fine = passes(self._moments(event, complement), self._limit + VIOLATION)
+        widened = self._limits.moved(VIOLATION) or self._limits
+        fine = self._adversary.passes(self._moments(event, complement), widened)
         found = []
         for place in np.flatnonzero(~fine):
-            worst = worst_prior_leakage(self._moments(event[:, place], complement[:, place]))
-            row = self._row(worst.worst_prior, against=worst.against_event > worst.for_event)
-            excess = worst.value - self._limit
+            row, excess = self._forbidden(self._moments(event[:, place], complement[:, place]))
             if row is not None and excess > VIOLATION:
                 found.append(Violation(int(used[place]), row, excess))
         return found
+
+    def _forbidden(self, moments: Moments) -> tuple[Floats | None, float]:
+        """Return the row (sources,) that forbids what a prior of the class learns, and its excess.
+
+        None where no prior is known, as the worst one may speak in a direction that is free: then
+        the programme lacks a row, its value stays a lower bound, and the exact check sees to it.
+        """
+        if isinstance(self._promise, Belief):
+            return self._forbidden_belief(moments)
+        worst = self._adversary.leakage(moments)
+        excess = worst.for_event - self._limits.up, worst.against_event - self._limits.down
+        against = excess[1] > excess[0]
+        if against != (worst.against_event > worst.for_event):
+            if not isinstance(self._adversary, AnyMixture):
+                return None, 0.0
+            one_way = Odds(math.inf, 1.0) if against else Odds(1.0, math.inf)
+            worst = worst_prior_leakage(moments, one_way)
+        bound = self._limits.down if against else self._limits.up
+        return self._row(worst.worst_prior, bound, against=against), max(excess)
+
+    def _forbidden_belief(self, moments: Moments) -> tuple[Floats | None, float]:
+        """Return the row of the start that is surest: any mixture of starts is less sure."""
+        if not isinstance(self._adversary, AnyMixture):
+            return None, 0.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            odds = np.where(moments.event > 0.0, moments.event / moments.complement, 0.0)
+        worst = int(odds.argmax())
+        row = self._event[worst] - self._limits.belief * self._complement[worst]
+        excess = float(np.log(odds[worst])) - math.log(self._limits.belief)
+        return _scaled_to_one(row), min(excess, LARGEST_EXCESS)
 
     def _moments(self, event: Floats, complement: Floats) -> Moments:
         return Moments(
@@ -130,19 +165,21 @@ class EventCuts:
             0.0,
         )
 
-    def _row(self, prior: dict[int, float], *, against: bool) -> Floats | None:
+    def _row(self, prior: dict[int, float], bound: float, *, against: bool) -> Floats | None:
+        ratio = math.exp(min(bound, 700.0))
         rows, weights = np.array(list(prior), dtype=np.int64), np.array(list(prior.values()))
         a = float(weights @ self._prior_event[rows])
         complement = float(weights @ self._prior_complement[rows])
         scaled = weights * self._scale[rows]
         b, d = scaled @ self._event[rows], scaled @ self._complement[rows]
-        row = a * d - self._ratio * complement * b if against else complement * b
-        if not against:
-            row = row - self._ratio * a * d
-        largest = float(np.abs(row).max(initial=0.0))
-        if not 0.0 < largest < math.inf:
-            return None
-        return np.asarray(row / largest)
+        row = a * d - ratio * complement * b if against else complement * b - ratio * a * d
+        return _scaled_to_one(row)
+
+
+def _scaled_to_one(row: Floats) -> Floats | None:
+    """Return a row with a largest entry of 1; None if that is impossible."""
+    largest = float(np.abs(row).max(initial=0.0))
+    return np.asarray(row / largest) if 0.0 < largest < math.inf else None
 
 
 class Programme:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from priste.mechanisms import Mechanism
+from priste.quantify import Promise
 from priste.release.calibrator import Booleans, Floats
 from priste.release.calibrators.remap.cost import Costs
 from priste.release.calibrators.remap.grouping import OutputPlaces
@@ -54,10 +55,10 @@ class Draft:
 
 
 class Drafts:
-    """Proposes laws for one step; ``limits`` are the bounds of the step, one per event."""
+    """Proposes laws for one step; ``limits`` are the promises of the step, one per event."""
 
     def __init__(
-        self, state: PublicState, limits: Sequence[float], costs: Costs, matrix: Floats
+        self, state: PublicState, limits: Sequence[Promise], costs: Costs, matrix: Floats
     ) -> None:
         self._mechanism: Mechanism = state.mechanism
         self._emission = self._mechanism.emission()

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.quantify import Moments, passes
+from priste.quantify import Moments, Promise
+from priste.quantify.promises import as_limits
 from priste.release.calibrator import Booleans, EventOperator, Floats
 
 if TYPE_CHECKING:
@@ -52,10 +53,10 @@ def is_searchable(state: PublicState) -> bool:
 
 
 class QuickCheck:
-    """Verdicts about mixtures of the columns of ``basis`` (m, g), at one limit per event."""
+    """Verdicts about mixtures of the columns of ``basis`` (m, g), at one promise per event."""
 
     def __init__(
-        self, operators: Sequence[EventOperator], basis: Floats, limits: Sequence[float]
+        self, operators: Sequence[EventOperator], basis: Floats, limits: Sequence[Promise]
     ) -> None:
         self._basis = basis
         self._parts = [_Part(operator, basis, limits[operator.number]) for operator in operators]
@@ -91,11 +92,11 @@ class QuickCheck:
 
 
 class _Part:
-    """One event under one model."""
+    """One event."""
 
-    def __init__(self, operator: EventOperator, basis: Floats, limit: float) -> None:
+    def __init__(self, operator: EventOperator, basis: Floats, promise: Promise) -> None:
         self._operator = operator
-        self._limit = limit
+        self._promise = promise
         self._event, self._complement = operator.event @ basis, operator.complement @ basis
         self._constant = operator.event.sum(axis=1), operator.complement.sum(axis=1)
         highest = operator.exponent.max()
@@ -111,25 +112,35 @@ class _Part:
     def enough(self, mixtures: Floats | None) -> Floats:
         """Return (k,) constants that are enough, up to rounding; inf where none is known.
 
-        No prior tells more than the largest ratio of b to a, over the least ratio of d to ā. On
-        a large map, where almost any two cells differ in the event, that is nearly exact.
+        No mixture of the rows tells more than the largest ratio of b to a, over the least ratio
+        of d to ā. On a large map, where almost any two cells differ in the event, that is nearly
+        exact. A belief is largest in one of the rows.
         """
         if mixtures is None:
             return self._enough(self._event, self._complement)
         return self._enough(self._event @ mixtures, self._complement @ mixtures)
 
     def _enough(self, event: Floats, complement: Floats) -> Floats:
+        limits = as_limits(self._promise)
+        found = np.zeros(event.shape[1])
+        if limits.belief < math.inf:
+            ones, other_ones = (constant[:, None] for constant in self._constant)
+            excess = event - limits.belief * complement
+            fall = limits.belief * other_ones - ones
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found = np.where(excess > 0.0, excess / np.maximum(fall, 0.0), 0.0).max(axis=0)
         of_event, of_complement = self._by_event, self._by_complement
         up = event[of_event[0]] * of_event[1][:, None]
         down = complement[of_complement[0]] * of_complement[1][:, None]
         if not (len(up) and len(down)):
-            return np.zeros(event.shape[1])  # an event that is certain or impossible
+            return found  # an event that is certain or impossible
         up_one = self._constant[0][of_event[0]] * of_event[1]
         down_one = self._constant[1][of_complement[0]] * of_complement[1]
-        ratio = math.exp(min(self._limit, 700.0))
-        return np.maximum(
-            _level(up, up_one, down, down_one, ratio), _level(down, down_one, up, up_one, ratio)
-        )
+        sides = (up, up_one, down, down_one), (down, down_one, up, up_one)
+        for side, bound in zip(sides, (limits.up, limits.down), strict=True):
+            if bound < math.inf:
+                found = np.maximum(found, _level(*side, math.exp(min(bound, 700.0))))
+        return found
 
     def raise_until_private(
         self, mixtures: Floats, columns: Floats, needed: Floats, precision: float
@@ -170,7 +181,7 @@ class _Part:
             SEARCH_ERROR,
             0.0,
         )
-        return passes(moments, self._limit)
+        return operator.adversary.passes(moments, self._promise)
 
 
 def _scaled(scale: Floats, prior: Floats) -> tuple[Integers, Floats]:

@@ -1,0 +1,256 @@
+"""Promises and observers in streams: long ones, files, ledgers, and changes of policy."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from priste import (
+    AnyStart,
+    Belief,
+    Grid,
+    InvalidParameter,
+    MarkovModel,
+    Odds,
+    PlanarLaplace,
+    Priors,
+    Protector,
+    Quantifier,
+    ReleaseRefused,
+    Stale,
+    Starts,
+    StateError,
+    at_least,
+    presence,
+)
+from priste.errors import LedgerError
+from priste.quantify import Observer, Promise
+from priste.release import Ledger, Paper, Release, read_ledgers, write_ledgers
+from priste.release.calibrators.pacing import paced_limits
+from priste.release.stream_file import journal as files
+
+GRID = Grid(rows=3, columns=3, cell_size=1.0)
+MODEL = MarkovModel.gaussian(GRID, sigma=1.0)
+MECH = PlanarLaplace(GRID, alpha=2.0)
+EVENTS = {"clinic": presence([0, 1], range(3, 30)), "often": at_least(3, [8], range(40))}
+UNIFORM = Priors(np.full(9, 1 / 9))
+ROUNDING = 1e-9
+
+OBSERVERS: dict[str, Observer] = {
+    "starts": Starts([3, 4, 8]),
+    "priors": Priors([np.full(9, 1 / 9), [0.5, 0, 0, 0, 0.5, 0, 0, 0, 0]]),
+    "stale": Stale(4),
+}
+
+
+def stream(epsilon: object, observer: Observer | None = UNIFORM, **terms: object) -> Protector:
+    chosen: dict[str, object] = {"calibrator": "certified", "rng": 1, **terms}
+    return Protector(MODEL, EVENTS, MECH, epsilon, observer=observer, **chosen)  # type: ignore[arg-type]
+
+
+def released(p: Protector, steps: int, seed: int = 5) -> list[Release]:
+    return [p.release(int(cell)) for cell in MODEL.sample(steps, rng=seed)]
+
+
+@pytest.mark.parametrize("calibrator", ["certified", "remap"])
+def test_caps_hold_in_a_long_stream(calibrator: str) -> None:
+    """After every one of 60 releases the belief is within its cap, as a second reckoning finds."""
+    quantifiers = {name: Quantifier(MODEL, event, UNIFORM) for name, event in EVENTS.items()}
+    caps = {name: 0.5 + 0.5 * q.prior_belief() for name, q in quantifiers.items()}
+    p = stream({name: Belief(cap) for name, cap in caps.items()}, calibrator=calibrator)
+    for release in released(p, 60):
+        column = p.ledger.column(release.step)
+        if column is None:
+            column = MECH.with_budget(release.budget).column(int(release.cell or 0))
+        for (name, cap), sure in zip(caps.items(), release.belief, strict=True):
+            quantifiers[name].observe(column if len(set(column)) > 1 else None)
+            posterior = quantifiers[name].posterior()
+            assert posterior <= cap + ROUNDING
+            assert sure == pytest.approx(posterior, abs=ROUNDING)
+            assert sure <= cap
+    assert any(r.budget > 0 for r in p.ledger)
+
+
+@pytest.mark.parametrize("observer", OBSERVERS)
+@pytest.mark.parametrize("promise", [Odds(0.7, math.inf), Odds(0.3, 0.9), 0.5])
+def test_bounds_hold_in_a_long_stream(promise: float | Promise, observer: str) -> None:
+    """After each of 40 releases the odds have moved within the bounds, for the whole class."""
+    who = OBSERVERS[observer]
+    p = stream(promise, who)
+    quantifiers = [Quantifier(MODEL, event, who) for event in EVENTS.values()]
+    bounds = p.promises[0]
+    assert isinstance(bounds, Odds)
+    for release in released(p, 40):
+        column = MECH.with_budget(release.budget).column(int(release.cell or 0))
+        for quantifier, told in zip(quantifiers, release.leakage, strict=True):
+            quantifier.observe(column if release.budget else None)
+            found = quantifier.leakage()
+            assert found.for_event <= bounds.up + ROUNDING
+            assert found.against_event <= bounds.down + ROUNDING
+            assert told == pytest.approx(found.over(bounds), abs=ROUNDING)
+
+
+def test_equal_odds_are_the_plain_number_to_the_last_bit() -> None:
+    """A number and the Odds of that number both ways give the same stream, bit for bit."""
+    for calibrator in ("certified", "remap", "optimal", "paper"):
+        streams = [
+            stream(epsilon, AnyStart(), calibrator=calibrator, rng=3)
+            for epsilon in (0.4, Odds(0.4, 0.4), {"clinic": 0.4, "often": Odds(0.4, 0.4)})
+        ]
+        told = [released(p, 4) for p in streams]
+        assert told[0] == told[1] == told[2]
+        assert [list(p.ledger.likelihoods) for p in streams[1:]] == [
+            list(streams[0].ledger.likelihoods)
+        ] * 2
+        assert streams[0].promises == streams[1].promises == streams[2].promises
+
+
+@pytest.mark.parametrize("observer", [None, *OBSERVERS.values()], ids=repr)
+@pytest.mark.parametrize(
+    "epsilon",
+    [0.5, Odds(0.5, math.inf), {"clinic": Odds(math.inf, 0.5), "often": 1.0}, Belief(0.9999)],
+    ids=repr,
+)
+def test_terms_survive_a_file(tmp_path: Path, epsilon: object, observer: Observer | None) -> None:
+    """Observer, promises, beliefs and the law that comes next are the same after a restart."""
+    p = stream(epsilon, observer, journal=tmp_path / "j")
+    first = released(p, 5)
+    law = p.law()
+    p.close()
+    with Protector.resume(tmp_path / "j") as q:
+        assert q.promises == p.promises
+        assert q.observer == (AnyStart() if observer is None else observer)
+        assert list(q.ledger) == first
+        assert q.belief == p.belief
+        again = q.law()
+        assert again.budgets == law.budgets
+        assert np.array_equal(again.joint, law.joint)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"observer": None}, {"observer": {"observer": "nobody"}}, {"observer": []}, {"events": 3}],
+)
+def test_a_header_with_a_strange_observer_is_refused(
+    tmp_path: Path, change: dict[str, object]
+) -> None:
+    """Only a header without any observer means everybody; what cannot be read is an error."""
+    p = stream(0.5)
+    p.save(tmp_path / "s")
+    header = files.read(tmp_path / "s").header
+    files.create(tmp_path / "bad", {**header, **change})
+    with pytest.raises(StateError):
+        Protector.load(tmp_path / "bad")
+
+
+def test_a_header_with_a_strange_promise_is_refused(tmp_path: Path) -> None:
+    """A promise that cannot be read is an error, never another promise."""
+    stream(0.5).save(tmp_path / "s")
+    header = files.read(tmp_path / "s").header
+    for number, promise in enumerate((None, 0.5, {}, {"promise": "odds", "up": None})):
+        events = [{**each, "promise": promise} for each in header["events"]]
+        files.create(tmp_path / f"bad{number}", {**header, "events": events})
+        with pytest.raises(StateError):
+            Protector.load(tmp_path / f"bad{number}")
+
+
+@pytest.mark.parametrize("belief", [[], [0.5], [0.5] * 3, ["x", 0.5], None, 0.5])
+def test_a_record_with_strange_beliefs_is_refused(tmp_path: Path, belief: object) -> None:
+    """Beliefs are one number per event, or absent as in older files."""
+    p = stream(0.5)
+    p.release(4)
+    p.save(tmp_path / "s")
+    contents = files.read(tmp_path / "s")
+    record = {**contents.records[0], "belief": belief}
+    files.create(tmp_path / "bad", contents.header, [record])
+    if belief == []:
+        assert Protector.load(tmp_path / "bad").ledger[0].belief == p.ledger[0].belief
+        return
+    with pytest.raises(StateError, match="bad"):
+        Protector.load(tmp_path / "bad")
+
+
+def test_a_policy_may_change_its_observer_and_promises() -> None:
+    """Past releases count against the new class; with_policy keeps the observer unless told."""
+    p = stream(0.5)
+    released(p, 8)
+    same = p.with_policy(EVENTS, Odds(0.5, math.inf))
+    assert same.observer == UNIFORM
+    assert same.promises == (Odds(0.5, math.inf),) * 2
+    for old, new in zip(p.ledger, same.ledger, strict=True):
+        assert (old.cell, old.budget, old.belief) == (new.cell, new.budget, new.belief)
+    same.release(4)
+    anybody = same.with_policy(EVENTS, Odds(1e-3, 1e-3), observer=AnyStart())
+    assert anybody.observer == AnyStart()
+    with pytest.raises(ReleaseRefused):
+        anybody.release(4)
+    assert anybody.release(None).leakage == anybody.leakage
+    sure = stream(0.5)
+    released(sure, 8)
+    assert max(sure.belief) > 1e-9
+    with pytest.raises(InvalidParameter, match="before any release"):
+        sure.with_policy(EVENTS, Belief(1e-9))
+
+
+def test_pacing_takes_its_share_of_every_promise() -> None:
+    """Half of what is left, in each bounded direction and of a cap; free directions stay free."""
+    p = stream({"clinic": Odds(0.8, math.inf), "often": Belief(0.9)})
+    state = p.public_state()
+    before = paced_limits(state, 0.5)
+    assert before[0] == Odds(0.4, math.inf)
+    assert before[1] == Belief(state.belief[1] + 0.5 * (0.9 - state.belief[1]))
+    p.release(0)
+    after, leaked = paced_limits(p.public_state(), 0.25), p.leakage[0]
+    assert after[0] == Odds(max(0.0, leaked + 0.25 * (0.8 - leaked)), math.inf)
+
+
+def test_a_solver_decides_about_plain_numbers_only() -> None:
+    """A checker of the paper's loop is never asked about a promise it does not know."""
+    loop = Paper(checker=lambda moments, epsilon, seconds: True)
+    assert stream(0.5, calibrator=loop).release(4).attempts == 1
+    for promise in (Odds(0.5, 1.0), Belief(0.9999)):
+        with pytest.raises(InvalidParameter, match="checker"):
+            stream(promise, calibrator=loop).release(4)
+
+
+def test_ledgers_say_what_was_promised_and_to_whom(tmp_path: Path) -> None:
+    """Promises, observer and beliefs go into the ledger's files and come back from them."""
+    p = stream({"clinic": Odds(0.5, math.inf), "often": Belief(0.9)})
+    released(p, 3)
+    q = stream(0.5, None)
+    released(q, 2)
+    assert p.ledger.promises == p.promises
+    assert p.ledger.against == UNIFORM.words()
+    write_ledgers(tmp_path / "l.csv", list(EVENTS), {"ada": p.ledger, "ben": q.ledger})
+    found = read_ledgers(tmp_path / "l.csv")
+    for user, one in (("ada", p), ("ben", q)):
+        assert list(found[user]) == list(one.ledger)
+        assert found[user].promises == one.promises
+        assert found[user].against == one.observer.words()
+    first, second, _ = (json.loads(line) for line in p.ledger.json_lines().splitlines())
+    assert first["against"] == UNIFORM.words()
+    assert first["promise"]["often"] == {"promise": "belief", "at_most": 0.9}
+    assert "promise" not in second
+    assert tuple(second["belief"].values()) == p.ledger[1].belief
+
+
+def test_ledgers_from_before_there_were_promises_are_read(tmp_path: Path) -> None:
+    """An older file has no beliefs, promises or observer, and neither has what is read."""
+    (tmp_path / "old.csv").write_text(
+        "user,step,cell,budget,attempts,undecided,leakage:clinic\nada,0,4,0.5,1,0,0.25\n"
+    )
+    ledger = read_ledgers(tmp_path / "old.csv")["ada"]
+    assert list(ledger) == [Release(0, 4, 0.5, (0.25,), 1)]
+    assert ledger.promises is None
+    assert ledger.against == ""
+    (tmp_path / "bad.csv").write_text(
+        "user,step,cell,budget,attempts,undecided,leakage:a,promise:a\nada,0,4,0.5,1,0,0.25,{}\n"
+    )
+    with pytest.raises(LedgerError, match="Line 2"):
+        read_ledgers(tmp_path / "bad.csv")
+    with pytest.raises(InvalidParameter, match="one entry per event"):
+        Ledger(("a",), [], promises=())

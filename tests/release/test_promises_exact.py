@@ -1,0 +1,266 @@
+"""Every promise against every observer, kept by every calibrator that promises: by enumeration.
+
+The exact law of two or three steps is walked in fractions; each history is judged by the exact
+quantities of the observer's own priors.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from tests.oracles.exact_observers import start_distributions
+from tests.release.exact_stream import (
+    Moments,
+    below_exp,
+    exact_matrix,
+    exceeds,
+    largest_belief,
+    leakage,
+    log_ratio,
+    mixed,
+    moments,
+    negated,
+    speaks_for,
+)
+from tests.release.remap_streams import histories
+from tests.release.small_streams import EVENTS, LINE, WALK
+
+from priste import (
+    AnyStart,
+    Belief,
+    EmissionTable,
+    Identity,
+    InvalidParameter,
+    Odds,
+    Priors,
+    Protector,
+    Quantifier,
+    Stale,
+    Starts,
+    at,
+)
+from priste.maps import Grid
+from priste.mobility import MarkovModel
+from priste.quantify import Observer, Promise
+from priste.release import Calibrator, Certified, Optimal, PublicState, Remap
+from priste.release.terms import make_terms
+
+LEAKAGE_TOLERANCE = 1e-8
+"""Between a reported number and the exact one: SLACK of the worst prior, and rounding."""
+
+EVENT = EVENTS["present later"]
+MECHANISM = EmissionTable(
+    LINE, [[0.75, 0.1875, 0.0625], [0.125, 0.75, 0.125], [0.0625, 0.1875, 0.75]]
+)
+
+OBSERVERS: dict[str, Observer] = {
+    "any start": AnyStart(),
+    "some starts": Starts([1, 2]),
+    "one prior": Priors([0.25, 0.25, 0.5]),
+    "two priors": Priors([[0.25, 0.25, 0.5], [0.0, 0.5, 0.5]]),
+    "seen before": Stale(2),
+}
+PROMISES: dict[str, Promise] = {
+    "both ways": Odds(0.5, 0.5),
+    "up": Odds(up=0.5, down=math.inf),
+    "down": Odds(up=math.inf, down=0.5),
+    "unequal": Odds(up=0.25, down=1.0),
+    "belief": Belief(0.9),
+}
+CALIBRATORS: dict[str, Calibrator] = {
+    "certified": Certified(),
+    "certified, paced": Certified(pace=0.5),
+    "remap": Remap(pace=0.5),
+    "optimal": Optimal(pace=0.5, rounds=40),
+}
+
+
+def exact_quantities(
+    observer: Observer, columns: list[list[Fraction]], model: MarkovModel = WALK
+) -> Moments:
+    rows = moments(exact_matrix(model.transition(0).toarray()), EVENT, columns)
+    return mixed(rows, start_distributions(model, observer))
+
+
+def keeps(rows: Moments, promise: Promise) -> bool:
+    """Whether every mixture of the rows keeps the promise, exactly."""
+    if isinstance(promise, Belief):
+        return largest_belief(rows) <= Fraction(promise.at_most)
+    return not (
+        (promise.up < math.inf and speaks_for(rows, below_exp(promise.up)))
+        or (promise.down < math.inf and speaks_for(negated(rows), below_exp(promise.down)))
+    )
+
+
+def begun(promise: Promise, observer: Observer, calibrator: Calibrator) -> PublicState:
+    return PublicState(make_terms(WALK, EVENT, MECHANISM, promise, calibrator, None, observer))
+
+
+@pytest.mark.parametrize("calibrator", CALIBRATORS)
+@pytest.mark.parametrize("promise", PROMISES)
+@pytest.mark.parametrize("observer", OBSERVERS)
+def test_every_history_keeps_the_promise(observer: str, promise: str, calibrator: str) -> None:
+    """The law is within the bounds for every prior of the class, and something is released."""
+    promised, who = PROMISES[promise], OBSERVERS[observer]
+    told = False
+    for state, columns in histories(begun(promised, who, CALIBRATORS[calibrator]), [], 2):
+        rows = exact_quantities(who, columns)
+        assert keeps(rows, promised)
+        told |= len(set(columns[-1])) > 1
+        belief = float(largest_belief(rows))
+        assert belief <= state.belief[0] == pytest.approx(belief, abs=LEAKAGE_TOLERANCE)
+        if isinstance(promised, Belief):
+            continue
+        exact = [
+            log_ratio(each)
+            for each, bound in ((rows, promised.up), (negated(rows), promised.down))
+            if bound < math.inf
+        ]
+        assert state.leakage[0] == pytest.approx(max(exact), abs=LEAKAGE_TOLERANCE)
+    # One public cell may cost less than any law under which both ways are bounded.
+    assert told or (promise == "both ways" and calibrator in ("remap", "optimal"))
+
+
+@pytest.mark.parametrize("observer", [name for name in OBSERVERS if name != "any start"])
+def test_a_prior_outside_the_class_learns_more(observer: str) -> None:
+    """A smaller class is a weaker promise: some start learns more than ε after some history."""
+    who, promised = OBSERVERS[observer], PROMISES["both ways"]
+    walked = list(histories(begun(promised, who, Certified()), [], 2))
+    assert all(keeps(exact_quantities(who, columns), promised) for _, columns in walked)
+    anybody = [exact_quantities(AnyStart(), columns) for _, columns in walked]
+    assert any(exceeds(rows, below_exp(0.5)) for rows in anybody)
+
+
+def test_a_direction_that_is_free_is_told() -> None:
+    """Upwards only, some history speaks against the event by more than the bound upwards."""
+    walked = histories(begun(PROMISES["up"], Priors([0.25, 0.25, 0.5]), Optimal()), [], 2)
+    rows = [exact_quantities(Priors([0.25, 0.25, 0.5]), columns) for _, columns in walked]
+    assert any(speaks_for(negated(each), below_exp(0.5)) for each in rows)
+
+
+def test_the_walk_finds_a_broken_promise() -> None:
+    """The same judgement does find histories that break each promise when nobody cares."""
+    for promised in PROMISES.values():
+        state = PublicState(make_terms(WALK, EVENT, Identity(LINE), promised, "bare", None))
+        walked = histories(state, [], 2)
+        assert not all(
+            keeps(exact_quantities(AnyStart(), columns), promised) for _, columns in walked
+        )
+
+
+# ---------------------------------------------------------------- several models
+
+TWO = Grid(rows=1, columns=2, cell_size=1.0)
+# Every move goes to one cell with 15/16, wherever it comes from; the models differ in which.
+FIRST, SECOND = (MarkovModel(TWO, [[[1 - x, x]] * 2] * 3) for x in (0.0625, 0.9375))
+LAST = at(3, [0])
+
+
+def test_who_does_not_know_the_model_learns_more_than_under_either() -> None:
+    """Two models under each of which releases say nothing; somebody unsure of them learns 2.6."""
+    columns = [np.array([0.5, 0.5]), np.array([1.0, 0.0]), np.array([1.0, 0.0])]
+    for model in (FIRST, SECOND):
+        alone = Quantifier(model, LAST)
+        for column in columns:
+            alone.observe(column)
+        assert alone.leakage().value < 1e-9
+    together = Quantifier([FIRST, SECOND], LAST)
+    for column in columns:
+        together.observe(column)
+    # To the first cell with 15/16 each, or with 1/16 each; the third time it is the event.
+    odds = Fraction(15**3 + 1, 15**2 + 15)
+    found = together.leakage(prior=[[0.25, 0.25], [0.25, 0.25]])
+    assert found.value == pytest.approx(math.log(odds), abs=LEAKAGE_TOLERANCE)
+    assert found.value > 2.6
+    assert together.leakage().value > found.value
+
+
+def joint_rows(columns: list[list[Fraction]]) -> Moments:
+    """(a, ā, b, d) of each first cell under each model, by hand: moves do not see the cell."""
+    rows = []
+    for share in (Fraction(1, 16), Fraction(15, 16)):
+        chances = [[1 - share, share]] * 3
+        for start in range(2):
+            seen = columns[0][start]
+            for column, move in zip(columns[1:3], chances, strict=False):
+                seen *= sum(p * c for p, c in zip(move, column, strict=True))
+            last = columns[3] if len(columns) > 3 else [Fraction(1), Fraction(1)]
+            happens, not_so = chances[2]
+            rows.append((happens, not_so, seen * happens * last[0], seen * not_so * last[1]))
+    return rows
+
+
+@pytest.mark.parametrize("calibrator", ["certified", "remap", "optimal"])
+def test_models_are_guarded_jointly(calibrator: str) -> None:
+    """No history leaks more than ε to anybody unsure of the model; each model alone would."""
+    epsilon = 0.5
+    mech = EmissionTable(TWO, [[0.9375, 0.0625], [0.0625, 0.9375]])
+
+    def begin(models: list[MarkovModel]) -> PublicState:
+        return Protector(models, LAST, mech, epsilon, calibrator).public_state()
+
+    for state, columns in histories(begin([FIRST, SECOND]), [], 4):
+        rows = joint_rows(columns)
+        assert not exceeds(rows, below_exp(epsilon))
+        assert state.leakage[0] == pytest.approx(leakage(rows), abs=LEAKAGE_TOLERANCE)
+    # Under one model nothing before the event says anything, so it is released as it is.
+    alone = [columns for state, columns in histories(begin([FIRST]), [], 3)]
+    assert any(exceeds(joint_rows(columns), below_exp(2.0)) for columns in alone)
+
+
+# ---------------------------------------------------------------- what cannot be promised
+
+
+@pytest.mark.parametrize(
+    ("event", "observer", "what"),
+    [
+        (at(1, [2]), Starts([0]), "cannot happen"),
+        (at(1, [0, 1]), Starts([0]), "happens for certain"),
+        (at(1, [0, 1, 2]), AnyStart(), "happens for certain"),
+        (at(1, [0]) & ~at(1, [0]), AnyStart(), "cannot happen"),
+        (at(0, [0]), Priors([0.0, 0.5, 0.5]), "cannot happen"),
+    ],
+)
+def test_events_that_are_not_open_are_refused(event, observer: Observer, what: str) -> None:
+    """An event that is impossible or certain for the whole class is an error, not leakage 0."""
+    moves = MarkovModel(LINE, [[0.5, 0.5, 0.0], [0.25, 0.5, 0.25], [0.0, 0.5, 0.5]])
+    with pytest.raises(InvalidParameter, match=what):
+        Protector(moves, event, MECHANISM, 0.5, observer=observer)
+    if observer == AnyStart():
+        return
+    Protector(moves, event, MECHANISM, 0.5)  # open to those who know nothing
+
+
+def test_a_cap_below_what_is_believed_already_is_refused() -> None:
+    """The message has both numbers; a cap just above the prior belief is accepted."""
+    observer = Priors([0.25, 0.25, 0.5])
+    prior = float(largest_belief(exact_quantities(observer, [])))
+    with pytest.raises(InvalidParameter, match=f"at most 0.2,.*{prior:.4}") as caught:
+        Protector(WALK, EVENT, MECHANISM, Belief(0.2), observer=observer)
+    assert "Priors" in str(caught.value)
+    p = Protector(WALK, EVENT, MECHANISM, Belief(prior + 1e-9), observer=observer, rng=1)
+    assert p.belief[0] == pytest.approx(prior, abs=1e-12)
+    assert p.release(0).belief[0] <= prior + 1e-9
+
+
+@pytest.mark.parametrize(
+    "epsilon",
+    [Odds(math.inf, math.inf), Odds(0.0, 1.0), Odds(1.0, 0.0), 0.0, -1.0, math.inf, math.nan, "1",
+     True, None, [0.5, 0.5], {"other": 0.5}, {}, [Belief(0.5), 1.0]],
+)  # fmt: skip
+def test_hostile_promises_are_refused(epsilon) -> None:
+    """What is no promise, or promises nothing, is an InvalidParameter."""
+    with pytest.raises(InvalidParameter, match=r"epsilon|Odds"):
+        Protector(WALK, EVENT, MECHANISM, epsilon)
+
+
+@pytest.mark.parametrize(
+    "observer", ["any", 3, AnyStart, [0.5, 0.5], Starts([7]), Priors([0.5, 0.5])]
+)
+def test_hostile_observers_are_refused(observer) -> None:
+    """What is no observer, or one of another map, is an InvalidParameter."""
+    with pytest.raises(InvalidParameter):
+        Protector(WALK, EVENT, MECHANISM, 0.5, observer=observer)
