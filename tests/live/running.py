@@ -22,6 +22,8 @@ from priste.live.settings import Settings
 PATIENCE = 60.0
 """Seconds after which a test gives up waiting; nothing is asserted about how long things take."""
 
+GEOCLUE_DEMOS = "/usr/libexec/geoclue-2.0/demos"
+
 DEBIAN = {
     "mosquitto": "mosquitto",
     "mosquitto_pub": "mosquitto-clients",
@@ -30,13 +32,15 @@ DEBIAN = {
     "gpsfake": "gpsd-clients",
     "gpspipe": "gpsd-clients",
     "curl": "curl",
+    "dbus-daemon": "dbus",
+    "where-am-i": "geoclue-2-demo",
 }
 """The packages that hold the programs; .ci/run installs them."""
 
 
 def program(name: str) -> str:
     """Return the path of a program; where it is missing fail in CI and skip elsewhere."""
-    found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:{GEOCLUE_DEMOS}")
     if found is None:
         reason = f"{name} is not installed (Debian package {DEBIAN.get(name, name)})"
         if "CI" in os.environ:
