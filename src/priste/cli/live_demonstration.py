@@ -22,9 +22,11 @@ DAY = date(2026, 3, 4)
 """The first Wednesday in the town: the day of Ada's treatment."""
 
 RESIDENTS = 20
+HOURS = 17
+"""From five in the morning."""
 
 
-def demonstrate(out: Console, *, seed: int) -> None:
+def demonstrate(out: Console, *, seed: int, hours: int = HOURS) -> None:
     """Run the service with a phone that plays Ada's Wednesday, and show what an app receives."""
     from priste.cli.demo import town_policy
     from priste.traces import write_traces
@@ -36,10 +38,10 @@ def demonstrate(out: Console, *, seed: int) -> None:
             write_traces(residents(RESIDENTS), here / "residents.csv")
             text = town_policy().replace("2026-03-02T00:00:00", f"{DAY}T00:00:00")
             (here / "policy.toml").write_text(text, encoding="utf-8")
-        asyncio.run(_play(here, out, seed))
+        asyncio.run(_play(here, out, seed, hours))
 
 
-async def _play(folder: Path, out: Console, seed: int) -> None:
+async def _play(folder: Path, out: Console, seed: int, hours: int) -> None:
     from priste.live.person_stream import StreamOptions
     from priste.live.service import Service
     from priste.live.settings import PersonSettings, Settings
@@ -56,20 +58,20 @@ async def _play(folder: Path, out: Console, seed: int) -> None:
     if running.done():
         running.result()
     try:
-        await _post_the_day(service, out)
+        await _post_the_day(service, out, hours)
     finally:
         service.stop()
         await running
 
 
-async def _post_the_day(service: Service, out: Console) -> None:
+async def _post_the_day(service: Service, out: Console, hours: int) -> None:
     import httpx
 
     from priste.traces.town import TOWN_ZONE, ada
 
     zone = ZoneInfo(TOWN_ZONE)
     begin = datetime.combine(DAY, time(5), zone)
-    fixes = [fix for fix in ada() if begin <= fix.time < begin + timedelta(hours=17)]
+    fixes = [fix for fix in ada() if begin <= fix.time < begin + timedelta(hours=hours)]
     url = f"http://127.0.0.1:{service.port}"
     out.print(
         f"[bold]A phone posts to {url}/owntracks[/bold], an app reads {url}/people/ada/latest\n"

@@ -172,10 +172,10 @@ class Service:
 
     def open(self) -> None:
         """Read every policy and continue every stream; PristeError if one cannot be."""
+        policies = [load_policy(person.policy) for person in self.settings.people]
         self.settings.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         now = self.clock.now()
-        for person in self.settings.people:
-            policy = load_policy(person.policy)
+        for person, policy in zip(self.settings.people, policies, strict=True):
             begin = policy.timeline.start if person.clock == "fixes" else now
             stream = Stream.open(
                 person.name, policy, self.settings.state / person.name, person.options, begin
