@@ -14,7 +14,9 @@ from priste import (
     Belief,
     Grid,
     InvalidParameter,
+    LocationSet,
     MarkovModel,
+    Mechanism,
     Odds,
     PlanarLaplace,
     Priors,
@@ -194,6 +196,21 @@ def test_a_policy_may_change_its_observer_and_promises() -> None:
     assert max(sure.belief) > 1e-9
     with pytest.raises(InvalidParameter, match="before any release"):
         sure.with_policy(EVENTS, Belief(1e-9))
+
+
+@pytest.mark.parametrize("mech", [MECH, LocationSet(MECH, delta=0.1)], ids=["laplace", "set"])
+@pytest.mark.parametrize("calibrator", ["certified", "remap"])
+def test_other_observers_can_be_asked_about(mech: Mechanism, calibrator: str) -> None:
+    """What anybody learns is what a stream under that observer reports for the same releases."""
+    p = Protector(MODEL, EVENTS, mech, 0.5, calibrator, rng=2, observer=UNIFORM)
+    released(p, 6)
+    p.release(None)
+    own, anybody = p.leakage_against(UNIFORM), p.leakage_against(AnyStart())
+    for found, told, wider in zip(own, p.leakage, anybody, strict=True):
+        assert found.value == pytest.approx(told, abs=ROUNDING)
+        assert wider.value > found.value
+    counted = p.with_policy(EVENTS, 9.0, observer=AnyStart())
+    assert counted.leakage == pytest.approx([each.value for each in anybody], abs=ROUNDING)
 
 
 def test_pacing_takes_its_share_of_every_promise() -> None:

@@ -141,6 +141,21 @@ def test_a_direction_that_is_free_is_told() -> None:
     assert any(speaks_for(negated(each), below_exp(0.5)) for each in rows)
 
 
+@pytest.mark.parametrize("calibrator", ["certified", "remap", "optimal"])
+def test_few_days_without_the_event_are_recognised(calibrator: str) -> None:
+    """Upwards only, histories that exclude the event have at most 1 - e^-up of its negation."""
+    observer, up = OBSERVERS["one prior"], 0.5
+    terms = make_terms(
+        WALK, EVENT, Identity(LINE), Odds(up, math.inf), CALIBRATORS[calibrator], None, observer
+    )
+    excluding = Fraction(0)
+    for state, columns in histories(PublicState(terms), [], 3):
+        ((_, complement, b, d),) = exact_quantities(observer, columns)
+        if state.step == 3 and b == 0:
+            excluding += d / complement
+    assert excluding <= 1 - 1 / (below_exp(up) + Fraction(1, 10**40))
+
+
 def test_the_walk_finds_a_broken_promise() -> None:
     """The same judgement does find histories that break each promise when nobody cares."""
     for promised in PROMISES.values():

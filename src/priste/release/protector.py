@@ -14,10 +14,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from priste.arguments import whole
 from priste.errors import InvalidParameter, ReleaseRefused, StateError
 from priste.float_text import floats_from_text, floats_to_text
 from priste.mechanisms import Mechanism
-from priste.quantify import Observer, Promise
+from priste.quantify import Leakage, Observer, Promise, Quantifier
 from priste.randomness import BitSource, Seed, bit_source
 from priste.release.calibrator import Calibrator, Draw, Law
 from priste.release.ledger import Ledger, Release
@@ -176,6 +177,23 @@ class Protector:
         with self._turn:
             return self._state.law()
 
+    def leakage_against(self, observer: Observer) -> tuple[Leakage, ...]:
+        """Return what the releases so far tell another observer, one entry per event in order.
+
+        A promise to a narrow observer says nothing about others; ``AnyStart()`` here tells what
+        anybody could have learnt, whatever they believed. All releases are gone through again.
+        """
+        with self._turn:
+            terms, walked = self._terms, PublicState(self._terms)
+            quantifiers = [Quantifier(terms.models, event, observer) for event in terms.events]
+            for entry in self._entries:
+                column = _recorded_column(entry, walked)
+                for quantifier in quantifiers:
+                    quantifier.observe(column)
+                told = entry.release
+                walked.advance(column, told.budget, leakage=told.leakage, belief=told.belief)
+            return tuple(quantifier.leakage() for quantifier in quantifiers)
+
     def public_state(self) -> PublicState:
         """Return a copy of the public side of the stream, to follow what might come."""
         with self._turn:
@@ -258,30 +276,24 @@ class Protector:
     def _checked_step(self, step: int | None) -> int:
         if step is None:
             return self._state.step
-        if isinstance(step, bool) or not isinstance(step, int | np.integer) or step < 0:
-            raise InvalidParameter(
-                f"The 'step' of a release must be an integer >= 0, or None for the next. "
-                f"Got {step!r}."
-            )
-        if step - self._state.step > MAX_SKIPPED_STEPS:
+        wanted = whole(step, "The 'step' of a release", hint="None is the next step.")
+        if wanted - self._state.step > MAX_SKIPPED_STEPS:
             raise InvalidParameter(
                 f"A release may skip at most {MAX_SKIPPED_STEPS} steps; the next step is "
-                f"{self._state.step}. Got {step}. Check the clock, or begin a new stream."
+                f"{self._state.step}. Got {wanted}. Check the clock, or begin a new stream."
             )
-        return int(step)
+        return wanted
 
     def _checked_cell(self, cell: int | None) -> int | None:
         if cell is None:
             return None
-        cells = self._terms.mechanism.grid.size
-        whole = isinstance(cell, int | np.integer) and not isinstance(cell, bool)
-        if not whole or not 0 <= cell < cells:
-            # The value stays out of the message: it is where the user is.
-            raise InvalidParameter(
-                f"The 'cell' of a release must be an integer from 0 to {cells - 1}, or None for a "
-                "missing fix. Got something else; cell_at() of the grid finds cells."
-            )
-        return int(cell)
+        return whole(
+            cell,
+            "The 'cell' of a release",
+            most=self._terms.mechanism.grid.size - 1,
+            hint="None is a missing fix; cell_at() of the grid finds cells.",
+            secret=True,
+        )
 
     def _refuse_when_stopped(self) -> None:
         if self._stopped is not None:
@@ -387,7 +399,7 @@ class Protector:
                 raise ValueError(f"it has {len(release.leakage)} leakages")
             if len(release.belief) not in (0, len(self._terms.events)):
                 raise ValueError(f"it has {len(release.belief)} beliefs")
-            column = self._recorded_column(entry)
+            column = _recorded_column(entry, self._state)
             self._state.advance(
                 column,
                 release.budget,
@@ -409,13 +421,6 @@ class Protector:
                 "kind of processor). Continue the stream where it was begun. It was left as it is."
             )
         self._entries.append(entry)
-
-    def _recorded_column(self, entry: Entry) -> NDArray[np.float64] | None:
-        if entry.release.cell is None:
-            return None
-        if entry.likelihood is not None:
-            return floats_from_text(entry.likelihood)
-        return self._state.column(entry.release.cell, entry.release.budget)
 
     def _header(self) -> dict[str, Any]:
         return {
@@ -460,7 +465,7 @@ class Protector:
             )
             new = self._under(terms, self._bits)
             for entry in self._entries:
-                column = new._recorded_column(entry)
+                column = _recorded_column(entry, new._state)
                 new._state.advance(column, entry.release.budget, hints=entry.hints)
                 counted = dataclasses.replace(
                     entry.release, leakage=new._state.leakage, belief=new._state.belief
@@ -496,3 +501,12 @@ class Protector:
             f"Protector({', '.join(self._terms.event_names)}; next step {self.next_step}, "
             f"{type(self._terms.calibrator).__name__.lower()})"
         )
+
+
+def _recorded_column(entry: Entry, state: PublicState) -> NDArray[np.float64] | None:
+    """Return the column of a recorded release; ``state`` is that before it."""
+    if entry.release.cell is None:
+        return None
+    if entry.likelihood is not None:
+        return floats_from_text(entry.likelihood)
+    return state.column(entry.release.cell, entry.release.budget)

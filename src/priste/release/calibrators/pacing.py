@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from priste.errors import InvalidParameter
+from priste.arguments import number
 from priste.mechanisms import Mechanism
 from priste.quantify import Belief, Odds, Promise
 
@@ -29,9 +29,7 @@ def finite_budget(mechanism: Mechanism) -> float:
 
 def checked_pace(pace: float, who: str) -> float:
     """Return the pace of a calibrator, or raise InvalidParameter."""
-    if isinstance(pace, bool) or not isinstance(pace, int | float) or not 0 < pace <= 1:
-        raise InvalidParameter(f"The 'pace' of {who} must be in (0, 1]. Got {pace!r}.")
-    return float(pace)
+    return number(pace, f"The 'pace' of {who}", above=0.0, most=1.0)
 
 
 def paced_limits(state: PublicState, pace: float) -> list[Promise]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from priste.arguments import number, whole
 from priste.errors import InvalidParameter
 from priste.mechanisms import Mechanism
 from priste.quantify import Belief, Moments, Near, Promise
@@ -60,29 +61,16 @@ class Paper:
         check_seconds: float | None = None,
         checker: Checker | None = None,
     ) -> None:
-        if isinstance(decay, bool) or not isinstance(decay, int | float) or not 0 < decay < 1:
-            raise InvalidParameter(f"The 'decay' of Paper must be in (0, 1). Got {decay!r}.")
-        if (
-            isinstance(max_attempts, bool)
-            or not isinstance(max_attempts, int)
-            or not 1 <= max_attempts <= 10_000
-        ):
-            raise InvalidParameter(
-                f"The 'max_attempts' of Paper must be an integer from 1 to 10000. "
-                f"Got {max_attempts!r}."
-            )
-        if check_seconds is not None and not (
-            isinstance(check_seconds, int | float)
-            and not isinstance(check_seconds, bool)
-            and 0 < check_seconds < math.inf
-        ):
-            raise InvalidParameter(
-                "The 'check_seconds' of Paper must be finite and > 0, or None for no limit. "
-                f"Got {check_seconds!r}."
-            )
-        self._decay = float(decay)
-        self._max_attempts = max_attempts
+        self._decay = number(decay, "The 'decay' of Paper", above=0.0, below=1.0)
+        self._max_attempts = whole(
+            max_attempts, "The 'max_attempts' of Paper", least=1, most=10_000
+        )
         self._check_seconds = check_seconds
+        if check_seconds is not None:
+            hint = "None is no limit."
+            self._check_seconds = number(
+                check_seconds, "The 'check_seconds' of Paper", above=0.0, hint=hint
+            )
         self._checker = checker
 
     def budgets(self, mechanism: Mechanism) -> tuple[float, ...]:
