@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 import json
 import resource
 import socket
+import ssl
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -15,7 +19,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.live.running import InThread, answers, free_port, serving, wait_for
+from benchmarks.live import soak
+from tests.live.running import InThread, answers, free_port, program, serving, wait_for
 from tests.live.small_town import (
     DAILY,
     POLICY,
@@ -231,6 +236,33 @@ def test_tokens(tmp_path: Path, headers: dict[str, str], query: str, status: int
         assert (b"Point" in answer.content) == (status == 200)
 
 
+def test_tls(tmp_path: Path) -> None:
+    """With a certificate the door speaks HTTPS and nothing else."""
+    openssl = [program("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt"]
+    openssl += ["ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    openssl += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "key.pem", "-out", "cert.pem"]
+    subprocess.run(openssl, cwd=tmp_path, check=True, capture_output=True)
+    chosen = dataclasses.replace(
+        one_person(tmp_path, token=TOKEN),
+        certificate=tmp_path / "cert.pem",
+        key=tmp_path / "key.pem",
+    )
+    trusted = ssl.create_default_context(cafile=str(tmp_path / "cert.pem"))
+    with (
+        serving(chosen) as live,
+        httpx.Client(timeout=30, trust_env=False, verify=trusted) as client,
+    ):
+        post(live, 0)
+        post(live, 1)
+        url = live.url.replace("http:", "https:")
+        answer = client.get(
+            f"{url}/people/ada/latest", headers={"Authorization": f"Bearer {TOKEN}"}
+        )
+        assert answer.status_code == 200
+        with pytest.raises(httpx.HTTPError):
+            client.get(f"{live.url}/people/ada/latest")
+
+
 def test_web_pages_cannot_post_nor_read_through_another_name(tmp_path: Path) -> None:
     """A page states its origin, or comes by a name that was made to point here: refused."""
     with serving(one_person(tmp_path)) as live, httpx.Client(timeout=30, trust_env=False) as client:
@@ -378,3 +410,10 @@ def test_settings_that_are_refused(tmp_path: Path, change: dict[str, object], wo
     person = PersonSettings("ada", tmp_path)
     with pytest.raises(InvalidParameter, match=words):
         Settings(**{"state": tmp_path, "people": (person,), **change})  # type: ignore[arg-type]
+
+
+def test_a_short_soak(tmp_path: Path) -> None:
+    """Two thousand fixes of a receiver: all are kept, each step is released and heard once."""
+    found = asyncio.run(soak(tmp_path, 2_000))
+    assert (found["kept"], found["released"], found["covered"]) == (2_000, 9, 0)
+    assert found["times_heard_by_gpsd_client"] == 9

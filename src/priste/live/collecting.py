@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from typing import Literal
 
@@ -24,12 +25,17 @@ class Collector:
         self._hold = hold
         self._open: dict[int, dict[int, Fix]] = {}
         self._last: Fix | None = None
+        self._turn = threading.Lock()  # fixes come in while another thread releases a step
 
     def __repr__(self) -> str:  # fixes are true locations
         return f"<Collector of {len(self._open)} steps>"
 
     def put(self, step: int, fix: Fix) -> bool:
         """Keep a fix; False if too many steps are open."""
+        with self._turn:
+            return self._put(step, fix)
+
+    def _put(self, step: int, fix: Fix) -> bool:
         slots = self._open.get(step)
         if slots is None:
             if len(self._open) >= OPEN_STEPS:
@@ -47,6 +53,10 @@ class Collector:
         there is nobody to refuse to. Without a fix in the step the last one counts for as
         long as ``hold`` says.
         """
+        with self._turn:
+            return self._cell(step)
+
+    def _cell(self, step: int) -> int | None:
         kept = self._open.pop(step, {})
         for earlier in [other for other in self._open if other < step]:
             kept_before = self._open.pop(earlier)

@@ -118,9 +118,12 @@ class Stream:
         self._bits: BitSource = self._seeded or SystemBits()
         self._events = RollingEvents(policy, origin)
         self._guarded: dict[str, PolicyEvent] = {}
+        self._refused: dict[str, PolicyEvent] = {}
         self._collector = Collector(policy, options.hold)
         self._protector = self._open_protector()
         self.latest = self._last_point()
+        self.trouble: str | None = None
+        """Why only covers go out, if that is so."""
 
     @classmethod
     def open(
@@ -155,12 +158,6 @@ class Stream:
     def epsilons(self) -> dict[str, float]:
         """The bounds of the events that are guarded now."""
         return dict(zip(self._protector.event_names, self._protector.epsilons, strict=True))
-
-    @property
-    def over_limit(self) -> tuple[str, ...]:
-        """The events about which the past already tells more than ε: nothing is told any more."""
-        bounds = self.epsilons
-        return tuple(name for name, leaked in self.leakage.items() if leaked > bounds[name])
 
     def step_at(self, when: datetime) -> int:
         """Return the step of an instant; negative before the policy's clock begins."""
@@ -202,6 +199,8 @@ class Stream:
             return None
         cell = self._collector.cell(step)
         self._roll(step)
+        if self._refused:
+            cell = None
         if self._seeded is not None:
             self._seeded.begin(step - self.origin)
         output = self._output(cell, step - self.origin)
@@ -219,9 +218,10 @@ class Stream:
             try:
                 output = self._protector.release(cell, step=step).cell
                 self.counts.released += 1
+                self.trouble = None
                 return output
-            except ReleaseRefused:
-                pass
+            except ReleaseRefused as refusal:
+                self.trouble = str(refusal)
         cover = self._cover(step) if self.options.missing == "cover" else None
         self._protector.release(None, step=step)
         self.counts.covered += cover is not None
@@ -267,11 +267,26 @@ class Stream:
                     wanted[label] = kept
         if not wanted:  # all is settled, and a Protector guards one event at least
             return
-        self._protector = self._protector.with_policy(
-            {name: each.event for name, each in wanted.items()},
-            {name: each.epsilon for name, each in wanted.items()},
-            journal=self._state.next_journal(),
-        )
+        self._take_on(wanted)
+
+    def _take_on(self, wanted: dict[str, PolicyEvent]) -> None:
+        """Guard other events from now on, with all releases so far counted against them.
+
+        If a promise about one of them cannot be given at all (a cap on beliefs below what anybody
+        would believe of that day before any release), only covers go out until the next change.
+        """
+        if wanted.keys() == self._refused.keys():
+            return
+        try:
+            self._protector = self._protector.with_policy(
+                {name: each.event for name, each in wanted.items()},
+                {name: each.epsilon for name, each in wanted.items()},
+                journal=self._state.next_journal(),
+            )
+        except InvalidParameter as problem:
+            self._refused, self.trouble = wanted, str(problem)
+            return
+        self._refused = {}
         self._guarded = wanted
         self._state.drop_old_journals()
 

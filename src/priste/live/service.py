@@ -132,8 +132,8 @@ class Person:
         if point is None:
             return
         self.state = "releasing"
-        if over := self.stream.over_limit:
-            self.state = f"the past tells too much about {', '.join(over)}: only covers go out"
+        if self.stream.trouble is not None:
+            self.state = f"only covers go out: {self.stream.trouble}"
         tell("release", person=self.name, step=point.step, step_time=point.clock)
         self._offer(point)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import termios
+import tty
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,18 +56,23 @@ async def _lines(address: Address, line: Line) -> AsyncIterator[bytes]:
             for text in datagram.splitlines():
                 yield text
         return
-    if address.kind in ("nmea+file", "nmea+serial"):
-        async for text in _file_lines(Path(address.path), address.options.get("baud")):
-            line.state = "reading"
-            yield text
+    if address.kind == "nmea+file":
+        with Path(address.path).open("rb") as file:
+            while text := file.readline(LARGEST_MESSAGE):
+                line.state = "reading"
+                yield text
         return
-    reader, writer = await asyncio.open_connection(
-        address.host, address.port, limit=LARGEST_MESSAGE
-    )
-    try:
-        line.state = "connected"
+    if address.kind == "nmea+serial":
+        reader, close = await _serial(Path(address.path), address.options.get("baud", "9600"))
+    else:
+        reader, writer = await asyncio.open_connection(
+            address.host, address.port, limit=LARGEST_MESSAGE
+        )
+        close = writer.close
         if address.kind == "gpsd":
             writer.write(gpsd.WATCH)
+    try:
+        line.state = "connected"
         while True:
             try:
                 text = await reader.readline()
@@ -76,7 +82,7 @@ async def _lines(address: Address, line: Line) -> AsyncIterator[bytes]:
                 return
             yield text
     finally:
-        writer.close()
+        close()
 
 
 async def _datagrams(address: Address, line: Line) -> AsyncIterator[bytes]:
@@ -101,34 +107,20 @@ async def _datagrams(address: Address, line: Line) -> AsyncIterator[bytes]:
         transport.close()
 
 
-async def _file_lines(path: Path, baud: str | None) -> AsyncIterator[bytes]:
-    """Yield the lines of a file or a serial device, read in a thread."""
-    handle = os.open(path, os.O_RDONLY | os.O_NOCTTY)
-    try:
-        _set_speed(handle, baud)
-        begun = b""
-        while received := await asyncio.to_thread(os.read, handle, 4_096):
-            *whole, begun = (begun + received).split(b"\n")
-            for text in whole:
-                yield text
-            begun = begun[-nmea.LONGEST_LINE * 4 :]
-        if begun:
-            yield begun
-    finally:
-        os.close(handle)
-
-
-def _set_speed(handle: int, baud: str | None) -> None:
-    """Make a serial device give its bytes as they are; anything else is left alone."""
-    import termios
-    import tty
-
-    if not os.isatty(handle):
-        return
-    with suppress(termios.error):
-        tty.setraw(handle)
-        speed = getattr(termios, f"B{baud or '9600'}", None)
-        if speed is not None:
-            settings = termios.tcgetattr(handle)
-            settings[4] = settings[5] = speed
-            termios.tcsetattr(handle, termios.TCSANOW, settings)
+async def _serial(path: Path, baud: str) -> tuple[asyncio.StreamReader, Callable[[], None]]:
+    """Open a serial device, which then gives its bytes as they are; return how to close it, too."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
+    file = os.fdopen(handle, "rb", buffering=0)
+    speed = getattr(termios, f"B{baud}", None)
+    if speed is None or not os.isatty(handle):
+        file.close()
+        raise ConnectionError("no serial device, or no such speed")
+    tty.setraw(handle)
+    settings = termios.tcgetattr(handle)
+    settings[4] = settings[5] = speed
+    termios.tcsetattr(handle, termios.TCSANOW, settings)
+    reader = asyncio.StreamReader(limit=LARGEST_MESSAGE)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), file
+    )
+    return reader, transport.close
