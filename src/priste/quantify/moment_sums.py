@@ -41,6 +41,19 @@ def candidates_of(moments: Moments, chosen: Integers | slice) -> Moments:
     return replace(moments, event=event, complement=complement)
 
 
+def rows_of(moments: Moments, chosen: Integers) -> Moments:
+    """Return some of the rows, with the same error bounds."""
+    return Moments(
+        moments.prior_event[chosen],
+        moments.prior_complement[chosen],
+        moments.event[chosen],
+        moments.complement[chosen],
+        moments.exponent[chosen],
+        moments.relative_error,
+        moments.absolute_error,
+    )
+
+
 def layers_added(moments: Moments, layers: int) -> Moments:
     """Return the moments of outputs from those of pairs (layer, output), layer first."""
     rows = moments.rows

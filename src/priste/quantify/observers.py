@@ -216,8 +216,8 @@ class Near(_Value):
         return f"Near(<prior on {self.prior.shape[-1]} cells>, factor={self.factor!r})"
 
 
-LARGEST_FACTOR = 2.0**200
-"""Beyond this a prior is as good as any on the support."""
+LARGEST_FACTOR = 1e6
+"""Beyond this doubles would leave the bound in doubt; ``Starts`` is nearly the same and exact."""
 
 Observer: TypeAlias = AnyStart | Starts | Priors | Stale | Near
 """Any of the classes of priors."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
-from priste.quantify.adversaries import Adversary, AnyMixture
+from priste.quantify.adversaries import Adversary, AnyMixture, WithinFactor
 from priste.quantify.assembly import KnownPrior, known_prior_leakage, to_shared_exponent
 from priste.quantify.inputs import (
     checked_candidates,
@@ -241,9 +241,7 @@ class Quantifier:
     def _worst(self) -> Leakage:
         if self._observed:
             return self._adversary.leakage(self.moments())
-        moments = self.moments()
-        is_open = (moments.prior_event > 0.0) & (moments.prior_complement > 0.0)
-        return Leakage(0.0, 0.0, 0.0, {int(row): 1.0 for row in np.flatnonzero(is_open)[:1]})
+        return Leakage(0.0, 0.0, 0.0, self._adversary.undecided_prior(self.moments()))
 
     def _named(self, found: Leakage) -> Leakage:
         """Give rows their names: cells or numbers of priors, and of models if there are several."""
@@ -440,7 +438,16 @@ def _adversary(observer: Observer, streams: Sequence[ModelStream]) -> Adversary:
     """Return the class of weights over the stacked rows that an observer means."""
     if not isinstance(observer, Near):
         return AnyMixture()
-    raise InvalidParameter("The observer Near(prior, factor) cannot be checked yet.")
+    prior = (
+        observer.prior if observer.prior.ndim == 2 else np.stack([observer.prior] * len(streams))
+    )
+    if len(prior) != len(streams):
+        raise InvalidParameter(
+            f"The 'prior' of Near has one line for each of {len(prior)} models. Got "
+            f"{len(streams)}. Give (m,) for the same prior under each."
+        )
+    weights = [line[each.starts.labels] for line, each in zip(prior, streams, strict=True)]
+    return WithinFactor(np.concatenate(weights), observer.factor)
 
 
 def _undecided(count: int) -> tuple[Booleans, Booleans]:

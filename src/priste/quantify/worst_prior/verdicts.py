@@ -21,6 +21,9 @@ Method = Literal["auto", "pairs", "search"]
 SLACK = 1e-9
 """A reported ratio e^leakage is at most this much, relatively, above the exact supremum."""
 
+LEAST_LOGARITHM = -50 * math.log(2.0)
+"""A direction whose supremum is below e to this is reported as this bound."""
+
 SEARCH_ROUNDING = 64 * 2.0**-53
 """Bounds what the roundings of the search can hide, relative to the ratio (docs/soundness.md)."""
 
@@ -65,7 +68,7 @@ def worst_prior_leakage(
             "The moments of worst_prior_leakage must describe one set of releases. Got "
             f"{moments.candidates} candidates. Use leakages(moments) for many."
         )
-    if _doubt(moments) == math.inf:
+    if doubt(moments) == math.inf:
         return Leakage(math.inf, math.inf, math.inf, {})
     ratios, pairs = _suprema(moments, method)
     for_event, against_event = (float(log) for log in _logarithms(moments, ratios)[:, 0])
@@ -85,8 +88,8 @@ def leakages(
     With a ``promise`` the largest over the directions that it bounds, as ``Leakage.over``. One set
     of releases counts as one column. ``method`` as there.
     """
-    if _doubt(moments) == math.inf:
-        return np.full(_columns(moments), math.inf)
+    if doubt(moments) == math.inf:
+        return np.full(columns_of(moments), math.inf)
     ratios, pairs = _suprema(moments, method)
     bounded = _logarithms(moments, ratios)[bounded_directions(promise)]
     return np.where(pairs.max(axis=(0, 2)) < 0, 0.0, bounded.max(axis=0))
@@ -113,21 +116,21 @@ def passes(
     """
     limits = as_limits(epsilon)
     every_pair = _every_pair(moments, method)
-    doubt = _doubt(moments)
+    larger = doubt(moments)
     if limits == Limits(math.inf, math.inf, math.inf):
-        return np.ones(_columns(moments), dtype=np.bool_)
-    if doubt == math.inf:
-        return np.zeros(_columns(moments), dtype=np.bool_)
+        return np.ones(columns_of(moments), dtype=np.bool_)
+    if larger == math.inf:
+        return np.zeros(columns_of(moments), dtype=np.bool_)
     if limits.up == limits.down == math.inf:
         return beliefs_within(moments, limits.belief)
     from priste.quantify.worst_prior import kernels
 
-    passed = np.zeros(_columns(moments), dtype=np.bool_)
-    events, complements = _lines(moments.event), _lines(moments.complement)
+    passed = np.zeros(columns_of(moments), dtype=np.bool_)
+    events, complements = lines_of(moments.event), lines_of(moments.complement)
     up, down = (
         math.inf
         if bound == math.inf
-        else min(math.exp(min(bound, 700.0)) / doubt, kernels.LARGEST_RATIO)
+        else min(math.exp(min(bound, 700.0)) / larger, kernels.LARGEST_RATIO)
         for bound in (limits.up, limits.down)
     )
     kernels.column_verdicts(events, complements, *_shared(moments), up, down, every_pair, passed)
@@ -136,7 +139,8 @@ def passes(
     return passed
 
 
-def _columns(moments: Moments) -> int:
+def columns_of(moments: Moments) -> int:
+    """The number of candidates; one set of releases counts as one."""
     return 1 if moments.candidates is None else moments.candidates
 
 
@@ -146,7 +150,7 @@ def _every_pair(moments: Moments, method: Method) -> bool:
     return method == "pairs" or (method == "auto" and moments.rows <= FEW_ROWS)
 
 
-def _lines(columns: Floats) -> Floats:
+def lines_of(columns: Floats) -> Floats:
     """The columns as lines (k, n), copied: one kind of array means one compilation."""
     return np.array(columns.T, order="C", ndmin=2)
 
@@ -177,7 +181,7 @@ def _shared(moments: Moments) -> tuple[Floats, Floats, NDArray[np.int64], Floats
     return a, c, exponent, scale, float(moments.absolute_error)
 
 
-def _doubt(moments: Moments) -> float:
+def doubt(moments: Moments) -> float:
     """By what factor the exact ratio may exceed the one that the search sees."""
     gamma = moments.relative_error
     if not gamma < 0.5 or moments.absolute_error == math.inf:
@@ -189,7 +193,7 @@ def _suprema(moments: Moments, method: Method) -> tuple[Floats, NDArray[np.int64
     """Bounds of sup R and sup 1/R, (2, k), and the rows that reach them, (2, k, 2)."""
     from priste.quantify.worst_prior import kernels
 
-    events, complements = _lines(moments.event), _lines(moments.complement)
+    events, complements = lines_of(moments.event), lines_of(moments.complement)
     ratios = np.empty((2, events.shape[0]))
     pairs = np.empty((2, events.shape[0], 2), dtype=np.int64)
     every_pair = _every_pair(moments, method)
@@ -199,5 +203,5 @@ def _suprema(moments: Moments, method: Method) -> tuple[Floats, NDArray[np.int64
 
 def _logarithms(moments: Moments, ratios: Floats) -> Floats:
     """ln of the ratios and of the doubt about them, rounded upwards."""
-    logs = np.log(ratios) + math.log(_doubt(moments))
+    logs = np.log(ratios) + math.log(doubt(moments))
     return np.asarray(logs + 2.0**-50 * (1.0 + np.abs(np.where(np.isfinite(logs), logs, 0.0))))

@@ -1,0 +1,151 @@
+"""Exact leakage, verdicts and beliefs over priors near a given one; doubt is never safety."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste.quantify.leakage import Leakage, bounded_directions
+from priste.quantify.moments import Floats, Integers, Moments
+from priste.quantify.promises import Limits, Promise, as_limits
+from priste.quantify.worst_prior.verdicts import LEAST_LOGARITHM, columns_of, doubt, lines_of
+
+SLACK = 1e-8
+"""A reported ratio is at most this much, relatively, above the exact supremum, and (n + 32) factor
+2**-50 more: rounding is felt where a row may weigh ``factor`` times as much."""
+
+LARGEST_LOGARITHM = 709.0
+"""e to this is still a float."""
+
+_EVALUATION = 1.0 + 64 * 2.0**-53
+"""Covers the roundings of one line of arithmetic."""
+
+
+def near_passes(
+    moments: Moments, weights: Floats, factor: float, epsilon: float | Promise | Limits
+) -> NDArray[np.bool_]:
+    """Whether every prior within ``factor`` of ``weights`` keeps a promise, shape (k,).
+
+    ``weights`` (n,) are > 0, one per row; a prior has weights proportional to these times
+    numbers in [1, ``factor``]. ``epsilon`` and the rounding as in
+    :func:`priste.quantify.worst_prior.passes`.
+    """
+    limits = as_limits(epsilon)
+    count = columns_of(moments)
+    if limits == Limits(math.inf, math.inf, math.inf):
+        return np.ones(count, dtype=np.bool_)
+    larger = doubt(moments)
+    passed = np.ones(count, dtype=np.bool_)
+    if larger == math.inf:
+        return ~passed
+    if limits.up < math.inf or limits.down < math.inf:
+        from priste.quantify.near_prior import kernels
+
+        up, down = (
+            math.inf if bound == math.inf else math.exp(min(bound, LARGEST_LOGARITHM)) / larger
+            for bound in (limits.up, limits.down)
+        )
+        events, complements = _columns(moments)
+        shared = _shared(moments, weights)
+        kernels.column_verdicts(events, complements, *shared, factor, up, down, passed)
+    if limits.belief < math.inf:
+        odds = _log_odds(moments, weights, factor)
+        passed &= odds <= math.log(limits.belief)
+    return passed
+
+
+def near_leakage(moments: Moments, weights: Floats, factor: float) -> Leakage:
+    """Bound the leakage over every prior within ``factor`` of ``weights``, from above.
+
+    Never below the exact supremum, and above it by at most what ``SLACK`` says, and 8 times the
+    relative error of the moments. ``worst_prior`` is a prior of the class: all rows, with weights
+    that sum to 1. The edges are those of :func:`priste.quantify.worst_prior_leakage`.
+    """
+    if doubt(moments) == math.inf:
+        return Leakage(math.inf, math.inf, math.inf, {})
+    logs, priors = _suprema(moments, weights, factor)
+    for_event, against_event = (float(x) for x in logs[:, 0])
+    if for_event == against_event == -math.inf:
+        return Leakage(0.0, 0.0, 0.0, {})
+    worst = priors[int(against_event > for_event)] * weights
+    worst /= worst.sum()
+    for_event, against_event = (max(x, LEAST_LOGARITHM) for x in (for_event, against_event))
+    return Leakage(
+        max(for_event, against_event), for_event, against_event, dict(enumerate(worst.tolist()))
+    )
+
+
+def near_leakages(
+    moments: Moments, weights: Floats, factor: float, promise: float | Promise | None = None
+) -> Floats:
+    """The leakage of each candidate, shape (k,), over the directions that a promise bounds."""
+    if doubt(moments) == math.inf:
+        return np.full(columns_of(moments), math.inf)
+    logs, _ = _suprema(moments, weights, factor)
+    bounded = np.maximum(logs, LEAST_LOGARITHM)[bounded_directions(promise)].max(axis=0)
+    return np.asarray(np.where((logs == -math.inf).all(axis=0), 0.0, bounded))
+
+
+def near_beliefs(moments: Moments, weights: Floats, factor: float) -> Floats:
+    """Bound Pr(EVENT | releases) over every prior within ``factor`` of ``weights``, shape (k,).
+
+    Never below the exact supremum; 0 where the releases are impossible for all of them.
+    """
+    if doubt(moments) == math.inf:
+        return np.ones(columns_of(moments))
+    odds = np.minimum(_log_odds(moments, weights, factor), LARGEST_LOGARITHM)
+    with np.errstate(over="ignore"):
+        share = np.nextafter(_EVALUATION / (1.0 + np.exp(-odds)), math.inf)
+    certain, impossible = odds == LARGEST_LOGARITHM, odds == -math.inf
+    return np.select([certain, impossible], [1.0, 0.0], np.minimum(share, 1.0))
+
+
+def _columns(moments: Moments) -> tuple[Floats, Floats]:
+    return lines_of(moments.event), lines_of(moments.complement)
+
+
+def _shared(moments: Moments, weights: Floats) -> tuple[Floats, Floats, Floats, Integers, float]:
+    return (
+        np.array(moments.prior_event),
+        np.array(moments.prior_complement),
+        np.array(weights, dtype=np.float64),
+        np.array(moments.exponent),
+        float(moments.absolute_error),
+    )
+
+
+def _suprema(moments: Moments, weights: Floats, factor: float) -> tuple[Floats, Floats]:
+    """Upper bounds of ln sup R and ln sup 1/R, (2, k), and the w of the last column, (2, n)."""
+    from priste.quantify.near_prior import kernels
+
+    events, complements = _columns(moments)
+    ratios = np.empty((2, len(events)))
+    powers = np.empty((2, len(events)), dtype=np.int64)
+    priors = np.empty((2, moments.rows))
+    shared = _shared(moments, weights)
+    kernels.column_suprema(events, complements, *shared, factor, ratios, powers, priors)
+    return _logarithms(ratios, powers, doubt(moments)), priors
+
+
+def _log_odds(moments: Moments, weights: Floats, factor: float) -> Floats:
+    """Upper bounds (k,) of ln of the largest Pr(EVENT, o) / Pr(not EVENT, o)."""
+    from priste.quantify.near_prior import kernels
+
+    events, complements = _columns(moments)
+    quotients = np.empty(len(events))
+    powers = np.empty(len(events), dtype=np.int64)
+    _, _, given, exponent, absolute = _shared(moments, weights)
+    kernels.column_quotients(
+        events, complements, given, exponent, absolute, factor, quotients, powers
+    )
+    return _logarithms(quotients, powers, doubt(moments))
+
+
+def _logarithms(ratios: Floats, powers: Integers, larger: float) -> Floats:
+    """ln of the ratios times 2**powers and of the doubt about them, rounded upwards."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(ratios) + powers * math.log(2.0) + math.log(larger)
+    size = np.abs(np.where(np.isfinite(logs), logs, 0.0)) + np.abs(powers)
+    return np.asarray(logs + 2.0**-50 * (1.0 + size))
