@@ -13,16 +13,18 @@ release is drawn from the column's rows divided by theirs (``EMISSION_ROW_SUM_ER
 each observation). The three multiply::
 
     1 + relative_error
-        = (1 + N u / (1 - N u)) * prod(1 + row_sum_error) * (1 + 2**-50)**observations
+        = (1 + N u / (1 - N u)) * prod(1 + row_sum_error) * (1 + EMISSION_ROW_SUM_ERROR)**releases
 """
 
 from __future__ import annotations
 
 import math
 
+from priste.mechanisms import ROW_SUM_TOLERANCE
+
 UNIT_ROUNDOFF = 2.0**-53
 
-EMISSION_ROW_SUM_ERROR = 2.0**-50
+EMISSION_ROW_SUM_ERROR = ROW_SUM_TOLERANCE
 """What the rows of a mechanism's emission may miss 1 by."""
 
 _EVALUATION = 1.0 + 2.0**-40

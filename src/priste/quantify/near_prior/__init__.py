@@ -4,7 +4,7 @@ Pure functions on :class:`~priste.quantify.moments.Moments` and the weights of t
 compiler behind them is imported at the first call.
 """
 
-from priste.quantify.near_prior.verdicts import (
+from priste.quantify.near_prior.near_verdicts import (
     near_beliefs,
     near_leakage,
     near_leakages,

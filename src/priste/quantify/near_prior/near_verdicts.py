@@ -41,7 +41,7 @@ def near_passes(
     if larger == math.inf:
         return ~passed
     if limits.up < math.inf or limits.down < math.inf:
-        from priste.quantify.near_prior import kernels
+        from priste.quantify.near_prior import level_kernels
 
         up, down = (
             math.inf if bound == math.inf else math.exp(min(bound, LARGEST_LOGARITHM)) / larger
@@ -49,7 +49,7 @@ def near_passes(
         )
         events, complements = _columns(moments)
         shared = _shared(moments, weights)
-        kernels.column_verdicts(events, complements, *shared, factor, up, down, passed)
+        level_kernels.column_verdicts(events, complements, *shared, factor, up, down, passed)
     if limits.belief < math.inf:
         odds = _log_odds(moments, weights, factor)
         passed &= odds <= math.log(limits.belief)
@@ -118,26 +118,26 @@ def _shared(moments: Moments, weights: Floats) -> tuple[Floats, Floats, Floats, 
 
 def _suprema(moments: Moments, weights: Floats, factor: float) -> tuple[Floats, Floats]:
     """Upper bounds of ln sup R and ln sup 1/R, (2, k), and the w of the last column, (2, n)."""
-    from priste.quantify.near_prior import kernels
+    from priste.quantify.near_prior import level_kernels
 
     events, complements = _columns(moments)
     ratios = np.empty((2, len(events)))
     powers = np.empty((2, len(events)), dtype=np.int64)
     priors = np.empty((2, moments.rows))
     shared = _shared(moments, weights)
-    kernels.column_suprema(events, complements, *shared, factor, ratios, powers, priors)
+    level_kernels.column_suprema(events, complements, *shared, factor, ratios, powers, priors)
     return _logarithms(ratios, powers, doubt(moments)), priors
 
 
 def _log_odds(moments: Moments, weights: Floats, factor: float) -> Floats:
     """Upper bounds (k,) of ln of the largest Pr(EVENT, o) / Pr(not EVENT, o)."""
-    from priste.quantify.near_prior import kernels
+    from priste.quantify.near_prior import level_kernels
 
     events, complements = _columns(moments)
     quotients = np.empty(len(events))
     powers = np.empty(len(events), dtype=np.int64)
     _, _, given, exponent, absolute = _shared(moments, weights)
-    kernels.column_quotients(
+    level_kernels.column_quotients(
         events, complements, given, exponent, absolute, factor, quotients, powers
     )
     return _logarithms(quotients, powers, doubt(moments))
