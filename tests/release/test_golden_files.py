@@ -29,6 +29,7 @@ from priste import (
 )
 from priste.events import at_least
 from priste.release import Bare, Calibrator, Certified, Optimal, Paper, Remap
+from priste.release.stream_file import journal as files
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -125,6 +126,19 @@ def test_an_old_stream_stays_within_its_bounds(tmp_path: Path, name: str) -> Non
                 value <= bound
                 for value, bound in zip(release.leakage, EPSILON.values(), strict=True)
             )
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_an_old_file_can_be_saved_over(tmp_path: Path, name: str) -> None:
+    """A stream that is loaded and goes on is saved over its old file, whose lines stay."""
+    path = copied(name, tmp_path)
+    earlier = files.read(path).records
+    protector = Protector.load(path)
+    protector.release(None)
+    protector.save(path)
+    later = files.read(path).records
+    assert later[:-1] == earlier
+    assert lines(Protector.load(path))[:-1] == LEDGERS[name]
 
 
 def test_several_models_and_a_public_prior_come_back(tmp_path: Path) -> None:

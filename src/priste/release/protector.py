@@ -157,6 +157,14 @@ class Protector:
         return self._terms.observer
 
     @property
+    def over_limit(self) -> tuple[str, ...]:
+        """The events whose promise past releases broke before a change of policy made it.
+
+        While there are any, nothing but silence is released.
+        """
+        return self._over_limit
+
+    @property
     def ledger(self) -> Ledger:
         """All releases so far."""
         return Ledger(
@@ -397,7 +405,7 @@ class Protector:
                 raise ValueError(f"step {release.step} comes where step {self._state.step} should")
             if len(release.leakage) != len(self._terms.events):
                 raise ValueError(f"it has {len(release.leakage)} leakages")
-            if len(release.belief) not in (0, len(self._terms.events)):
+            if len(release.belief) != (0 if entry.older else len(self._terms.events)):
                 raise ValueError(f"it has {len(release.belief)} beliefs")
             column = _recorded_column(entry, self._state)
             self._state.advance(
@@ -407,7 +415,7 @@ class Protector:
                 leakage=release.leakage,
                 belief=release.belief or None,
             )
-            if not release.belief:  # an older file
+            if entry.older:
                 measured = dataclasses.replace(release, belief=self._state.belief)
                 entry = dataclasses.replace(entry, release=measured)
         except (KeyError, TypeError, ValueError) as problem:
@@ -470,7 +478,7 @@ class Protector:
                 counted = dataclasses.replace(
                     entry.release, leakage=new._state.leakage, belief=new._state.belief
                 )
-                new._entries.append(dataclasses.replace(entry, release=counted))
+                new._entries.append(dataclasses.replace(entry, release=counted, older=False))
             new._over_limit = new._state.over_limit()
             if journal is not None:
                 new._start_journal(Path(journal))

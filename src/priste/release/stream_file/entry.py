@@ -20,13 +20,16 @@ class Entry:
 
     ``column`` is the digest of the column that the quantifiers observed, None for silence.
     ``likelihood`` is that column itself, as text, when the mechanism at the budget of the
-    release does not determine it. ``hints`` is what the calibrator left for itself.
+    release does not determine it. ``hints`` is what the calibrator left for itself. ``older`` marks
+    an entry of a file from before beliefs were written: its belief was measured when it was read,
+    and is not written, so that the line stays the same.
     """
 
     release: Release
     column: str | None = None
     likelihood: str | None = None
     hints: tuple[int, ...] = ()
+    older: bool = False
 
 
 def column_digest(column: NDArray[np.float64]) -> str:
@@ -41,8 +44,9 @@ def entry_to_json(entry: Entry) -> dict[str, Any]:
         "step": r.step,
         "output": r.cell,
         "leakage": [number_to_json(value) for value in r.leakage],
-        "belief": list(r.belief),
     }
+    if not entry.older:
+        record["belief"] = list(r.belief)
     if r.cell is not None:
         record["budget"] = number_to_json(r.budget)
         record["attempts"] = r.attempts
@@ -57,7 +61,7 @@ def entry_to_json(entry: Entry) -> dict[str, Any]:
 def entry_from_json(record: Mapping[str, Any]) -> Entry:
     """Undo :func:`entry_to_json`; KeyError, TypeError or ValueError if it is none.
 
-    Entries of older files have no beliefs.
+    Entries of older files have no beliefs, and are marked.
     """
     silent = record["output"] is None
     release = Release(
@@ -69,9 +73,11 @@ def entry_from_json(record: Mapping[str, Any]) -> Entry:
         undecided=0 if silent else _count(record, "undecided"),
         belief=tuple(number_from_json(value) for value in record.get("belief", ())),
     )
+    older = "belief" not in record
     if silent:
-        return Entry(release)
-    return Entry(release, record["column"], record.get("likelihood"), tuple(record["hints"]))
+        return Entry(release, older=older)
+    likelihood, hints = record.get("likelihood"), tuple(record["hints"])
+    return Entry(release, record["column"], likelihood, hints, older)
 
 
 def _count(record: Mapping[str, Any], name: str) -> int:
