@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from priste.policy.calendar import (
     DAY_NAMES,
     NoSteps,
+    StepReader,
     periods,
     read_when,
-    step_reader,
     steps_of_when,
 )
 from priste.traces import Timeline
@@ -107,25 +107,54 @@ def test_periods_share_out_all_steps(day: date, steps: int) -> None:
     """Days and weeks cover the timeline, in order, and begin where the calendar says."""
     line = Timeline(datetime.combine(day, time(5, 30)), timedelta(hours=1), "Europe/Paris")
     for every in ("day", "week"):
-        found = [list(within) for _, within in periods(line, steps, every)]
+        found = list(periods(line, steps, every))
+        assert found[0].first < line.time_of(0).date() <= found[1].last
+        assert all(b.first == a.last + timedelta(days=1) for a, b in pairwise(found))
         # A step that straddles midnight belongs to both days: it is protected in each.
-        assert sorted({step for within in found for step in within}) == list(range(steps))
-        assert all(a[0] < b[0] for a, b in pairwise(found))
+        named = set()
+        for period in found[1:]:
+            named |= set(StepReader(line, steps, period)("daily", None))
+        assert named == set(range(steps))
 
 
 def test_weeks_begin_on_mondays() -> None:
-    """A timeline from Wednesday has a short first week, named by its Monday."""
+    """A timeline from Wednesday has a short first week, named by its Monday, and says so."""
     line = Timeline(CALM, timedelta(days=1), "UTC")
-    assert [(name, list(w)) for name, w in periods(line, 8, "week")] == [
-        ("week of 2026-03-02", [0, 1, 2, 3, 4]),
-        ("week of 2026-03-09", [5, 6, 7]),
+    before, *weeks = periods(line, 8, "week")
+    assert before.name == "week of 2026-02-23"
+    found = []
+    for week in weeks:
+        reader = StepReader(line, 8, week)
+        found.append((week.name, reader("daily", None), reader.cut))
+    assert found == [
+        ("week of 2026-03-02", [0, 1, 2, 3, 4], True),
+        ("week of 2026-03-09", [5, 6, 7], True),
     ]
+
+
+def test_a_night_belongs_to_the_day_on_which_it_begins() -> None:
+    """22:00-06:00 of a day is one stretch across midnight; the last of a week is the week's."""
+    line = Timeline(CALM, timedelta(hours=2), "UTC")  # a Wednesday, 12 steps a day
+    steps = 12 * 14
+    nights = {}
+    for day in periods(line, steps, "day"):
+        reader = StepReader(line, steps, day)
+        nights[day.name] = (reader("22:00-06:00", None), reader.cut)
+    assert nights["2026-03-04"] == ([11, 12, 13, 14], False)
+    assert nights["2026-03-05"] == ([23, 24, 25, 26], False)
+    assert nights["2026-03-03"] == ([0, 1, 2], True)  # began before the clock: what is inside
+    assert nights["2026-03-17"] == ([167], True)
+    weeks = {
+        week.name: StepReader(line, steps, week)("sun 22:00-06:00", None)
+        for week in list(periods(line, steps, "week"))[1:-1]
+    }
+    assert weeks["week of 2026-03-02"] == [59, 60, 61, 62]  # into the Monday after
 
 
 def test_how_the_event_language_reads_steps() -> None:
     """Numbers, moments, stretches between moments, and texts, all name steps."""
     line = Timeline(CALM, timedelta(hours=1), "UTC")
-    read = step_reader(line, range(48))
+    read = StepReader(line, 48)
     assert read("3", None) == [3]
     assert read("3", "5") == [3, 4, 5]
     assert read("2026-03-04T14:10", None) == [14]
@@ -171,7 +200,7 @@ def test_steps_that_cannot_be_read(word: str, last: str | None, complaint: str) 
     """Each mistake is named."""
     line = Timeline(CALM, timedelta(hours=1), "UTC")
     with pytest.raises(ValueError, match=complaint):
-        step_reader(line, range(48))(word, last)
+        StepReader(line, 48)(word, last)
 
 
 def test_day_names_long_and_short() -> None:

@@ -10,7 +10,7 @@ from tests.cli.small_world import GRID, PATHS, POLICY, STEPS, write_policy, writ
 
 from priste import PolicyError
 from priste.policy import explain_policy, load_ground, load_policy, read_policy
-from priste.policy.policy import DEFAULT_PACE, DEFAULT_SECONDS
+from priste.policy.policy_reader import DEFAULT_PARAMETERS
 
 TEN_MISTAKES = """\
 [map]
@@ -91,9 +91,13 @@ def test_all_mistakes_are_told_at_once_with_their_lines() -> None:
         ("sigma = 1.0", 'sigma = 1.0\npath = "x"', "does not take 'path'"),
         ("alpha = 1.5", "", "needs 'alpha'"),
         ("cell_size = 1.0", "cell_size = 1.0\nnorht = 3", "did you mean 'north'"),
-        ("pace = 0.3", 'pace = 0.3\ncalibrator = "paper"', "'pace' belongs"),
-        ("pace = 0.3", "seconds = 1.0", "'seconds' belongs"),
-        ("pace = 0.3", 'calibrator = "optimal"\nseconds = 0.0', "greater than 0"),
+        (
+            "pace = 0.3",
+            'pace = 0.3\ncalibrator = "paper"\nno_promise = true',
+            "release.pace: unknown",
+        ),
+        ("pace = 0.3", "paec = 0.3", "release.paec: unknown key; did you mean 'pace'"),
+        ("pace = 0.3", "pace = 0.0", "The 'pace' of Certified"),
     ],
 )
 def test_one_mistake_at_a_time(old: str, new: str, complaint: str | None) -> None:
@@ -241,15 +245,15 @@ def test_the_explanation_says_what_the_numbers_say() -> None:
     assert any("factor 2.23" in line for line in explained.promised)
     assert "4 by 4 cells of 1000 m" in explained.summary[0]
     assert json.loads(json.dumps(explained.to_dict()))["events"][0]["name"] == "visit"
-    loop = POLICY.replace("pace = 0.3", 'calibrator = "paper"')
+    loop = POLICY.replace("pace = 0.3", 'calibrator = "paper"\nno_promise = true')
     assert explain_policy(read_policy(loop)).promised == ()
 
 
 @pytest.mark.parametrize(
     ("section", "described"),
     [
-        ('calibrator = "remap"', {"kind": "remap", "pace": DEFAULT_PACE}),
-        ('calibrator = "optimal"', {"kind": "optimal", "seconds": DEFAULT_SECONDS}),
+        ('calibrator = "remap"', {"kind": "remap", "pace": DEFAULT_PARAMETERS["pace"]}),
+        ('calibrator = "optimal"', {"kind": "optimal", "seconds": DEFAULT_PARAMETERS["seconds"]}),
         (
             'calibrator = "optimal"\npace = 0.5\nseconds = 2.5',
             {"kind": "optimal", "pace": 0.5, "seconds": 2.5},

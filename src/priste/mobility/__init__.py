@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from priste.mobility.gaussian import mass_beyond
 from priste.mobility.model import MarkovModel
+from priste.mobility.origin import ModelOrigin
 from priste.mobility.smoothed_counts import (
     AddEverywhere,
     AddNearby,
@@ -27,6 +28,7 @@ __all__ = [
     "GaussianPrior",
     "MarkovModel",
     "MaximumLikelihood",
+    "ModelOrigin",
     "SeparableTransition",
     "Smoothing",
     "SparseTransition",

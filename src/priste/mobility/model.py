@@ -22,6 +22,7 @@ from priste.mobility.gaussian import (
     truncated_gaussian,
 )
 from priste.mobility.long_run import long_run_share
+from priste.mobility.origin import ModelOrigin
 from priste.mobility.schedule import Schedule, check_square, schedule_of
 from priste.mobility.second_order import fitted_pairs, given_pairs, triple_probabilities
 from priste.mobility.sequences import (
@@ -68,6 +69,7 @@ class MarkovModel:
         self._schedule = (
             matrix if isinstance(matrix, Schedule) else schedule_of(grid, matrix, cycle=cycle)
         )
+        self._origin: ModelOrigin | None = None
 
     @classmethod
     def gaussian(
@@ -219,6 +221,17 @@ class MarkovModel:
         """Largest mass that ``gaussian(reach=...)`` cut from a row; 0.0 otherwise."""
         return self._schedule.truncated_mass
 
+    @property
+    def origin(self) -> ModelOrigin | None:
+        """The clock of the model and what it was fitted on, where that is known."""
+        return self._origin
+
+    def with_origin(self, origin: ModelOrigin | None) -> MarkovModel:
+        """Return the same law with a note of where it comes from, which is saved with it."""
+        noted = MarkovModel(self._grid, self._schedule)
+        noted._origin = origin
+        return noted
+
     @cached_property
     def row_sum_error(self) -> float:
         """Largest ``row_sum_error`` of the transitions; see :class:`Transition`."""
@@ -265,7 +278,8 @@ class MarkovModel:
             rotated = repeating[cut:] + repeating[:cut]
         else:
             rotated = repeating[step:]
-        return MarkovModel(self._grid, replace(self._schedule, repeating=rotated))
+        later = MarkovModel(self._grid, replace(self._schedule, repeating=rotated))
+        return later.with_origin(None if self._origin is None else self._origin.shifted(step))
 
     def __repr__(self) -> str:
         horizon = "for ever" if self.horizon is None else f"{self.horizon} moves"
@@ -395,12 +409,13 @@ class MarkovModel:
         A model file there is replaced; any other file is left alone with a
         :class:`StateError`. A model fitted to people's traces is personal data.
         """
-        storage.write_model(path, self._grid, self._schedule)
+        storage.write_model(path, self._grid, self._schedule, self._origin)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> MarkovModel:
         """Read what :meth:`save` wrote, to the bit; anything else is a :class:`StateError`."""
-        return cls(*storage.read_model(path))
+        grid, schedule, origin = storage.read_model(path)
+        return cls(grid, schedule).with_origin(origin)
 
 
 def _check_grid(grid: object, owner: str) -> None:

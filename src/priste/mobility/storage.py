@@ -18,13 +18,17 @@ from scipy import sparse
 
 from priste.errors import StateError
 from priste.maps import Grid
+from priste.mobility.origin import ModelOrigin
 from priste.mobility.schedule import Schedule
 from priste.mobility.structured import AnyTransition, BlendedTransition, SeparableTransition
 from priste.mobility.transitions import DenseTransition, SparseTransition
 from priste.mobility.validation import frozen_ints
 
 FORMAT = "priste mobility model"
-VERSION = 1
+VERSION = 2
+"""Of the file. Since 2 it tells the clock of the model and what it was fitted on."""
+
+_LAW_VERSION = 1  # of the fingerprint, which state files of streams hold
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -107,7 +111,7 @@ def fingerprint(grid: Grid, schedule: Schedule) -> str:
     pairs = schedule.pairs
     content = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": _LAW_VERSION,
         "grid": grid.to_dict(),
         "opening": [known[id(transition)] for transition in schedule.opening],
         "repeating": [known[id(transition)] for transition in schedule.repeating],
@@ -117,7 +121,9 @@ def fingerprint(grid: Grid, schedule: Schedule) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def write_model(path: str | os.PathLike[str], grid: Grid, schedule: Schedule) -> None:
+def write_model(
+    path: str | os.PathLike[str], grid: Grid, schedule: Schedule, origin: ModelOrigin | None
+) -> None:
     """Write the file whole or not at all. Replaces a model file, never any other file."""
     target = Path(path)
     if target.exists() and not _is_model(target):
@@ -149,6 +155,7 @@ def write_model(path: str | os.PathLike[str], grid: Grid, schedule: Schedule) ->
         "cyclic": schedule.cyclic,
         "truncated_mass": schedule.truncated_mass,
         "fingerprint": fingerprint(grid, schedule),
+        "origin": None if origin is None else origin.to_dict(),
     }
     arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     try:
@@ -174,6 +181,11 @@ def _header(archive: Any) -> dict[str, Any]:
     header = json.loads(bytes(archive["header"]))
     if header["format"] != FORMAT:
         raise StateError("it was written by something else")
+    if header["version"] == 1:
+        raise StateError(
+            "an earlier version wrote it, which did not note the clock of the model nor whom it "
+            "was fitted on; fit it again with `priste fit`"
+        )
     if header["version"] != VERSION:
         raise StateError(f"it has version {header['version']!r}, and this is version {VERSION}")
     return dict(header)
@@ -187,13 +199,15 @@ def _is_model(path: Path) -> bool:
         return False
 
 
-def read_model(path: str | os.PathLike[str]) -> tuple[Grid, Schedule]:
+def read_model(path: str | os.PathLike[str]) -> tuple[Grid, Schedule, ModelOrigin | None]:
     """Read a file of :func:`write_model`; validates all of it, and its fingerprint."""
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             header = _header(archive)
             grid = Grid.from_dict(header["grid"])
             schedule = _schedule_from(archive, header)
+            saved = header["origin"]
+            origin = None if saved is None else ModelOrigin.from_dict(saved)
         _check_fit(grid, schedule)
         if fingerprint(grid, schedule) != header["fingerprint"]:
             raise StateError("its content does not match its fingerprint")
@@ -202,7 +216,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[Grid, Schedule]:
             f"MarkovModel.load cannot read {str(path)!r}: "
             f"{error or type(error).__name__}. It must be a file that MarkovModel.save wrote."
         ) from error
-    return grid, schedule
+    return grid, schedule, origin
 
 
 def _schedule_from(archive: Any, header: dict[str, Any]) -> Schedule:

@@ -2,23 +2,20 @@
 
 from priste.policy.explanation import ExplainedEvent, Explanation, explain_policy
 from priste.policy.model_choice import HeldOut, cell_sequences, fitted_model, held_out_score
-from priste.policy.policy import (
-    Ground,
-    Policy,
-    PolicyEvent,
-    load_ground,
-    load_policy,
-    read_policy,
-)
+from priste.policy.observer_choice import ChosenObserver
+from priste.policy.policy import Ground, Policy, PolicyEvent, Unguarded
 from priste.policy.policy_draft import draft_policy
+from priste.policy.policy_reader import load_ground, load_policy, read_policy
 
 __all__ = [
+    "ChosenObserver",
     "ExplainedEvent",
     "Explanation",
     "Ground",
     "HeldOut",
     "Policy",
     "PolicyEvent",
+    "Unguarded",
     "cell_sequences",
     "draft_policy",
     "explain_policy",

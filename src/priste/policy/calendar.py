@@ -15,7 +15,7 @@ instant, so what is protected is never less than what was written.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 
@@ -117,70 +117,122 @@ def steps_of_when(when: When, timeline: Timeline, within: range) -> list[int]:
     """Return the steps of ``within`` that a *when* names, in order; may be empty."""
     if not len(within):
         return []
-    found: set[int] = set()
-    opening = timeline.time_of(within.start).date()
+    # A stretch may begin on the evening before.
+    opening = timeline.time_of(within.start).date() - timedelta(days=1)
     closing = timeline.time_of(within.stop).date()
-    day = opening - timedelta(days=1)  # a stretch may begin on the evening before
-    while day <= closing:
+    return sorted({step for step in _named(when, timeline, opening, closing) if step in within})
+
+
+def _named(when: When, timeline: Timeline, first: date, last: date) -> set[int]:
+    """Return the steps (>= 0) of all stretches that begin on a day from ``first`` to ``last``."""
+    found: set[int] = set()
+    day = first
+    while day <= last:
         if when.on(day):
             begin, end = when.stretch(day)
             # A moment is the step that holds it: the shortest stretch there is.
-            steps = timeline.steps_between(begin, end or begin + timedelta(microseconds=1))
-            found.update(range(max(steps.start, within.start), min(steps.stop, within.stop)))
+            found.update(timeline.steps_between(begin, end or begin + timedelta(microseconds=1)))
         day += timedelta(days=1)
-    return sorted(found)
+    return found
 
 
-def step_reader(timeline: Timeline, within: range) -> Callable[[str, str | None], list[int]]:
-    """Return how the event language reads steps on this timeline.
+@dataclass(frozen=True)
+class Period:
+    """A day, or a week from Monday, by its name and its first and last day."""
+
+    name: str
+    first: date
+    last: date
+
+
+class StepReader:
+    """How the event language reads steps on a timeline.
 
     Plain numbers are steps; ``2026-03-04T14:00`` is the step that holds that moment, and with
     ``..`` between two such moments all steps of the stretch; anything else is a *when*.
+
+    Within a ``period`` a *when* means the stretches that begin on its days, also where they
+    end after it: a night belongs to the day on which it begins. ``cut`` tells afterwards whether a
+    stretch of the period reached beyond the clock, so that only a part of it was named.
     """
 
-    def read(word: str, last: str | None) -> list[int]:
+    def __init__(self, timeline: Timeline, steps: int, period: Period | None = None) -> None:
+        self._timeline = timeline
+        self._clock = range(steps)
+        self._period = period
+        self.cut = False
+
+    def __call__(self, word: str, last: str | None) -> list[int]:
         if _NUMBER.fullmatch(word):
-            return _numbered(word, last, within)
-        if moment := _MOMENT.fullmatch(word):
-            start = datetime.combine(_date(moment[1]), _clock(moment[2]))
-            stop = start + timedelta(microseconds=1)
-            if last is not None:
-                closing = _MOMENT.fullmatch(last)
-                if closing is None:
-                    raise ValueError(f"after '..' write a moment like {word}; found {last!r}")
-                stop = datetime.combine(_date(closing[1]), _clock(closing[2]))
-                if stop <= start:
-                    raise ValueError(f"{word}..{last} does not go forward in time")
-            steps = timeline.steps_between(start, stop)
-            found = list(range(max(steps.start, within.start), min(steps.stop, within.stop)))
+            if self._period is not None:
+                raise ValueError(
+                    f"an event of every {self._period.name} cannot name step {word}; write a time"
+                )
+            return _numbered(word, last, self._clock)
+        if _MOMENT.fullmatch(word):
+            found = [step for step in self._between(word, last) if step in self._clock]
         else:
             if last is not None:
                 raise ValueError(f"{word!r} cannot be followed by '..'; write dates as first..last")
-            found = steps_of_when(read_when(word), timeline, within)
+            found = self._when(read_when(word))
         if not found:
-            begin, end = timeline.time_of(within.start), timeline.time_of(within.stop)
+            begin, end = (self._timeline.time_of(step) for step in (0, self._clock.stop))
             raise NoSteps(
                 f"{word!r} names no step: the timeline runs from {_shown(begin)} to {_shown(end)}"
             )
         return found
 
-    return read
+    def _between(self, word: str, last: str | None) -> range:
+        start = _read_moment(word)
+        stop = start + timedelta(microseconds=1)
+        if last is not None:
+            if not _MOMENT.fullmatch(last):
+                raise ValueError(f"after '..' write a moment like {word}; found {last!r}")
+            stop = _read_moment(last)
+            if stop <= start:
+                raise ValueError(f"{word}..{last} does not go forward in time")
+        period = self._period
+        if period is not None and not period.first <= start.date() <= period.last:
+            return range(0)
+        return self._timeline.steps_between(start, stop)
+
+    def _when(self, when: When) -> list[int]:
+        if self._period is None:
+            return steps_of_when(when, self._timeline, self._clock)
+        named = _named(when, self._timeline, self._period.first, self._period.last)
+        found = sorted(step for step in named if step in self._clock)
+        opening = self._timeline.time_of(0).replace(tzinfo=None)
+        days = (
+            self._period.first + timedelta(days=day)
+            for day in range((self._period.last - self._period.first).days + 1)
+        )
+        early = any(when.on(day) and when.stretch(day)[0] < opening for day in days)
+        self.cut |= early or len(found) < len(named)
+        return found
 
 
-def periods(timeline: Timeline, steps: int, every: str) -> Iterator[tuple[str, range]]:
-    """Yield a name and the steps of each day, or of each week from Monday, of the timeline."""
+def periods(timeline: Timeline, steps: int, every: str) -> Iterator[Period]:
+    """Yield each day, or each week from Monday, of which a stretch may lie on the timeline.
+
+    That includes the one before the first step: its last night may reach into the timeline.
+    """
+    length = timedelta(days=7 if every == "week" else 1)
     day = timeline.time_of(0).date()
     if every == "week":
         day -= timedelta(days=day.weekday())
-    length = timedelta(days=7 if every == "week" else 1)
-    closing = timeline.time_of(steps)
-    while datetime.combine(day, time.min) < closing.replace(tzinfo=None):
-        begin = datetime.combine(day, time.min)
-        found = timeline.steps_between(begin, begin + length)
-        inside = range(min(found.start, steps), min(found.stop, steps))
-        if len(inside):
-            yield (f"week of {day}" if every == "week" else str(day)), inside
+    day -= length
+    closing = timeline.time_of(steps).replace(tzinfo=None)
+    while datetime.combine(day, time.min) < closing:
+        name = f"week of {day}" if every == "week" else str(day)
+        yield Period(name, day, day + length - timedelta(days=1))
         day += length
+
+
+def _read_moment(text: str) -> datetime:
+    found = _MOMENT.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} is no moment like 2026-03-04T14:00")
+    return datetime.combine(_date(found[1]), _clock(found[2]))
 
 
 def _numbered(word: str, last: str | None, within: range) -> list[int]:

@@ -6,25 +6,19 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from priste.policy.policy import Policy, PolicyEvent
-from priste.quantify import Quantifier
+import numpy as np
 
-CALIBRATORS = {
-    "certified": "Before each release the largest budget is chosen at which every possible output "
-    "keeps the promise. The choice depends on past releases alone, so the promise also holds "
-    "against somebody who knows the code, this policy and the budget in use.",
-    "remap": "The mechanism draws at its full budget; what it drew is merged with others or "
-    "replaced by something public, by the cheapest of a few laws under which every possible output "
-    "keeps the promise. The law depends on past releases alone, so the promise also holds against "
-    "somebody who knows the code, this policy and the law in use.",
-    "optimal": "The mechanism draws at its full budget; what it drew is sent on by a randomised "
-    "table that is optimised before each release for the least expected distance, such that every "
-    "possible output keeps the promise. The table depends on past releases alone (and on how fast "
-    "the machine is), so the promise also holds against somebody who knows the code, this policy "
-    "and the table in use.",
-    "paper": "Each release follows the published loop: draw, check, halve the budget, draw again. "
-    "Its check does not cover the rejected draws, so somebody who knows the loop can learn MORE "
-    "than ε. Use it to reproduce results, not to protect people.",
+from priste.policy.observer_choice import ANYBODY
+from priste.policy.policy import Policy, PolicyEvent
+from priste.quantify import AnyStart, Odds, Quantifier
+from priste.release.calibrators import CALIBRATORS
+
+OUTSIDE = {
+    "refuse": "A fix beyond the map is refused, and the stream with it.",
+    "nearest": "A fix beyond the map counts as in the nearest border cell: for the events one "
+    "is there, and so is what is released.",
+    "gap": "A fix beyond the map counts as missing, so silence tells that one is off the map: no "
+    "promise covers that.",
 }
 
 
@@ -33,27 +27,36 @@ class ExplainedEvent:
     """One event in words and numbers.
 
     ``lowest`` and ``highest`` bound its probability before any release, over all starts.
+    ``epsilon`` is the bound on the ln of likelihood ratios, None where none is bounded; ``partly``
+    tells that the clock cuts off a part of the time that was written.
     """
 
     name: str
     formula: str
-    epsilon: float
-    odds_factor: float
+    promise: str
+    epsilon: float | None
     steps: int
     first_time: str
     last_time: str
     worlds: int
     lowest: float
     highest: float
+    partly: bool
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What :func:`explain_policy` found; ``to_dict`` is its JSON form."""
+    """What :func:`explain_policy` found; ``to_dict`` is its JSON form.
+
+    ``against`` says whom the promise is against; ``unguarded`` which days and weeks of recurring
+    events are not, or only in part, guarded.
+    """
 
     summary: tuple[str, ...]
+    against: str
     promised: tuple[str, ...]
     not_promised: tuple[str, ...]
+    unguarded: tuple[str, ...]
     events: tuple[ExplainedEvent, ...]
     drawings: dict[str, str]
 
@@ -63,57 +66,127 @@ class Explanation:
 
 
 def explain_policy(policy: Policy) -> Explanation:
-    """Say in plain words what a policy promises and what it does not."""
-    grid, step = policy.grid, policy.timeline.step
+    """Say in plain words what a policy promises, against whom, and what it does not promise."""
+    grid = policy.grid
     begin, end = policy.timeline.time_of(0), policy.timeline.time_of(policy.steps)
-    summary = (
+    calibrator = CALIBRATORS.get(str(policy.calibrator.describe()["kind"]))
+    summary = [
         f"The map has {grid.rows} by {grid.columns} cells of {1000 * grid.cell_size:g} m, "
         f"{grid.width:.1f} by {grid.height:.1f} km.",
-        f"There is one release every {_length(step.total_seconds())}, {policy.steps} in all, from "
+        OUTSIDE[policy.outside],
+        f"There is one release every {_step_length(policy)}, {policy.steps} in all, from "
         f"{begin:%a %d %b %Y %H:%M} to {end:%a %d %b %Y %H:%M} ({policy.timeline.zone}).",
+        _what_a_step_means(policy),
         f"The mechanism is {policy.mechanism!r}, at this budget or a smaller one.",
-        CALIBRATORS[policy.calibrator.describe()["kind"]],
-    )
-    promised = tuple(
-        f"{event.name}: from all releases together, the odds that it happened move by at most a "
-        f"factor {math.exp(event.epsilon):.2f} (ε = {event.epsilon:g}), up or down, whatever the "
-        "observer believed about where the user began."
+    ]
+    if calibrator is not None:
+        summary.append(calibrator.explained)
+    if len(policy.models) > 1:
+        summary.append(
+            f"{len(policy.models)} models of how people move are guarded against together: also "
+            "against an observer who does not know which of them holds."
+        )
+    promised = [
+        f"{event.name}: from all releases together, {event.promise.words()}"
+        f"{'' if event.epsilon == math.inf else f' (ε = {event.epsilon:g})'}."
         for event in policy.events.values()
-    )
-    not_promised = (
-        "Events that are not named here: each is as well or as badly hidden as the mechanism hides "
-        "it.",
-        "An observer who knows better how this user moves than the mobility model does: the "
-        "promise is against those who know the model, not against those who know more.",
-        "Two events together: ε holds for each event by itself.",
-        "What else the application sees: network addresses, names, the times at which it is used.",
-        "Whether a fix was missing: silence is taken to be independent of where the user was.",
-    )
+    ]
     return Explanation(
-        summary=summary,
-        promised=promised if policy.calibrator.describe()["kind"] != "paper" else (),
-        not_promised=not_promised,
+        summary=tuple(summary),
+        against=f"The promise is against {policy.chosen_observer.words}.",
+        promised=tuple(promised) if policy.calibrator.promise else (),
+        not_promised=tuple(_not_promised(policy)),
+        unguarded=tuple(_gaps_in_the_guard(policy)),
         events=tuple(_explained(policy, event) for event in policy.events.values()),
         drawings={name: region.drawing() for name, region in policy.regions.items()},
     )
 
 
+def _what_a_step_means(policy: Policy) -> str:
+    """Say what the one cell of a step stands for, with the policy's own numbers."""
+    length = _step_length(policy)
+    if policy.rule == "any":
+        return (
+            "An event is about one cell a step. A step counts as in a guarded place if a single "
+            f"fix of its {length} was there; else it is the cell of the fix nearest to its middle."
+        )
+    ways = {
+        "nearest": "the one of the fix nearest to its middle",
+        "majority": "the one with the most fixes",
+        "interpolated": "the one on the line between the fixes around its middle",
+    }
+    return (
+        f"An event is about one cell a step: of each {length}, {ways[policy.rule]}. A visit that "
+        f"is shorter than {length} may therefore not count as having happened, and then it is not "
+        'guarded. Shorter steps, or rule = "any" in [clock], close that.'
+    )
+
+
+def _not_promised(policy: Policy) -> list[str]:
+    found = []
+    if not policy.calibrator.promise:
+        found.append("Anything: this calibrator keeps no promise. What is learnt may be anything.")
+    for event in policy.events.values():
+        promise = event.promise
+        if isinstance(promise, Odds) and math.inf in (promise.up, promise.down):
+            told = "did not happen" if promise.down == math.inf else "happened"
+            free = promise.up if promise.down == math.inf else promise.down
+            found.append(
+                f"{event.name}: that it {told} may be told outright, of at most "
+                f"{1 - math.exp(-free):.0%} of the streams in which that is so."
+            )
+        elif not isinstance(promise, Odds):
+            found.append(f"{event.name}: that it did not happen may be told outright.")
+    if not isinstance(policy.chosen_observer.observer, AnyStart):
+        found.append(
+            "Observers who know something else about where you began. Beside each promised figure "
+            f"stands what {ANYBODY}, could have learnt."
+        )
+    found += [
+        "Events that are not named here: each is as well or as badly hidden as the mechanism hides "
+        "it.",
+        "An observer who knows better how this user moves than the mobility model does: the "
+        "promise is against those who know the model, not against those who know more.",
+        "Two events together: what is promised holds for each event by itself.",
+        "What else the application sees: network addresses, names, the times at which it is used.",
+        "Whether a fix was missing: silence is taken to be independent of where the user was.",
+    ]
+    return found
+
+
+def _gaps_in_the_guard(policy: Policy) -> list[str]:
+    cut = [
+        f"{event.name}: the clock holds only a part of its time; that part is guarded."
+        for event in policy.events.values()
+        if event.partly
+    ]
+    missed = [f"{gap.event}, {gap.period}: not guarded, {gap.reason}." for gap in policy.unguarded]
+    return cut + missed
+
+
 def _explained(policy: Policy, event: PolicyEvent) -> ExplainedEvent:
     automaton = event.event.automaton()
-    chances = Quantifier(policy.model, event.event).prior_by_start()
+    chances = np.concatenate(
+        [Quantifier(model, event.event).prior_by_start() for model in policy.models]
+    )
     first, last = automaton.layers[0].step, automaton.layers[-1].step
     return ExplainedEvent(
         name=event.name,
         formula=event.text,
-        epsilon=event.epsilon,
-        odds_factor=math.exp(event.epsilon),
+        promise=event.promise.words(),
+        epsilon=None if event.epsilon == math.inf else event.epsilon,
         steps=len(automaton.layers),
         first_time=f"{policy.timeline.time_of(first):%a %d %b %H:%M}",
         last_time=f"{policy.timeline.time_of(last):%a %d %b %H:%M}",
         worlds=automaton.width,
         lowest=float(chances.min()),
         highest=float(chances.max()),
+        partly=event.partly,
     )
+
+
+def _step_length(policy: Policy) -> str:
+    return _length(policy.timeline.step.total_seconds())
 
 
 def _length(seconds: float) -> str:

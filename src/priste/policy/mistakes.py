@@ -43,14 +43,21 @@ class Mistakes:
             self.add(path, str(error))
 
     def section(
-        self, kind: type[SomeSection], table: Mapping[str, Any], path: Path
+        self,
+        kind: type[SomeSection],
+        table: Mapping[str, Any],
+        path: Path,
+        also_known: tuple[str, ...] = (),
     ) -> SomeSection | None:
-        """Read a table as a section; None if that failed, with every reason noted."""
+        """Read a table as a section; None if that failed, with every reason noted.
+
+        ``also_known`` are keys that may stand there beside those of the section.
+        """
         try:
             return kind.model_validate(dict(table))
         except ValidationError as error:
             for fault in error.errors():
-                self._add_fault(kind, path, fault)
+                self._add_fault(kind, path, fault, also_known)
             return None
 
     def raise_if_any(self) -> None:
@@ -70,10 +77,12 @@ class Mistakes:
         hint = f"did you mean '{close[0]}'?" if close else f"known are {', '.join(known)}"
         self.add(path, f"unknown key; {hint}")
 
-    def _add_fault(self, kind: type[Section], path: Path, fault: Any) -> None:
+    def _add_fault(
+        self, kind: type[Section], path: Path, fault: Any, also_known: tuple[str, ...]
+    ) -> None:
         inner = tuple(str(part) for part in fault["loc"])
         if fault["type"] == "extra_forbidden":
-            self.unknown(path + inner, sorted(_keys(kind, inner[:-1])))
+            self.unknown(path + inner, sorted({*_keys(kind, inner[:-1]), *also_known}))
             return
         if fault["type"] == "missing":
             self.add(path + inner, "this key is missing")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -12,11 +12,12 @@ from typing import Literal
 
 from priste.errors import InvalidParameter
 from priste.maps import Grid
-from priste.mobility import GaussianPrior, MarkovModel
+from priste.mobility import GaussianPrior, MarkovModel, ModelOrigin
 from priste.policy.sections import MobilitySection
 from priste.traces import Timeline, Trace, read_traces
+from priste.traces.fingerprints import day_fingerprints
 
-Rule = Literal["nearest", "majority", "interpolated"]
+Rule = Literal["nearest", "majority", "interpolated", "any"]
 Cycle = Literal["day", "week"]
 CellSequence = tuple[int | None, ...]
 
@@ -24,16 +25,73 @@ FOLD = 5
 """One person of this many is held out."""
 
 
-def model_of(
+@dataclass(frozen=True)
+class PersonCells:
+    """One person's cells at the steps of a timeline, and the fingerprints of their days."""
+
+    cells: CellSequence
+    sources: frozenset[str]
+
+    def __repr__(self) -> str:  # cells are true locations
+        return f"<PersonCells, {len(self.cells)} steps>"
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """What a model was fitted on, kept so that it can be fitted without one of the people."""
+
+    grid: Grid
+    timeline: Timeline
+    people: tuple[PersonCells, ...]
+    cycle: Cycle | None
+    sigma: float | None
+
+    def model(self, without: frozenset[str] = frozenset()) -> MarkovModel:
+        """Return the model fitted on everybody who has none of these days."""
+        others = [person for person in self.people if person.sources.isdisjoint(without)]
+        if not others:
+            raise InvalidParameter(
+                "The model of [mobility] would be fitted on nobody but the person it protects. "
+                "Give the traces of other people, or kind = 'gaussian'."
+            )
+        return fitted_model(self.grid, self.timeline, others, cycle=self.cycle, sigma=self.sigma)
+
+
+@dataclass(frozen=True)
+class ChosenModel:
+    """A model of a policy; ``fitting`` if the policy itself says on what it is fitted."""
+
+    model: MarkovModel
+    fitting: Fitting | None = None
+
+    def without(self, sources: frozenset[str]) -> ChosenModel:
+        """Return the model for somebody with these days: one that was not fitted on them.
+
+        A model fitted on the very days it guards makes budgets, and so the releases, depend on the
+        truth in a way that no check covers.
+        """
+        origin = self.model.origin
+        if origin is None or not origin.knows(sources):
+            return self
+        if self.fitting is None:
+            raise InvalidParameter(
+                "The saved model was fitted on the very days that are to be protected, so how much "
+                "is released would tell about them. Fit it on other people or other days (priste "
+                "fit), or write kind = 'fit': then each person is left out of their own model."
+            )
+        return ChosenModel(self.fitting.model(without=sources))
+
+
+def chosen_model(
     section: MobilitySection,
     grid: Grid,
     timeline: Timeline,
     rule: Rule,
     folder: Path,
-) -> MarkovModel:
+) -> ChosenModel:
     """Return the model that a policy's mobility section describes."""
     if section.kind == "gaussian":
-        return MarkovModel.gaussian(grid, sigma=section.sigma or 0.0)
+        return ChosenModel(MarkovModel.gaussian(grid, sigma=section.sigma or 0.0))
     if section.kind == "saved":
         model = MarkovModel.load(folder / (section.path or ""))
         if model.grid != grid:
@@ -42,10 +100,50 @@ def model_of(
                 f"({model.grid.rows} by {model.grid.columns} cells of {model.grid.cell_size} km). "
                 "Fit one on this map: priste fit"
             )
-        return model
+        return ChosenModel(on_clock(model, timeline, f"The saved model {section.path!r}"))
     traces = read_traces(folder / (section.traces or ""), section.format)
-    sequences = cell_sequences(traces, grid, timeline, rule=rule, cycle=section.cycle)
-    return fitted_model(grid, timeline, sequences, cycle=section.cycle, sigma=section.sigma)
+    people = cell_sequences(traces, grid, timeline, rule=rule, cycle=section.cycle)
+    fitting = Fitting(grid, timeline, tuple(people), section.cycle, section.sigma)
+    return ChosenModel(fitting.model(), fitting)
+
+
+def on_clock(model: MarkovModel, timeline: Timeline, what: str) -> MarkovModel:
+    """Return the model started at the phase of the timeline's step 0, or refuse another clock."""
+    origin = model.origin
+    if origin is None:
+        raise InvalidParameter(
+            f"{what} does not say how long its steps are. Fit it with priste fit, or give it a "
+            "ModelOrigin before saving."
+        )
+    if origin.step != timeline.step:
+        raise InvalidParameter(
+            f"{what} has steps of {origin.step}, this clock of {timeline.step}: people move "
+            "further in a longer step. Fit it for this clock: priste fit"
+        )
+    if model.period == 1:
+        return model
+    if origin.zone != str(timeline.zone):
+        raise InvalidParameter(
+            f"{what} repeats with the days of {origin.zone}, this clock is of {timeline.zone}. Fit "
+            "it for this clock: priste fit"
+        )
+    # Hours of the day, not elapsed time: across a change of clocks 08:00 stays 08:00.
+    begins = timeline.start.astimezone(timeline.zone).replace(tzinfo=None)
+    began = origin.start.astimezone(timeline.zone).replace(tzinfo=None)
+    late = begins - began
+    if late % origin.step:
+        raise InvalidParameter(
+            f"{what} has steps that begin at {began:%H:%M} and every {origin.step} from there; "
+            f"those of this clock begin at {begins:%H:%M}. Start the clock on one of them."
+        )
+    if model.period is None:
+        if late:
+            raise InvalidParameter(
+                f"{what} describes the moves from {began:%Y-%m-%d %H:%M} on, and this clock begins "
+                f"at {begins:%Y-%m-%d %H:%M}. Fit it for this clock: priste fit"
+            )
+        return model
+    return model.starting_at(late // origin.step % model.period)
 
 
 def cell_sequences(
@@ -55,42 +153,53 @@ def cell_sequences(
     *,
     rule: Rule = "nearest",
     cycle: Cycle | None = None,
-) -> list[CellSequence]:
+) -> list[PersonCells]:
     """Return each trace as cells at the timeline's steps, None for gaps and beyond the map.
 
     Each person's own days are counted from the same hour as the timeline's, and weeks from the
-    same day, so that a cycle means the same for all.
+    same day, so that a cycle means the same for all. The rule ``any`` favours guarded places and
+    would bend the model towards them; people are then read by the nearest fix.
     """
-    sequences = []
+    people = []
     for trace in traces:
         own = Timeline(_same_phase(trace.start, timeline, cycle), timeline.step, timeline.zone)
-        sequences.append(own.cells(trace, grid, rule, outside="gap").cells)
-    return sequences
+        read = own.cells(trace, grid, "nearest" if rule == "any" else rule, outside="gap")
+        people.append(PersonCells(read.cells, day_fingerprints(trace)))
+    return people
 
 
 def fitted_model(
     grid: Grid,
     timeline: Timeline,
-    sequences: Sequence[CellSequence],
+    people: Sequence[PersonCells],
     *,
     cycle: Cycle | None = None,
     sigma: float | None = None,
 ) -> MarkovModel:
-    """Return the model fitted on sequences of cells at the timeline's steps.
+    """Return the model fitted on people's cells at the timeline's steps.
 
     Unseen moves are smoothed with a Gaussian of ``sigma`` km, taken from the data unless given.
-    ``cycle`` fits one matrix per step of the day or week; the step must divide it.
+    ``cycle`` fits one matrix per step of the day or week; the step must divide it. The model notes
+    the clock and whose days it was fitted on.
     """
     smoothing = GaussianPrior(sigma=sigma)
+    sequences = [person.cells for person in people]
+    origin = ModelOrigin(
+        timeline.start,
+        timeline.step,
+        str(timeline.zone),
+        frozenset().union(*(person.sources for person in people)),
+    )
     if cycle is None:
-        return MarkovModel.fit(grid, sequences, smoothing)
+        return MarkovModel.fit(grid, sequences, smoothing).with_origin(origin)
     length = timedelta(days=7 if cycle == "week" else 1)
     if length % timeline.step:
         raise InvalidParameter(
             f"A model with a matrix per step of the {cycle} needs a step that divides it. "
             f"Got steps of {timeline.step}."
         )
-    return MarkovModel.fit(grid, sequences, smoothing, cycle=length // timeline.step)
+    model = MarkovModel.fit(grid, sequences, smoothing, cycle=length // timeline.step)
+    return model.with_origin(origin)
 
 
 @dataclass(frozen=True)
@@ -110,7 +219,7 @@ class HeldOut:
 def held_out_score(
     grid: Grid,
     timeline: Timeline,
-    sequences: Sequence[CellSequence],
+    people: Sequence[PersonCells],
     *,
     cycle: Cycle | None = None,
     sigma: float | None = None,
@@ -120,15 +229,18 @@ def held_out_score(
     With fewer than five people the last fifth of each one's steps is held out. None when there
     is too little to hold out.
     """
-    if len(sequences) >= FOLD:
-        tests = [(0, cells) for cells in sequences[FOLD - 1 :: FOLD]]
-        known = [cells for number, cells in enumerate(sequences) if number % FOLD != FOLD - 1]
+    if len(people) >= FOLD:
+        tests = [(0, person.cells) for person in people[FOLD - 1 :: FOLD]]
+        known = [person for number, person in enumerate(people) if number % FOLD != FOLD - 1]
     else:
-        cuts = [len(cells) - len(cells) // FOLD for cells in sequences]
-        tests = [(cut, cells[cut:]) for cut, cells in zip(cuts, sequences, strict=True)]
-        known = [cells[:cut] for cut, cells in zip(cuts, sequences, strict=True)]
+        cuts = [len(person.cells) - len(person.cells) // FOLD for person in people]
+        tests = [(cut, person.cells[cut:]) for cut, person in zip(cuts, people, strict=True)]
+        known = [
+            replace(person, cells=person.cells[:cut])
+            for cut, person in zip(cuts, people, strict=True)
+        ]
     moves = sum(_moves(cells) for _, cells in tests)
-    if not moves or not any(_moves(cells) for cells in known):
+    if not moves or not any(_moves(person.cells) for person in known):
         return None
     model = fitted_model(grid, timeline, known, cycle=cycle, sigma=sigma)
     total = model.log_likelihood(

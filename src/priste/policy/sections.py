@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from datetime import date, datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from priste.quantify import Belief, Odds, Promise
+from priste.release.calibrators import CALIBRATORS
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Latitude = Annotated[float, Field(ge=-90, le=90)]
@@ -40,7 +44,7 @@ class ClockSection(Section):
     steps: Annotated[int, Field(gt=0, le=MOST_STEPS)] | None = None
     end: datetime | date | None = None
     zone: str = "UTC"
-    rule: Literal["nearest", "majority", "interpolated"] = "nearest"
+    rule: Literal["nearest", "majority", "interpolated", "any"] = "nearest"
 
     @model_validator(mode="after")
     def _one_length(self) -> ClockSection:
@@ -95,22 +99,99 @@ class MechanismSection(Section):
         return self
 
 
-class ReleaseSection(Section):
-    """What is promised and how releases are made and written."""
+class PromiseSection(Section):
+    """What is bounded: odds both ways, odds in one direction or each its own, or a belief."""
 
-    epsilon: Positive
-    calibrator: Literal["certified", "remap", "optimal", "paper"] = "certified"
-    pace: Annotated[float, Field(gt=0, le=1)] | None = None
-    seconds: Positive | None = None
+    epsilon: Positive | None = None
+    odds_up: Positive | None = None
+    odds_down: Positive | None = None
+    belief_at_most: Annotated[float, Field(gt=0, lt=1)] | None = None
+
+    @model_validator(mode="after")
+    def _one_promise(self) -> PromiseSection:
+        odds = self.odds_up is not None or self.odds_down is not None
+        given = (self.epsilon is not None) + odds + (self.belief_at_most is not None)
+        if given > 1:
+            raise ValueError(
+                "give one promise: 'epsilon' (both ways), 'odds_up' and 'odds_down' (each way its "
+                "own; one left out is not bounded), or 'belief_at_most'"
+            )
+        return self
+
+    def promise(self) -> Promise | None:
+        """Return what is promised here, None if nothing is said."""
+        if self.epsilon is not None:
+            return Odds(self.epsilon, self.epsilon)
+        if self.belief_at_most is not None:
+            return Belief(self.belief_at_most)
+        if self.odds_up is not None or self.odds_down is not None:
+            return Odds(self.odds_up or math.inf, self.odds_down or math.inf)
+        return None
+
+
+class ReleaseSection(PromiseSection):
+    """What is promised and how releases are made and written.
+
+    The parameters of the calibrator stand here too; the table of calibrators knows them.
+    """
+
+    calibrator: str = "certified"
+    no_promise: bool = False
     points: Literal["centre", "random"] = "centre"
     outside: Literal["refuse", "nearest", "gap"] = "refuse"
 
+    @field_validator("calibrator")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        if name not in CALIBRATORS:
+            raise ValueError(f"a calibrator is one of {', '.join(CALIBRATORS)}")
+        return name
+
     @model_validator(mode="after")
-    def _what_each_calibrator_takes(self) -> ReleaseSection:
-        if self.pace is not None and self.calibrator == "paper":
-            raise ValueError("'pace' belongs to the calibrators 'certified', 'remap', 'optimal'")
-        if self.seconds is not None and self.calibrator != "optimal":
-            raise ValueError("'seconds' belongs to calibrator = 'optimal'")
+    def _what_is_promised(self) -> ReleaseSection:
+        if not CALIBRATORS[self.calibrator].promise and not self.no_promise:
+            raise ValueError(
+                f"calibrator = {self.calibrator!r} promises nothing: what is learnt from its "
+                "releases may be anything. To use it all the same, for comparison, say "
+                "no_promise = true"
+            )
+        if CALIBRATORS[self.calibrator].promise and self.no_promise:
+            raise ValueError(
+                f"calibrator = {self.calibrator!r} keeps a promise; leave no_promise out"
+            )
+        if self.outside == "gap" and CALIBRATORS[self.calibrator].promise:
+            raise ValueError(
+                "outside = 'gap' is silent exactly when the user is off the map, so silence tells "
+                "where they are and the promise would not hold. Use 'nearest' (the border "
+                "cell), or a larger map"
+            )
+        return self
+
+
+class ObserverSection(Section):
+    """Whom the promise is against."""
+
+    knows: Literal["anything", "population", "near", "stale", "starts"]
+    factor: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = None
+    hours: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    also: list[str] | None = Field(default=None, min_length=1)
+    population: str | None = None
+
+    @model_validator(mode="after")
+    def _what_each_kind_takes(self) -> ObserverSection:
+        takes = {
+            "anything": set(),
+            "population": {"also", "population"},
+            "near": {"factor", "population"},
+            "stale": {"hours"},
+            "starts": {"also"},
+        }[self.knows]
+        needs = {"near": "factor", "stale": "hours", "starts": "also"}.get(self.knows)
+        if needs is not None and getattr(self, needs) is None:
+            raise ValueError(f"knows = {self.knows!r} needs '{needs}'")
+        for name in ("factor", "hours", "also", "population"):
+            if getattr(self, name) is not None and name not in takes:
+                raise ValueError(f"knows = {self.knows!r} does not take '{name}'")
         return self
 
 
@@ -152,9 +233,8 @@ class RegionSection(Section):
         return self
 
 
-class EventSection(Section):
+class EventSection(PromiseSection):
     """Something that must stay deniable."""
 
     formula: str
-    epsilon: Positive | None = None
     every: Literal["day", "week"] | None = None

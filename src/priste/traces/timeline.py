@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from priste.arguments import whole
 from priste.errors import InvalidParameter, OutsideMap
-from priste.maps import Grid
+from priste.maps import Cells, Grid
 from priste.traces.fixes import Trace, microseconds, utc_datetime
 from priste.traces.zones import Zone, jump_over, readings, zone_of
 
-Rule = Literal["nearest", "majority", "interpolated"]
+Rule = Literal["nearest", "majority", "interpolated", "any"]
 OutsideChoice = Literal["refuse", "nearest", "gap"]
 
 LARGEST_TIMELINE = 10_000_000
@@ -175,6 +175,7 @@ class Timeline:
         *,
         steps: int | None = None,
         longest_gap: timedelta | None = None,
+        guarded: Cells = (),
     ) -> StepCells:
         """Return the cell of each step from 0 to the last fix, or of exactly ``steps`` steps.
 
@@ -185,7 +186,9 @@ class Timeline:
         - ``majority``: the cell with the most fixes in the step (the one seen first of several);
         - ``interpolated``: the cell at the middle of the step on the straight line between the
           fixes around it, when those are at most ``longest_gap`` apart (two steps unless told);
-          else as ``nearest``.
+          else as ``nearest``;
+        - ``any``: as ``nearest``, but among the fixes in the cells ``guarded`` if there are any: a
+          step is in a guarded place if a single fix of it was.
 
         A step without a fix is None, except that ``interpolated`` crosses it when its neighbours
         are close enough. ``outside`` says what a position beyond the map does: ``refuse`` raises
@@ -197,6 +200,12 @@ class Timeline:
         if outside not in get_args(OutsideChoice):
             raise InvalidParameter(
                 f"'outside' must be one of {get_args(OutsideChoice)}. Got {outside!r:.40}."
+            )
+        preferred = frozenset(guarded)
+        if (rule == "any") != bool(preferred):
+            raise InvalidParameter(
+                "The cells 'guarded' belong to rule='any', which needs them. "
+                f"Got rule={rule!r} and {len(preferred)} guarded cells."
             )
         if longest_gap is not None and longest_gap <= timedelta(0):
             raise InvalidParameter(f"'longest_gap' must be > 0. Got {longest_gap!r}.")
@@ -211,7 +220,8 @@ class Timeline:
             if rule == "majority":
                 _put_majority(found, held, cells, grid.size)
             else:
-                self._put_nearest(found, held, cells, times)
+                first = np.isin(cells, np.fromiter(preferred, dtype=np.int64))
+                self._put_nearest(found, held, cells, times, first)
         if rule == "interpolated":
             gap = 2 * self._length if longest_gap is None else longest_gap // _MICROSECOND
             missed += self._put_interpolated(found, trace, grid, outside, gap)
@@ -226,10 +236,11 @@ class Timeline:
         steps: NDArray[np.int64],
         cells: NDArray[np.int64],
         times: NDArray[np.int64],
+        preferred: NDArray[np.bool_],
     ) -> None:
         into = times - self._start - steps * self._length
         from_middle = np.abs(2 * into - self._length)  # doubled: the middle may be half a tick
-        order = np.lexsort((times, from_middle, steps))
+        order = np.lexsort((times, from_middle, ~preferred, steps))
         chosen = order[np.unique(steps[order], return_index=True)[1]]
         found[steps[chosen]] = cells[chosen]
 

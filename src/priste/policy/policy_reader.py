@@ -1,0 +1,399 @@
+"""Reading a policy file: every mistake is told at once, and what is right is still read."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from datetime import date, datetime, time, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from priste.errors import EventSyntaxError, PolicyError
+from priste.events import Event, parse_event
+from priste.maps import Grid, Region
+from priste.mechanisms import (
+    Identity,
+    LocationSet,
+    Mechanism,
+    PlanarIsotropic,
+    PlanarLaplace,
+    Uniform,
+)
+from priste.policy.calendar import NoSteps, StepReader, periods
+from priste.policy.mistakes import Mistakes
+from priste.policy.model_choice import ChosenModel, chosen_model
+from priste.policy.observer_choice import chosen_observer
+from priste.policy.policy import Ground, Policy, PolicyEvent, Unguarded
+from priste.policy.sections import (
+    MOST_STEPS,
+    ClockSection,
+    EventSection,
+    MapSection,
+    MechanismSection,
+    MobilitySection,
+    ObserverSection,
+    RegionSection,
+    ReleaseSection,
+)
+from priste.quantify import Odds, Quantifier
+from priste.release import Calibrator
+from priste.release.calibrators import CALIBRATORS
+from priste.traces import Timeline
+from priste.traces.zones import zone_of
+
+SECTIONS = ("map", "clock", "mobility", "mechanism", "observer", "release", "regions", "events")
+REQUIRED = ("map", "clock", "mobility", "mechanism", "release", "events")
+DEFAULT_PARAMETERS = {"pace": 0.1, "seconds": 1.0}
+"""What a policy gives calibrators that take it: the share of what is left of a bound that one step
+may use (docs/policy.md tells what it buys), and how long a step may take."""
+
+_STEP = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|min|m|h|hour|hours|d|day|days)")
+_UNIT = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "hours": 3600}
+_UNIT |= {"d": 86400, "day": 86400, "days": 86400}
+
+
+def load_policy(path: str | Path) -> Policy:
+    """Read a policy file; relative paths in it start at its own folder.
+
+    Raises PolicyError with all mistakes at once, each with its line, the rule and, where
+    there is one, a suggestion. Nothing is written.
+    """
+    path = Path(path)
+    return read_policy(_text_of(path), folder=path.parent, name=path.name)
+
+
+def load_ground(path: str | Path) -> Ground:
+    """Read only the map and the clock of a policy file, whose model may not exist yet."""
+    path = Path(path)
+    text = _text_of(path)
+    return PolicyReader(text, _tables(text, path.name), path.parent, path.name).ground()
+
+
+def read_policy(text: str, *, folder: str | Path = ".", name: str = "The policy") -> Policy:
+    """Read a policy from its text; see :func:`load_policy`."""
+    return PolicyReader(text, _tables(text, name), Path(folder), name).policy()
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise PolicyError(
+            f"There is no policy file {str(path)!r}. Write one with: priste init"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise PolicyError(f"The policy file {str(path)!r} cannot be read: {error}.") from error
+
+
+def _tables(text: str, name: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise PolicyError(f"{name} is not TOML: {error}.", (str(error),)) from error
+
+
+class PolicyReader:
+    """One reading of one file: parts that fail are noted, and the others are still read."""
+
+    def __init__(self, text: str, tables: dict[str, Any], folder: Path, name: str) -> None:
+        self._text = text
+        self._tables = tables
+        self._folder = folder
+        self._mistakes = Mistakes(text, name)
+
+    def policy(self) -> Policy:
+        problems = self._mistakes
+        for key in self._tables:
+            if key not in SECTIONS:
+                problems.unknown((key,), list(SECTIONS))
+        for key in REQUIRED:
+            if key not in self._tables:
+                problems.add((key,), f"this section is missing; write [{key}]")
+        grid = self._grid()
+        clock = self._read(ClockSection, "clock")
+        timeline, steps = self._timeline(clock) if clock else (None, 0)
+        mobility = self._mobility()
+        mechanism_section = self._read(MechanismSection, "mechanism")
+        release, calibrator = self._release()
+        observer = self._read(ObserverSection, "observer")
+        regions = self._regions(grid)
+        events, unguarded = self._events(regions, timeline, steps, release)
+        mechanism = None
+        if grid and mechanism_section:
+            with problems.at(("mechanism",)):
+                mechanism = _mechanism(grid, mechanism_section)
+        models: tuple[ChosenModel, ...] = ()
+        chosen = None
+        # Fitting can take a while: only when everything else is in order.
+        if grid and timeline and mobility and clock and not problems:
+            with problems.at(("mobility",)):
+                models = tuple(
+                    chosen_model(each, grid, timeline, clock.rule, self._folder)
+                    for each in mobility
+                )
+        if timeline and models and not problems:
+            with problems.at(("observer",)):
+                chosen = chosen_observer(
+                    observer, [each.model for each in models], regions, timeline.step, self._folder
+                )
+        problems.raise_if_any()
+        if not (
+            grid and timeline and models and mechanism and release and calibrator and clock
+        ) or (chosen is None):
+            raise PolicyError("The policy is incomplete.")
+        policy = Policy(
+            source=self._text,
+            grid=grid,
+            timeline=timeline,
+            steps=steps,
+            rule=clock.rule,
+            chosen_models=models,
+            mechanism=mechanism,
+            calibrator=calibrator,
+            chosen_observer=chosen,
+            points=release.points,
+            outside=release.outside,
+            regions=regions,
+            events=events,
+            unguarded=tuple(unguarded),
+        )
+        self._refuse_vacuous(policy)
+        with problems.at(("release",)):
+            policy.protector()
+        problems.raise_if_any()
+        return policy
+
+    def _refuse_vacuous(self, policy: Policy) -> None:
+        """Refuse events that the models make impossible, or certain, wherever one begins."""
+        for name, each in policy.events.items():
+            key = ("events", name.split(",")[0], "formula")
+            with self._mistakes.at(key):
+                chances = np.concatenate(
+                    [Quantifier(model, each.event).prior_by_start() for model in policy.models]
+                )
+                if chances.max() == 0.0 or chances.min() == 1.0:
+                    word = "impossible" if chances.max() == 0.0 else "certain"
+                    self._mistakes.add(
+                        key,
+                        f"{name} is {word} under the mobility model, wherever the user begins; "
+                        "there is nothing to protect. Check the place, the times and the model",
+                    )
+        self._mistakes.raise_if_any()
+
+    def ground(self) -> Ground:
+        for key in ("map", "clock"):
+            if key not in self._tables:
+                self._mistakes.add((key,), f"this section is missing; write [{key}]")
+        grid = self._grid()
+        clock = self._read(ClockSection, "clock")
+        timeline = self._timeline(clock)[0] if clock else None
+        self._mistakes.raise_if_any()
+        if not (grid and timeline):
+            raise PolicyError("The policy has no usable map and clock.")
+        return Ground(grid, timeline, clock.rule)
+
+    def _table(self, key: str) -> dict[str, Any] | None:
+        table = self._tables.get(key)
+        if table is not None and not isinstance(table, dict):
+            self._mistakes.add((key,), f"this must be a table, written [{key}]; got {table!r:.40}")
+            return None
+        return table
+
+    def _read(self, kind: Any, key: str) -> Any:
+        table = self._table(key)
+        return None if table is None else self._mistakes.section(kind, table, (key,))
+
+    def _mobility(self) -> list[MobilitySection]:
+        """Read [mobility], or several [[mobility]]: models that are guarded against jointly."""
+        tables = self._tables.get("mobility")
+        if isinstance(tables, list) and tables:
+            found = [
+                self._mistakes.section(MobilitySection, each, ("mobility",))
+                for each in tables
+                if isinstance(each, dict)
+            ]
+            return [each for each in found if each is not None]
+        section = self._read(MobilitySection, "mobility")
+        return [] if section is None else [section]
+
+    def _release(self) -> tuple[ReleaseSection | None, Calibrator | None]:
+        """Read [release]: what is not of the section itself are parameters of the calibrator."""
+        table = self._table("release")
+        if table is None:
+            return None, None
+        name = table.get("calibrator", ReleaseSection.model_fields["calibrator"].default)
+        known = CALIBRATORS[name].parameters if name in CALIBRATORS else {}
+        given = {key: value for key, value in table.items() if key in known}
+        section = self._mistakes.section(
+            ReleaseSection,
+            {key: value for key, value in table.items() if key not in given},
+            ("release",),
+            also_known=tuple(known),
+        )
+        calibrator = None
+        if section is not None:
+            defaults = {key: value for key, value in DEFAULT_PARAMETERS.items() if key in known}
+            with self._mistakes.at(("release",)):
+                calibrator = CALIBRATORS[name].make(**(defaults | given))
+        return section, calibrator
+
+    def _grid(self) -> Grid | None:
+        section = self._read(MapSection, "map")
+        if section is None:
+            return None
+        with self._mistakes.at(("map",)):
+            return Grid.covering(
+                section.south, section.west, section.north, section.east, section.cell_size
+            )
+        return None
+
+    def _timeline(self, clock: ClockSection) -> tuple[Timeline | None, int]:
+        problems = self._mistakes
+        zone = None
+        with problems.at(("clock", "zone")):
+            zone = zone_of(clock.zone)
+        length = _STEP.fullmatch(clock.step.strip())
+        if not length or float(length[1]) == 0:
+            problems.add(
+                ("clock", "step"), f"write a length like '30min' or '1h'; got {clock.step!r:.40}"
+            )
+            return None, 0
+        if zone is None:
+            return None, 0
+        step = timedelta(seconds=float(length[1]) * _UNIT[length[2]])
+        with problems.at(("clock",)):
+            timeline = Timeline(_as_datetime(clock.start), step, zone)
+            if clock.steps is not None:
+                return timeline, clock.steps
+            if clock.end is not None:
+                found = timeline.steps_between(_as_datetime(clock.start), _as_datetime(clock.end))
+                if 0 < found.stop <= MOST_STEPS:
+                    return timeline, found.stop
+            problems.add(
+                ("clock", "end"),
+                f"the end must be after the start, and at most {MOST_STEPS} steps after it",
+            )
+        return None, 0
+
+    def _regions(self, grid: Grid | None) -> dict[str, Region]:
+        regions: dict[str, Region] = {}
+        for name, table in (self._table("regions") or {}).items():
+            path = ("regions", name)
+            if not isinstance(table, dict):
+                self._mistakes.add(path, "a region is a table; write [regions.NAME]")
+                continue
+            section = self._mistakes.section(RegionSection, table, path)
+            if section and grid:
+                with self._mistakes.at(path):
+                    regions[name] = _region(grid, section, self._folder)
+        return regions
+
+    def _events(
+        self,
+        regions: Mapping[str, Region],
+        timeline: Timeline | None,
+        steps: int,
+        release: ReleaseSection | None,
+    ) -> tuple[dict[str, PolicyEvent], list[Unguarded]]:
+        # A region that could not be read is one mistake, not one more per event that names it.
+        named = {name: regions.get(name, (0,)) for name in (self._table("regions") or {})}
+        events: dict[str, PolicyEvent] = {}
+        unguarded: list[Unguarded] = []
+        tables = self._table("events")
+        if tables is not None and not tables:
+            self._mistakes.add(("events",), "name at least one event; write [events.NAME]")
+        for name, table in (tables or {}).items():
+            path = ("events", name)
+            if not isinstance(table, dict):
+                self._mistakes.add(path, "an event is a table; write [events.NAME]")
+                continue
+            section = self._mistakes.section(EventSection, table, path)
+            if section is None or timeline is None:
+                continue
+            promise = section.promise() or (release.promise() if release else Odds(1.0, 1.0))
+            if promise is None:
+                self._mistakes.add(
+                    path, "this event has no promise, and [release] none for all; give 'epsilon'"
+                )
+                continue
+            with self._mistakes.at((*path, "formula")):
+                found, missed = _occurrences(name, section, named, timeline, steps)
+                unguarded += missed
+                for label, event, partly in found:
+                    if (constant := event.automaton().constant) is not None:
+                        self._mistakes.add(
+                            (*path, "formula"),
+                            f"this event {'always' if constant else 'never'} happens, whatever "
+                            "the user does; there is nothing to protect",
+                        )
+                        break
+                    events[label] = PolicyEvent(label, section.formula, event, promise, partly)
+        return events, unguarded
+
+
+def _occurrences(
+    name: str,
+    section: EventSection,
+    regions: Mapping[str, Any],
+    timeline: Timeline,
+    steps: int,
+) -> tuple[list[tuple[str, Event, bool]], list[Unguarded]]:
+    """Return the event, or one per period in which each of its times has a step.
+
+    Each with whether the clock cuts a part of it off; and the periods that have to be left out.
+    """
+    if section.every is None:
+        reader = StepReader(timeline, steps)
+        return [(name, parse_event(section.formula, regions, steps=reader), False)], []
+    found, missed = [], []
+    opening = timeline.time_of(0).date()
+    for period in periods(timeline, steps, section.every):
+        reader = StepReader(timeline, steps, period)
+        try:
+            event = parse_event(section.formula, regions, steps=reader)
+        except EventSyntaxError as error:
+            if not isinstance(error.__cause__, NoSteps):
+                raise
+            if period.last >= opening:  # the period before the clock is not missed
+                missed.append(Unguarded(name, period.name, str(error.__cause__)))
+            continue
+        found.append((f"{name}, {period.name}", event, reader.cut))
+    if not found:
+        raise NoSteps(f"no {section.every} of the timeline holds a step for every time in it")
+    return found, missed
+
+
+def _region(grid: Grid, section: RegionSection, folder: Path) -> Region:
+    if section.circle:
+        at = section.circle
+        return Region.circle_latlon(grid, at.lat, at.lon, at.radius_km, cover=section.cover)
+    if section.box:
+        box = section.box
+        return Region.box_latlon(
+            grid, box.south, box.west, box.north, box.east, cover=section.cover
+        )
+    if section.polygon:
+        return Region.polygon_latlon(grid, section.polygon, cover=section.cover)
+    if section.geojson:
+        return Region.geojson(grid, folder / section.geojson, cover=section.cover)
+    return Region(grid, section.cells or ())
+
+
+def _mechanism(grid: Grid, section: MechanismSection) -> Mechanism:
+    alpha = section.alpha or 0.0
+    if section.kind == "planar-isotropic":
+        return PlanarIsotropic(grid, alpha=alpha, delta=section.delta)
+    base: Mechanism
+    if section.kind == "planar-laplace":
+        base = PlanarLaplace(grid, alpha=alpha)
+    else:
+        base = Identity(grid) if section.kind == "identity" else Uniform(grid)
+    return base if section.delta is None else LocationSet(base, section.delta)
+
+
+def _as_datetime(value: datetime | date) -> datetime:
+    """Return a datetime; a date alone is its midnight."""
+    return value if isinstance(value, datetime) else datetime.combine(value, time.min)
