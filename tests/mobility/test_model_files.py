@@ -7,15 +7,16 @@ import json
 import os
 import pickle
 import zipfile
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from priste.errors import StateError
+from priste.errors import InvalidParameter, StateError
 from priste.maps import Grid
-from priste.mobility import AddNearby, BlendedTransition, MarkovModel
+from priste.mobility import AddNearby, BlendedTransition, MarkovModel, ModelOrigin
 from priste.mobility.schedule import Schedule
 from priste.mobility.storage import FORMAT, VERSION, write_model
 from priste.mobility.transitions import SparseTransition
@@ -209,7 +210,9 @@ def rewritten(path: Path, **changes: object) -> None:
     ("changes", "message"),
     [
         ({"format": "something else"}, "written by something else"),
-        ({"version": VERSION + 1}, "has version 2"),
+        ({"version": VERSION + 1}, f"has version {VERSION + 1}"),
+        ({"version": 1}, "an earlier version wrote it"),
+        ({"origin": {"start": "yesterday"}}, "cannot read"),
         ({"fingerprint": "0" * 64}, "does not match its fingerprint"),
         ({"cyclic": False}, "does not match its fingerprint"),
         ({"kinds": ["wooden"]}, "unknown kind"),
@@ -284,7 +287,7 @@ def test_pairs_must_follow_each_other_even_under_a_right_fingerprint(tmp_path: P
         ),
     ]:
         schedule = Schedule((opening,), (repeating,), cyclic=True, pairs=model.pairs)
-        write_model(tmp_path / "model", model.grid, schedule)
+        write_model(tmp_path / "model", model.grid, schedule, None)
         with pytest.raises(StateError, match=message):
             MarkovModel.load(tmp_path / "model")
 
@@ -331,3 +334,28 @@ def test_the_format_is_named_in_the_file(tmp_path: Path) -> None:
     assert header["format"] == FORMAT
     assert header["version"] == VERSION
     assert header["fingerprint"] == model.fingerprint()
+
+
+def test_where_a_model_comes_from_is_saved(tmp_path: Path) -> None:
+    """Clock and sources survive; the law and its fingerprint do not depend on them."""
+    plain = MarkovModel.gaussian(Grid(2, 2, 1.0), 1.0)
+    start = datetime(2026, 3, 4, tzinfo=UTC)
+    origin = ModelOrigin(start, timedelta(minutes=30), "Europe/Zurich", frozenset({"ab", "cd"}))
+    noted = plain.with_origin(origin)
+    assert noted.fingerprint() == plain.fingerprint()
+    noted.save(tmp_path / "model")
+    assert MarkovModel.load(tmp_path / "model").origin == origin
+    assert origin.knows(["x", "ab"])
+    assert not origin.knows(["x"])
+    assert plain.origin is None
+    with pytest.raises(InvalidParameter, match="zone"):
+        ModelOrigin(start.replace(tzinfo=None), timedelta(hours=1), "UTC")
+
+
+def test_a_later_start_has_a_later_origin() -> None:
+    """A model of a cycle that starts elsewhere notes when."""
+    grid = Grid(1, 2, 1.0)
+    start = datetime(2026, 3, 4, tzinfo=UTC)
+    model = MarkovModel(grid, [np.eye(2), np.full((2, 2), 0.5)], cycle=True)
+    noted = model.with_origin(ModelOrigin(start, timedelta(hours=12), "UTC"))
+    assert noted.starting_at(1).origin.start == start + timedelta(hours=12)

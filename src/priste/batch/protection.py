@@ -114,8 +114,14 @@ def protect_file(
     truths = _true_cells(policy, traces)  # what cannot be read is told before a folder is made
     workspace = Workspace(workspace_of(destination), policy, _stamp(traces))
     jobs = [
-        _Job(user, cells, workspace.journal(user), None if seed is None else _seed_of(seed, user))
-        for user, cells in truths
+        _Job(
+            user,
+            cells,
+            workspace.journal(user),
+            None if seed is None else _seed_of(seed, user),
+            own,
+        )
+        for user, cells, own in truths
     ]
     if workers == 1:
         streams = _in_this_process(policy, jobs, on_progress)
@@ -172,18 +178,20 @@ class _Job:
     cells: tuple[int | None, ...]
     journal: Path
     seed: int | None
+    policy: Policy | None = None
+    """The user's own, where the policy of all has a model that was fitted on them."""
 
     def __repr__(self) -> str:  # cells are true locations
         return f"<stream of {self.user!r}>"
 
 
-def _true_cells(policy: Policy, traces: Traces) -> list[tuple[str | None, tuple[int | None, ...]]]:
+def _true_cells(
+    policy: Policy, traces: Traces
+) -> list[tuple[str | None, tuple[int | None, ...], Policy | None]]:
     found = []
     for trace in traces:
-        steps = policy.timeline.cells(
-            trace, policy.grid, policy.rule, outside=policy.outside, steps=policy.steps
-        )
-        found.append((trace.user, steps.cells))
+        own = policy.for_user(trace)  # nobody is guarded by a model that was fitted on them
+        found.append((trace.user, own.cells(trace).cells, None if own is policy else own))
     return found
 
 
@@ -206,7 +214,12 @@ def _run(
     policy: Policy, job: _Job, on_step: Callable[[int], None] | None = None
 ) -> ProtectedStream:
     return protect_stream(
-        policy, job.user, job.cells, journal=job.journal, seed=job.seed, on_step=on_step
+        job.policy or policy,
+        job.user,
+        job.cells,
+        journal=job.journal,
+        seed=job.seed,
+        on_step=on_step,
     )
 
 

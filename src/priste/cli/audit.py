@@ -246,9 +246,7 @@ def _of_trace(
                 continue
             if not sure:
                 _check_centres(policy, trace, path.name)
-            cells = policy.timeline.cells(
-                trace, policy.grid, policy.rule, outside=policy.outside, steps=policy.steps
-            )
+            cells = policy.for_user(trace).cells(trace)
             found[trace.user] = audit_cells(policy, cells.cells)
             tell(number, number)
     if not found:

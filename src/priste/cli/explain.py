@@ -34,11 +34,13 @@ class Explained:
         explained = self.explanation
         _paragraphs(out, "In short", explained.summary)
         if explained.promised:
-            _paragraphs(out, "What is promised", explained.promised)
+            _paragraphs(out, "What is promised", (explained.against, *explained.promised))
         else:
             nothing = ("Nothing: this calibrator keeps no promise.",)
             _paragraphs(out, "What is promised", nothing, style="red")
         _paragraphs(out, "What is not promised", explained.not_promised)
+        if explained.unguarded:
+            _paragraphs(out, "What is not guarded", explained.unguarded, style="yellow")
         out.print("[bold]The events[/bold]")
         for event in explained.events:
             out.print()

@@ -23,6 +23,7 @@ from priste.live.keeping import StateFolder
 from priste.live.point import Point
 from priste.live.rolling import RollingEvents, first_step, settled
 from priste.policy import Policy, PolicyEvent
+from priste.quantify import as_promise
 from priste.randomness import BitSource, SystemBits, bit_source
 from priste.release import Protector
 from priste.traces import Fix
@@ -305,9 +306,7 @@ class Stream:
                 "Every event of the policy was over before now: there is nothing to guard. Add an "
                 "event that is still to come, or let it recur with every = 'week'."
             )
-        begun = dataclasses.replace(
-            self.policy, model=self.policy.model.starting_at(self.origin), events=events
-        )
+        begun = self.policy.starting_at(self.origin, events)
         self._guarded = events
         return begun.protector(rng=self._bits, journal=self._state.next_journal())
 
@@ -338,7 +337,9 @@ def _as_policy_events(protector: Protector) -> dict[str, PolicyEvent]:
     """Return what a resumed stream guards; the texts of its formulas are not kept."""
     terms = protector.public_state().terms
     listed = zip(terms.event_names, terms.events, terms.epsilons, strict=True)
-    return {name: PolicyEvent(name, "", event, epsilon) for name, event, epsilon in listed}
+    return {
+        name: PolicyEvent(name, "", event, as_promise(epsilon)) for name, event, epsilon in listed
+    }
 
 
 def _same(guarded: PolicyEvent | None, wanted: PolicyEvent) -> bool:

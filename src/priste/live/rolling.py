@@ -20,7 +20,7 @@ import numpy as np
 from priste.errors import EventSyntaxError, PolicyError
 from priste.events import Event, parse_event
 from priste.policy import Policy, PolicyEvent
-from priste.policy.calendar import NoSteps, step_reader
+from priste.policy.calendar import NoSteps, Period, StepReader, period_of
 from priste.quantify import Promise
 from priste.release import Protector
 from priste.traces import Timeline
@@ -51,17 +51,15 @@ class RollingEvents:
 
         Events that were over before the stream began are left out.
         """
-        asked: list[tuple[str, str, range]] = [
-            (name, name, range(self._policy.steps)) for name in self._once
-        ]
+        asked: list[tuple[str, str, Period | None]] = [(name, name, None) for name in self._once]
         for name, every in self._every.items():
             here = _period(self._policy.timeline, step, every)
-            for label, within in (here, _period(self._policy.timeline, here[1].stop, every)):
-                asked.append((f"{name}, {label}", name, within))
+            for period in (here, period_of(here.last + timedelta(days=1), every)):
+                asked.append((f"{name}, {period.name}", name, period))
         # Compiled once a period, not once a step.
         self._known = {
-            label: self._known[label] if label in self._known else self._made(label, name, within)
-            for label, name, within in asked
+            label: self._known[label] if label in self._known else self._made(label, name, period)
+            for label, name, period in asked
         }
         return {label: made for label, made in self._known.items() if made is not None}
 
@@ -73,23 +71,26 @@ class RollingEvents:
                 day = date.fromisoformat(start)
             except ValueError:
                 continue
-            within = _steps_of(self._policy.timeline, day, every)
-            if label == f"{name}, {_label(day, every)}":
-                return self._made(label, name, within)
+            period = period_of(day, every)
+            if label == f"{name}, {period.name}":
+                return self._made(label, name, period)
         return None
 
-    def _made(self, label: str, name: str, within: range) -> PolicyEvent | None:
-        """Return the event of some steps with the promise that the policy gives to its kind."""
-        event = self._compiled(name, within)
+    def _made(self, label: str, name: str, period: Period | None) -> PolicyEvent | None:
+        """Return the event of a period with the promise that the policy gives to its kind."""
+        event = self._compiled(name, period)
         if event is None:
             return None
         events = self._policy.events
         like = next(e for n, e in events.items() if n == name or n.startswith(f"{name}, "))
-        return dataclasses.replace(like, name=label, event=event)
+        return dataclasses.replace(like, name=label, event=event, partly=False)
 
-    def _compiled(self, name: str, within: range) -> Event | None:
-        """Return the event in steps of the stream; None if these steps hold no such event."""
-        read = step_reader(self._policy.timeline, within)
+    def _compiled(self, name: str, period: Period | None) -> Event | None:
+        """Return the event in steps of the stream; None if the period holds no such event."""
+        timeline, steps = self._policy.timeline, self._policy.steps
+        if period is not None:  # the clock goes on; a night may end on the day after the period
+            steps = _steps_of(timeline, period, days_after=2).stop
+        read = StepReader(timeline, steps, period)
         try:
             event = parse_event(
                 self._formulas[name], self._policy.regions, steps=self._shifted(name, read)
@@ -130,7 +131,8 @@ def first_step(policy: Policy, now: int) -> int:
     first = now
     for name, table in tables.items():
         if "every" in table:
-            first = min(first, _period(policy.timeline, now, table["every"])[1].start)
+            period = _period(policy.timeline, now, table["every"])
+            first = min(first, _steps_of(policy.timeline, period).start)
         else:
             event = policy.events[name].event
             if event.last_step is not None and event.last_step >= now:
@@ -163,19 +165,13 @@ def settled(protector: Protector) -> set[str]:
     return found
 
 
-def _period(timeline: Timeline, step: int, every: str) -> tuple[str, range]:
-    """Return the name and the steps of the day, or of the week from Monday, that holds a step."""
+def _period(timeline: Timeline, step: int, every: str) -> Period:
+    """Return the day, or the week from Monday, that holds a step."""
     # The middle: a step that spans midnight belongs to where most of it lies.
-    day = timeline.middle_of(step).date()
-    if every == "week":
-        day -= timedelta(days=day.weekday())
-    return _label(day, every), _steps_of(timeline, day, every)
+    return period_of(timeline.middle_of(step).date(), every)
 
 
-def _label(day: date, every: str) -> str:
-    return f"week of {day}" if every == "week" else str(day)
-
-
-def _steps_of(timeline: Timeline, day: date, every: str) -> range:
-    begin = datetime.combine(day, time.min)
-    return timeline.steps_between(begin, begin + timedelta(days=7 if every == "week" else 1))
+def _steps_of(timeline: Timeline, period: Period, days_after: int = 1) -> range:
+    begin = datetime.combine(period.first, time.min)
+    end = datetime.combine(period.last, time.min) + timedelta(days=days_after)
+    return timeline.steps_between(begin, end)

@@ -216,16 +216,24 @@ def periods(timeline: Timeline, steps: int, every: str) -> Iterator[Period]:
 
     That includes the one before the first step: its last night may reach into the timeline.
     """
-    length = timedelta(days=7 if every == "week" else 1)
-    day = timeline.time_of(0).date()
-    if every == "week":
-        day -= timedelta(days=day.weekday())
-    day -= length
+    here = period_of(timeline.time_of(0).date(), every)
+    period = period_of(here.first - timedelta(days=1), every)
     closing = timeline.time_of(steps).replace(tzinfo=None)
-    while datetime.combine(day, time.min) < closing:
-        name = f"week of {day}" if every == "week" else str(day)
-        yield Period(name, day, day + length - timedelta(days=1))
-        day += length
+    while datetime.combine(period.first, time.min) < closing:
+        yield period
+        period = period_of(period.last + timedelta(days=1), every)
+
+
+def period_of(day: date, every: str) -> Period:
+    """Return the day, or the week from Monday, that holds a day.
+
+    >>> period_of(date(2026, 3, 4), "week").name
+    'week of 2026-03-02'
+    """
+    if every == "day":
+        return Period(str(day), day, day)
+    first = day - timedelta(days=day.weekday())
+    return Period(f"week of {first}", first, first + timedelta(days=6))
 
 
 def _read_moment(text: str) -> datetime:

@@ -32,66 +32,80 @@ class ChosenObserver:
     words: str
 
 
-def chosen_observer(
-    section: ObserverSection | None,
-    models: Sequence[MarkovModel],
-    regions: Mapping[str, Region],
-    step: timedelta,
-    folder: Path,
-) -> ChosenObserver:
-    """Return whom a policy guards against; without the section anybody."""
-    if section is None or section.knows == "anything":
-        return ChosenObserver(AnyStart(), ANYBODY)
-    grid = models[0].grid
-    if section.knows == "stale":
-        # Fewer steps is a stronger observer: a part of a step is not counted in our favour.
-        steps = math.floor(timedelta(hours=section.hours or 0.0) / step)
-        return ChosenObserver(
-            Stale(steps),
-            "an observer who knows how people here move and knew exactly where you were "
-            f"{section.hours:g} hours before the first step, and nothing since",
-        )
-    named = section.also or []
-    for name in named:
-        if name not in regions:
-            raise InvalidParameter(
-                f"'also' names regions of this policy. Got {name!r}; known are "
-                f"{', '.join(regions) or 'none'}."
-            )
-    places = " or ".join(named)
-    cells = sorted({cell for name in named for cell in regions[name].cells})
-    if section.knows == "starts":
-        return ChosenObserver(
-            Starts(cells), f"anybody who knows that you began in {places}, whatever else they think"
-        )
-    rows = _populations(section.population, models, grid, folder)
-    if section.knows == "near":
-        if len(rows) > 1:
-            raise InvalidParameter(
-                "knows = 'near' takes one population. With several models give a file: "
-                "population = 'shares.csv'."
-            )
-        return ChosenObserver(
-            Near(rows[0], section.factor or 1.0),
-            "an observer who knows how people here move, and whose odds between any two places "
-            f"where you may have begun are within a factor {section.factor:g} of those of people "
-            "here",
-        )
-    known = np.zeros((len(cells), grid.size))
-    known[np.arange(len(cells)), cells] = 1.0
-    perhaps = f", and perhaps that you began in {places}" if named else ""
-    return ChosenObserver(
-        Priors(np.vstack([*rows, known])), f"an observer who knows how people here move{perhaps}"
-    )
+@dataclass(frozen=True, eq=False)
+class ObserverChoice:
+    """Whom a policy guards against, apart from the models that give "how people here move".
 
+    ``shares`` (m,) is a population from a file, None for that of the models; ``places`` are the
+    regions that 'also' names, with their cells.
+    """
 
-def _populations(
-    path: str | None, models: Sequence[MarkovModel], grid: Grid, folder: Path
-) -> list[NDArray[np.float64]]:
-    """Return where people are at the first step: by a file, or by each model in the long run."""
-    if path is None:
-        return [model.stationary() for model in models]
-    return [read_shares(folder / path, grid)]
+    section: ObserverSection | None
+    shares: NDArray[np.float64] | None
+    places: Mapping[str, tuple[int, ...]]
+    step: timedelta
+
+    @classmethod
+    def read(
+        cls,
+        section: ObserverSection | None,
+        grid: Grid,
+        regions: Mapping[str, Region],
+        step: timedelta,
+        folder: Path,
+    ) -> ObserverChoice:
+        """Return what the section says; None means anybody."""
+        named = (section.also if section is not None else None) or []
+        for name in named:
+            if name not in regions:
+                raise InvalidParameter(
+                    f"'also' names regions of this policy. Got {name!r}; known are "
+                    f"{', '.join(regions) or 'none'}."
+                )
+        file = None if section is None else section.population
+        shares = None if file is None else read_shares(folder / file, grid)
+        return cls(section, shares, {name: tuple(regions[name].cells) for name in named}, step)
+
+    def observer(self, models: Sequence[MarkovModel]) -> ChosenObserver:
+        """Return the observer of people who move by these models."""
+        section = self.section
+        if section is None or section.knows == "anything":
+            return ChosenObserver(AnyStart(), ANYBODY)
+        if section.knows == "stale":
+            # Fewer steps is a stronger observer: a part of a step is not counted in our favour.
+            steps = math.floor(timedelta(hours=section.hours or 0.0) / self.step)
+            return ChosenObserver(
+                Stale(steps),
+                "an observer who knows how people here move and knew exactly where you were "
+                f"{section.hours:g} hours before the first step, and nothing since",
+            )
+        places = " or ".join(self.places)
+        cells = sorted({cell for listed in self.places.values() for cell in listed})
+        if section.knows == "starts":
+            return ChosenObserver(
+                Starts(cells),
+                f"anybody who knows that you began in {places}, whatever else they think",
+            )
+        rows = [self.shares] if self.shares is not None else [m.stationary() for m in models]
+        if section.knows == "near":
+            if len(rows) > 1:
+                raise InvalidParameter(
+                    "knows = 'near' takes one population. With several models give a file: "
+                    "population = 'shares.csv'."
+                )
+            return ChosenObserver(
+                Near(rows[0], section.factor or 1.0),
+                "an observer who knows how people here move, and whose odds between any two places "
+                f"where you may have begun are within a factor {section.factor:g} of those of "
+                "people here",
+            )
+        known = np.zeros((len(cells), models[0].grid.size))
+        known[np.arange(len(cells)), cells] = 1.0
+        perhaps = f", and perhaps that you began in {places}" if places else ""
+        return ChosenObserver(
+            Priors(np.vstack([*rows, known])),
+            f"an observer who knows how people here move{perhaps}",
+        )
 
 
 def read_shares(path: Path, grid: Grid) -> NDArray[np.float64]:

@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +16,7 @@ from priste.maps import Grid, Region
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
 from priste.policy.model_choice import ChosenModel, Rule
-from priste.policy.observer_choice import ChosenObserver
+from priste.policy.observer_choice import ChosenObserver, ObserverChoice
 from priste.quantify import AnyStart, Odds, Promise
 from priste.randomness import BitSource, Seed
 from priste.release import Calibrator, Protector
@@ -81,7 +82,7 @@ class Policy:
     chosen_models: tuple[ChosenModel, ...]
     mechanism: Mechanism
     calibrator: Calibrator
-    chosen_observer: ChosenObserver
+    observer_choice: ObserverChoice
     points: Literal["centre", "random"]
     outside: Literal["refuse", "nearest", "gap"]
     regions: Mapping[str, Region]
@@ -97,6 +98,11 @@ class Policy:
     def model(self) -> MarkovModel:
         """The first model, with which predictions are made."""
         return self.models[0]
+
+    @cached_property
+    def chosen_observer(self) -> ChosenObserver:
+        """Whom the promise is against, and in words."""
+        return self.observer_choice.observer(self.models)
 
     @property
     def guarded_cells(self) -> frozenset[int]:
@@ -149,6 +155,14 @@ class Policy:
         except InvalidParameter as error:
             raise PolicyError(str(error), (str(error),)) from None
         return self if models == self.chosen_models else replace(self, chosen_models=models)
+
+    def starting_at(self, step: int, events: Mapping[str, PolicyEvent]) -> Policy:
+        """Return the policy of a stream that begins at a later step, with events in its steps.
+
+        The models are those of that time of day or week, and with them what the observer knows.
+        """
+        models = tuple(replace(c, model=c.model.starting_at(step)) for c in self.chosen_models)
+        return replace(self, chosen_models=models, events=events)
 
     def cells(self, trace: Trace) -> StepCells:
         """Return the cell of each step of the clock for one person's trace.

@@ -25,7 +25,7 @@ from priste.mechanisms import (
 from priste.policy.calendar import NoSteps, StepReader, periods
 from priste.policy.mistakes import Mistakes
 from priste.policy.model_choice import ChosenModel, chosen_model
-from priste.policy.observer_choice import chosen_observer
+from priste.policy.observer_choice import ObserverChoice
 from priste.policy.policy import Ground, Policy, PolicyEvent, Unguarded
 from priste.policy.sections import (
     MOST_STEPS,
@@ -126,7 +126,7 @@ class PolicyReader:
             with problems.at(("mechanism",)):
                 mechanism = _mechanism(grid, mechanism_section)
         models: tuple[ChosenModel, ...] = ()
-        chosen = None
+        choice = None
         # Fitting can take a while: only when everything else is in order.
         if grid and timeline and mobility and clock and not problems:
             with problems.at(("mobility",)):
@@ -134,15 +134,14 @@ class PolicyReader:
                     chosen_model(each, grid, timeline, clock.rule, self._folder)
                     for each in mobility
                 )
-        if timeline and models and not problems:
+        if grid and timeline and models and not problems:
             with problems.at(("observer",)):
-                chosen = chosen_observer(
-                    observer, [each.model for each in models], regions, timeline.step, self._folder
-                )
+                choice = ObserverChoice.read(observer, grid, regions, timeline.step, self._folder)
+                choice.observer([each.model for each in models])
         problems.raise_if_any()
         if not (
             grid and timeline and models and mechanism and release and calibrator and clock
-        ) or (chosen is None):
+        ) or (choice is None):
             raise PolicyError("The policy is incomplete.")
         policy = Policy(
             source=self._text,
@@ -153,7 +152,7 @@ class PolicyReader:
             chosen_models=models,
             mechanism=mechanism,
             calibrator=calibrator,
-            chosen_observer=chosen,
+            observer_choice=choice,
             points=release.points,
             outside=release.outside,
             regions=regions,

@@ -84,8 +84,8 @@ def stream_report(
         title=title,
         grid=grid,
         times=tuple(f"{line.time_of(step):%a %d %b %H:%M}" for step in range(len(releases))),
-        promise=(*explained.summary, *explained.promised),
-        not_promised=explained.not_promised,
+        promise=(*explained.summary, explained.against, *explained.promised),
+        not_promised=(*explained.not_promised, *explained.unguarded),
         regions={name: region.cells for name, region in policy.regions.items()},
         events=tuple(
             EventTrack(

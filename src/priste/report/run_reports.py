@@ -80,9 +80,7 @@ def _truths(
     found = {}
     for trace in traces:
         if trace.user in ledgers:
-            found[trace.user] = policy.timeline.cells(
-                trace, policy.grid, policy.rule, outside=policy.outside, steps=policy.steps
-            ).cells
+            found[trace.user] = policy.for_user(trace).cells(trace).cells
     missing = [str(user) for user in ledgers if user not in found]
     if missing:
         raise TraceError(
