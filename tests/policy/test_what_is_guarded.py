@@ -1,6 +1,5 @@
 """What a person is told is what holds: nights, gaps, clocks, models of oneself, observers."""
 
-import inspect
 import math
 from datetime import timedelta
 from pathlib import Path
@@ -17,17 +16,15 @@ from priste import (
     Odds,
     PolicyError,
     Priors,
-    Protector,
     Stale,
     Starts,
 )
 from priste.mobility import ModelOrigin
 from priste.policy import explain_policy, load_policy, read_policy
+from priste.policy.observer_choice import ObserverChoice
+from priste.policy.sections import ObserverSection
 from priste.traces import Fix, Trace
 
-needs_observers = pytest.mark.skipif(
-    "observer" not in inspect.signature(Protector).parameters, reason="no observers yet"
-)
 GAUSSIAN = 'kind = "gaussian"\nsigma = 1.0'
 NIGHTS = (
     POLICY[: POLICY.index("[events.visit]")].replace("steps = 12", "steps = 60")
@@ -198,7 +195,6 @@ def test_without_the_section_anybody_is_meant() -> None:
         assert "anybody" in explain_policy(policy).against
 
 
-@needs_observers
 def test_the_population_and_home() -> None:
     """One row for the long run of the model, one for each cell of the places named."""
     policy = read_policy(observed('knows = "population"\nalso = ["home"]'))
@@ -214,11 +210,14 @@ def test_the_population_and_home() -> None:
     assert any("something else about where you began" in line for line in told.not_promised)
 
 
-@needs_observers
 def test_other_observers(tmp_path: Path) -> None:
     """Near a population, stale knowledge, known starts, and a population from a file."""
-    near = read_policy(observed('knows = "near"\nfactor = 3.0')).chosen_observer.observer
+    policy = read_policy(POLICY)
+    section = ObserverSection(knows="near", factor=3.0)
+    choice = ObserverChoice.read(section, GRID, {}, timedelta(hours=1), tmp_path)
+    near = choice.observer(policy.models).observer
     assert isinstance(near, Near)
+    assert np.array_equal(near.prior, policy.model.stationary())
     assert near.factor == 3.0
     stale = read_policy(observed('knows = "stale"\nhours = 2.5')).chosen_observer.observer
     assert stale == Stale(2)
@@ -258,7 +257,6 @@ def test_populations_that_are_none(tmp_path: Path, shares: str) -> None:
         read_policy(text, folder=tmp_path)
 
 
-@needs_observers
 def test_promises_of_each_kind() -> None:
     """epsilon, one direction, both with their own bound, and a belief; events override."""
     event = "[events.homecoming]\nformula = 'pattern(home@1, home@11)'\nepsilon = 1.2"
@@ -286,7 +284,6 @@ def observed_in(text: str, section: str) -> str:
     return text.replace("[release]", f"[observer]\n{section}\n\n[release]")
 
 
-@needs_observers
 def test_several_models_are_guarded_jointly() -> None:
     """Two [[mobility]] tables make two models; the population of each is a row."""
     two = POLICY.replace(

@@ -23,7 +23,6 @@ from priste.live.keeping import StateFolder
 from priste.live.point import Point
 from priste.live.rolling import RollingEvents, first_step, settled
 from priste.policy import Policy, PolicyEvent
-from priste.quantify import as_promise
 from priste.randomness import BitSource, SystemBits, bit_source
 from priste.release import Protector
 from priste.traces import Fix
@@ -336,10 +335,8 @@ class Stream:
 def _as_policy_events(protector: Protector) -> dict[str, PolicyEvent]:
     """Return what a resumed stream guards; the texts of its formulas are not kept."""
     terms = protector.public_state().terms
-    listed = zip(terms.event_names, terms.events, terms.epsilons, strict=True)
-    return {
-        name: PolicyEvent(name, "", event, as_promise(epsilon)) for name, event, epsilon in listed
-    }
+    listed = zip(terms.event_names, terms.events, terms.promises, strict=True)
+    return {name: PolicyEvent(name, "", event, promise) for name, event, promise in listed}
 
 
 def _same(guarded: PolicyEvent | None, wanted: PolicyEvent) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from priste.errors import InvalidParameter, PolicyError
 from priste.events import Event
@@ -17,7 +17,7 @@ from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
 from priste.policy.model_choice import ChosenModel, Rule
 from priste.policy.observer_choice import ChosenObserver, ObserverChoice
-from priste.quantify import AnyStart, Odds, Promise
+from priste.quantify import Odds, Promise
 from priste.randomness import BitSource, Seed
 from priste.release import Calibrator, Protector
 from priste.traces import StepCells, Timeline, Trace
@@ -48,12 +48,6 @@ class PolicyEvent:
             bounds = [b for b in (self.promise.up, self.promise.down) if b < math.inf]
             return max(bounds, default=math.inf)
         return math.inf
-
-    @property
-    def plain(self) -> float | Promise:
-        """The promise as a plain number ε where it bounds both directions alike."""
-        same = isinstance(self.promise, Odds) and self.promise.up == self.promise.down
-        return self.epsilon if same else self.promise
 
 
 @dataclass(frozen=True)
@@ -128,19 +122,15 @@ class Policy:
         ``calibrator`` stands in for the policy's own, for comparisons. For a user whose own traces
         the model may have been fitted on, ask :meth:`for_user` first.
         """
-        promises: dict[str, Any] = {name: each.plain for name, each in self.events.items()}
-        against: dict[str, Any] = {}
-        if not isinstance(self.chosen_observer.observer, AnyStart):
-            against["observer"] = self.chosen_observer.observer
         return Protector(
             self.models,
             {name: each.event for name, each in self.events.items()},
             self.mechanism,
-            promises,
+            {name: each.promise for name, each in self.events.items()},
             calibrator or self.calibrator,
             rng,
+            observer=self.chosen_observer.observer,
             journal=journal,
-            **against,
         )
 
     def for_user(self, trace: Trace) -> Policy:
