@@ -78,13 +78,13 @@ def test_a_foreign_file_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / STORE).read_bytes() == b"my diary\n"
 
 
-def test_results_of_another_version_are_not_used(tmp_path: Path) -> None:
+def test_results_of_other_source_are_not_used(tmp_path: Path) -> None:
     """Other code may have computed something else."""
     with Store(tmp_path) as store:
         store.add(JOB, {"x": 1}, 0.0)
     text = (tmp_path / STORE).read_text()
     record = json.loads(text)
-    (tmp_path / STORE).write_text(json.dumps({**record, "version": "0.0.0"}) + "\n")
+    (tmp_path / STORE).write_text(json.dumps({**record, "source": "0" * 24}) + "\n")
     with Store(tmp_path) as store:
         assert list(store.results.missing([JOB])) == [JOB]
 

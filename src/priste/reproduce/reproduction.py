@@ -10,22 +10,19 @@ import csv
 import io
 import json
 import os
-import platform
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from priste import __version__
 from priste.errors import InvalidParameter
 from priste.report.figures import STYLE, svg
 from priste.reproduce.catalogue import chosen
 from priste.reproduce.experiments.experiment import Experiment, Finding, Outcome, Settings, Table
 from priste.reproduce.page import render
 from priste.reproduce.running.execution import perform_all
+from priste.reproduce.running.provenance import account_of_machine
 from priste.reproduce.running.store import Store
 from priste.whole_files import write_whole
 
@@ -159,10 +156,7 @@ def _account(settings: Settings, jobs: int, seconds: float, command: str) -> dic
     return {
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": command,
-        "priste": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        **account_of_machine(),
         "jobs": jobs,
         "cpu_seconds": round(seconds, 1),
         "settings": {

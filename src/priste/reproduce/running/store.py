@@ -1,7 +1,7 @@
 """Where results are kept: one line per finished job, in a file that only grows.
 
-A line that a crash left unfinished is cut off when the file is opened again. Lines that another
-version of priste wrote are not used: its code may have computed something else. The file
+A line that a crash left unfinished is cut off when the file is opened again. Lines that other
+source wrote are not used: it may have computed something else. The file
 belongs to one process at a time.
 """
 
@@ -15,9 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from priste import __version__
 from priste.errors import StateError
 from priste.reproduce.running.jobs import Job, Result, Results
+from priste.reproduce.running.provenance import source_digest
 
 STORE = "results.jsonl"
 
@@ -58,7 +58,7 @@ class Store:
         """Keep a result; it is on the disk when this returns, unless the machine itself fails."""
         record = {
             "job": job.digest,
-            "version": __version__,
+            "source": source_digest(),
             "kind": job.kind,
             "parameters": job.parameters,
             "result": result,
@@ -88,7 +88,7 @@ class Store:
         self._file.seek(0, os.SEEK_END)
 
     def _take(self, record: dict[str, Any]) -> None:
-        if record["version"] == __version__:
+        if record.get("source", "another") == source_digest():
             self._by_digest[record["job"]] = record["result"]
             self._seconds[record["job"]] = record["seconds"]
 
