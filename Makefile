@@ -9,7 +9,7 @@ WORKERS ?= auto
 # One thread per process: workers share the cores, and single-threaded ratios compare.
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: setup lock demo test lint types bench clean
+.PHONY: setup lock demo test lint types bench reproduce clean
 
 setup: $(VENV)/.ready
 
@@ -42,6 +42,11 @@ types: setup
 bench: setup
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r benchmarks/requirements.lock
 	$(BIN)/python -m benchmarks
+
+# Every figure and table of the paper, resumable; the page is reproduction/index.html. A smoke test of
+# minutes: make reproduce ARGS=--quick. With the data set: make reproduce ARGS="--geolife DIR".
+reproduce: setup
+	$(BIN)/python -m priste reproduce all $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output

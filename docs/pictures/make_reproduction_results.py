@@ -22,6 +22,8 @@ MARKER = "<!-- Below: made by docs/pictures/make_reproduction_results.py -->"
 LONGEST = 16
 """A table with more rows stays in the folder; only its first column would fit anyway."""
 
+VERDICTS = ("reproduced", "not reproduced", "not decidable")
+
 SUMMARY = {
     "curve": "curve",
     "calibrator": "calibrator",
@@ -30,6 +32,8 @@ SUMMARY = {
     "runs": "runs",
     "mean_budget": "mean budget",
     "mean_distance_km": "mean distance, km",
+    "uniform_distance_km": "uniform cell, km",
+    "constant_distance_km": "constant cell, km",
     "stated_leakage_max": "stated leakage",
     "true_leakage_max": "true leakage",
 }
@@ -39,7 +43,8 @@ def main(folder: Path) -> None:
     """Replace the results in the page by those of the folder."""
     shutil.rmtree(PICTURES, ignore_errors=True)
     PICTURES.mkdir()
-    parts, counts = [], {"reproduced": 0, "not reproduced": 0, "not decidable": 0}
+    parts: list[str] = []
+    counts = {sweep: dict.fromkeys(VERDICTS, 0) for sweep in (False, True)}
     for name in CATALOGUE:
         place = folder / name
         if not (place / "outcome.json").is_file():
@@ -47,9 +52,13 @@ def main(folder: Path) -> None:
         outcome = json.loads((place / "outcome.json").read_text(encoding="utf-8"))
         account = json.loads((place / "settings.json").read_text(encoding="utf-8"))
         for finding in outcome["findings"]:
-            counts[finding["verdict"]] += 1
+            counts[name.startswith("sweep-")][finding["verdict"]] += 1
         parts.append(section(name, outcome, account, place))
-    tally = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    claims, swept = (
+        ", ".join(f"{count} {verdict}" for verdict, count in counts[sweep].items())
+        for sweep in (False, True)
+    )
+    tally = f"{claims}. In the sweep, counted apart: {swept}"
     hand = PAGE.read_text(encoding="utf-8").split(MARKER)[0]
     text = f"{hand}{MARKER}\n\n## Results as run here\n\nClaims: {tally}.\n\n{''.join(parts)}"
     PAGE.write_text(text.rstrip() + "\n", encoding="utf-8")
@@ -65,7 +74,7 @@ def section(name: str, outcome: dict[str, Any], account: dict[str, Any], place: 
     lines += ["| claim | here | difference, mean [95 % interval] |", "|---|---|---|"]
     for finding in outcome["findings"]:
         numbers = finding["numbers"].replace("|", "/")
-        lines.append(f"| {finding['claim']} | **{finding['verdict']}** | {numbers} |")
+        lines.append(f"| {finding['claim']} | **{finding['said']}** | {numbers} |")
     lines.append("")
     for table in outcome["tables"]:
         lines += markdown_table(place / f"{table}.csv")

@@ -1,9 +1,17 @@
 """Verdicts on claims."""
 
+import numpy as np
 import pytest
 
 from priste.errors import InvalidParameter
-from priste.reproduce.experiments.claims import Comparison, all_of, some_of
+from priste.reproduce.experiments.claims import (
+    Comparison,
+    all_of,
+    close,
+    none_is_best,
+    some_of,
+)
+from priste.reproduce.experiments.experiment import Finding
 
 
 def test_pairs_must_be_pairs() -> None:
@@ -48,3 +56,37 @@ def test_a_claim_about_some_needs_one_beyond_chance() -> None:
     faint = Comparison.of("faint", [1.2, 1.4, 1.3], [0.9, 0.9, 0.9])
     assert faint.verdict == "reproduced"
     assert some_of("c", [faint] + [OPEN] * 20).verdict == "not decidable"
+
+
+RUNS = np.random.default_rng(3).normal(10.0, 0.1, size=(6, 20))
+
+
+def test_close_is_within_a_tenth() -> None:
+    """Both within a tenth is close; surely further apart is not; an interval across is open."""
+    one = RUNS[0]
+    assert close("c", [("same", one, one + 0.2)]).verdict == "reproduced"
+    assert close("c", [("apart", one, one + 5.0)]).verdict == "not reproduced"
+    noisy = one + np.linspace(-20.0, 20.0, 20)
+    assert close("c", [("noisy", one, noisy)]).verdict == "not decidable"
+    assert close("c", [("same", one, one), ("apart", one, 2 * one)]).verdict == "not reproduced"
+    assert close("c", []).verdict == "not decidable"
+
+
+def test_none_is_best_when_the_order_turns() -> None:
+    """A crossing shows it, one that always wins refutes it, and equals decide nothing."""
+    low, high = RUNS[0], RUNS[1] + 3.0
+    settings = ["ε = 1", "ε = 2"]
+    crossing = none_is_best("c", {"a": [low, high], "b": [high, low]}, settings)
+    assert crossing.verdict == "reproduced"
+    assert "at ε = 2" in crossing.numbers
+    always = none_is_best("c", {"a": [low, low], "b": [high, high]}, settings)
+    assert always.verdict == "not reproduced"
+    equal = none_is_best("c", {"a": [low, low], "b": [low, low]}, settings)
+    assert equal.verdict == "not decidable"
+    assert equal.numbers == "No difference is beyond chance."
+
+
+def test_what_was_chosen_to_fit_is_said() -> None:
+    """A setting that the text does not state stands in the verdict, if the claim holds with it."""
+    assert Finding("c", "reproduced", "", given="σ = 10 km").said == "reproducible with σ = 10 km"
+    assert Finding("c", "not reproduced", "", given="σ = 10 km").said == "not reproduced"

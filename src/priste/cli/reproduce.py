@@ -58,10 +58,10 @@ class Reproduction:
         """Print the verdicts, and where everything is."""
         for each in self.made:
             table = Table(box=None, pad_edge=False, show_header=False)
-            table.add_column("here", no_wrap=True, min_width=max(map(len, _STYLES)))
+            table.add_column("here", min_width=max(map(len, _STYLES)))
             table.add_column("the paper says")
             for finding in each.findings:
-                table.add_row(f"[{_STYLES[finding.verdict]}]{finding.verdict}[/]", finding.claim)
+                table.add_row(f"[{_STYLES[finding.verdict]}]{finding.said}[/]", finding.claim)
             out.print(f"[bold]{each.experiment.name}[/bold]")
             out.print(Padding(table, (0, 0, 0, 2)))
         spent = sum(each.cpu_seconds for each in self.made)
@@ -91,6 +91,9 @@ def reproduce(
         int | None,
         typer.Option(min=0, help="Runs of each curve that the knowing adversary follows."),
     ] = None,
+    solver_runs: Annotated[
+        int | None, typer.Option(min=1, help="Runs of each row of the solver table.  [default: 2]")
+    ] = None,
     calibrator: Annotated[
         list[str] | None,
         typer.Option(
@@ -108,7 +111,7 @@ def reproduce(
 
     if listing:
         return Catalogue({name: experiment.title for name, experiment in CATALOGUE.items()})
-    asked_for = {"runs": runs, "truth_runs": truth_runs}
+    asked_for = {"runs": runs, "truth_runs": truth_runs, "solver_runs": solver_runs}
     changes: dict[str, Any] = {name: n for name, n in asked_for.items() if n is not None}
     size: Any = "quick" if quick else "full"
     settings = settings_for(size, seed=seed, geolife=geolife, **changes)

@@ -9,6 +9,7 @@ from priste.reproduce.experiments import (
     budget_per_step,
     runtime,
     solver_limits,
+    true_leakage_table,
     unstated_settings,
     utility_against_epsilon,
 )
@@ -21,6 +22,7 @@ CATALOGUE: dict[str, Experiment] = {
         *utility_against_epsilon.EXPERIMENTS,
         runtime.EXPERIMENT,
         solver_limits.EXPERIMENT,
+        true_leakage_table.EXPERIMENT,
         unstated_settings.EXPERIMENT,
     )
 }

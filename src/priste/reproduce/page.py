@@ -24,6 +24,8 @@ def render(experiments: Sequence[Shown]) -> str:
         "reproduction.html",
         title="The paper, reproduced",
         marks=_MARKS,
+        claims=_findings(experiments, sweep=False),
+        swept=_findings(experiments, sweep=True),
         experiments=[
             {
                 "outcome": outcome,
@@ -34,6 +36,15 @@ def render(experiments: Sequence[Shown]) -> str:
             for outcome, account, pictures, tables in experiments
         ],
     )
+
+
+def _findings(experiments: Sequence[Shown], *, sweep: bool) -> list[Mapping[str, Any]]:
+    return [
+        finding
+        for outcome, *_ in experiments
+        if outcome["name"].startswith("sweep-") == sweep
+        for finding in outcome["findings"]
+    ]
 
 
 def _table(name: str, text: str) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class Reproduced:
             "name": self.experiment.name,
             "folder": str(self.folder),
             "cpu_seconds": self.cpu_seconds,
-            "findings": [asdict(finding) for finding in self.findings],
+            "findings": [_told(finding) for finding in self.findings],
         }
 
 
@@ -114,7 +114,7 @@ def write_outcome(experiment: Experiment, outcome: Outcome, folder: Path) -> Non
         "title": experiment.title,
         "in_paper": experiment.in_paper,
         "paper_says": experiment.paper_says,
-        "findings": [asdict(finding) for finding in outcome.findings],
+        "findings": [_told(finding) for finding in outcome.findings],
         "remarks": list(outcome.remarks),
         "pictures": [[picture.name, picture.caption] for picture in outcome.pictures],
         "tables": [table.name for table in outcome.tables],
@@ -165,6 +165,10 @@ def _account(settings: Settings, jobs: int, seconds: float, command: str) -> dic
             "geolife": settings.geolife is not None,
         },
     }
+
+
+def _told(finding: Finding) -> dict[str, Any]:
+    return {**asdict(finding), "said": finding.said}
 
 
 def _json(value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from priste.reproduce.experiments.claims import Comparison, all_of, some_of
 from priste.reproduce.experiments.curve_pictures import steps_figure
 from priste.reproduce.experiments.curves import Curve, step_table, summary_table
 from priste.reproduce.experiments.experiment import Experiment, Finding, Outcome, Picture, Settings
-from priste.reproduce.experiments.release_runs import Case, Window
+from priste.reproduce.experiments.release_runs import NORMALISED, Case, Window
 from priste.reproduce.running.jobs import Job, Results
 
 EARLY = Window("presence", 3, 7)
@@ -23,9 +23,12 @@ ALPHA, EPSILON = 0.2, 0.5
 EPSILONS = (0.1, 0.5, 1.0)
 ALPHAS = (0.1, 0.2, 0.5, 1.0)
 DELTA = 0.2
+MUCH = 2.0
+"""How many times as much "much worse" means here."""
 
 WORDS = {
     "paper": "the paper's loop",
+    NORMALISED: "the loop, rows normalised",
     "certified": "certified",
     "remap": "remap",
     "optimal": "optimal",
@@ -106,7 +109,7 @@ def _outcome(
     titles = [panel.title for panel in panels(settings, events, delta)]
     windows = [step for event in events for step in event.steps]
     # A remap keeps the mechanism at its full budget, so only its distances say something.
-    dialled = [name for name in settings.calibrators if name in ("paper", "certified")]
+    dialled = [name for name in settings.calibrators if name in ("paper", NORMALISED, "certified")]
     flat = [curve for rows in curves.values() for panel in rows for curve in panel]
     draw = partial(steps_figure, titles=titles, windows=windows)
     return Outcome(
@@ -120,14 +123,19 @@ def _outcome(
             ),
             Picture(
                 "distances",
-                "Distance per step between the true and the released cell: mean over the runs.",
+                "Distance per step between the true and the released cell: mean over the runs; "
+                "dashed a uniform cell, dotted the best constant one, which tell nothing.",
                 lambda: draw([(WORDS[n], curves[n]) for n in curves], what="distances"),
             ),
         ),
-        findings=(
-            *_calibration_findings(curves["paper"]),
-            *_dip_findings(curves["paper"], windows),
-            *compared(settings, results),
+        findings=tuple(
+            replace(finding, given=f"σ = {settings.side / 2:g} km")
+            for finding in (
+                *_calibration_findings(curves["paper"]),
+                *_spread_findings(curves["paper"][1]),
+                *_dip_findings(curves["paper"], windows),
+                *compared(settings, results),
+            )
         ),
         remarks=(
             f"Synthetic map of {settings.side} x {settings.side} cells of 1 km, Gaussian movement "
@@ -161,6 +169,27 @@ def _calibration_findings(panels_of_paper: Sequence[Sequence[Curve]]) -> list[Fi
     ]
 
 
+def _spread_findings(by_alpha: Sequence[Curve]) -> list[Finding]:
+    """Hold the deviation of a run's budgets from the mean of their step against the mechanism."""
+    fewest = 3  # two runs lie equally far from their mean, whatever they are
+    if len(by_alpha[0].results) < fewest:
+        claim = "Looser mechanisms have budgets that vary more."
+        return [Finding(claim, "not decidable", "Two runs show no deviation.")]
+    found = []
+    for words, scale in (("", False), (", also as a share of α", True)):
+        comparisons = []
+        for strict, loose in itertools.pairwise(by_alpha):
+            sides = [
+                np.abs(curve.budgets - curve.budgets.mean(axis=0)).mean(axis=1)
+                / (curve.case.alpha if scale else 1.0)
+                for curve in (loose, strict)
+            ]
+            what = f"mean deviation{words}, {loose.label} less {strict.label}"
+            comparisons.append(Comparison.of(what, *sides))
+        found.append(all_of(f"Looser mechanisms have budgets that vary more{words}.", comparisons))
+    return found
+
+
 def _dip_findings(panels_of_paper: Sequence[Sequence[Curve]], windows: list[int]) -> list[Finding]:
     inside = np.zeros(panels_of_paper[0][0].budgets.shape[1], dtype=bool)
     inside[[step for step in windows if step < len(inside)]] = True
@@ -188,12 +217,29 @@ def _two_events(settings: Settings, results: Results) -> list[Finding]:
             for label, case in panel.cases
         ]
 
-    comparisons = [
-        Comparison.of(f"{one.label}, {name} alone less both", one.run_budgets, together.run_budgets)
-        for name, alone in (("early", EARLY), ("late", LATE))
-        for one, together in zip(curves(alone), curves(EARLY, LATE), strict=True)
+    worse, much_worse = [], []
+    for name, alone in (("early", EARLY), ("late", LATE)):
+        for one, together in zip(curves(alone), curves(EARLY, LATE), strict=True):
+            what = f"{one.label}, {name}"
+            worse.append(
+                Comparison.of(f"{what} alone less both", one.run_budgets, together.run_budgets)
+            )
+            lost = [curve.case.alpha - curve.run_budgets for curve in (together, one)]
+            much_worse.append(
+                Comparison.of(
+                    f"budget lost to both less {MUCH:g} times that to {what}",
+                    lost[0],
+                    MUCH * lost[1],
+                )
+            )
+    return [
+        all_of("Protecting two events costs more budget than either alone.", worse),
+        all_of(
+            f"Two events are much worse: they lose at least {MUCH:g} times the budget of either "
+            "alone.",
+            much_worse,
+        ),
     ]
-    return [all_of("Protecting two events costs more budget than either alone.", comparisons)]
 
 
 def _location_set(settings: Settings, results: Results) -> list[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +11,9 @@ from numpy.typing import ArrayLike
 from priste.audit.estimates import CONFIDENCE, Estimate, mean
 from priste.errors import InvalidParameter
 from priste.reproduce.experiments.experiment import Finding, Verdict
+
+CLOSE = 0.1
+"""Means that differ by less than this share of their size are "close" or "almost the same"."""
 
 ROUNDING = 1e-12
 """Relative differences up to this are rounding."""
@@ -96,3 +99,61 @@ def some_of(claim: str, comparisons: Sequence[Comparison]) -> Finding:
     elif corrected and all(each.verdict == "not reproduced" for each in corrected):
         verdict = "not reproduced"
     return Finding(claim, verdict, "; ".join(str(each) for each in corrected))
+
+
+def close(claim: str, pairs: Sequence[tuple[str, ArrayLike, ArrayLike]]) -> Finding:
+    """Return the finding that both of each pair are about the same, up to ``CLOSE`` of their size.
+
+    One pair that surely differs by more refutes it; one whose interval reaches beyond leaves it
+    open.
+    """
+    verdict: Verdict = "reproduced" if pairs else "not decidable"
+    numbers = []
+    for what, one, other in pairs:
+        both = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
+        size = float(np.mean([each.mean() for each in both])) or 1.0
+        gap = Comparison.of(f"{what}, as a share", both[0] / size, both[1] / size)
+        found = gap.difference
+        numbers.append(str(gap))
+        if found.low > CLOSE or found.high < -CLOSE:
+            verdict = "not reproduced"
+        elif (found.low < -CLOSE or found.high > CLOSE) and verdict == "reproduced":
+            verdict = "not decidable"
+    return Finding(claim, verdict, f"{'; '.join(numbers)}. Close means within {CLOSE:.0%}.")
+
+
+def none_is_best(
+    claim: str, costs: Mapping[str, Sequence[ArrayLike]], settings: Sequence[str]
+) -> Finding:
+    """Return the finding that which of several is cheapest depends on the setting.
+
+    ``costs[name][k]`` are the costs of the runs in ``settings[k]``. It is reproduced when one is
+    surely cheaper than another in one setting and surely dearer in another; not when one is
+    surely the cheapest in all of them. Intervals are widened so that all hold together.
+    """
+    names = list(costs)
+    pairs = [(one, other) for place, one in enumerate(names) for other in names[place + 1 :]]
+    together = 1.0 - (1.0 - CONFIDENCE) / max(len(pairs) * len(settings), 1)
+    cheaper: dict[tuple[str, str], set[int]] = {}
+    numbers = []
+    for one, other in pairs:
+        for place, setting in enumerate(settings):
+            gap = Comparison.of(
+                f"{other} less {one} at {setting}", costs[other][place], costs[one][place]
+            )
+            gap = replace(gap, confidence=together)
+            if gap.verdict != "not decidable":
+                wins = (one, other) if gap.verdict == "reproduced" else (other, one)
+                cheaper.setdefault(wins, set()).add(place)
+                numbers.append(str(gap))
+    verdict: Verdict = "not decidable"
+    if any((other, one) in cheaper for one, other in cheaper):
+        verdict = "reproduced"
+    elif any(
+        all(
+            len(cheaper.get((name, other), ())) == len(settings) for other in names if other != name
+        )
+        for name in names
+    ):
+        verdict = "not reproduced"
+    return Finding(claim, verdict, "; ".join(numbers) or "No difference is beyond chance.")

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 INKS = ("#0b6e6e", "#c8553d", "#7a3e9d", "#b58900", "#1e6fb3", "#5c5c5c")
 MARKS = ("o", "s", "^", "D", "v", "P")
 
+UNINFORMATIVE: dict[str, dict[str, Any]] = {
+    "uniform": {"color": "#8c98a4", "linestyle": "--", "linewidth": 1.0, "label": "uniform cell"},
+    "constant": {"color": "#8c98a4", "linestyle": ":", "linewidth": 1.2, "label": "constant cell"},
+}
+"""How releases that tell nothing are drawn."""
+
 LEAST_SHOWN = 1e-3
 """A leakage below this is drawn here on a logarithmic axis."""
 
@@ -60,6 +66,10 @@ def steps_figure(
                     panel.axvspan(step - 0.5, step + 0.5, color=WINDOW, zorder=0, linewidth=0)
                 for curve, ink in zip(curves, cycle(INKS), strict=False):
                     _band(panel, getattr(curve, what), ink, curve.label, spread=what == "budgets")
+                if what == "distances" and curves:
+                    steps = np.arange(curves[0].uniform.shape[1])
+                    panel.plot(steps, curves[0].uniform.mean(axis=0), **UNINFORMATIVE["uniform"])
+                    panel.plot(steps, curves[0].constant.mean(axis=0), **UNINFORMATIVE["constant"])
                 panel.set_title(f"{name}: {title}")
                 if place == 0:
                     _name_lines(panel)
@@ -102,6 +112,9 @@ def against_epsilon_figure(
                 _line(middle, points, "run_distances", ink, mark)
                 _leakage_line(right, points, ink, mark)
             epsilons = [point.case.epsilon for point in lines[0]]
+            for name_of_it, style in UNINFORMATIVE.items():
+                level = np.mean([float(getattr(p, name_of_it).mean()) for p in lines[0]])
+                middle.axhline(level, **style)
             right.plot(epsilons, epsilons, color="black", linestyle=":", label="ε")
             left.set(ylabel="budget (1/km)", yscale="log")
             left.set_title(f"{name}: average budget")
@@ -184,4 +197,30 @@ def shares_figure(shares: Mapping[str, Sequence[Estimate]], epsilons: Sequence[f
         panel.set_yticks(places, list(shares))
         panel.set(xlabel="share of the budget that is kept", xlim=(-0.03, 1.03))
         panel.legend(ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    return figure
+
+
+def true_leakage_figure(lines: Mapping[str, Sequence[tuple[float, float]]]) -> Figure:
+    """Draw the true leakage against the claimed ε, a line per procedure and adversary."""
+    import matplotlib
+
+    with matplotlib.rc_context(STYLE):
+        figure, ((panel,),) = grid_of_panels(1, 1, width=6.0, height=3.2)
+        for (label, points), ink, mark in zip(
+            lines.items(), cycle(INKS), cycle(MARKS), strict=False
+        ):
+            panel.plot(
+                [epsilon for epsilon, _ in points],
+                [max(true, LEAST_SHOWN) for _, true in points],
+                color=ink,
+                marker=mark,
+                markersize=4,
+                label=label,
+            )
+        epsilons = [epsilon for epsilon, _ in next(iter(lines.values()))]
+        panel.plot(epsilons, epsilons, color="black", linestyle=":", label="as claimed")
+        panel.set(xscale="log", yscale="log", xlabel="claimed ε", ylabel="true leakage (nats)")
+        panel.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
+        panel.minorticks_off()
+        panel.legend()
     return figure

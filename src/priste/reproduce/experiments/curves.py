@@ -41,6 +41,16 @@ class Curve:
         """The distance between the true and the released cell, in km."""
         return np.array([result["distances"] for result in self.results])
 
+    @cached_property
+    def uniform(self) -> Floats:
+        """The expected distance of a uniform cell, in km."""
+        return np.array([result["uniform"] for result in self.results])
+
+    @cached_property
+    def constant(self) -> Floats:
+        """The distance of the best constant cell, in km."""
+        return np.array([result["constant"] for result in self.results])
+
     @property
     def run_budgets(self) -> Floats:
         """The mean budget of each run."""
@@ -80,6 +90,8 @@ SUMMARY_COLUMNS = (
     "mean_distance_km",
     "mean_distance_low",
     "mean_distance_high",
+    "uniform_distance_km",
+    "constant_distance_km",
     "stated_leakage_max",
     "true_leakage_mean",
     "true_leakage_max",
@@ -96,6 +108,7 @@ def summary_table(curves: Iterable[Curve]) -> Table:
         row.append(len(curve.results))
         for values in (curve.run_budgets, curve.run_distances):
             row += mean_cells(values)
+        row += [float(curve.uniform.mean()), float(curve.constant.mean())]
         row.append(curve.largest_leakage)
         row += [float(truth.mean()), float(truth.max())] if len(truth) else [None, None]
         row.append(len(truth))

@@ -52,7 +52,7 @@ class Settings:
 _SIZES: dict[Size, dict[str, Any]] = {
     "full": {
         "runs": 100,
-        "runs_with": {"certified": 20, "remap": 10},
+        "runs_with": {"paper-normalised": 100, "certified": 20, "remap": 10},
         "truth_runs": 2,
         "steps": 50,
         "side": 20,
@@ -61,7 +61,7 @@ _SIZES: dict[Size, dict[str, Any]] = {
     },
     "quick": {
         "runs": 8,
-        "runs_with": {"certified": 4, "remap": 2},
+        "runs_with": {"paper-normalised": 8, "certified": 4, "remap": 2},
         "truth_runs": 2,
         "steps": 30,
         "side": 10,
@@ -70,7 +70,7 @@ _SIZES: dict[Size, dict[str, Any]] = {
     },
     "tiny": {
         "runs": 2,
-        "runs_with": {"certified": 1, "remap": 1},
+        "runs_with": {"paper-normalised": 2, "certified": 1, "remap": 1},
         "truth_runs": 1,
         "steps": 22,
         "side": 5,
@@ -120,12 +120,25 @@ class Picture:
 class Finding:
     """One thing the paper says, held against the numbers.
 
-    ``numbers`` tells the measured values with their intervals, in words.
+    ``numbers`` tells the measured values with their intervals, in words. ``given`` is a setting
+    that the paper does not state and that was chosen so that the claim can hold.
     """
 
     claim: str
     verdict: Verdict
     numbers: str
+    given: str = ""
+
+    @property
+    def said(self) -> str:
+        """The verdict in words: what was chosen to fit is said.
+
+        >>> Finding("x", "reproduced", "", given="σ = 10 km").said
+        'reproducible with σ = 10 km'
+        """
+        if self.given and self.verdict == "reproduced":
+            return f"reproducible with {self.given}"
+        return self.verdict
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,12 @@ PACE = 0.3
 
 OPTIMAL_SECONDS = 0.5
 
+NORMALISED = "paper-normalised"
+"""The paper's loop on a table whose rows are normalised, so that a budget of 0 is uniform."""
+
 CALIBRATORS: Mapping[str, Mapping[str, Any]] = {
     "paper": {"kind": "paper"},
+    NORMALISED: {"kind": "paper"},
     "certified": {"kind": "certified", "pace": PACE},
     "remap": {"kind": "remap", "pace": PACE},
     "optimal": {"kind": "optimal", "pace": PACE, "seconds": OPTIMAL_SECONDS},
@@ -105,7 +109,7 @@ class Case:
                     "epsilon": self.epsilon,
                     "alpha": self.alpha,
                     "delta": self.delta,
-                    "table": self.table,
+                    "table": "normalised" if self.calibrator == NORMALISED else self.table,
                     "calibrator": dict(CALIBRATORS[self.calibrator]),
                     "steps": settings.steps,
                     "seed": settings.seed,
@@ -119,6 +123,9 @@ class Case:
 
 def perform(parameters: dict[str, Any]) -> Result:
     """Release one walk and return, per step, the budget, the distance and the leakages.
+
+    ``uniform`` and ``constant`` are the distances per step of two releases that tell nothing: a
+    cell drawn uniformly (its expectation), and the one public cell that is best in the long run.
 
     ``true_leakage`` is, per event, the largest over the steps of what the releases so far tell an
     adversary who knows the algorithm and sees the budgets; None if it was not asked for.
@@ -159,6 +166,10 @@ def perform(parameters: dict[str, Any]) -> Result:
     return {
         "budgets": [release.budget for release in releases],
         "distances": distances,
+        "uniform": [float(world.grid.distances_from(int(cell)).mean()) for cell in walk],
+        "constant": [
+            float(world.grid.distances_from(world.best_constant)[int(cell)]) for cell in walk
+        ],
         "attempts": [release.attempts for release in releases],
         "leakage": leakage,
         "true_leakage": None if adversary is None else adversary.largest(leakage),

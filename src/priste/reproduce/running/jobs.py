@@ -19,6 +19,7 @@ from priste.errors import InvalidParameter
 Result = dict[str, Any]
 
 _PERFORMERS = {
+    "procedure": "priste.reproduce.experiments.true_leakage_table",
     "stream": "priste.reproduce.experiments.release_runs",
     "runtime": "priste.reproduce.experiments.runtime",
     "solver": "priste.reproduce.experiments.solver_limits",

@@ -16,7 +16,7 @@ import priste
 LIBRARIES = ("numpy", "scipy", "numba", "highspy")
 """What computes the numbers besides Python."""
 
-SHOWING = ("batch", "cli", "live", "report", "studio")
+SHOWING = ("batch", "cli", "forecast", "live", "policy", "report", "studio")
 """Packages that show results or serve others, and compute none."""
 
 _ROOT = Path(priste.__file__).parent

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, Literal, get_args
 
 from priste.arguments import number, whole
@@ -58,6 +58,15 @@ class World:
     region: tuple[int, ...]
     about: str
     walker: Callable[[int, int], tuple[int, ...]] = field(repr=False)
+
+    @cached_property
+    def best_constant(self) -> int:
+        """The cell with the smallest expected distance in the long run of the model.
+
+        Released at every step it tells nothing at all.
+        """
+        expected = self.model.stationary() @ self.grid.distances()
+        return int(expected.argmin())
 
     def walk(self, seed: int, steps: int) -> tuple[int, ...]:
         """Return the true cells of one run of ``steps`` >= 1 steps; a pure function of the seed.
