@@ -10,6 +10,7 @@ from tests.oracles.exact_worst_prior import log_fraction, reversed_rows, supremu
 
 from priste import (
     AnyStart,
+    Belief,
     EmissionTable,
     Grid,
     MarkovModel,
@@ -111,21 +112,22 @@ def test_the_worst_prior_belongs_to_the_class() -> None:
 def test_several_models_are_judged_jointly() -> None:
     """An observer unsure which model holds learns more than under each alone."""
     grid = Grid(rows=1, columns=2, cell_size=1.0)
-    # Each ends in one cell for certain, so that alone neither leaves anything to tell.
-    models = [MarkovModel(grid, [row, row]) for row in ([1.0, 0.0], [0.0, 1.0])]
+    # Cells are drawn anew at every step, so that alone only the release of step 1 tells.
+    models = [MarkovModel(grid, [row, row]) for row in ([0.9, 0.1], [0.1, 0.9])]
     event = at(1, [0])
     coin = EmissionTable(grid, [[0.75, 0.25], [0.25, 0.75]])
     alone = [
-        true_leakage(Protector(model, event, coin, 0.5, calibrator="bare"), 2)["event"].value
+        true_leakage(Protector(model, event, coin, 0.5, calibrator="bare"), 3)["event"].value
         for model in models
     ]
-    together = true_leakage(Protector(models, event, coin, 0.5, calibrator="bare"), 2)["event"]
+    together = true_leakage(Protector(models, event, coin, 0.5, calibrator="bare"), 3)["event"]
     columns = [coin.column(output) for output in together.worst.outputs]
     joint = Quantifier(models, event)
     for column in columns:
         joint.observe(column)
     assert together.value == pytest.approx(joint.leakage().value, abs=TOLERANCE)
-    assert together.value > 1.0 > max(alone)
+    assert max(alone) == pytest.approx(math.log(3.0), abs=TOLERANCE)
+    assert together.value > max(alone) + 0.5
     found = audit_stream(models, {"e": event}, columns)["e"]
     assert found.leakage[-1] == pytest.approx(together.value, abs=TOLERANCE)
 
@@ -174,3 +176,47 @@ def test_streams_are_audited_against_the_observer(name) -> None:
     assert found.observer == observer
     assert found.max <= found.max_anybody + TOLERANCE
     assert math.isfinite(found.max)
+
+
+PROMISES = {
+    "both ways": 0.4,
+    "upwards only": Odds(0.4, math.inf),
+    "downwards only": Odds(math.inf, 0.4),
+    "two bounds": Odds(0.2, 0.6),
+    "belief": Belief(0.9),
+}
+GUARDED = {"known": Priors(PRIOR), "two priors": Priors([PRIOR, FLAT]), "stale": Stale(2)}
+
+
+@pytest.mark.parametrize("calibrator", ["certified", "remap"])
+@pytest.mark.parametrize("who", GUARDED)
+@pytest.mark.parametrize("promise", PROMISES.values(), ids=PROMISES)
+def test_the_true_law_keeps_every_promise_to_its_observer(calibrator, who, promise) -> None:
+    """Whatever is promised to whom, the whole procedure keeps it; anybody may learn more."""
+    guarded = Protector(MODEL, EVENT, MECH, promise, calibrator=calibrator, observer=GUARDED[who])
+    found = true_leakage(guarded, 2)["event"]
+    assert found.kept
+    assert found.observer == GUARDED[who]
+    assert found.exceeding == 0.0
+    assert found.anybody >= found.value - TOLERANCE
+
+
+def test_what_is_free_is_told_and_what_is_outside_the_class_learns_more() -> None:
+    """Upwards only, the other direction goes beyond; and anybody learns more than the known one."""
+    one_way = Protector(MODEL, EVENT, MECH, Odds(0.2, math.inf), observer=Priors(PRIOR))
+    found = true_leakage(one_way, 2)["event"]
+    assert found.for_event <= 0.2 + TOLERANCE < found.against_event
+    assert found.anybody > 0.2 + TOLERANCE
+    assert found.epsilon == 0.2
+
+
+def test_the_loop_breaks_a_belief_that_it_was_given() -> None:
+    """The paper's loop checks nominal columns, whatever the promise: the audit shows the excess."""
+    for cap in (0.70, 0.72, 0.75):
+        loop = Protector(MODEL, EVENT, MECH, Belief(cap), calibrator="paper", observer=Priors(FLAT))
+        found = true_leakage(loop, 1)["event"]
+        if not found.kept:
+            assert found.belief > cap
+            assert 0.0 < found.exceeding < 1.0
+            return
+    pytest.fail("the loop kept every cap")

@@ -101,7 +101,7 @@ def audit_procedure(
     All sequences are enumerated, for an adversary who sees outputs and for one who sees budgets
     too, when there are at most ``max_histories``; otherwise ``runs`` sampled streams are
     judged exactly, for the adversary who sees both. ``prior`` is over the first cell; leakages are
-    against ``observer``, anybody unless given.
+    against ``observer``, anybody unless given, whom the calibrators guard against.
     """
     named = (
         dict(calibrators)
@@ -111,7 +111,7 @@ def audit_procedure(
     stated = None if prior is None else np.asarray(prior, dtype=np.float64)
     rows: list[ProcedureRow] = []
     for name, calibrator in named.items():
-        protector = Protector(model, events, mech, epsilon, calibrator)
+        protector = Protector(model, events, mech, epsilon, calibrator, observer=observer)
         if _may_enumerate(protector, steps, max_histories):
             try:
                 for sees in _BOTH:
@@ -120,7 +120,6 @@ def audit_procedure(
                         steps,
                         sees=sees,
                         prior=stated,
-                        observer=observer,
                         max_histories=max_histories,
                     )
                     rows += [_exact_row(name, event, found) for event, found in exact.items()]
@@ -133,7 +132,6 @@ def audit_procedure(
             runs=runs,
             rng=rng,
             start=None if stated is None else stated.tolist(),
-            observer=observer,
         )
         rows += [_sampled_row(name, event, found, steps) for event, found in sampled.items()]
     return rows

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
-from priste.quantify import AnyStart, Observer, Promise, as_promise
+from priste.quantify import Observer, Promise
 from priste.randomness import BitSource, bit_source
 from priste.release import Draw, Law, Protector, PublicState, Terms
 
@@ -123,11 +123,11 @@ class Procedure:
     @property
     def promises(self) -> tuple[Promise, ...]:
         """What is promised about each event."""
-        return tuple(as_promise(epsilon) for epsilon in self.terms.epsilons)
+        return self.terms.promises
 
     def observer(self, observer: Observer | None) -> Observer:
         """Return whom leakages are against; the Protector's own observer unless given."""
-        return AnyStart() if observer is None else observer
+        return self.terms.observer if observer is None else observer
 
     def run(self, trajectory: Sequence[int] | NDArray[np.int64], bits: BitSource) -> Run:
         """Draw one run along true cells, with the calibrator's own ``draw``.

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from priste.arguments import whole
 from priste.audit.estimates import Estimate, proportion
 from priste.audit.procedure import Procedure
-from priste.audit.true_leakage import claimed_ratio, is_broken
+from priste.audit.true_leakage import is_broken
 from priste.events import Event
 from priste.mobility import MarkovModel
 from priste.quantify import AnyStart, Leakage, Observer, Promise, Quantifier
 from priste.randomness import BitSource, Seed, bit_source
 from priste.release import Protector
+from priste.release.terms import largest_leakage
 
 Floats = NDArray[np.float64]
 
@@ -50,7 +51,7 @@ class SampledLeakage:
     @property
     def epsilon(self) -> float:
         """The largest ln ratio that is promised; ``inf`` where none is (a bound on beliefs)."""
-        return claimed_ratio(self.promise)
+        return largest_leakage(self.promise)
 
     @property
     def kept(self) -> bool:

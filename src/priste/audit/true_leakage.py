@@ -23,6 +23,7 @@ from priste.quantify.leakage import bounded_directions
 from priste.quantify.moment_sums import added, candidates_of, layers_added
 from priste.quantify.start_rows import start_rows
 from priste.release import Protector
+from priste.release.terms import largest_leakage
 
 Floats = NDArray[np.float64]
 Sees = Literal["outputs", "budgets"]
@@ -104,7 +105,7 @@ class TrueLeakage:
     @property
     def epsilon(self) -> float:
         """The largest ln ratio that is promised; ``inf`` where none is (a bound on beliefs)."""
-        return claimed_ratio(self.promise)
+        return largest_leakage(self.promise)
 
     @property
     def value(self) -> float:
@@ -115,18 +116,6 @@ class TrueLeakage:
     def kept(self) -> bool:
         """Whether the procedure keeps its promise, up to ``TOLERANCE``."""
         return not is_broken(self.promise, self.for_event, self.against_event, self.belief)
-
-
-def claimed_ratio(promise: Promise) -> float:
-    """Return the largest ln ratio that a promise allows in a direction it bounds.
-
-    >>> claimed_ratio(Odds(1.0, math.inf)), claimed_ratio(Belief(0.2))
-    (1.0, inf)
-    """
-    if isinstance(promise, Belief):
-        return math.inf
-    bounds = (promise.up, promise.down)
-    return max(bounds[side] for side in bounded_directions(promise))
 
 
 def is_broken(promise: Promise, for_event: float, against_event: float, belief: float) -> bool:
