@@ -15,7 +15,6 @@ import platform
 import sys
 import tempfile
 import time
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -103,9 +102,8 @@ async def soak(folder: Path, fixes: int) -> dict[str, Any]:
     service.stop()
     await running
     receiver.close()
-    reading.cancel()
-    with suppress(asyncio.CancelledError):
-        await reading
+    await reading  # the server has let it go
+    await asyncio.sleep(0.1)
     return {
         "fixes": fixes,
         "kept": stream.counts.kept,
@@ -122,13 +120,15 @@ def _sender(fixes: int) -> Any:
     """Return what serves one client all sentences."""
     places = list(ada())
 
-    async def send(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def send(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         for number in range(fixes):
             place = places[number // A_STEP % len(places)]
             at = START + STEP * (number / A_STEP)
             rmc, _gga = nmea.write(Point("ada", 0, at, place.lat, place.lon, 5.0)).splitlines()
             writer.write(rmc + b"\r\n")
             await writer.drain()
+        await reader.read()  # until the service ends
+        writer.close()
 
     return send
 
@@ -137,10 +137,13 @@ async def _read(service: Service, heard: set[str]) -> None:
     port = service.people["ada"].outlets[0].port  # type: ignore[attr-defined]
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(gpsd.WATCH)
-    while line := await reader.readline():
-        report = json.loads(line)
-        if report["class"] == "TPV":
-            heard.add(report["time"])
+    try:
+        while line := await reader.readline():
+            report = json.loads(line)
+            if report["class"] == "TPV":
+                heard.add(report["time"])
+    finally:
+        writer.close()
 
 
 def main(fixes: int = FIXES) -> None:

@@ -32,6 +32,7 @@ DEBIAN = {
     "gpsfake": "gpsd-clients",
     "gpspipe": "gpsd-clients",
     "curl": "curl",
+    "chromium": "chromium",
     "dbus-daemon": "dbus",
     "where-am-i": "geoclue-2-demo",
 }

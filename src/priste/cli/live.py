@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -211,25 +211,40 @@ def _greet(service: Service, out: Console) -> None:
     settings = service.settings
     scheme = "https" if settings.certificate else "http"
     for person in service.people.values():
-        timeline = person.stream.policy.timeline
+        stream = person.stream
+        timeline = stream.policy.timeline
+        step = stream.next_step
+        if person.settings.clock == "wall":
+            step = max(step, stream.step_at(service.clock.now()))
         out.print(
-            f"[bold]{person.name}[/bold]: one release every {timeline.step}, the next step is "
-            f"{_local(timeline.time_of(person.stream.next_step))}"
+            f"[bold]{person.name}[/bold]: one release every {_length(timeline.step)}; the running "
+            f"step began {timeline.time_of(step):%a %d %b %H:%M:%S}",
         )
         for line in person.inputs:
             out.print(f"  from  {line.address}", markup=False)
         if settings.listen is not None:
             host = f"{scheme}://{settings.listen[0]}:{service.port}"
-            out.print(f"  from  {host}/owntracks  (OwnTracks), {host}/osmand  (Traccar)")
-            out.print(f"  to    {host}/people/{person.name}/latest  and …/events")
+            out.print(f"  from  {host}/owntracks", soft_wrap=True)
+            out.print(f"  from  {host}/osmand", soft_wrap=True)
+            out.print(f"  to    {host}/people/{person.name}/latest and …/events", soft_wrap=True)
         for outlet in person.outlets:
             port = getattr(outlet, "port", None)
             out.print(f"  to    {outlet.line.address}" + (f" (port {port})" if port else ""))
     out.print(f"How it is doing: priste live status --state {settings.state}", markup=False)
 
 
-def _local(moment: datetime) -> str:
-    return f"{moment:%a %d %b %H:%M}"
+def _length(step: timedelta) -> str:
+    """Return a length of time as the policy writes it, as 15min.
+
+    >>> from datetime import timedelta
+    >>> _length(timedelta(minutes=90)), _length(timedelta(hours=2))
+    ('90min', '2h')
+    """
+    seconds = step.total_seconds()
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds % size == 0:
+            return f"{seconds / size:.0f}{unit}"
+    return f"{seconds:g}s"
 
 
 def show_status(found: dict[str, Any], out: Console) -> None:

@@ -1,0 +1,66 @@
+"""The userscript of docs/live.md in a real browser: a page's geolocation is the released one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import httpx
+from tests.live.running import program, serving
+from tests.live.small_town import assert_no_truth, fix_of, write_policy
+
+from priste.live.person_stream import StreamOptions
+from priste.live.settings import PersonSettings, Settings
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "live.md"
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
+FLAGS += ["--disable-quic", "--disable-background-networking", "--disable-component-update"]
+
+# What the extension that runs a userscript gives it.
+EXTENSION = """
+const unsafeWindow = window;
+const GM_xmlhttpRequest = ({url, onload, onerror}) => window.fetched(url).then(
+  ([status, responseText]) => onload({status, responseText}), onerror);
+"""
+ASK = "() => new Promise((ok, no) => navigator.geolocation.getCurrentPosition(p => ok(" \
+      "[p.coords.latitude, p.coords.longitude, p.coords.accuracy, p.timestamp]), no))"  # fmt: skip
+
+
+def userscript(port: int | None) -> str:
+    found = re.search(r"    // ==UserScript==.*?\n\n", PAGE.read_text(), re.DOTALL)
+    assert found is not None
+    return found[0].replace("8787", str(port))
+
+
+def test_a_page_is_told_the_released_location(tmp_path: Path) -> None:
+    """The script as it stands in the docs answers a page with the point that the service serves."""
+    from playwright.sync_api import sync_playwright
+
+    asked: list[str] = []
+
+    def fetched(url: str) -> list[object]:
+        asked.append(url)
+        answer = httpx.get(url, trust_env=False, timeout=30)
+        return [answer.status_code, answer.text]
+
+    person = PersonSettings(
+        "me", write_policy(tmp_path), options=StreamOptions(seed=5), clock="fixes"
+    )
+    chosen = Settings(tmp_path / "state", (person,), listen=("127.0.0.1", 0))
+    with serving(chosen) as live, sync_playwright() as play:
+        for step in range(2):
+            live.do(live.person.take(fix_of(step)))
+        browser = play.chromium.launch(executable_path=program("chromium"), args=FLAGS)
+        try:
+            page = browser.new_page()
+            page.expose_function("fetched", fetched)
+            page.add_init_script(EXTENSION + userscript(live.service.port))
+            page.goto("data:text/html,<p>a page</p>")
+            told = page.evaluate(ASK)
+        finally:
+            browser.close()
+        latest = live.person.latest
+        assert latest is not None
+        assert told == [latest.lat, latest.lon, latest.accuracy, 1000 * latest.seconds]
+    assert asked == [f"{live.url}/people/me/latest"]
+    assert_no_truth(repr(told).encode())
