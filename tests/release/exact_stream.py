@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import mpmath
@@ -103,11 +103,6 @@ def exceeds(rows: Moments, r: Fraction) -> bool:
     return speaks_for(rows, r) or speaks_for(negated(rows), r)
 
 
-def largest_belief(rows: Moments) -> Fraction:
-    """How sure the surest mixture of rows is: one of the rows, as beliefs are mixtures too."""
-    return max(b / (b + d) for _, _, b, d in rows if b + d)
-
-
 def exceeds_on_a_lattice(rows: Moments, r: Fraction, parts: int = 6) -> bool:
     """Whether a prior whose weights are multiples of 1/parts has a ratio above r. No theory."""
     for weights in itertools.product(range(parts + 1), repeat=len(rows)):
@@ -123,17 +118,18 @@ def exceeds_on_a_lattice(rows: Moments, r: Fraction, parts: int = 6) -> bool:
 
 def leakage(rows: Moments, digits: int = 40) -> float:
     """The natural logarithm of the largest ratio in either direction, by bisection (< 64 bits)."""
-    return max(0.0, log_ratio(rows, digits), log_ratio(negated(rows), digits))
+    both = (rows, negated(rows))
+    return max(0.0, *(log_ratio(lambda r, x=x: speaks_for(x, r), digits) for x in both))
 
 
-def log_ratio(rows: Moments, digits: int = 40) -> float:
-    """The natural logarithm of the largest ratio for the event, by bisection (< 64 bits)."""
+def log_ratio(exceeds: Callable[[Fraction], bool], digits: int = 40) -> float:
+    """The natural logarithm of the largest ratio that exceeds, by bisection (< 64 bits)."""
     low, high = Fraction(1, 2**40), Fraction(2) ** 40
-    if speaks_for(rows, high):
+    if exceeds(high):
         return float("inf")
     for _ in range(digits + 80):
         middle = (low + high) / 2
-        if speaks_for(rows, middle):
+        if exceeds(middle):
             low = middle
         else:
             high = middle

@@ -91,7 +91,7 @@ def test_every_output_is_within_the_limit() -> None:
     for _ in range(2):
         choice = calibrator.choose(state)
         assert choice.source == "optimal"
-        limit = paced_limits(state, PACE)[0]
+        limit = paced_limits(state, PACE)[0].up
         used = np.flatnonzero(choice.table.any(axis=0))
         ratios = [largest_ratio([*past, choice.table[:, output]]) for output in used]
         assert max(ratios) <= math.exp(limit) * (1 + ROUNDING)

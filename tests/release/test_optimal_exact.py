@@ -190,7 +190,7 @@ def test_the_optimum_is_that_of_the_full_programme(name: str) -> None:
     for _ in range(2):
         choice = calibrator.choose(state)
         weights = (mech.emission() * state.predicted()[:, None]).T @ model.grid.distances()
-        limit = paced_limits(state, pace)[0]
+        limit = paced_limits(state, pace)[0].up
         exact = full_programme(quantifier, mech.emission(), weights, limit)
         assert choice.source == "optimal"
         assert choice.cost == pytest.approx(exact, abs=OPTIMUM_TOLERANCE)

@@ -17,6 +17,7 @@ from priste import (
     LocationSet,
     MarkovModel,
     Mechanism,
+    Near,
     Odds,
     PlanarLaplace,
     Priors,
@@ -46,6 +47,7 @@ OBSERVERS: dict[str, Observer] = {
     "starts": Starts([3, 4, 8]),
     "priors": Priors([np.full(9, 1 / 9), [0.5, 0, 0, 0, 0.5, 0, 0, 0, 0]]),
     "stale": Stale(4),
+    "near": Near(np.full(9, 1 / 9), factor=2.0),
 }
 
 

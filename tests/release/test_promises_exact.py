@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
+from tests.oracles.exact_near import near_exceed, near_odds
 from tests.oracles.exact_observers import start_distributions
 from tests.release.exact_stream import (
     Moments,
     below_exp,
     exact_matrix,
     exceeds,
-    largest_belief,
     leakage,
     log_ratio,
     mixed,
@@ -34,6 +35,7 @@ from priste import (
     EmissionTable,
     Identity,
     InvalidParameter,
+    Near,
     Odds,
     Priors,
     Protector,
@@ -62,6 +64,8 @@ OBSERVERS: dict[str, Observer] = {
     "one prior": Priors([0.25, 0.25, 0.5]),
     "two priors": Priors([[0.25, 0.25, 0.5], [0.0, 0.5, 0.5]]),
     "seen before": Stale(2),
+    "near": Near([0.25, 0.25, 0.5], factor=3.0),
+    "near, excluding": Near([0.0, 0.5, 0.5], factor=8.0),
 }
 PROMISES: dict[str, Promise] = {
     "both ways": Odds(0.5, 0.5),
@@ -85,14 +89,29 @@ def exact_quantities(
     return mixed(rows, start_distributions(model, observer))
 
 
-def keeps(rows: Moments, promise: Promise) -> bool:
-    """Whether every mixture of the rows keeps the promise, exactly."""
+def learns(observer: Observer, rows: Moments, r: Fraction) -> bool:
+    """Whether the ratio for the event is above r for some prior of the class."""
+    if isinstance(observer, Near):
+        weights = [Fraction(float(w)) for w in observer.prior]
+        return near_exceed(rows, weights, Fraction(observer.factor), r)
+    return speaks_for(rows, r)
+
+
+def largest_belief(observer: Observer, rows: Moments) -> Fraction:
+    """How sure the surest prior of the class is. Beliefs of mixtures lie between those of rows."""
+    if isinstance(observer, Near):
+        weights = [Fraction(float(w)) for w in observer.prior]
+        odds = near_odds(rows, weights, Fraction(observer.factor))
+        return Fraction(1) if odds is None else odds / (1 + odds)
+    return max(b / (b + d) for _, _, b, d in rows if b + d)
+
+
+def keeps(observer: Observer, rows: Moments, promise: Promise) -> bool:
+    """Whether the promise is kept for every prior of the class, exactly."""
     if isinstance(promise, Belief):
-        return largest_belief(rows) <= Fraction(promise.at_most)
-    return not (
-        (promise.up < math.inf and speaks_for(rows, below_exp(promise.up)))
-        or (promise.down < math.inf and speaks_for(negated(rows), below_exp(promise.down)))
-    )
+        return largest_belief(observer, rows) <= Fraction(promise.at_most)
+    sides = ((rows, promise.up), (negated(rows), promise.down))
+    return not any(learns(observer, x, below_exp(bound)) for x, bound in sides if bound < math.inf)
 
 
 def begun(promise: Promise, observer: Observer, calibrator: Calibrator) -> PublicState:
@@ -108,14 +127,14 @@ def test_every_history_keeps_the_promise(observer: str, promise: str, calibrator
     told = False
     for state, columns in histories(begun(promised, who, CALIBRATORS[calibrator]), [], 2):
         rows = exact_quantities(who, columns)
-        assert keeps(rows, promised)
+        assert keeps(who, rows, promised)
         told |= len(set(columns[-1])) > 1
-        belief = float(largest_belief(rows))
+        belief = float(largest_belief(who, rows))
         assert belief <= state.belief[0] == pytest.approx(belief, abs=LEAKAGE_TOLERANCE)
         if isinstance(promised, Belief):
             continue
         exact = [
-            log_ratio(each)
+            log_ratio(partial(learns, who, each), digits=0)
             for each, bound in ((rows, promised.up), (negated(rows), promised.down))
             if bound < math.inf
         ]
@@ -129,7 +148,7 @@ def test_a_prior_outside_the_class_learns_more(observer: str) -> None:
     """A smaller class is a weaker promise: some start learns more than ε after some history."""
     who, promised = OBSERVERS[observer], PROMISES["both ways"]
     walked = list(histories(begun(promised, who, Certified()), [], 2))
-    assert all(keeps(exact_quantities(who, columns), promised) for _, columns in walked)
+    assert all(keeps(who, exact_quantities(who, columns), promised) for _, columns in walked)
     anybody = [exact_quantities(AnyStart(), columns) for _, columns in walked]
     assert any(exceeds(rows, below_exp(0.5)) for rows in anybody)
 
@@ -162,7 +181,8 @@ def test_the_walk_finds_a_broken_promise() -> None:
         state = PublicState(make_terms(WALK, EVENT, Identity(LINE), promised, "bare", None))
         walked = histories(state, [], 2)
         assert not all(
-            keeps(exact_quantities(AnyStart(), columns), promised) for _, columns in walked
+            keeps(AnyStart(), exact_quantities(AnyStart(), columns), promised)
+            for _, columns in walked
         )
 
 
@@ -237,6 +257,7 @@ def test_models_are_guarded_jointly(calibrator: str) -> None:
         (at(1, [0, 1, 2]), AnyStart(), "happens for certain"),
         (at(1, [0]) & ~at(1, [0]), AnyStart(), "cannot happen"),
         (at(0, [0]), Priors([0.0, 0.5, 0.5]), "cannot happen"),
+        (at(0, [0]), Near([0.0, 0.5, 0.5], 2.0), "cannot happen"),
     ],
 )
 def test_events_that_are_not_open_are_refused(event, observer: Observer, what: str) -> None:
@@ -252,7 +273,7 @@ def test_events_that_are_not_open_are_refused(event, observer: Observer, what: s
 def test_a_cap_below_what_is_believed_already_is_refused() -> None:
     """The message has both numbers; a cap just above the prior belief is accepted."""
     observer = Priors([0.25, 0.25, 0.5])
-    prior = float(largest_belief(exact_quantities(observer, [])))
+    prior = float(largest_belief(observer, exact_quantities(observer, [])))
     with pytest.raises(InvalidParameter, match=f"at most 0.2,.*{prior:.4}") as caught:
         Protector(WALK, EVENT, MECHANISM, Belief(0.2), observer=observer)
     assert "Priors" in str(caught.value)

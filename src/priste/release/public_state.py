@@ -215,18 +215,15 @@ class PublicState:
         """Refuse events about which nothing is open, and caps below what is believed already."""
         names, promises = self.terms.event_names, self.terms.promises
         for name, quantifier, promise in zip(names, self._quantifiers, promises, strict=True):
-            moments = quantifier.moments()
-            for side, what in (
-                (moments.prior_event, "cannot happen"),
-                (moments.prior_complement, "happens for certain"),
-            ):
-                if not side.any():
-                    raise InvalidParameter(
-                        f"The event {name!r} {what} under the model, for every first cell that "
-                        f"the observer ({self.terms.observer.words()}) holds possible. Nothing "
-                        "could be learnt about it, so there is nothing to guard. Check its cells "
-                        "and steps, the model and the observer."
-                    )
+            if not quantifier.adversary.undecided_prior(quantifier.moments()):
+                never = quantifier.prior_belief() == 0.0
+                raise InvalidParameter(
+                    f"The event {name!r} {'cannot happen' if never else 'happens for certain'} "
+                    "under the model, for every first cell that the observer "
+                    f"({self.terms.observer.words()}) holds possible. Nothing could be learnt "
+                    "about it, so there is nothing to guard. Check its cells and steps, the model "
+                    "and the observer."
+                )
             if isinstance(promise, Belief) and quantifier.prior_belief() > promise.at_most:
                 raise InvalidParameter(_cap_too_low(name, quantifier, promise))
 
