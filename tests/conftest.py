@@ -5,7 +5,10 @@ that something changed. ``PRISTE_FREE_EXAMPLES=1 make test`` draws new ones ever
 """
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -15,3 +18,18 @@ settings.register_profile(
     derandomize=not os.environ.get("PRISTE_FREE_EXAMPLES"),
 )
 settings.load_profile("priste")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _state_of_the_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PRISTE_STATE", str(tmp_path_factory.mktemp("session") / "priste"))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let no test see or change what this user has released."""
+    folder = tmp_path_factory.mktemp("state") / "priste"
+    monkeypatch.setenv("PRISTE_STATE", str(folder))
+    return folder

@@ -20,7 +20,9 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
+import stat
+import unicodedata
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -119,6 +121,63 @@ def write_whole(
     with whole(path, overwrite=overwrite, private=private) as draft:
         draft.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
     return Path(path)
+
+
+def private_folder(path: PathLike) -> Path:
+    """Return a folder that is this user's alone, made with mode 0700 if it is not there.
+
+    Raises OutputError for one that is a link, belongs to somebody else, or lets others in: what
+    is in it may have been put there.
+    """
+    folder = Path(path)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.lstat()
+    except OSError as problem:
+        raise OutputError(
+            f"The folder {str(folder)!r} cannot be made: {problem.strerror}. Choose another place."
+        ) from problem
+    if not stat.S_ISDIR(found.st_mode):
+        raise OutputError(
+            f"{str(folder)!r} must be a folder of its own, not a link or a file. Remove it, or "
+            "choose another place."
+        )
+    if hasattr(os, "getuid") and found.st_uid != os.getuid():
+        raise OutputError(f"The folder {str(folder)!r} belongs to somebody else. It was not used.")
+    if found.st_mode & 0o077:
+        raise OutputError(
+            f"The folder {str(folder)!r} lets others in (mode {found.st_mode & 0o777:o}), who may "
+            "have read or changed what it holds. If it is sound, make it yours alone: chmod 700."
+        )
+    return folder
+
+
+def check_apart(outputs: Mapping[str, PathLike], inputs: Mapping[str, PathLike]) -> None:
+    """Refuse an output that is an input, holds one, lies in one, or is another output.
+
+    Files are compared by what they are, through links, and names as if case and the form of
+    accents did not count, as on many systems they do not. Names of the mappings are for messages.
+    """
+    written = list(outputs.items())
+    for number, (name, path) in enumerate(written):
+        for other, place in [*inputs.items(), *written[:number]]:
+            if _same_or_within(Path(path), Path(place)):
+                raise OutputError(
+                    f"The {name} {os.fspath(path)!r} is, holds or lies in the {other} "
+                    f"{os.fspath(place)!r}, which would be harmed. Results and what they are made "
+                    "from belong apart: choose another place."
+                )
+
+
+def _same_or_within(one: Path, other: Path) -> bool:
+    if one.exists() and other.exists() and one.samefile(other):
+        return True
+    first, second = _comparable(one), _comparable(other)
+    return first == second or first in second.parents or second in first.parents
+
+
+def _comparable(path: Path) -> Path:
+    return Path(unicodedata.normalize("NFC", str(path.resolve())).casefold())
 
 
 def sync(path: PathLike) -> None:

@@ -14,8 +14,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, nullcontext
-from multiprocessing.synchronize import Event
+from contextlib import contextmanager, nullcontext, suppress
+from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
 from priste.errors import PristeError
@@ -63,14 +63,17 @@ def _pooled(
     if not jobs:
         return
     context = multiprocessing.get_context("spawn")
-    stop = context.Event()
+    # Nothing is ever sent: the pipe ends when we do, or when nobody waits for the workers any more.
+    end, lifeline = context.Pipe(duplex=False)
     with (
+        end,
+        lifeline,
         _single_threaded_children() if one_thread else nullcontext(),
         ProcessPoolExecutor(
             max_workers=min(workers, len(jobs)),
             mp_context=context,
             initializer=_start,
-            initargs=(perform, os.getpid(), stop),
+            initargs=(perform, end),
         ) as pool,
     ):
         futures: dict[Future[Result], int] = {
@@ -84,18 +87,18 @@ def _pooled(
         finally:
             for future in futures:
                 future.cancel()
-            stop.set()  # nobody waits for what is still being done
+            lifeline.close()
 
 
 _work: Callable[[Any], Any] | None = None
 
 
-def _start(perform: Callable[[Any], Any], parent: int, stop: Event) -> None:
+def _start(perform: Callable[[Any], Any], end: Connection) -> None:
     """Remember the work, end when told to, and leave the output alone: libraries print."""
     global _work
     _work = perform
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which tells us
-    threading.Thread(target=_end_with, args=(parent, stop), daemon=True).start()
+    threading.Thread(target=_end_with, args=(end,), daemon=True).start()
     os.dup2(2, 1)
 
 
@@ -105,10 +108,10 @@ def _perform(job: Any) -> Any:
     return _work(job)
 
 
-def _end_with(parent: int, stop: Event) -> None:
-    """End this process when told to, or soon after its parent: no orphans, however it ended."""
-    while os.getppid() == parent and not stop.wait(1.0):
-        pass
+def _end_with(end: Connection) -> None:
+    """End this process when the pipe does: no orphans, however the parent ended."""
+    with suppress(EOFError, OSError):
+        end.recv_bytes()
     os._exit(1)
 
 

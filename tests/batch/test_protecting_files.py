@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.small_world import EPSILON, GRID, PATHS, POLICY, STEPS, write_policy, write_trips
+from tests.cli.small_world import EPSILON, GRID, PATHS, STEPS, write_policy, write_trips
 
-from priste import InvalidParameter, Protector, StateError, TraceError
+from priste import InvalidParameter, OutputError, OutputExists, Protector
 from priste.batch import (
     BatchReport,
     ledger_of,
@@ -119,22 +119,6 @@ def test_running_again_draws_nothing(tmp_path: Path) -> None:
     assert (tmp_path / "out.csv").read_bytes() == before
 
 
-def test_another_policy_or_source_is_refused(tmp_path: Path) -> None:
-    """Drawing again for the same steps under other terms would tell more than ε."""
-    run(tmp_path)
-    (tmp_path / "out.csv").unlink()
-    other = load_policy(write_policy(tmp_path, POLICY.replace("0.8", "0.9")))
-    with pytest.raises(StateError, match="another policy"):
-        protect_file(other, read_traces(tmp_path / "trips.csv"), tmp_path / "out.csv")
-    write_trips(tmp_path, ("ada",), name="other.csv")
-    same = load_policy(write_policy(tmp_path))
-    with pytest.raises(StateError, match="another source"):
-        protect_file(same, read_traces(tmp_path / "other.csv"), tmp_path / "out.csv")
-    (workspace_of(tmp_path / "out.csv") / "run.json").write_text("{")
-    with pytest.raises(StateError, match="no readable run"):
-        protect_file(same, read_traces(tmp_path / "trips.csv"), tmp_path / "out.csv")
-
-
 def test_the_workspace_is_private_and_names_nobody(tmp_path: Path) -> None:
     """Only the owner may enter; file names and contents do not tell who the users are."""
     run(tmp_path)
@@ -148,7 +132,7 @@ def test_the_workspace_is_private_and_names_nobody(tmp_path: Path) -> None:
 
 def test_no_true_location_is_shown(tmp_path: Path) -> None:
     """What may end up in a log shows no cell of the input."""
-    job = protection._Job("ada", (3, 7), tmp_path / "x.journal", None)
+    job = protection._Job("ada", (3, 7), tmp_path / "x.journal", tmp_path / "run.jsonl", None)
     assert repr(job) == "<stream of 'ada'>"
 
 
@@ -174,7 +158,7 @@ def test_the_input_is_never_harmed(tmp_path: Path, overwrite: bool) -> None:
         (data, data),
         (source, data),
     ):
-        with pytest.raises(TraceError):
+        with pytest.raises(OutputError):
             protect_file(policy, read_traces(reading), destination, overwrite=overwrite)
     assert source.read_bytes() == before
     assert not list(tmp_path.rglob("*.journal"))
@@ -183,9 +167,9 @@ def test_the_input_is_never_harmed(tmp_path: Path, overwrite: bool) -> None:
 def test_what_cannot_be_written_is_refused_before_drawing(tmp_path: Path) -> None:
     """A missing folder, an existing file and bad workers are told at once."""
     (tmp_path / "taken.csv").write_text("mine")
-    with pytest.raises(TraceError, match="already a file"):
+    with pytest.raises(OutputExists, match="already a file"):
         run(tmp_path, "taken.csv")
-    with pytest.raises(TraceError, match="no folder"):
+    with pytest.raises(OutputError, match="no folder"):
         run(tmp_path, "nowhere/out.csv")
     with pytest.raises(InvalidParameter, match="workers"):
         run(tmp_path, workers=0)

@@ -8,18 +8,27 @@ stopped at any moment continues where it was; nothing is drawn twice.
 from __future__ import annotations
 
 import hashlib
+import os
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from priste.batch.streams import ProtectedStream, Workspace, protect_stream
-from priste.errors import InvalidParameter, TraceError
+from priste.arguments import whole
+from priste.batch.keyed_digests import Recognition, state_folder
+from priste.batch.people import Person, oddities, people_of
+from priste.batch.register import Register, Released
+from priste.batch.streams import ProtectedStream, protect_stream
+from priste.batch.workspace import Workspace
+from priste.errors import InvalidParameter, OutputExists, StateError
 from priste.policy import Policy
 from priste.release import Calibrator, Ledger, write_ledgers
 from priste.report import Verdict, verdict
 from priste.traces import ReadingReport, Traces, WritingReport, write_released
+from priste.traces.writing import RowChoice
+from priste.whole_files import check_apart, check_writable
 from priste.workers import finished
 
 OnProgress = Callable[[int, int], None]
@@ -36,6 +45,9 @@ class BatchReport:
     writing: WritingReport
     epsilons: dict[str, float]
     calibrator: Calibrator
+    rows: RowChoice = "steps"
+    notes: tuple[str, ...] = ()
+    given_again: int = 0
 
     @property
     def ledgers(self) -> dict[str | None, Ledger]:
@@ -67,6 +79,9 @@ class BatchReport:
             "users": len(self.streams),
             "releases": sum(cell is not None for each in self.streams for cell in each.cells),
             "drawn_now": sum(each.drawn for each in self.streams),
+            "given_again": self.given_again,
+            "rows": self.rows,
+            "notes": list(self.notes),
             "verdict": str(self.verdict),
             "events": {
                 name: {"epsilon": epsilon, "max": leakage[name]}
@@ -95,81 +110,185 @@ def protect_file(
     workers: int = 1,
     seed: int | None = None,
     keep: Sequence[str] = (),
+    rows: RowChoice = "steps",
     overwrite: bool = False,
+    again: bool = False,
     on_progress: OnProgress | None = None,
 ) -> BatchReport:
     """Protect every user of ``traces`` under ``policy`` and write the released file.
 
     Each user is a stream of its own: ε is promised for each. The result does not
     depend on ``workers``. With a ``seed`` (for experiments: whoever knows it can undo the
-    noise) each user's draws depend on the seed and the user's name alone. ``on_progress`` is
-    told how many steps of all users are done, and of how many.
+    noise) each user's draws depend on the seed and the user's name alone. ``rows`` is what
+    is written: one record per released step, or with "fixes" one per record of the input, whose
+    times and number then tell what they tell; only then can fields be written back with
+    ``keep``. ``on_progress`` is told how many steps of all users are done, and of how many.
 
-    Raises TraceError before anything is drawn if the destination cannot be written.
+    Locations that were released before under the same policy, to another destination, get the first
+    draws again; under another policy they are refused, unless ``again`` says that both may be
+    known together. Runs with a seed take no part in this.
+
+    Everything that can be wrong is found before anything is drawn.
     """
     destination = Path(destination)
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise InvalidParameter(f"The 'workers' must be an integer >= 1. Got {workers!r}.")
-    _check_destination(destination, traces.source.root, overwrite)
-    truths = _true_cells(policy, traces)  # what cannot be read is told before a folder is made
-    workspace = Workspace(workspace_of(destination), policy, _stamp(traces))
-    jobs = [
-        _Job(
-            user,
-            cells,
-            workspace.journal(user),
-            None if seed is None else _seed_of(seed, user),
-            own,
+    whole(workers, "The 'workers'", least=1)
+    if keep and rows == "steps":
+        raise InvalidParameter(
+            f"What is kept ({', '.join(keep)}) belongs to records of the input, and one record is "
+            "written per step. Write the input's records instead: rows = 'fixes'."
         )
-        for user, cells, own in truths
-    ]
-    if workers == 1:
-        streams = _in_this_process(policy, jobs, on_progress)
-    else:
-        streams = _in_workers(policy, jobs, workers, on_progress)
     ledger = ledger_of(destination)
-    write_ledgers(ledger, tuple(policy.events), {each.user: each.ledger for each in streams})
-    writing = write_released(
-        traces,
-        destination,
-        {each.user: each.cells for each in streams},
-        policy.timeline,
-        policy.grid,
-        point=policy.points,
-        rng=seed,
-        keep=keep,
-        overwrite=overwrite,
-    )
-    epsilons = {name: event.epsilon for name, event in policy.events.items()}
+    place = workspace_of(destination)
+    _check_places(destination, traces, place, overwrite)
+    recognition = Recognition.of_this_user()
+    fresh = not place.exists()
+    try:
+        with (
+            Workspace(place, policy.fingerprint(), recognition) as workspace,
+            workspace.temporary_files() as temporary,
+        ):
+            _check_ledger(ledger, workspace, overwrite)
+            people = people_of(policy, traces, recognition)
+            _rehearse(policy, traces, people, temporary / destination.name, keep, rows)
+            workspace.begin({each.user: each.cells for each in people})
+            given_again = 0
+            if seed is None:
+                register = Register(state_folder() / "released")
+                given_again = _recall(register, recognition, workspace, policy, people, again)
+            jobs = [
+                _Job(
+                    each.user,
+                    each.cells,
+                    workspace.journal(each.user),
+                    workspace.manifest,
+                    None if seed is None else _seed_of(seed, each.user),
+                    each.policy,
+                )
+                for each in people
+            ]
+            if workers == 1:
+                streams = _in_this_process(policy, jobs, on_progress)
+            else:
+                streams = _in_workers(policy, jobs, workers, on_progress)
+            ledgers = {each.user: each.ledger for each in streams}
+            write_ledgers(ledger, tuple(policy.events), ledgers)
+            workspace.wrote(ledger)
+            writing = write_released(
+                traces,
+                destination,
+                {each.user: each.cells for each in streams},
+                policy.timeline,
+                policy.grid,
+                point=policy.points,
+                rng=seed,
+                keep=keep,
+                rows=rows,
+                overwrite=overwrite,
+            )
+    except BaseException:
+        if fresh and place.is_dir() and not list(place.glob("*.journal")):
+            shutil.rmtree(place)  # nothing was begun
+        raise
     return BatchReport(
         destination,
         ledger,
         tuple(streams),
         traces.report,
         writing,
-        epsilons,
+        {name: event.epsilon for name, event in policy.events.items()},
         policy.calibrator,
+        rows,
+        oddities(people),
+        given_again,
     )
 
 
-def _check_destination(destination: Path, root: Path, overwrite: bool) -> None:
+def _check_places(destination: Path, traces: Traces, workspace: Path, overwrite: bool) -> None:
     """Refuse before anything is drawn what could not be written, or would harm the input."""
-    if not destination.parent.is_dir():
-        raise TraceError(f"There is no folder {str(destination.parent)!r} to write into.")
-    start = root.resolve()
-    for path in (destination, ledger_of(destination), workspace_of(destination)):
-        end = path.resolve()
-        same = end == start or (end.exists() and end.samefile(start))
-        if same or start in end.parents or end in start.parents:
-            raise TraceError(
-                f"{str(path)!r} is, holds or lies in what is read. Released and true positions "
-                "belong apart: write somewhere else."
-            )
-    if destination.exists() and not overwrite:
-        raise TraceError(
-            f"There is already a file {str(destination)!r}. Choose another destination, or ask "
-            "to overwrite it (releases that were drawn are kept, not drawn again)."
-        )
+    kept = "Choose another name, or ask to overwrite it: what was drawn is not drawn again."
+    try:
+        check_writable(destination, overwrite=overwrite, folder=traces.source.is_folder)
+        check_writable(ledger_of(destination), overwrite=True)
+    except OutputExists as error:
+        raise OutputExists(error.path, kept, what=error.what) from None
+    check_apart(
+        {"destination": destination, "ledger": ledger_of(destination), "workspace": workspace},
+        {"input": traces.source.root},
+    )
+
+
+def _check_ledger(ledger: Path, workspace: Workspace, overwrite: bool) -> None:
+    """Refuse to replace a ledger unasked, unless this very run wrote it before it was stopped."""
+    if os.path.lexists(ledger) and not overwrite and not workspace.has_written(ledger):
+        raise OutputExists(ledger)
+
+
+def _rehearse(
+    policy: Policy,
+    traces: Traces,
+    people: Sequence[Person],
+    place: Path,
+    keep: Sequence[str],
+    rows: RowChoice,
+) -> None:
+    """Write the result with one cell everywhere: what cannot be written is told before drawing."""
+    write_released(
+        traces,
+        place,
+        {each.user: (0,) * len(each.cells) for each in people},
+        policy.timeline,
+        policy.grid,
+        keep=keep,
+        rows=rows,
+    )
+
+
+def _recall(
+    register: Register,
+    recognition: Recognition,
+    workspace: Workspace,
+    policy: Policy,
+    people: Sequence[Person],
+    again: bool,
+) -> int:
+    """Find what was released before; return for how many people the first draws are given again."""
+    fingerprint = policy.fingerprint()
+    recalled = 0
+    entries = []
+    for each in people:
+        name = recognition.user(each.user)
+        journal = workspace.journal(each.user)
+        own = str(journal.resolve())
+        earlier = [one for one in register.earlier(name, each.hours) if one.journal != own]
+        if not again:
+            if other := [one for one in earlier if one.policy != fingerprint]:
+                raise _released_before(each, other[-1], "another policy")
+            if earlier and not _adopt_longest(workspace, each, earlier):
+                raise _released_before(each, earlier[-1], "the same policy, its journal is gone")
+            recalled += bool(earlier)
+        entries.append((name, Released(fingerprint, own, tuple(sorted(each.hours)))))
+    for name, entry in entries:
+        if entry not in register.earlier(name, frozenset(entry.hours)):
+            register.add(name, entry)
+    return recalled
+
+
+def _adopt_longest(workspace: Workspace, person: Person, earlier: Sequence[Released]) -> bool:
+    there = sorted({Path(one.journal) for one in earlier if Path(one.journal).exists()})
+    for path in sorted(there, key=lambda path: path.stat().st_size, reverse=True):
+        workspace.adopt(person.user, person.cells, path)
+        return True
+    return workspace.journal(person.user).exists()
+
+
+def _released_before(person: Person, released: Released, under: str) -> StateError:
+    whose = "Some of these locations" if person.user is None else f"Locations of {person.user}"
+    place = Path(released.journal).parent
+    return StateError(
+        f"{whose} were released before, under {under}: see {str(place)!r}. Both releases together "
+        "would tell more than ε, so nothing was drawn. Hand out the first release. If nothing of "
+        "it was or will be handed out, remove it and ask to draw again (--again)."
+    )
 
 
 @dataclass(frozen=True)
@@ -177,6 +296,7 @@ class _Job:
     user: str | None
     cells: tuple[int | None, ...]
     journal: Path
+    manifest: Path
     seed: int | None
     policy: Policy | None = None
     """The user's own, where the policy of all has a model that was fitted on them."""
@@ -185,39 +305,19 @@ class _Job:
         return f"<stream of {self.user!r}>"
 
 
-def _true_cells(
-    policy: Policy, traces: Traces
-) -> list[tuple[str | None, tuple[int | None, ...], Policy | None]]:
-    found = []
-    for trace in traces:
-        own = policy.for_user(trace)  # nobody is guarded by a model that was fitted on them
-        found.append((trace.user, own.cells(trace).cells, None if own is policy else own))
-    return found
-
-
 def _seed_of(seed: int, user: str | None) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed}:{user!r}".encode()).digest()[:8], "big")
-
-
-def _stamp(traces: Traces) -> str:
-    """Return a digest of the source's bytes: what the true locations came from."""
-    digest = hashlib.sha256()
-    for file in traces.source.files:
-        digest.update(file.name.encode())
-        with file.path.open("rb") as opened:
-            while block := opened.read(1 << 20):
-                digest.update(block)
-    return digest.hexdigest()
 
 
 def _run(
     policy: Policy, job: _Job, on_step: Callable[[int], None] | None = None
 ) -> ProtectedStream:
     return protect_stream(
-        job.policy or policy,
+        policy,
         job.user,
         job.cells,
         journal=job.journal,
+        manifest=job.manifest,
         seed=job.seed,
         on_step=on_step,
     )

@@ -72,9 +72,10 @@ def fit(
 ) -> Fitting:
     """Fit a mobility model on traces, on the map and clock of a policy."""
     from priste.policy import cell_sequences, fitted_model, held_out_score, load_ground
-    from priste.whole_files import check_writable
+    from priste.whole_files import check_apart, check_writable
 
     check_writable(output, overwrite=overwrite)
+    check_apart({"model": output}, {"traces": traces, "policy": policy})
     ground = load_ground(policy)
     with progress("Fitting"):
         sequences = cell_sequences(

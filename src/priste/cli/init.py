@@ -44,9 +44,10 @@ def init(
 ) -> Draft:
     """Write a commented policy to edit, from a trace if one is given."""
     from priste.policy import draft_policy, read_policy
-    from priste.whole_files import check_writable, write_whole
+    from priste.whole_files import check_apart, check_writable, write_whole
 
     check_writable(output, overwrite=overwrite)
+    check_apart({"policy": output}, {} if traces is None else {"traces": traces})
     with progress("Reading the traces"):
         source = None if traces is None else reading.open(traces)
         text = draft_policy(source, zone=reading.zone or "UTC")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -35,6 +36,27 @@ ShowTruth = Annotated[
 Cycle = Annotated[
     Literal["day", "week"] | None, typer.Option(help="One matrix per step of the day or week.")
 ]
+
+
+def files_of_policy(policy: Path) -> dict[str, Path]:
+    """Return the policy and the files that it names, for checks that no result replaces one."""
+    found = {"policy": policy}
+    try:
+        tables = tomllib.loads(policy.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        return found  # reading it says what is wrong with it
+    for path in _texts(tables.get("mobility"), ("traces", "path")):
+        found["model of the policy"] = policy.parent / path
+    regions = tables.get("regions")
+    for region in regions.values() if isinstance(regions, dict) else ():
+        for path in _texts(region, ("geojson",)):
+            found[f"region file {path} of the policy"] = policy.parent / path
+    return found
+
+
+def _texts(table: object, names: tuple[str, ...]) -> list[str]:
+    values = [table.get(name) for name in names] if isinstance(table, dict) else []
+    return [value for value in values if isinstance(value, str)]
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 
 from priste.cli.console import progress, warn, warn_of_seed
-from priste.cli.options import AS_IT_TELLS, Overwrite, PolicyFile, Reading, ShowTruth
+from priste.cli.options import (
+    AS_IT_TELLS,
+    Overwrite,
+    PolicyFile,
+    Reading,
+    ShowTruth,
+    files_of_policy,
+)
 from priste.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from priste.batch import BatchReport
     from priste.report import Verdict
+
+
+ROWS_OF_THE_INPUT = (
+    "The times and the number of records are those of the input. They are not protected: a logger "
+    "that falls silent indoors tells of the visit."
+)
 
 
 @dataclass(frozen=True)
@@ -58,6 +71,16 @@ class Protection:
         ):
             if count:
                 out.print(f"{count} records are left out: {reason}.")
+        if batch.given_again:
+            again = f"{batch.given_again} user{'s' if batch.given_again != 1 else ''}"
+            out.print(
+                f"The locations of {again} were released before under this policy: what was drawn "
+                "then is given again."
+            )
+        for note in batch.notes:
+            out.print(f"Note: {note}", markup=False)
+        if batch.rows == "fixes":
+            out.print(f"Note: {ROWS_OF_THE_INPUT}")
         out.print(leakage_table(batch.epsilons, batch.largest_leakage()))
         out.print(f"  {batch.destination}    what may be handed out", markup=False)
         out.print(f"  {batch.ledger}    every release and its leakage", markup=False)
@@ -80,6 +103,19 @@ def protect(
         list[str] | None,
         typer.Option(help="A column or field to write back as it is. May be repeated."),
     ] = None,
+    rows: Annotated[
+        Literal["steps", "fixes"],
+        typer.Option(
+            help="Write one record per step, or one per record of the input, whose times and "
+            "number then tell what they tell."
+        ),
+    ] = "steps",
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again", help="Draw anew although it was released before under another policy."
+        ),
+    ] = False,
     report: Annotated[
         Path | None, typer.Option(help="Write an HTML report with the costs: keep it private.")
     ] = None,
@@ -88,15 +124,23 @@ def protect(
     overwrite: Overwrite = False,
 ) -> Protection:
     """Release a file of locations under a policy; run it again to go on after a stop."""
-    from priste.batch import protect_file
+    from priste.batch import ledger_of, protect_file, workspace_of
     from priste.policy import load_policy
     from priste.report import choose_ledgers, run_reports, write_html
-    from priste.whole_files import check_writable
+    from priste.whole_files import check_apart, check_writable
 
+    destination = output or beside(source)
+    outputs = {
+        "released file": destination,
+        "ledger": ledger_of(destination),
+        "workspace": workspace_of(destination),
+    }
     if report is not None:
         check_writable(report, overwrite=overwrite)
+        outputs["report"] = report
     elif show_truth:
         raise InvalidParameter("--show-truth is about the report: name one with --report.")
+    check_apart(outputs, {"input": source, **files_of_policy(policy)})
     warn_of_seed(seed)
     with progress("Reading the policy"):
         loaded = load_policy(policy)
@@ -107,11 +151,13 @@ def protect(
         batch = protect_file(
             loaded,
             traces,
-            output or beside(source),
+            destination,
             workers=workers,
             seed=seed,
             keep=keep or (),
+            rows=rows,
             overwrite=overwrite,
+            again=again,
             on_progress=tell,
         )
     if report is not None:

@@ -10,7 +10,15 @@ import typer
 from rich.console import Console
 
 from priste.cli.console import progress
-from priste.cli.options import AS_IT_TELLS, Overwrite, PolicyFile, Reading, ShowTruth, User
+from priste.cli.options import (
+    AS_IT_TELLS,
+    Overwrite,
+    PolicyFile,
+    Reading,
+    ShowTruth,
+    User,
+    files_of_policy,
+)
 
 if TYPE_CHECKING:
     from priste.report import StreamReport, Verdict
@@ -90,10 +98,13 @@ def report(
     from priste.policy import load_policy
     from priste.release import is_ledger, read_ledgers
     from priste.report import choose_ledgers, run_reports, save_figures, write_html
-    from priste.whole_files import check_writable
+    from priste.whole_files import check_apart, check_writable
 
     check_writable(output, overwrite=overwrite)
-    ledgers = read_ledgers(released if is_ledger(released) else ledger_of(released))
+    ledger = released if is_ledger(released) else ledger_of(released)
+    inputs = {"released file": released, "ledger": ledger, **files_of_policy(policy)}
+    check_apart({"page": output}, inputs if input is None else {**inputs, "input": input})
+    ledgers = read_ledgers(ledger)
     chosen = choose_ledgers(ledgers, user or ())
     with progress("Reading the policy"):
         loaded = load_policy(policy)

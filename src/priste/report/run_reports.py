@@ -36,14 +36,14 @@ def run_reports(
     truths = {} if traces is None else _truths(policy, traces, ledgers)
     reports = []
     for number, (user, ledger) in enumerate(ledgers.items()):
-        truth = truths.get(user)
+        own, truth = truths.get(user, (policy, None))
         reports.append(
             stream_report(
-                policy,
+                own,
                 ledger,
                 title="What was released" if user is None else f"What was released for {user}",
                 truth=truth,
-                bare=None if truth is None else bare_releases(policy, truth, seed),
+                bare=None if truth is None else bare_releases(own, truth, seed),
                 show_truth=show_truth,
                 on_event=None if on_progress is None else _of(on_progress, number, len(ledgers)),
             )
@@ -76,11 +76,13 @@ def choose_ledgers(
 
 def _truths(
     policy: Policy, traces: Traces, ledgers: Ledgers
-) -> dict[str | None, tuple[int | None, ...]]:
+) -> dict[str | None, tuple[Policy, tuple[int | None, ...]]]:
     found = {}
     for trace in traces:
         if trace.user in ledgers:
-            found[trace.user] = policy.for_user(trace).cells(trace).cells
+            own = policy.for_user(trace)  # nobody is guarded by a model that was fitted on them
+            cells = own.cells(trace).cells[: len(ledgers[trace.user])]
+            found[trace.user] = own, cells
     missing = [str(user) for user in ledgers if user not in found]
     if missing:
         raise TraceError(

@@ -1,0 +1,97 @@
+"""Recognising what was released before, without keeping where anybody was.
+
+Digests of true locations could be guessed by trying places, so they are keyed: the key lies in the
+user's state folder (``PRISTE_STATE``, else ``XDG_STATE_HOME``/priste, else ~/.local/state/priste),
+never beside a result. Whoever has a workspace or the register but not the key learns nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from priste.errors import OutputExists, StateError
+from priste.traces import Trace
+from priste.whole_files import private_folder, write_whole
+
+_HOUR = 3_600_000_000
+_SECOND = 1_000_000
+_METRE = 10**5
+"""Fixes count as the same to the second and to about a metre: what survives a change of format."""
+
+_HEX_DIGITS = 32
+
+
+def state_folder() -> Path:
+    """Return the folder in which priste remembers, across runs, what this user released."""
+    if given := os.environ.get("PRISTE_STATE"):
+        return Path(given)
+    usual = os.environ.get("XDG_STATE_HOME")
+    return (Path(usual) if usual else Path.home() / ".local" / "state") / "priste"
+
+
+class Recognition:
+    """Keyed digests; equal ones mean equal content, and nothing else can be read from them."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    @classmethod
+    def of_this_user(cls) -> Recognition:
+        """Return the recognition with this user's key, which is made when first asked for."""
+        folder = private_folder(state_folder())
+        path = folder / "recognition.key"
+        if not path.exists():
+            with suppress(OutputExists):  # another process was first: its key counts
+                write_whole(path, secrets.token_bytes(32))
+        try:
+            key = path.read_bytes()
+        except OSError as problem:
+            raise StateError(f"{str(path)!r} cannot be read: {problem.strerror}.") from None
+        if len(key) != 32:
+            raise StateError(
+                f"{str(path)!r} is not a key of priste. Restore it from a copy; without it, what "
+                "was released before cannot be recognised."
+            )
+        return cls(key)
+
+    @property
+    def name(self) -> str:
+        """A name of the key that does not tell it."""
+        return self._digest(b"name")[:16]
+
+    def user(self, user: str | None) -> str:
+        """Return the digest of a user's name."""
+        return self._digest(b"user", repr(user).encode())[:24]
+
+    def steps(self, user: str | None, cells: Sequence[int | None]) -> str:
+        """Return the digest of a user's true cells from the first step on."""
+        return self._digest(b"steps", repr(user).encode(), json.dumps(list(cells)).encode())
+
+    def hours(self, trace: Trace) -> frozenset[str]:
+        """Return one digest for each hour (UTC) in which the trace has fixes, whoever it is of."""
+        if not len(trace):
+            return frozenset()
+        hours = trace.times // _HOUR
+        places = np.round(np.stack([trace.lat, trace.lon], axis=1) * _METRE).astype("<i8")
+        seconds = (trace.times // _SECOND).astype("<i8")
+        starts = np.flatnonzero(np.diff(hours, prepend=hours[0] - 1))
+        return frozenset(
+            self._digest(b"hour", seconds[begin:end].tobytes(), places[begin:end].tobytes())
+            for begin, end in zip(starts, [*starts[1:], len(hours)], strict=True)
+        )
+
+    def _digest(self, *parts: bytes) -> str:
+        made = hmac.new(self._key, digestmod=hashlib.sha256)
+        for part in parts:
+            made.update(len(part).to_bytes(8, "big"))
+            made.update(part)
+        return made.hexdigest()[:_HEX_DIGITS]

@@ -1,0 +1,340 @@
+"""A run is bound to its policy, people and rows, and what was released is never drawn twice."""
+
+import os
+import shutil
+import stat
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from tests.cli.small_world import PATHS, POLICY, START, STEPS, trace_of, write_policy
+
+from priste import InvalidParameter, OutputError, OutputExists, Protector, StateError, TraceError
+from priste.batch import BatchReport, ledger_of, protect_file, workspace_of
+from priste.batch.keyed_digests import Recognition
+from priste.batch.workspace import MANIFEST
+from priste.policy import load_policy
+from priste.traces import Fix, Trace, read_traces, write_traces
+
+
+def write_paths(folder: Path, paths: dict[str, list[int]], name: str = "trips.csv") -> Path:
+    write_traces(
+        [trace_of(user, path) for user, path in paths.items()], folder / name, overwrite=True
+    )
+    return folder / name
+
+
+def run(
+    folder: Path,
+    paths: dict[str, list[int]] = PATHS,
+    name: str = "out.csv",
+    policy: str = POLICY,
+    **options: object,
+) -> BatchReport:
+    source = write_paths(folder, paths)
+    loaded = load_policy(write_policy(folder, policy))
+    options = {"overwrite": True, **options}
+    return protect_file(loaded, read_traces(source), folder / name, **options)  # type: ignore[arg-type]
+
+
+def cells_of(report: BatchReport) -> dict[str | None, tuple[int | None, ...]]:
+    return {each.user: each.cells for each in report.streams}
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Path:
+    """Return a folder with a finished run of ada and ben."""
+    run(tmp_path, {user: PATHS[user] for user in ("ada", "ben")})
+    return tmp_path
+
+
+TWO = {user: PATHS[user] for user in ("ada", "ben")}
+OTHER_POLICY = POLICY.replace("epsilon = 0.8", "epsilon = 0.9")
+
+
+def journals(folder: Path, name: str = "out.csv") -> list[Path]:
+    return sorted(workspace_of(folder / name).glob("*.journal"))
+
+
+def refused(folder: Path, match: str, paths: dict[str, list[int]] = TWO, **options: object) -> None:
+    before = {path: path.read_bytes() for path in journals(folder)}
+    with pytest.raises(StateError, match=match):
+        run(folder, paths, **options)  # type: ignore[arg-type]
+    assert {path: path.read_bytes() for path in journals(folder)} == before
+
+
+def test_another_policy_is_refused(begun: Path) -> None:
+    """The same destination under a larger ε: nothing is drawn."""
+    refused(begun, "another policy", policy=OTHER_POLICY)
+
+
+def test_swapped_journals_are_refused(begun: Path) -> None:
+    """Journals of two users under each other's names are not taken for theirs."""
+    one, two = journals(begun)
+    kept = one.read_bytes()
+    one.write_bytes(two.read_bytes())
+    two.write_bytes(kept)
+    refused(begun, "another stream")
+
+
+def test_a_missing_journal_is_refused(begun: Path) -> None:
+    """A deleted journal does not mean a second draw."""
+    journals(begun)[0].unlink()
+    refused(begun, "missing")
+
+
+def test_a_foreign_journal_is_refused(begun: Path, tmp_path: Path) -> None:
+    """One more journal than the run began is not ignored."""
+    shutil.copy(journals(begun)[0], workspace_of(begun / "out.csv") / "x.journal")
+    refused(begun, "not one that it began")
+
+
+def test_journals_of_another_policy_are_refused(begun: Path, tmp_path: Path) -> None:
+    """A journal of the same user under another policy is recognised as foreign."""
+    (tmp_path / "other").mkdir()
+    run(tmp_path / "other", TWO, policy=OTHER_POLICY, seed=1)
+    for mine, theirs in zip(journals(begun), journals(tmp_path / "other"), strict=True):
+        assert mine.name == theirs.name
+        mine.write_bytes(theirs.read_bytes())
+    refused(begun, "another stream")
+
+
+@pytest.mark.parametrize(
+    "content", [None, "", "[]", "{}", "{", "null\n", '{"format": 3}', "[" * 9999]
+)
+def test_without_its_manifest_a_run_is_refused(begun: Path, content: str | None) -> None:
+    """A manifest that is gone, empty or nonsense is an error with words, not a fresh start."""
+    manifest = workspace_of(begun / "out.csv") / MANIFEST
+    manifest.unlink()
+    if content is not None:
+        manifest.write_text(content)
+    refused(begun, "manifest is missing|not of a run")
+
+
+def test_a_manifest_that_was_cut_short_goes_on(begun: Path) -> None:
+    """A crash in the middle of a line lost nothing that was drawn after it."""
+    manifest = workspace_of(begun / "out.csv") / MANIFEST
+    with manifest.open("a") as file:
+        file.write('{"journal": "half')
+    assert run(begun, TWO).to_dict()["drawn_now"] == 0
+    assert run(begun, TWO).to_dict()["drawn_now"] == 0
+
+
+def test_another_key_is_refused(
+    begun: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the key of the run its rows cannot be compared: said, and refused."""
+    monkeypatch.setenv("PRISTE_STATE", str(tmp_path / "elsewhere"))
+    refused(begun, "recognition.key")
+
+
+def test_people_who_are_gone_are_refused(begun: Path) -> None:
+    """The input must still hold everybody."""
+    refused(begun, "1 users whom the input", {"ada": PATHS["ada"]})
+
+
+def test_grown_input_goes_on(tmp_path: Path) -> None:
+    """Old steps stay as drawn, new ones are drawn, new people begin; many times."""
+    half = {"ada": PATHS["ada"][:5]}
+    first = cells_of(run(tmp_path, half))
+    assert len(first["ada"]) == 5
+    again = run(tmp_path, {"ada": PATHS["ada"][:8], "ben": PATHS["ben"][:3]})
+    assert again.to_dict()["drawn_now"] == 3 + 3
+    second = cells_of(again)
+    assert second["ada"][:5] == first["ada"]
+    last = run(tmp_path, TWO)
+    assert last.to_dict()["drawn_now"] == (STEPS - 8) + (STEPS - 3)
+    assert cells_of(last)["ada"][:8] == second["ada"]
+    assert len(list(read_traces(tmp_path / "out.csv"))) == 2
+
+
+def test_changed_rows_are_refused(tmp_path: Path) -> None:
+    """A row of an old step that moved, vanished or appeared is said; nothing is drawn."""
+    run(tmp_path, {"ada": PATHS["ada"][:6]})
+    moved = [*PATHS["ada"][:3], 15, *PATHS["ada"][4:9]]
+    refused(tmp_path, "rows of ada have changed", {"ada": moved})
+    refused(tmp_path, "now ends after 4", {"ada": PATHS["ada"][:4]})
+    grown = run(tmp_path, {"ada": PATHS["ada"][:7]})
+    assert grown.to_dict()["drawn_now"] == 1
+
+
+def test_a_second_destination_gets_the_first_draws(tmp_path: Path) -> None:
+    """The same locations under the same policy are not drawn twice, wherever they go."""
+    first = cells_of(run(tmp_path, TWO))
+    second = run(tmp_path, TWO, "second.csv")
+    assert cells_of(second) == first
+    assert (second.to_dict()["drawn_now"], second.given_again) == (0, 2)
+    grown = run(tmp_path, PATHS, "third.csv")
+    assert grown.given_again == 2
+    assert {user: cells_of(grown)[user] for user in TWO} == first
+
+
+def test_two_destinations_grow_together(tmp_path: Path) -> None:
+    """What one of them drew for new steps, the other gets too."""
+    short = {"ada": PATHS["ada"][:4]}
+    run(tmp_path, short)
+    run(tmp_path, short, "second.csv")
+    longer = {"ada": PATHS["ada"][:9]}
+    drawn = cells_of(run(tmp_path, longer, "second.csv"))
+    first = run(tmp_path, longer)
+    assert cells_of(first) == drawn
+    assert first.to_dict()["drawn_now"] == 0
+
+
+def test_another_policy_for_the_same_locations_is_refused(tmp_path: Path) -> None:
+    """Unless it is asked for; a part of the same days in another file counts as well."""
+    run(tmp_path, TWO)
+    for paths in (TWO, {"ada": PATHS["ada"][:6]}):
+        with pytest.raises(StateError, match="Locations of ada were released before"):
+            run(tmp_path, paths, "second.csv", policy=OTHER_POLICY)
+        assert not workspace_of(tmp_path / "second.csv").exists()
+    made = run(tmp_path, TWO, "second.csv", policy=OTHER_POLICY, again=True)
+    assert made.to_dict()["drawn_now"] == 2 * STEPS
+
+
+def test_without_the_first_journal_nothing_is_drawn_again(tmp_path: Path) -> None:
+    """Removing the first release does not forget that it was made."""
+    run(tmp_path, TWO)
+    shutil.rmtree(workspace_of(tmp_path / "out.csv"))
+    with pytest.raises(StateError, match="its journal is gone"):
+        run(tmp_path, TWO, "second.csv")
+    assert run(tmp_path, TWO, "second.csv", again=True).to_dict()["drawn_now"] == 2 * STEPS
+
+
+def test_seeded_runs_take_no_part(tmp_path: Path, own_state: Path) -> None:
+    """Experiments neither write to the register nor look into it."""
+    run(tmp_path, TWO, seed=1)
+    assert not (own_state / "released").exists()
+    assert run(tmp_path, TWO, "second.csv", seed=2).to_dict()["drawn_now"] == 2 * STEPS
+
+
+def test_what_is_remembered_holds_no_location(tmp_path: Path, own_state: Path) -> None:
+    """The state folder is private, and its digests change with the key."""
+    run(tmp_path, TWO)
+    assert stat.S_IMODE(own_state.stat().st_mode) == 0o700
+    for file in own_state.rglob("*"):
+        if file.is_file():
+            assert stat.S_IMODE(file.stat().st_mode) == 0o600
+            assert b"ada" not in file.read_bytes().replace(str(tmp_path).encode(), b"")
+    trace = trace_of("ada", PATHS["ada"])
+    one, other = Recognition(b"1" * 32), Recognition(b"2" * 32)
+    assert one.hours(trace).isdisjoint(other.hours(trace))
+    assert len(one.hours(trace)) == STEPS
+    assert one.steps("ada", [1, 2]) != one.steps("ada", [1, 3])
+
+
+def test_the_wrong_file_is_an_error(tmp_path: Path) -> None:
+    """Fixes of another year: clock and file are told beside each other, and nothing is left."""
+    late = Trace.of(
+        Fix(fix.user, fix.time + timedelta(days=400), fix.lat, fix.lon)
+        for fix in trace_of("ada", PATHS["ada"])
+    )
+    write_traces([late], tmp_path / "late.csv")
+    policy = load_policy(write_policy(tmp_path))
+    with pytest.raises(TraceError, match=r"08 Apr 2027 .* 04 Mar 2026"):
+        protect_file(policy, read_traces(tmp_path / "late.csv"), tmp_path / "out.csv")
+    assert {path.name for path in tmp_path.iterdir()} == {"late.csv", "policy.toml"}
+
+
+def test_twins_and_namesakes_are_noted(tmp_path: Path) -> None:
+    """Identical streams, and names that differ in case and spaces alone, are said."""
+    notes = run(tmp_path, {"Ada": PATHS["ada"], "ada": PATHS["ada"], "ben": PATHS["ben"]}).notes
+    assert any("'Ada' and 'ada' have the same locations" in note for note in notes)
+    assert any("'Ada' and 'ada' count as different people" in note for note in notes)
+    (tmp_path / "x").mkdir()
+    assert run(tmp_path / "x", PATHS).notes == ()
+
+
+def test_what_cannot_be_kept_is_told_before_drawing(tmp_path: Path) -> None:
+    """Fields to keep are checked first; with one record per step there are none."""
+    with pytest.raises(InvalidParameter, match="nothing_such"):
+        run(tmp_path, TWO, rows="fixes", keep=["nothing_such"])
+    with pytest.raises(InvalidParameter, match="rows = 'fixes'"):
+        run(tmp_path, TWO, keep=["user"])
+    assert not workspace_of(tmp_path / "out.csv").exists()
+
+
+def test_rows_of_steps_tell_no_time_of_the_input(tmp_path: Path) -> None:
+    """There is one record in the middle of each step, however many there were."""
+    source = write_paths(tmp_path, {"ada": PATHS["ada"]})
+    (trace,) = read_traces(source)
+    doubled = list(trace) + [
+        Fix(fix.user, fix.time + timedelta(minutes=7), fix.lat, fix.lon) for fix in trace
+    ]
+    write_traces([Trace.of(sorted(doubled, key=lambda fix: fix.time))], source, overwrite=True)
+    policy = load_policy(write_policy(tmp_path))
+    for name, rows, count in (("a.csv", "steps", STEPS), ("b.csv", "fixes", 2 * STEPS)):
+        protect_file(policy, read_traces(source), tmp_path / name, rows=rows)  # type: ignore[arg-type]
+        (found,) = read_traces(tmp_path / name)
+        assert len(found) == count
+    (found,) = read_traces(tmp_path / "a.csv")
+    assert [fix.time for fix in found] == [
+        START + timedelta(hours=step, minutes=30) for step in range(STEPS)
+    ]
+
+
+@pytest.mark.parametrize("kind", ["open to all", "link"])
+def test_a_workspace_that_others_can_reach_is_refused(tmp_path: Path, kind: str) -> None:
+    """A folder of mode 777, or a link in its place, is not used."""
+    place = workspace_of(tmp_path / "out.csv")
+    if kind == "link":
+        (tmp_path / "elsewhere").mkdir(mode=0o700)
+        place.symlink_to(tmp_path / "elsewhere")
+    else:
+        place.mkdir()
+        place.chmod(0o777)
+    with pytest.raises(OutputError, match=r"chmod 700|not a link"):
+        run(tmp_path, TWO)
+    assert not list(tmp_path.rglob("*.journal"))
+
+
+def test_a_ledger_is_not_replaced_unasked(tmp_path: Path) -> None:
+    """Somebody's file under the ledger's name stays; the ledger of a stopped run is its own."""
+    ledger = ledger_of(tmp_path / "out.csv")
+    ledger.write_text("mine")
+    with pytest.raises(OutputExists):
+        run(tmp_path, TWO, overwrite=False)
+    assert ledger.read_text() == "mine"
+    assert not workspace_of(tmp_path / "out.csv").exists()
+    ledger.unlink()
+    run(tmp_path, TWO, overwrite=False)
+    (tmp_path / "out.csv").unlink()  # as if the run had been stopped before it wrote this
+    run(tmp_path, TWO, overwrite=False)
+    assert (tmp_path / "out.csv").exists()
+
+
+def test_temporary_files_are_private_and_swept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a run needs for a while lies in its workspace, and leftovers of a kill go."""
+    outside = tmp_path / "tmp"
+    outside.mkdir()
+    monkeypatch.setenv("TMPDIR", str(outside))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    run(tmp_path, TWO)
+    place = workspace_of(tmp_path / "out.csv")
+    left = place / "temporary"
+    left.mkdir()
+    (left / "copy of true data").write_text("x")
+    (place / ".x.0123456789abcdef.part").write_text("x")
+    run(tmp_path, TWO)
+    assert not left.exists()
+    assert {path.suffix for path in place.iterdir()} == {".journal", ".jsonl"}
+    assert not list(outside.iterdir())
+    assert os.environ["TMPDIR"] == str(outside)
+
+
+def test_one_run_at_a_time(begun: Path) -> None:
+    """A second process is told to wait."""
+    policy = load_policy(begun / "policy.toml")
+    from priste.batch.workspace import Workspace
+
+    place = workspace_of(begun / "out.csv")
+    with Workspace(place, policy.fingerprint(), Recognition.of_this_user()):
+        refused(begun, "Another process")
+
+
+def test_every_released_step_is_in_the_journal(begun: Path) -> None:
+    """What the ledger tells is what the journals hold."""
+    drawn = {tuple(r.cell for r in Protector.load(path).ledger) for path in journals(begun)}
+    assert drawn == set(cells_of(run(begun, TWO)).values())
