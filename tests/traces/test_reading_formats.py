@@ -51,7 +51,7 @@ def assert_is_the_walk(trace: Trace) -> None:
     np.testing.assert_allclose(trace.lon, [p[1] for p in files.PLACES], atol=TOLERANCE_DEGREES)
 
 
-@pytest.mark.parametrize("kind", list(Format))
+@pytest.mark.parametrize("kind", list(MAKERS))
 def test_each_format_is_recognised_and_read(kind: Format, tmp_path: Path) -> None:
     """The same walk comes out of every format, for every user, in the order of time."""
     path = MAKERS[kind](tmp_path / NAMES[kind])
@@ -65,7 +65,7 @@ def test_each_format_is_recognised_and_read(kind: Format, tmp_path: Path) -> Non
     assert traces.report.records == traces.report.fixes + traces.report.set_aside
 
 
-@pytest.mark.parametrize("kind", list(Format))
+@pytest.mark.parametrize("kind", list(MAKERS))
 def test_names_that_tell_nothing_need_the_content_alone(kind: Format, tmp_path: Path) -> None:
     """Without a telling name the first bytes decide."""
     assert detect_format(MAKERS[kind](tmp_path / "data")) is kind
@@ -96,7 +96,7 @@ def test_the_name_and_the_content_must_agree(tmp_path: Path) -> None:
         read_traces(path)
     assert_is_the_walk(read_traces(path, format="gpx").one())
     with pytest.raises(InvalidParameter, match="'format'"):
-        read_traces(path, format="kml")
+        read_traces(path, format="docx")
 
 
 def test_one_user_by_request(tmp_path: Path) -> None:

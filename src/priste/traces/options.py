@@ -18,10 +18,10 @@ _ALIASES = {
     ),
     "time": (
         "time timestamp datetime tst t utc timeutc utctime eventtime recordedat createdat date "
-        "when gpstime epoch unixtime"
+        "when gpstime epoch unixtime timestamputc utctimestamp"
     ),
-    "lat": "lat latitude y ycoord gpslat latitudedeg",
-    "lon": "lon lng long longitude x xcoord gpslon longitudedeg",
+    "lat": "lat latitude y ycoord gpslat latitudedeg positionlat latitudedegrees",
+    "lon": "lon lng long longitude x xcoord gpslon longitudedeg positionlong longitudedegrees",
 }
 
 

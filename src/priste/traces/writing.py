@@ -179,7 +179,11 @@ def _write_steps(
 
     unnamed = False
     known = FORMATS[source.format]
-    if known.options_of is not None:
+    suffix = source.files[0].path.suffix
+    if known.write is None:  # only read: the destination's name tells another format
+        suffix = ".gpx" if source.is_folder else target.suffix
+        known = FORMATS[format_of_name(Path(f"x{suffix}")) or source.format]
+    elif known.options_of is not None:
         reading = known.options_of(source, reading)
         unnamed = reading.columns.user is None
     with _whole(target, folder=source.is_folder, overwrite=overwrite) as draft:
@@ -187,12 +191,12 @@ def _write_steps(
             for user in released:
                 trace = of(user)
                 if trace is not None:
-                    path = draft / f"{user}{source.files[0].path.suffix}"
+                    path = draft / f"{user}{suffix}"
                     path.parent.mkdir(parents=True, exist_ok=True)
-                    _write_plain([trace], path, source.format, reading)
+                    _write_plain([trace], path, known.name, reading)
         else:
             made = (trace for trace in map(of, released) if trace is not None)
-            _write_plain(made, draft, source.format, reading)
+            _write_plain(made, draft, known.name, reading)
     return WritingReport(str(target), written, 0, 0, 0)
 
 

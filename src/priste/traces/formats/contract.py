@@ -43,7 +43,8 @@ class Head:
         data = data.removeprefix(b"\xef\xbb\xbf")
         if data.startswith((b"\xff\xfe", b"\xfe\xff")):
             data = data.decode("utf-16", errors="replace").encode()
-        self.data = data.lstrip()
+        # The header of a binary file may begin with a byte that looks like a space.
+        self.data = data if b"\0" in data[:16] else data.lstrip()
 
     @cached_property
     def lines(self) -> list[bytes]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from priste.errors import TraceError
+
 
 def json_number(value: object) -> float | None:
     """Return a number of JSON as a float, inf when it is beyond all floats, None for the rest.
@@ -15,3 +17,8 @@ def json_number(value: object) -> float | None:
         return float(value)
     except OverflowError:
         return float("inf")
+
+
+def cut_off(name: str) -> TraceError:
+    """Return the error for a file that stops being JSON, showing nothing of what it holds."""
+    return TraceError(f"{name} is not JSON to its end. It may have been cut off.")

@@ -1,4 +1,7 @@
-"""OwnTracks Recorder ``.rec``: lines of a UTC time, a kind and a JSON message, split by tabs.
+"""OwnTracks: the recorder's ``.rec`` files, and messages as JSON.
+
+A ``.rec`` file has lines of a UTC time, a kind and a JSON message, split by tabs. An export is a
+list of such messages, or an object with the list under ``data``.
 
 Only messages of type ``location`` are fixes; their time is ``tst``. The first column may be when
 the server received the message, which tells when the phone had a network, so it is never copied.
@@ -12,11 +15,12 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from priste.errors import TraceError
 from priste.traces.cleaning import RawFix
 from priste.traces.fixes import Trace, utc_datetime
-from priste.traces.formats.contract import TraceFormat, per_file, some_line
+from priste.traces.formats.contract import Head, TraceFormat, per_file, some_line
 from priste.traces.formats.format import Format
-from priste.traces.formats.json_values import json_number
+from priste.traces.formats.json_values import cut_off, json_number
 from priste.traces.formats.text_lines import lines_of
 from priste.traces.options import ReadingOptions
 from priste.traces.points import DECIMALS, ReleasedPoints
@@ -24,6 +28,8 @@ from priste.traces.record_problems import Problem, Tally
 from priste.traces.sources import SourceFile
 from priste.traces.zones import instant_of
 
+_LINES = some_line(re.compile(rb"\d{4}-\d\d-\d\dT[\d:.]+Z\t[^\t]*\t"))
+_TYPE = re.compile(rb'"_type"\s*:\s*"(?:location|transition|waypoint|lwt|card)"')
 _COPIED = ("tid",)
 """What else is written: the two letters that stand for the device on a map."""
 
@@ -32,8 +38,7 @@ def records(
     file: SourceFile, options: ReadingOptions, tally: Tally
 ) -> Iterator[tuple[str | None, RawFix]]:
     """Yield the locations of a file in its order; other messages are counted."""
-    for line in lines_of(file.path):
-        message = _message(line)
+    for message in _messages(file):
         if isinstance(message, Problem):
             tally.refuse(message)
         else:
@@ -48,10 +53,9 @@ def rewrite(
     keep: Collection[str],
 ) -> int:
     """Write the locations with released points and no other field but ``tid`` and those kept."""
-    written = 0
+    written, as_json = 0, _is_json(file.path)
     with target.open("w", encoding="utf-8", newline="\n") as out:
-        for line in lines_of(file.path):
-            message = _message(line)
+        for message in _messages(file):
             if isinstance(message, Problem):
                 points.left_out.unreadable += 1
                 continue
@@ -59,8 +63,14 @@ def rewrite(
             point = points.at(file.user, time)
             if point is not None and time is not None:
                 more = {name: message[name] for name in message if name in {*_COPIED, *keep}}
-                out.write(_line(*point, time, more))
+                if as_json:
+                    out.write("[\n" if not written else ",\n")
+                    out.write(_json(*point, time, more))
+                else:
+                    out.write(_line(*point, time, more))
                 written += 1
+        if as_json:
+            out.write("\n]\n" if written else "[]\n")
     return written
 
 
@@ -77,6 +87,11 @@ def _owner(inner: Path) -> str | None:
 
 
 def _line(lat: float, lon: float, time: int, more: dict[str, Any]) -> str:
+    when = f"{utc_datetime(time):%Y-%m-%dT%H:%M:%SZ}"
+    return f"{when}\t{'*':<18}\t{_json(lat, lon, time, more)}\n"
+
+
+def _json(lat: float, lon: float, time: int, more: dict[str, Any]) -> str:
     message = {
         **more,
         "_type": "location",
@@ -84,8 +99,37 @@ def _line(lat: float, lon: float, time: int, more: dict[str, Any]) -> str:
         "lon": round(lon, DECIMALS),
         "tst": time // 1_000_000,
     }
-    when = f"{utc_datetime(time):%Y-%m-%dT%H:%M:%SZ}"
-    return f"{when}\t{'*':<18}\t{json.dumps(message, separators=(',', ':'))}\n"
+    return json.dumps(message, separators=(",", ":"))
+
+
+def _is_json(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return Head(file.read(64)).is_json
+    except OSError as error:
+        raise TraceError(f"{path.name} cannot be read: {error.strerror}.") from None
+
+
+def _messages(file: SourceFile) -> Iterator[dict[str, Any] | Problem]:
+    """Yield the messages of a file one by one, however it holds them; or what is wrong with one."""
+    if not _is_json(file.path):
+        yield from map(_message, lines_of(file.path))
+        return
+    import ijson
+
+    for place in ("item", "data.item"):
+        with file.path.open("rb") as opened:
+            try:
+                for message in ijson.items(opened, place, use_float=True):
+                    yield _location(message)
+            except (ijson.JSONError, UnicodeDecodeError, ValueError):
+                raise cut_off(file.name) from None
+
+
+def _location(message: object) -> dict[str, Any] | Problem:
+    if not isinstance(message, dict):
+        return Problem.BAD_LINE
+    return message if message.get("_type") == "location" else Problem.OTHER_RECORD
 
 
 def _message(line: bytes | None) -> dict[str, Any] | Problem:
@@ -96,9 +140,7 @@ def _message(line: bytes | None) -> dict[str, Any] | Problem:
         message = json.loads(parts[2])
     except (ValueError, RecursionError):
         return Problem.BAD_LINE
-    if not isinstance(message, dict):
-        return Problem.BAD_LINE
-    return message if message.get("_type") == "location" else Problem.OTHER_RECORD
+    return _location(message)
 
 
 def _time(message: dict[str, Any]) -> int | None:
@@ -115,9 +157,10 @@ def _number(message: dict[str, Any], name: str) -> float | None:
 
 OWNTRACKS = TraceFormat(
     name=Format.OWNTRACKS,
-    told_by="lines of a UTC time, a kind and a message, split by tabs",
-    recognises=some_line(re.compile(rb"\d{4}-\d\d-\d\dT[\d:.]+Z\t[^\t]*\t")),
+    told_by="lines of a UTC time, a kind and a message, split by tabs; or JSON messages with _type",
+    recognises=lambda head: _LINES(head) or (head.is_json and _TYPE.search(head.data) is not None),
     suffixes=(".rec",),
+    other_suffixes=(".json",),
     users=per_file(records),
     rewrite=rewrite,
     write=write,

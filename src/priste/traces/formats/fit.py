@@ -1,0 +1,67 @@
+"""FIT, what sports watches record: the position records of an activity, in UTC. It is only read.
+
+What is released from it is written one record a step into a file of another format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from priste.errors import TraceError
+from priste.traces.cleaning import RawFix
+from priste.traces.fixes import microseconds
+from priste.traces.formats.contract import TraceFormat, per_file
+from priste.traces.formats.format import Format
+from priste.traces.options import ReadingOptions
+from priste.traces.record_problems import Problem, Tally
+from priste.traces.sources import SourceFile
+
+_DEGREES_PER_SEMICIRCLE = 180.0 / 2**31
+
+
+def records(
+    file: SourceFile, options: ReadingOptions, tally: Tally
+) -> Iterator[tuple[str | None, RawFix]]:
+    """Yield the messages called "record" in their order; the others are counted."""
+    import fitdecode
+
+    try:
+        with file.path.open("rb") as opened, fitdecode.FitReader(opened) as messages:
+            for message in messages:
+                if message.frame_type != fitdecode.FIT_FRAME_DATA:
+                    continue
+                if message.name != "record":
+                    tally.refuse(Problem.OTHER_RECORD)
+                    continue
+                lat = _degrees(message.get_value("position_lat", fallback=None))
+                lon = _degrees(message.get_value("position_long", fallback=None))
+                yield file.user, (_time(message.get_value("timestamp", fallback=None)), lat, lon)
+    except OSError as error:
+        raise TraceError(f"{file.name} cannot be read: {error.strerror}.") from None
+    except (fitdecode.FitError, ValueError, KeyError, IndexError, TypeError):
+        raise TraceError(f"{file.name} is not a whole FIT file. It may be cut off.") from None
+
+
+def _degrees(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) * _DEGREES_PER_SEMICIRCLE
+
+
+def _time(value: Any) -> int | None:
+    if not isinstance(value, datetime) or value.tzinfo is None:
+        return None
+    return microseconds(value)
+
+
+FIT = TraceFormat(
+    name=Format.FIT,
+    told_by="the bytes .FIT in its header",
+    recognises=lambda head: head.data[8:12] == b".FIT",
+    suffixes=(".fit",),
+    users=per_file(records),
+    rewrite=None,
+    write=None,
+)

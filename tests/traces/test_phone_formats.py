@@ -1,0 +1,387 @@
+"""What phones, watches and map services export is read, and written back with nothing else."""
+
+import json
+import struct
+import zipfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from priste import Grid
+from priste.errors import TraceError
+from priste.traces import Format, Problem, Timeline, read_traces, write_released, write_traces
+from priste.traces.fixes import Fix, Trace
+
+START = datetime(2024, 5, 6, 8, 0, tzinfo=UTC)
+PLACES = [(46.0101, 7.0102), (46.0203, 7.0304), (46.0305, 7.0406)]
+SECRET = "ChIJ-secret"
+GRID = Grid.covering(46.0, 7.0, 46.05, 7.06, 1.0)
+
+
+def at(minutes: int, zone: str = "Z") -> str:
+    return (START + timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M:%S.000") + zone
+
+
+def degrees(place: tuple[float, float]) -> str:
+    return f"{place[0]}°, {place[1]}°"
+
+
+def geo(place: tuple[float, float]) -> str:
+    return f"geo:{place[0]},{place[1]}"
+
+
+def e7(place: tuple[float, float]) -> dict[str, int]:
+    return {"latitudeE7": round(place[0] * 1e7), "longitudeE7": round(place[1] * 1e7)}
+
+
+def android(path: Path) -> Path:
+    a, b, c = PLACES
+    document = {
+        "semanticSegments": [
+            {
+                "startTime": at(0, "+00:00"),
+                "endTime": at(10, "+00:00"),
+                "timelinePath": [
+                    {"point": degrees(a), "time": at(0, "+00:00")},
+                    {"point": degrees(b), "time": at(10, "+00:00")},
+                ],
+            },
+            {"startTime": at(20), "endTime": at(20), "timelineMemory": {"trip": {}}},
+        ],
+        "rawSignals": [
+            {"activityRecord": {"probableActivities": []}},
+            {"position": {"LatLng": degrees(c), "timestamp": at(20), "accuracyMeters": 5}},
+        ],
+        "userLocationProfile": {"frequentPlaces": [{"placeId": SECRET}]},
+    }
+    path.write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
+    return path
+
+
+def iphone(path: Path) -> Path:
+    a, b, c = PLACES
+    document = [
+        {
+            "startTime": at(0),
+            "endTime": at(30),
+            "timelinePath": [
+                {"point": geo(a), "durationMinutesOffsetFromStartTime": "0"},
+                {"point": geo(b), "durationMinutesOffsetFromStartTime": "10"},
+                {"point": geo(c), "durationMinutesOffsetFromStartTime": "20"},
+            ],
+        },
+        {"startTime": at(0), "endTime": at(30), "timelineMemory": {"destination": SECRET}},
+    ]
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def takeout(path: Path) -> Path:
+    a, b, c = PLACES
+    document = {
+        "locations": [
+            {**e7(a), "timestamp": at(0), "accuracy": 12, "deviceTag": 4711, "source": "WIFI"},
+            {**e7(b), "timestampMs": str(int((START.timestamp() + 600) * 1000))},
+            {**e7(c), "timestamp": at(20), "placeId": SECRET},
+        ]
+    }
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def month(path: Path) -> Path:
+    a, b, c = PLACES
+    document = {
+        "timelineObjects": [
+            {
+                "activitySegment": {
+                    "startLocation": e7(a),
+                    "endLocation": e7(b),
+                    "duration": {"startTimestamp": at(0), "endTimestamp": at(10)},
+                }
+            },
+            {
+                "placeVisit": {
+                    "location": {**e7(c), "name": SECRET},
+                    "duration": {"startTimestamp": at(20), "endTimestamp": at(20)},
+                }
+            },
+        ]
+    }
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def owntracks(path: Path) -> Path:
+    messages = [{"_type": "lwt", "tst": 1}]
+    for number, (lat, lon) in enumerate(PLACES):
+        when = int(START.timestamp()) + 600 * number
+        messages.append({"_type": "location", "lat": lat, "lon": lon, "tst": when, "SSID": SECRET})
+    path.write_text(json.dumps(messages), encoding="utf-8")
+    return path
+
+
+def kml_text() -> str:
+    whens = "".join(f"<when>{at(10 * number)}</when>" for number in range(2))
+    coords = "".join(f"<gx:coord>{lon} {lat} 470</gx:coord>" for lat, lon in PLACES[:2])
+    lat, lon = PLACES[2]
+    return (
+        '<?xml version="1.0"?><kml xmlns="http://www.opengis.net/kml/2.2" '
+        'xmlns:gx="http://www.google.com/kml/ext/2.2"><Document>'
+        f"<Placemark><name>{SECRET}</name><gx:Track>{whens}{coords}</gx:Track></Placemark>"
+        f"<Placemark><TimeStamp><when>{at(20)}</when></TimeStamp>"
+        f"<Point><coordinates>{lon},{lat},0</coordinates></Point></Placemark>"
+        "<Placemark><LineString><coordinates>7.1,46.1,0 7.2,46.2,0</coordinates></LineString>"
+        "</Placemark></Document></kml>"
+    )
+
+
+def kml(path: Path) -> Path:
+    path.write_text(kml_text(), encoding="utf-8")
+    return path
+
+
+def kmz(path: Path) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("doc.kml", kml_text())
+        archive.writestr("files/icon.png", b"")
+    return path
+
+
+def tcx(path: Path) -> Path:
+    points = "".join(
+        f"<Trackpoint><Time>{at(10 * number)}</Time><Position><LatitudeDegrees>{lat}"
+        f"</LatitudeDegrees><LongitudeDegrees>{lon}</LongitudeDegrees></Position>"
+        f"<HeartRateBpm><Value>123</Value></HeartRateBpm><Notes>{SECRET}</Notes></Trackpoint>"
+        for number, (lat, lon) in enumerate(PLACES)
+    )
+    path.write_text(
+        '<?xml version="1.0"?><TrainingCenterDatabase xmlns="http://www.garmin.com/xmlschemas/'
+        'TrainingCenterDatabase/v2"><Activities><Activity Sport="Running"><Lap><Track>'
+        f"{points}</Track></Lap></Activity></Activities></TrainingCenterDatabase>",
+        encoding="utf-8",
+    )
+    return path
+
+
+def fit(path: Path) -> Path:
+    """Write the smallest FIT file: a definition of "record" and one message a place."""
+    fields = [(253, 4, 0x86), (0, 4, 0x85), (1, 4, 0x85)]  # timestamp, position_lat, _long
+    body = struct.pack("<BBBHB", 0x40, 0, 0, 20, len(fields))
+    body += b"".join(struct.pack("<BBB", *field) for field in fields)
+    epoch = datetime(1989, 12, 31, tzinfo=UTC)
+    for number, (lat, lon) in enumerate(PLACES):
+        seconds = int((START - epoch).total_seconds()) + 600 * number
+        turns = [round(value * 2**31 / 180) for value in (lat, lon)]
+        body += struct.pack("<BIii", 0, seconds, *turns)
+    header = struct.pack("<BBHI4s", 14, 0x20, 2132, len(body), b".FIT")
+    header += struct.pack("<H", crc(header))
+    path.write_bytes(header + body + struct.pack("<H", crc(header + body)))
+    return path
+
+
+def crc(data: bytes) -> int:
+    table = [0x0000, 0xCC01, 0xD801, 0x1400, 0xF001, 0x3C00, 0x2800, 0xE401]
+    table += [0xA001, 0x6C00, 0x7800, 0xB401, 0x5000, 0x9C01, 0x8801, 0x4400]
+    value = 0
+    for byte in data:
+        for nibble in (byte & 0xF, byte >> 4):
+            value = (value >> 4) & 0x0FFF ^ table[value & 0xF] ^ table[nibble]
+    return value
+
+
+MADE = [
+    (android, "Timeline.json", Format.GOOGLE),
+    (iphone, "location-history.json", Format.GOOGLE),
+    (takeout, "Records.json", Format.GOOGLE),
+    (month, "2024_MAY.json", Format.GOOGLE),
+    (owntracks, "phone.json", Format.OWNTRACKS),
+    (kml, "walk.kml", Format.KML),
+    (kmz, "walk.kmz", Format.KML),
+    (tcx, "run.tcx", Format.TCX),
+    (fit, "run.fit", Format.FIT),
+]
+WRITABLE = [case for case in MADE if case[2] is not Format.FIT]
+
+
+@pytest.mark.parametrize(("make", "name", "kind"), MADE, ids=[case[1] for case in MADE])
+def test_each_is_recognised_and_read(tmp_path: Path, make, name: str, kind: Format) -> None:
+    """By what is in the file, the same three fixes come out of every format."""
+    traces = read_traces(make(tmp_path / name))
+    assert traces.format is kind
+    trace = traces.one()
+    assert [fix.time for fix in trace] == [START + timedelta(minutes=10 * n) for n in range(3)]
+    for fix, (lat, lon) in zip(trace, PLACES, strict=True):
+        assert abs(fix.lat - lat) < 1e-6
+        assert abs(fix.lon - lon) < 1e-6
+
+
+@pytest.mark.parametrize(("make", "name", "kind"), WRITABLE, ids=[case[1] for case in WRITABLE])
+def test_each_is_written_back_with_released_points_and_nothing_else(
+    tmp_path: Path, make, name: str, kind: Format
+) -> None:
+    """Same format and times, the released cells, and no other field of the input."""
+    source = make(tmp_path / name)
+    timeline = Timeline(START, timedelta(minutes=10), "UTC")
+    target = tmp_path / f"released-{name}"
+    write_released(read_traces(source), target, {None: (5, 6, None)}, timeline, GRID)
+    released = read_traces(target)
+    assert released.format is kind
+    trace = released.one()
+    assert [fix.time for fix in trace] == [START, START + timedelta(minutes=10)]
+    assert [GRID.cell_at(fix.lat, fix.lon) for fix in trace] == [5, 6]
+    data = target.read_bytes()
+    if kind is Format.KML and target.suffix == ".kmz":
+        with zipfile.ZipFile(target) as archive:
+            data = archive.read("doc.kml")
+    for betraying in (SECRET, "123", "WIFI", "470", "accuracy"):
+        assert betraying.encode() not in data
+
+
+@pytest.mark.parametrize("name", ["a.kml", "a.tcx"])
+def test_traces_can_be_written_as_they_are(tmp_path: Path, name: str) -> None:
+    """What one made oneself round-trips."""
+    times = [START + timedelta(minutes=10 * number) for number in range(3)]
+    trace = Trace.of(Fix(None, time, *place) for time, place in zip(times, PLACES, strict=True))
+    write_traces([trace], tmp_path / name)
+    again = read_traces(tmp_path / name).one()
+    assert again.times.tolist() == trace.times.tolist()
+    assert again.lat.tolist() == trace.lat.tolist()
+
+
+def test_fit_is_read_only_and_says_so(tmp_path: Path) -> None:
+    """A watch's file cannot be written; the message says what to do."""
+    traces = read_traces(fit(tmp_path / "run.fit"))
+    timeline = Timeline(START, timedelta(minutes=10), "UTC")
+    with pytest.raises(TraceError, match="read but not written"):
+        write_released(traces, tmp_path / "out.fit", {None: (5,)}, timeline, GRID)
+    report = write_released(
+        traces, tmp_path / "out.gpx", {None: (5, 6)}, timeline, GRID, rows="steps"
+    )
+    assert report.written == 2
+    assert read_traces(tmp_path / "out.gpx").format is Format.GPX
+
+
+def test_unknown_json_tells_what_was_looked_for(tmp_path: Path) -> None:
+    """The message lists every kind of JSON that is known, and nothing of the file."""
+    path = tmp_path / "strange.json"
+    path.write_text('{"points": [[46.0123456, 7.0]]}')
+    with pytest.raises(TraceError, match="FeatureCollection") as caught:
+        read_traces(path)
+    for known in ("semanticSegments", "locations", "timelineObjects", "_type"):
+        assert known in str(caught.value)
+    assert "46.0123456" not in str(caught.value)
+    assert "parquet" not in str(caught.value)
+
+
+@pytest.mark.parametrize("cut", [0.5, 0.9])
+@pytest.mark.parametrize(("make", "name", "kind"), MADE, ids=[case[1] for case in MADE])
+def test_files_that_were_cut_off_are_told(
+    tmp_path: Path, make, name: str, kind: Format, cut: float
+) -> None:
+    """A part of a file is an error that shows no position, never a shorter trace in silence."""
+    source = make(tmp_path / name)
+    data = source.read_bytes()
+    source.write_bytes(data[: int(len(data) * cut)])
+    with pytest.raises(TraceError) as caught:
+        list(read_traces(source))
+    assert "46.0" not in str(caught.value)
+
+
+def test_a_document_type_is_refused(tmp_path: Path) -> None:
+    """Entities that grow without bound are not expanded."""
+    path = tmp_path / "bomb.kml"
+    path.write_text('<!DOCTYPE kml [<!ENTITY a "aaaa">]>' + kml_text()[21:])
+    with pytest.raises(TraceError, match="document type"):
+        list(read_traces(path, format="kml"))
+
+
+def test_records_without_place_or_time_are_counted(tmp_path: Path) -> None:
+    """What is no fix is set aside under its own name."""
+    path = tmp_path / "Records.json"
+    records = [
+        {**e7(PLACES[0]), "timestamp": at(0)},
+        {"latitudeE7": 460000000, "timestamp": at(1)},
+        {**e7(PLACES[0])},
+        {**e7(PLACES[0]), "timestamp": "soon"},
+        {"activity": []},
+        7,
+    ]
+    path.write_text(json.dumps({"locations": records}))
+    traces = read_traces(path)
+    assert len(traces.one()) == 1
+    assert traces.report.count(Problem.MISSING_POSITION) == 1
+    assert traces.report.count(Problem.MISSING_TIME) == 2
+    assert traces.report.count(Problem.OTHER_RECORD) == 2
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "position",
+                    "LatLng",
+                    "timestamp",
+                    "placeVisit",
+                    "location",
+                    "duration",
+                    "timelinePath",
+                    "point",
+                    "time",
+                    "startTime",
+                    "visit",
+                    "topCandidate",
+                    "placeLocation",
+                    "latitudeE7",
+                    "activitySegment",
+                    "simplifiedRawPath",
+                    "points",
+                    "_type",
+                ]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=60)
+@given(st.lists(JSON, max_size=4))
+def test_hostile_records_are_set_aside(tmp_path_factory, entries: list) -> None:
+    """Any JSON where records should be gives fixes or counted problems, never another error."""
+    folder = tmp_path_factory.mktemp("hostile")
+    for key in ("semanticSegments", "locations", "timelineObjects"):
+        good = {**e7(PLACES[0]), "timestamp": at(0)}
+        (folder / "x.json").write_text(json.dumps({key: [good, *entries]}))
+        assert len(read_traces(folder / "x.json", format="google").one()) >= 1
+
+
+def test_workout_routes_of_apple_are_gpx(tmp_path: Path) -> None:
+    """The routes that Apple Health exports are read; speed, course and accuracy stay behind."""
+    points = "".join(
+        f'<trkpt lon="{lon}" lat="{lat}"><ele>470.1</ele><time>{at(10 * number)}</time>'
+        "<extensions><speed>3.3</speed><course>123.0</course><hAcc>4.7</hAcc></extensions></trkpt>"
+        for number, (lat, lon) in enumerate(PLACES)
+    )
+    path = tmp_path / "route_2024-05-06_8.00am.gpx"
+    path.write_text(
+        '<?xml version="1.0" encoding="UTF-8"?><gpx version="1.1" creator="Apple Health Export" '
+        'xmlns="http://www.topografix.com/GPX/1/1"><metadata><time>2024-05-06T09:00:00Z</time>'
+        f"</metadata><trk><name>Route</name><trkseg>{points}</trkseg></trk></gpx>"
+    )
+    traces = read_traces(path)
+    assert traces.format is Format.GPX
+    assert len(traces.one()) == 3
+    timeline = Timeline(START, timedelta(minutes=10), "UTC")
+    write_released(traces, tmp_path / "out.gpx", {None: (5, 6, 7)}, timeline, GRID)
+    written = (tmp_path / "out.gpx").read_text()
+    assert "Apple" not in written
+    assert "123" not in written
