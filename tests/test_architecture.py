@@ -46,7 +46,6 @@ SHARED_NAMES = {
     "assembly": "of moments from their parts, and of a report from a policy and its streams",
     "geojson": "the format: as files of fixes, and as what live receivers post",
     "nmea": "the format: as files of fixes, and as sentences on a wire",
-    "options": "how a file of fixes is to be read, and what commands are given",
     "owntracks": "the format: as files of fixes, and as messages from phones",
     "page": "each makes the one page of its package",
 }

@@ -11,8 +11,8 @@ from priste.traces.fixes import Fix, Trace
 from priste.traces.formats.format import Format
 from priste.traces.formats.geolife import Label, read_labels
 from priste.traces.formats.recognition import detect_format
-from priste.traces.options import Columns
 from priste.traces.reading import Traces, read_traces
+from priste.traces.reading_options import Columns
 from priste.traces.record_problems import Problem, ReadingReport
 from priste.traces.timeline import StepCells, Timeline
 from priste.traces.writing import WritingReport, write_released, write_traces

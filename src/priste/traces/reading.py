@@ -11,7 +11,7 @@ from priste.traces.cleaning import LATEST, ClockRange, clean
 from priste.traces.fixes import Trace
 from priste.traces.formats.format import Format
 from priste.traces.formats.known import FORMATS
-from priste.traces.options import Columns, ReadingOptions
+from priste.traces.reading_options import Columns, ReadingOptions
 from priste.traces.record_problems import ReadingReport, Tally
 from priste.traces.source_search import find_source
 from priste.traces.sources import Source

@@ -21,9 +21,9 @@ from priste.traces.fixes import Trace, microseconds
 from priste.traces.formats.format import Format
 from priste.traces.formats.known import FORMATS
 from priste.traces.formats.recognition import format_named, format_of_name
-from priste.traces.options import Columns, ReadingOptions
 from priste.traces.points import PointChoice, Released, ReleasedPoints
 from priste.traces.reading import Traces
+from priste.traces.reading_options import Columns, ReadingOptions
 from priste.traces.sources import Source
 from priste.traces.timeline import Timeline
 from priste.traces.zones import Zone, zone_of

@@ -14,8 +14,8 @@ from typing import TypeAlias
 from priste.traces.cleaning import EARLIEST, RawFix, RawFixes
 from priste.traces.fixes import Trace
 from priste.traces.formats.format import Format
-from priste.traces.options import ReadingOptions
 from priste.traces.points import ReleasedPoints
+from priste.traces.reading_options import ReadingOptions
 from priste.traces.record_problems import Tally
 from priste.traces.sources import Source, SourceFile
 

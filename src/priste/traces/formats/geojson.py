@@ -21,8 +21,8 @@ from priste.traces.fixes import Trace
 from priste.traces.formats.contract import TraceFormat, named_inside
 from priste.traces.formats.format import Format
 from priste.traces.formats.json_values import json_number
-from priste.traces.options import ReadingOptions, alias_of
 from priste.traces.points import DECIMALS, ReleasedPoints
+from priste.traces.reading_options import ReadingOptions, alias_of
 from priste.traces.record_problems import Problem, Tally
 from priste.traces.sources import SourceFile
 from priste.traces.zones import instant_of

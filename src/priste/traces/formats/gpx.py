@@ -17,8 +17,8 @@ from priste.traces.cleaning import RawFix
 from priste.traces.fixes import Trace, microseconds, utc_datetime
 from priste.traces.formats.contract import TraceFormat, per_file
 from priste.traces.formats.format import Format
-from priste.traces.options import ReadingOptions
 from priste.traces.points import DECIMALS, ReleasedPoints
+from priste.traces.reading_options import ReadingOptions
 from priste.traces.record_problems import Problem, Tally
 from priste.traces.sources import SourceFile
 

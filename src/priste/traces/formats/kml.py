@@ -20,8 +20,8 @@ from priste.traces.formats.format import Format
 from priste.traces.formats.rewriting import Row, rewritten, rows_of
 from priste.traces.formats.utc_times import utc_time
 from priste.traces.formats.xml_records import Element, elements, number_of, tag, write_lines
-from priste.traces.options import ReadingOptions
 from priste.traces.points import DECIMALS
+from priste.traces.reading_options import ReadingOptions
 from priste.traces.record_problems import Problem, Tally
 from priste.traces.sources import SourceFile
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from priste.traces.formats.cabspotting import CABSPOTTING
 from priste.traces.formats.contract import TraceFormat
-from priste.traces.formats.fit import FIT
+from priste.traces.formats.fit_activities import FIT
 from priste.traces.formats.format import Format
 from priste.traces.formats.geojson import GEOJSON
 from priste.traces.formats.geolife import GEOLIFE

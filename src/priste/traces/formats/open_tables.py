@@ -29,7 +29,7 @@ from priste.traces.formats.table_queries import (
     identifier,
     parquet_source,
 )
-from priste.traces.options import Columns, ReadingOptions
+from priste.traces.reading_options import Columns, ReadingOptions
 from priste.traces.record_problems import Problem, Tally
 from priste.traces.sources import Source, SourceFile
 from priste.traces.zones import NO_TIME, instants, zone_needed

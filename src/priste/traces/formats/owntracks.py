@@ -22,8 +22,8 @@ from priste.traces.formats.contract import Head, TraceFormat, per_file, some_lin
 from priste.traces.formats.format import Format
 from priste.traces.formats.json_values import cut_off, json_number
 from priste.traces.formats.text_lines import lines_of
-from priste.traces.options import ReadingOptions
 from priste.traces.points import DECIMALS, ReleasedPoints
+from priste.traces.reading_options import ReadingOptions
 from priste.traces.record_problems import Problem, Tally
 from priste.traces.sources import SourceFile
 from priste.traces.zones import instant_of

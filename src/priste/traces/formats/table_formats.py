@@ -12,8 +12,8 @@ from priste.traces.formats import table_writing
 from priste.traces.formats.contract import Head, TraceFormat, some_line
 from priste.traces.formats.format import Format
 from priste.traces.formats.open_tables import open_table
-from priste.traces.options import ReadingOptions
 from priste.traces.points import ReleasedPoints
+from priste.traces.reading_options import ReadingOptions
 from priste.traces.record_problems import Tally
 from priste.traces.sources import Source, SourceFile
 

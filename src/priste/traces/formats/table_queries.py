@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from priste.errors import TraceError
 from priste.traces.formats.csv_dialects import Dialect
-from priste.traces.options import Columns
+from priste.traces.reading_options import Columns
 from priste.traces.zones import NO_TIME, check_unit
 
 FILE_COLUMN = "priste: file"

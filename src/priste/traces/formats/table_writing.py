@@ -20,8 +20,8 @@ from priste.traces.fixes import Trace, utc_datetime
 from priste.traces.formats.format import Format
 from priste.traces.formats.open_tables import OpenTable, open_table
 from priste.traces.formats.table_queries import Layout
-from priste.traces.options import ReadingOptions
 from priste.traces.points import DECIMALS, ReleasedPoints
+from priste.traces.reading_options import ReadingOptions
 from priste.traces.sources import Source
 
 _ROWS_PER_GROUP = 65_536

@@ -17,8 +17,8 @@ from priste.traces.formats.format import Format
 from priste.traces.formats.rewriting import Row, rewritten, rows_of
 from priste.traces.formats.utc_times import utc_time
 from priste.traces.formats.xml_records import elements, number_of, text_of, write_lines
-from priste.traces.options import ReadingOptions
 from priste.traces.points import DECIMALS
+from priste.traces.reading_options import ReadingOptions
 from priste.traces.record_problems import Tally
 from priste.traces.sources import SourceFile
 
