@@ -13,6 +13,7 @@ from priste.cli.demo import demo
 from priste.cli.evaluate import evaluate
 from priste.cli.explain import explain
 from priste.cli.fit import fit
+from priste.cli.forecast import forecast
 from priste.cli.init import init
 from priste.cli.protect import protect
 from priste.cli.report import report
@@ -25,7 +26,7 @@ app = typer.Typer(
     # A traceback with local variables could show true locations.
     pretty_exceptions_enable=False,
 )
-for each in (init, explain, fit, protect, audit, evaluate, report, reproduce, demo):
+for each in (init, explain, forecast, fit, protect, audit, evaluate, report, reproduce, demo):
     app.command()(command(each))
 app.add_typer(live.app, name="live")
 

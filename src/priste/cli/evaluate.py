@@ -14,8 +14,6 @@ from priste.cli.options import AS_IT_TELLS, PolicyFile, Reading
 
 if TYPE_CHECKING:
     from priste.forecast import Evaluation, Worth
-    from priste.policy import Policy
-    from priste.traces import Trace
 
 
 @dataclass(frozen=True)
@@ -85,15 +83,16 @@ def evaluate(
 
     Prints nothing about single steps; still, the figures are made from true locations.
     """
+    from priste.events import near_reach
     from priste.forecast import evaluate as measure
     from priste.policy import load_policy
     from priste.randomness import bit_source
-    from priste.report import NEAR_HOURS, bare_cells
+    from priste.report import bare_cells
 
     with progress("Reading"):
         loaded = load_policy(policy)
         true, told = (
-            {trace.user: _cells(loaded, trace) for trace in reading.open(path)}
+            {trace.user: loaded.for_user(trace).cells(trace).cells for trace in reading.open(path)}
             for path in (truth, released)
         )
     both = [user for user in true if user in told]
@@ -105,12 +104,6 @@ def evaluate(
             grid=loaded.grid,
             alone={user: bare_cells(loaded, true[user], bits) for user in both},
             events=[event.event for event in loaded.events.values()],
-            near_steps=round(NEAR_HOURS * 3600 / loaded.timeline.step.total_seconds()),
+            near_steps=near_reach(loaded.timeline.step.total_seconds()),
         )
     return Evaluated(found, len(set(true) ^ set(told)))
-
-
-def _cells(policy: Policy, trace: Trace) -> tuple[int | None, ...]:
-    return policy.timeline.cells(
-        trace, policy.grid, policy.rule, outside=policy.outside, steps=policy.steps
-    ).cells

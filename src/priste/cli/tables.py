@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from priste.cli.forecast import interval
 from priste.report import StreamReport, length, odds, percent, within
+
+if TYPE_CHECKING:
+    from priste.forecast import Forecast
 
 GOOD, BAD = "green", "red"
 
@@ -92,6 +97,16 @@ def worth_table(ways: Mapping[str, Mapping[str, str]]) -> Table:
     table = _table("", *ways)
     for measure in next(iter(ways.values())):
         table.add_row(measure, *(way[measure] for way in ways.values()))
+    return table
+
+
+def forecast_table(forecast: Forecast) -> Table:
+    """Show what a policy and its neighbours cost, as means with intervals."""
+    table = _table("setting", "everywhere", "far", "near", "of a constant")
+    for row in forecast.rows:
+        told = row.cost.released
+        lengths = [interval(each) for each in (told.all, told.far, told.near)]
+        table.add_row(row.name, *lengths, f"{row.cost.over_nothing:.2f}")
     return table
 
 

@@ -7,12 +7,13 @@ Build formulas in Python with :func:`at`, :func:`presence`, :func:`pattern`,
 from priste.events.automaton import Automaton, Layer
 from priste.events.formula import ALWAYS, DEFAULT_MAX_WORLDS, NEVER, Event
 from priste.events.language import StepReader, parse_event
-from priste.events.nearness import near_events
+from priste.events.nearness import NEAR_HOURS, near_events, near_reach
 from priste.events.predicates import at, at_least, pattern, presence
 
 __all__ = [
     "ALWAYS",
     "DEFAULT_MAX_WORLDS",
+    "NEAR_HOURS",
     "NEVER",
     "Automaton",
     "Event",
@@ -21,6 +22,7 @@ __all__ = [
     "at",
     "at_least",
     "near_events",
+    "near_reach",
     "parse_event",
     "pattern",
     "presence",

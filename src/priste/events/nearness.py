@@ -9,6 +9,18 @@ from numpy.typing import NDArray
 
 from priste.events.formula import Event
 
+NEAR_HOURS = 6.0
+"""Steps within so many hours of a step that an event speaks of are near it, wherever we tell."""
+
+
+def near_reach(step_seconds: float) -> int:
+    """Return how many steps ``NEAR_HOURS`` are.
+
+    >>> near_reach(900.0)
+    24
+    """
+    return round(NEAR_HOURS * 3600 / step_seconds)
+
 
 def near_events(steps: int, events: Iterable[Event], reach: int) -> NDArray[np.bool_]:
     """Tell (steps,) which steps are within ``reach`` of a step that an event speaks of.

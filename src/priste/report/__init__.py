@@ -6,13 +6,12 @@ from priste.report.figures import figures_of, save_figures
 from priste.report.page import render, write_html
 from priste.report.run_reports import MOST_SHOWN, choose_ledgers, run_reports
 from priste.report.stream_report import EventTrack, StreamReport
-from priste.report.usefulness import NEAR_HOURS, Usefulness, Worth, length, usefulness
+from priste.report.usefulness import Usefulness, Worth, length, usefulness
 from priste.report.verdict import Verdict, together, verdict, within
 from priste.report.wording import odds, percent, who_learns_most
 
 __all__ = [
     "MOST_SHOWN",
-    "NEAR_HOURS",
     "EventTrack",
     "StreamReport",
     "Usefulness",

@@ -12,11 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.events import Event, near_events
+from priste.events import NEAR_HOURS, Event, near_events, near_reach
 from priste.maps import Grid, best_constant, kilometres
-
-NEAR_HOURS = 6.0
-"""Steps within so many hours of a step that an event speaks of are near it."""
 
 Cells = Sequence[int | None]
 
@@ -93,8 +90,7 @@ def usefulness(
     alone: Cells | None = None,
 ) -> Usefulness:
     """Measure a stream of releases, and what the mechanism alone released, against the truth."""
-    reach = round(NEAR_HOURS * 3600 / step_seconds)
-    near = near_events(len(truth), events, reach)
+    near = near_events(len(truth), events, near_reach(step_seconds))
     known = np.array([cell for cell in truth if cell is not None], dtype=np.int64)
     constant = best_constant(grid, np.bincount(known, minlength=grid.size).astype(np.float64))
     ways = {"with priste": released, "alone": alone, "one constant cell": [constant] * len(truth)}

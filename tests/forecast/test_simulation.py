@@ -1,0 +1,59 @@
+"""Forecasts of one setting: against closed forms, and on the same people for every setting."""
+
+import numpy as np
+import pytest
+
+from priste.events import at
+from priste.forecast.simulation import Setting, public_constant, simulate
+from priste.maps import Grid
+from priste.mechanisms import Identity, PlanarLaplace, Uniform
+from priste.mobility import MarkovModel
+from priste.quantify import AnyStart, Odds, Priors
+
+GRID = Grid(rows=1, columns=5, cell_size=1.0)
+STAY = MarkovModel(GRID, np.eye(5))
+WALK = MarkovModel.gaussian(GRID, sigma=1.0)
+AT_HOME = np.array([0.0, 0.0, 0.0, 1.0, 0.0])
+EVENT = {"visit": at(2, [0])}
+PROMISE = {"visit": Odds(1.0, 1.0)}
+
+
+def test_nothing_and_alone_by_hand() -> None:
+    """Somebody who never leaves cell 3: a constant is exact, and so is the bare truth."""
+    setting = Setting((STAY,), EVENT, Identity(GRID), PROMISE, "bare", AnyStart(), AT_HOME)
+    cost = simulate(setting, steps=4, runs=2, near_steps=1, seed=1)
+    assert public_constant(setting, 4) == 3
+    for way in (cost.released, cost.alone, cost.nothing):
+        assert (way.all.value, way.exact.value) == (0.0, 1.0)
+    assert cost.leakage["visit"] == np.inf  # "bare" promises nothing
+
+
+def test_settings_are_compared_on_the_same_people() -> None:
+    """The same seed gives the same truth, so what does not depend on the setting is equal."""
+    start = np.full(5, 0.2)
+    costs = [
+        simulate(
+            Setting((WALK,), EVENT, PlanarLaplace(GRID, alpha), PROMISE, "certified", seen, start),
+            steps=6,
+            runs=3,
+            near_steps=1,
+            seed=7,
+        )
+        for alpha, seen in ((0.5, AnyStart()), (2.0, Priors(start)))
+    ]
+    assert costs[0].nothing == costs[1].nothing
+    assert costs[0].released != costs[1].released
+    assert all(cost.leakage["visit"] <= 1.0 for cost in costs)
+    near, far = costs[0].released.near, costs[0].released.far
+    assert near is not None
+    assert far is not None
+    assert costs[0].released.all.value == pytest.approx((3 * near.value + 3 * far.value) / 6)
+
+
+def test_a_mechanism_that_tells_nothing_is_as_far_as_a_uniform_cell() -> None:
+    """From the middle of five cells a uniform cell is 1.2 km away on average."""
+    middle = np.array([0.0, 0.0, 1.0, 0.0, 0.0])
+    setting = Setting((STAY,), EVENT, Uniform(GRID), PROMISE, "bare", AnyStart(), middle)
+    cost = simulate(setting, steps=400, runs=3, near_steps=1, seed=3)
+    assert cost.alone.all.low <= 1200 <= cost.alone.all.high + 150
+    assert cost.alone.all.value == pytest.approx(1200, abs=150)
