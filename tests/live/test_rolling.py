@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 from tests.live.small_town import DAILY, GRID, HOUR, POLICY, START, fix_of
 
-from priste import Identity, MarkovModel, PlanarLaplace, Protector, Quantifier, at
+from priste import Belief, Identity, MarkovModel, Odds, PlanarLaplace, Protector, Quantifier, at
 from priste.live.person_stream import Stream, StreamOptions
 from priste.live.rolling import RollingEvents, first_step, settled
 from priste.policy import read_policy
@@ -28,7 +30,7 @@ def test_a_day_enters_one_day_ahead() -> None:
         assert list(due) == [f"visit, 2026-03-0{4 + day}", f"visit, 2026-03-0{5 + day}"]
         first = due[f"visit, 2026-03-0{4 + day}"]
         assert (first.event.first_step, first.event.last_step) == (24 * day + 4, 24 * day + 5)
-        assert first.epsilon == 0.8
+        assert first.promise == Odds(0.8, 0.8)
     assert events.due(0)["visit, 2026-03-04"].event == policy.events["visit, 2026-03-04"].event
 
 
@@ -126,3 +128,58 @@ def test_weeks_later_the_stream_is_where_it_would_be(tmp_path: Path) -> None:
     assert point is not None
     assert point.time == later
     assert {"visit, 2026-03-24", "visit, 2026-03-25"} <= set(stream.leakage)
+
+
+@pytest.mark.parametrize(
+    ("promise", "expected"),
+    [("odds_up = 0.8", Odds(0.8, math.inf)), ("belief_at_most = 0.9", Belief(at_most=0.9))],
+)
+def test_promises_stay_what_they_are_when_days_roll_on(
+    tmp_path: Path, promise: str, expected: object
+) -> None:
+    """One direction, or a cap on beliefs: later days have it as well, also after a restart."""
+    text = DAILY.replace('"1h"', '"4h"').replace("steps = 12", "steps = 6")
+    text = text.replace("epsilon = 0.8", promise)
+    text += '\n[observer]\nknows = "population"\n'
+    policy = read_policy(text)
+    options = StreamOptions(seed=2)
+    stream = Stream.open("ada", policy, tmp_path, options, START)
+    for step in range(8):
+        fix = fix_of(4 * step)
+        stream.take(fix, fix.time)
+        assert stream.release(step) is not None
+        assert stream.trouble is None
+        if step == 6:
+            journal = stream._state.journal()
+            stream.close()
+            stream = Stream.open("ada", policy, tmp_path, options, START)
+    assert stream._state.journal() == journal  # resumed as it was: nothing had to change
+    assert "visit, 2026-03-06" in stream.told()
+    for given, leakage, belief in stream.told().values():
+        assert given == expected
+        assert leakage <= 0.8 or isinstance(expected, Belief)
+        assert belief <= 0.9 or isinstance(expected, Odds)
+
+
+def test_a_cap_that_a_day_is_above_stops_the_truth(tmp_path: Path) -> None:
+    """A promise that cannot be given at all is not given: covers go out, and it is said why."""
+    text = DAILY.replace('"1h"', '"4h"').replace("steps = 12", "steps = 6")
+    text = text.replace("epsilon = 0.8", "belief_at_most = 0.9")
+    text += '\n[observer]\nknows = "population"\n'
+    stream = Stream.open("ada", read_policy(text), tmp_path, StreamOptions(seed=2), START)
+    stream.release(0)
+    stream.close()
+    policy = read_policy(text)
+    low = {
+        name: dataclasses.replace(each, promise=Belief(at_most=1e-6))
+        for name, each in policy.events.items()
+    }
+    stream = Stream.open(
+        "ada", dataclasses.replace(policy, events=low), tmp_path, StreamOptions(seed=2), START
+    )
+    fix = fix_of(4)
+    stream.take(fix, fix.time)
+    assert stream.release(1) is not None
+    assert (stream.counts.released, stream.counts.covered) == (0, 1)
+    assert stream.trouble is not None
+    assert stream._protector.promises == (Belief(at_most=0.9),) * 2

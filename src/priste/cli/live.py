@@ -258,9 +258,10 @@ def show_status(found: dict[str, Any], out: Console) -> None:
             f"  {fixes['kept']} fixes kept, {fixes['refused']} refused; {steps['released']} steps "
             f"released, {steps['covered']} covered, {steps['silent']} silent"
         )
-        table = Table("event", "told so far", "at most", box=None, padding=(0, 2))
+        table = Table("event", "told so far", "surest", "promised", box=None, padding=(0, 2))
         for event, each in person["events"].items():
-            table.add_row(event, f"{each['leakage']:.3f}", f"{each['epsilon']:.3f}")
+            told, belief = f"{each['leakage']:.3f}", f"{100 * each['belief']:.1f} %"
+            table.add_row(event, told, belief, each["promise"])
         out.print(table)
         for way, arrow in (("in", "from"), ("out", "to  ")):
             for line in person[way]:

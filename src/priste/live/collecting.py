@@ -80,7 +80,9 @@ class Collector:
         alone = Timeline(policy.timeline.time_of(step), policy.timeline.step, policy.timeline.zone)
         outside: Literal["gap", "nearest"] = "gap" if policy.outside == "gap" else "nearest"
         trace = Trace.of(Fix(None, fix.time, fix.lat, fix.lon) for fix in fixes)
-        return alone.cells(trace, policy.grid, policy.rule, outside, steps=1).cells[0]
+        guarded = policy.guarded_cells if policy.rule == "any" else ()
+        found = alone.cells(trace, policy.grid, policy.rule, outside, steps=1, guarded=guarded)
+        return found.cells[0]
 
 
 def _when(fix: Fix) -> int:

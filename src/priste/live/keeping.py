@@ -41,15 +41,15 @@ class StateFolder:
         self._write("stream.json", ground)
 
     def check_ground(self, policy: Policy) -> None:
-        """Raise StateError if the policy is about another map, clock, model or mechanism."""
+        """Raise StateError if the policy changed in more than its events."""
         found = self._read("stream.json")
         if found is None or found["ground"] == ground_of(policy):
             return
         raise StateError(
             f"The stream in {str(self.folder)!r} was begun on another map, clock, mobility model, "
-            "mechanism or calibrator. Only events and their ε may change while a stream goes on: "
-            "undo the change, or begin a new stream in another state folder. Releases of both "
-            "about the same time together may tell more than ε."
+            "observer, mechanism or calibrator. Only events and promises may change while a stream "
+            "goes on: undo the change, or begin a new stream in another state folder. Releases of "
+            "both about the same time together may tell more than either promises."
         )
 
     def journal(self) -> Path | None:
@@ -110,7 +110,8 @@ def ground_of(policy: Policy) -> str:
         policy.grid.to_dict(),
         [policy.timeline.start.isoformat(), str(policy.timeline.step), str(policy.timeline.zone)],
         [policy.rule, policy.outside],
-        policy.model.fingerprint(),
+        [model.fingerprint() for model in policy.models],
+        policy.chosen_observer.observer.describe(),
         policy.mechanism.describe(),
         policy.calibrator.describe(),
     ]

@@ -6,7 +6,6 @@ A release is on the disk before it is returned, so nothing is ever drawn twice.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -23,6 +22,7 @@ from priste.live.keeping import StateFolder
 from priste.live.point import Point
 from priste.live.rolling import RollingEvents, first_step, settled
 from priste.policy import Policy, PolicyEvent
+from priste.quantify import Promise
 from priste.randomness import BitSource, SystemBits, bit_source
 from priste.release import Protector
 from priste.traces import Fix
@@ -149,15 +149,16 @@ class Stream:
         """The first step that has not been released."""
         return self.origin + self._protector.next_step
 
+    def told(self) -> dict[str, tuple[Promise, float, float]]:
+        """Return for each guarded event what is promised, and the leakage and belief so far."""
+        protector = self._protector
+        listed = zip(protector.promises, protector.leakage, protector.belief, strict=True)
+        return dict(zip(protector.event_names, listed, strict=True))
+
     @property
     def leakage(self) -> dict[str, float]:
         """How much the stream has told so far about each event that it guards now."""
         return dict(zip(self._protector.event_names, self._protector.leakage, strict=True))
-
-    @property
-    def epsilons(self) -> dict[str, float]:
-        """The bounds of the events that are guarded now."""
-        return dict(zip(self._protector.event_names, self._protector.epsilons, strict=True))
 
     def step_at(self, when: datetime) -> int:
         """Return the step of an instant; negative before the policy's clock begins."""
@@ -280,7 +281,7 @@ class Stream:
         try:
             self._protector = self._protector.with_policy(
                 {name: each.event for name, each in wanted.items()},
-                {name: each.epsilon for name, each in wanted.items()},
+                {name: each.promise for name, each in wanted.items()},
                 journal=self._state.next_journal(),
             )
         except InvalidParameter as problem:
@@ -341,4 +342,7 @@ def _as_policy_events(protector: Protector) -> dict[str, PolicyEvent]:
 
 def _same(guarded: PolicyEvent | None, wanted: PolicyEvent) -> bool:
     """Tell whether an event is guarded as it is wanted, however its formula was written."""
-    return guarded is not None and dataclasses.replace(guarded, text=wanted.text) == wanted
+    return guarded is not None and (guarded.event, guarded.promise) == (
+        wanted.event,
+        wanted.promise,
+    )

@@ -36,7 +36,6 @@ def write_status(service: Service, *, running: bool = True) -> None:
 def _person(person: Person) -> dict[str, Any]:
     stream = person.stream
     latest = person.latest
-    bounds = stream.epsilons
     return {
         "state": person.state,
         "next_step": stream.next_step,
@@ -48,8 +47,8 @@ def _person(person: Person) -> dict[str, Any]:
             "silent": stream.counts.silent,
         },
         "events": {
-            name: {"leakage": leaked, "epsilon": bounds[name]}
-            for name, leaked in stream.leakage.items()
+            name: {"promise": promise.words(), "leakage": leakage, "belief": belief}
+            for name, (promise, leakage, belief) in stream.told().items()
         },
         "in": [_line(line) for line in person.inputs],
         "out": [_line(outlet.line) for outlet in person.outlets],
