@@ -12,6 +12,7 @@ import pytest
 from tests.live.small_town import DAILY, GRID, HOUR, POLICY, START, fix_of
 
 from priste import Belief, Identity, MarkovModel, Odds, PlanarLaplace, Protector, Quantifier, at
+from priste.errors import PolicyError
 from priste.live.person_stream import Stream, StreamOptions
 from priste.live.rolling import RollingEvents, first_step, settled
 from priste.policy import read_policy
@@ -44,6 +45,29 @@ def test_a_stream_begins_with_its_period() -> None:
     assert first_step(read_policy(POLICY), 5) == 4  # in the midst of an event that comes once
     shifted = RollingEvents(weekly, 24 * 7).due(24 * 7)
     assert shifted["visit, week of 2026-03-09"].event.first_step == 24 * 2 + 4
+
+
+def test_a_night_that_is_under_way_is_guarded() -> None:
+    """Begun at one in the morning, a stream counts from the evening on which the night began."""
+    nightly = DAILY.replace('"04:00-06:00"', '"22:00-02:00"').replace("steps = 12", "steps = 48")
+    policy = read_policy(nightly)
+    assert first_step(policy, 25) == 22
+    assert first_step(policy, 26) == 24
+    due = RollingEvents(policy, 22).due(22)
+    assert list(due) == ["visit, 2026-03-04", "visit, 2026-03-05"]
+    night = due["visit, 2026-03-04"].event
+    assert (night.first_step, night.last_step) == (0, 3)
+
+
+def test_an_event_that_began_before_the_stream_is_refused(tmp_path: Path) -> None:
+    """It could be guarded in part only; over before the stream began, it is left alone."""
+    later = POLICY + "\n[events.later]\nformula = 'at(clinic, 11)'\n"
+    stream = Stream.open("ada", read_policy(later), tmp_path, StreamOptions(), START + 10 * HOUR)
+    assert (stream.origin, list(stream.leakage)) == (10, ["later"])
+    stream.close()
+    early = later + "\n[events.early]\nformula = 'at(clinic, 9) or at(clinic, 11)'\n"
+    with pytest.raises(PolicyError, match="begins before the stream"):
+        Stream.open("ada", read_policy(early), tmp_path, StreamOptions(), START + 10 * HOUR)
 
 
 def test_earlier_periods_are_found_by_name() -> None:

@@ -299,6 +299,7 @@ class Stream:
             protector = Protector.resume(journal, rng=self._bits)
             self._state.drop_old_journals()
             self._guarded = _as_policy_events(protector)
+            self._events.due(self.origin + protector.next_step)  # now, not at the end of a step
             return protector
         events = self._events.due(self.origin)
         if not events:

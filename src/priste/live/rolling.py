@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta
 
 import numpy as np
@@ -86,57 +85,53 @@ class RollingEvents:
         return dataclasses.replace(like, name=label, event=event, partly=False)
 
     def _compiled(self, name: str, period: Period | None) -> Event | None:
-        """Return the event in steps of the stream; None if the period holds no such event."""
+        """Return the event in steps of the stream; None if the period holds no such event.
+
+        Nor does it hold one that was over before the stream began. One that had begun by then
+        could be guarded in part only: PolicyError.
+        """
         timeline, steps = self._policy.timeline, self._policy.steps
         if period is not None:  # the clock goes on; a night may end on the day after the period
             steps = _steps_of(timeline, period, days_after=2).stop
         read = StepReader(timeline, steps, period)
         try:
-            event = parse_event(
-                self._formulas[name], self._policy.regions, steps=self._shifted(name, read)
-            )
+            event = parse_event(self._formulas[name], self._policy.regions, steps=read)
         except EventSyntaxError as error:
             if isinstance(error.__cause__, NoSteps):
                 return None
             raise
-        if event.automaton().constant is not None:
+        if event.automaton().constant is not None or (event.last_step or 0) < self._origin:
             return None
-        return event
-
-    def _shifted(
-        self, name: str, read: Callable[[str, str | None], list[int]]
-    ) -> Callable[[str, str | None], list[int]]:
-        def shifted(word: str, last: str | None) -> list[int]:
-            steps = read(word, last)
-            if max(steps) < self._origin:
-                raise NoSteps(f"{word!r} was over before the stream began")
-            if min(steps) < self._origin:
-                raise PolicyError(
-                    f"The event {name!r} begins before the stream does, so it cannot be guarded "
-                    "whole. Begin a new stream in another state folder, or name later times."
-                )
-            return [step - self._origin for step in steps]
-
-        return shifted
+        if (event.first_step or 0) < self._origin:
+            raise PolicyError(
+                f"The event {name!r} begins before the stream does, so it cannot be guarded "
+                "whole. Begin a new stream in another state folder, or name later times."
+            )
+        return parse_event(
+            self._formulas[name],
+            self._policy.regions,
+            steps=lambda word, last: [step - self._origin for step in read(word, last)],
+        )
 
 
 def first_step(policy: Policy, now: int) -> int:
     """Return where a stream that is begun at step ``now`` counts from.
 
     That is the beginning of the current day, or week if an event recurs weekly, so that the events
-    of this period are guarded whole; or the first step of an event that comes once and is
-    not over. The steps until ``now`` are silent.
+    of this period are guarded whole; or the first step of a night that began in the period
+    before, or of an event that comes once, if it is not over. The steps until ``now`` are silent.
     """
-    tables: Mapping[str, Mapping[str, str]] = tomllib.loads(policy.source)["events"]
+    events = RollingEvents(policy, 0)
     first = now
-    for name, table in tables.items():
-        if "every" in table:
-            period = _period(policy.timeline, now, table["every"])
-            first = min(first, _steps_of(policy.timeline, period).start)
-        else:
-            event = policy.events[name].event
-            if event.last_step is not None and event.last_step >= now:
-                first = min(first, event.first_step or 0)
+    under_way: list[Event | None] = [events._compiled(name, None) for name in events._once]
+    for name, every in events._every.items():
+        here = _period(policy.timeline, now, every)
+        first = min(first, _steps_of(policy.timeline, here).start)
+        before = period_of(here.first - timedelta(days=1), every)
+        under_way.append(events._compiled(name, before))
+    for event in under_way:
+        if event is not None and (event.last_step or 0) >= now:
+            first = min(first, event.first_step or 0)
     return first
 
 
