@@ -18,6 +18,7 @@ from tests.release.exact_stream import (
 )
 from tests.release.small_streams import EVENTS, LINE, MATRIX, WALK
 
+from priste.errors import InvalidParameter
 from priste.events import Event
 from priste.maps import Grid
 from priste.mechanisms import EmissionTable, Identity, LocationSet, Mechanism, PlanarLaplace
@@ -219,12 +220,20 @@ def small_problems(draw: st.DrawFn) -> tuple[np.ndarray, list[int], list[int], f
 def test_random_problems_stay_within_epsilon(
     problem: tuple[np.ndarray, list[int], list[int], float, float],
 ) -> None:
-    """Random movement with zeros, random events, any ε and α: two steps, all histories."""
+    """Random movement with zeros, random events, any ε and α: two steps, all histories.
+
+    Events about which nothing is open are refused, and no others.
+    """
     from priste.events import presence
 
     matrix, cells, steps, epsilon, alpha = problem
     event = presence(cells, steps)
     grid = Grid(rows=1, columns=3, cell_size=1.0)
+    before = moments(exact_matrix(matrix), event, [])
+    if not (any(a for a, *_ in before) and any(abar for _, abar, *_ in before)):
+        with pytest.raises(InvalidParameter, match="nothing to guard"):
+            start([event], PlanarLaplace(grid, alpha), [epsilon], model=MarkovModel(grid, matrix))
+        return
     first = start([event], PlanarLaplace(grid, alpha), [epsilon], model=MarkovModel(grid, matrix))
     for _, columns in histories(first, [], 2):
         assert not exceeds(moments(exact_matrix(matrix), event, columns), below_exp(epsilon))

@@ -12,6 +12,8 @@ from functools import partial
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.oracles.exact_near import near_exceed, near_odds
 from tests.oracles.exact_observers import start_distributions
 from tests.release.exact_stream import (
@@ -52,6 +54,9 @@ from priste.release.terms import make_terms
 
 LEAKAGE_TOLERANCE = 1e-8
 """Between a reported number and the exact one: SLACK of the worst prior, and rounding."""
+
+ROUNDING = Fraction(1, 10**9)
+"""A cap this near to what is believed already may be refused."""
 
 EVENT = EVENTS["present later"]
 MECHANISM = EmissionTable(
@@ -184,6 +189,50 @@ def test_the_walk_finds_a_broken_promise() -> None:
             keeps(AnyStart(), exact_quantities(AnyStart(), columns), promised)
             for _, columns in walked
         )
+
+
+BOUNDS = st.sampled_from([0.125, 0.5, 2.0])
+SIXTEENTHS = st.integers(0, 16)
+
+
+@st.composite
+def priors(draw: st.DrawFn) -> list[float]:
+    low, high = sorted((draw(SIXTEENTHS), draw(SIXTEENTHS)))
+    return [low / 16, (high - low) / 16, (16 - high) / 16]
+
+
+RANDOM_OBSERVERS: st.SearchStrategy[Observer] = st.one_of(
+    st.just(AnyStart()),
+    st.lists(st.integers(0, 2), min_size=1, max_size=3, unique=True).map(Starts),
+    st.lists(priors(), min_size=1, max_size=3).map(Priors),
+    st.integers(1, 3).map(Stale),
+    st.builds(Near, priors(), st.sampled_from([1.0, 2.0, 16.0])),
+)
+RANDOM_PROMISES: st.SearchStrategy[Promise] = st.one_of(
+    st.builds(Odds, BOUNDS, BOUNDS | st.just(math.inf)),
+    st.builds(Odds, st.just(math.inf), BOUNDS),
+    st.sampled_from([0.25, 0.5, 0.75, 0.95]).map(Belief),
+)
+
+
+@settings(max_examples=20, deadline=None)
+@given(RANDOM_OBSERVERS, RANDOM_PROMISES)
+def test_random_promises_are_kept_or_refused(observer: Observer, promised: Promise) -> None:
+    """Any promise to any observer: refused where no release could keep it, else always kept."""
+    before = exact_quantities(observer, [])
+    if isinstance(observer, Near):
+        before = [row for row, weight in zip(before, observer.prior, strict=True) if weight]
+    is_open = any(a for a, *_ in before) and any(abar for _, abar, *_ in before)
+    try:
+        state = begun(promised, observer, Certified(pace=0.5))
+    except InvalidParameter:
+        capped = isinstance(promised, Belief)
+        unkept = largest_belief(observer, exact_quantities(observer, []))
+        assert not is_open or (capped and unkept >= Fraction(promised.at_most) - ROUNDING)
+        return
+    assert is_open
+    for _, columns in histories(state, [], 2):
+        assert keeps(observer, exact_quantities(observer, columns), promised)
 
 
 # ---------------------------------------------------------------- several models
