@@ -50,6 +50,12 @@ MOST_CUTS = 100
 NEAR_ENOUGH = 2.0**-38
 """How far above the least possible bound of a level, relatively, the bound of a line may stay."""
 
+LOOSE = 2.0**-5
+"""What share of its distance from r the bound of a level may be too high."""
+
+MOST_IDLE = 8
+"""Lines in a row that do not lower the bound of a level, after which rounding is the limit."""
+
 MOST_WAITING = 256
 
 NARROWEST = 1.0 + 2.0**-40
@@ -220,6 +226,7 @@ def holds(vertex: Floats, u: float, k: float, c: float, slack: float) -> bool:
 def level_line(
     rows: Floats,
     u: float,
+    r: float,
     factor: float,
     slack: float,
     above: Floats,
@@ -231,11 +238,12 @@ def level_line(
     ``above`` and ``below`` are vertices above and below the level. Each asks a least k for every
     c, and where both ask the same the bound cannot be lower. There k is raised until the line
     holds; the vertex that asked the most takes the place of one of the two. At the end
-    a mixture of them about reaches the bound.
+    a mixture of them about reaches the bound. Far below ``r`` the bound may be loose.
     """
     best_c, best_bound = 0.0, math.inf
     least_c, most_c = 0.0, math.inf
     side = 0
+    idle = 0
     for _ in range(MOST_CUTS):
         rise = above[B] - u * above[D]
         fall = u * below[D] - below[B]
@@ -244,7 +252,10 @@ def level_line(
             break
         c = (rise / above[A] + fall / below[A]) / turn
         k = (rise + c * above[C]) / above[A]
-        if best_bound <= u * k / c * (1.0 + NEAR_ENOUGH):
+        least = u * k / c
+        if best_bound <= least * (1.0 + NEAR_ENOUGH + 16.0 * slack) or idle == MOST_IDLE:
+            break
+        if best_bound - least <= LOOSE * (r - least):
             break
         if abs(side) >= 2:  # one of the two stays: look nearer to it
             if side > 0 and most_c < math.inf:
@@ -264,7 +275,10 @@ def level_line(
         else:
             break
         bound = u * k / c * (1.0 + 8.0 * ROUNDING)
+        idle += 1
         if bound < best_bound:
+            if bound < best_bound * (1.0 - NEAR_ENOUGH):
+                idle = 0
             best_c, best_bound = c, bound
         if asked > 0.0:
             put(vertex, above)
@@ -326,7 +340,7 @@ def search(
         if low >= top:
             return r
         put(upper[0], upper[1])
-        c, bound = level_line(rows, low, factor, slack, upper[1], lower[0], vertex)
+        c, bound = level_line(rows, low, r, factor, slack, upper[1], lower[0], vertex)
         if bound <= r:
             break
         ratio, place = best_mixture(upper[1], lower[0])
@@ -356,7 +370,9 @@ def search(
         put(upper[here], above)
         put(lower[here], below)
         if high > low * NARROWEST and levels < MOST_LEVELS and waiting < MOST_WAITING - 1:
-            middle_c, middle_bound = level_line(rows, middle, factor, slack, above, below, vertex)
+            middle_c, middle_bound = level_line(
+                rows, middle, r, factor, slack, above, below, vertex
+            )
         if middle_bound > r and not raising:
             return math.inf
         if raising:
