@@ -333,12 +333,13 @@ def test_audit_of_a_ledger(finished: Path) -> None:
     policy = load_policy(finished / "policy.toml")
     path = ledger_of(finished / "out.csv")
     found = told("audit", path, "-p", finished / "policy.toml", "--user", "ben")
-    assert set(found) == {"emission", "verdict", "events"}
+    assert set(found) == {"emission", "observer", "verdict", "events"}
     ledger = read_ledgers(path)["ben"]
     for number, (name, event) in enumerate(policy.events.items()):
         entry = found["events"][name]
         assert set(entry) == {
-            "epsilon", "leakage", "max", "worst_prior", "prior_belief", "belief", "user",
+            "epsilon", "promise", "leakage", "max", "for_event", "against_event", "highest_belief",
+            "anybody", "any_movement", "worst_prior", "prior_belief", "belief", "user",
         }  # fmt: skip
         assert entry["leakage"] == [r.leakage[number] for r in ledger]
         assert entry["max"] == max(entry["leakage"]) <= entry["epsilon"]
@@ -414,6 +415,30 @@ def test_audit_refuses_what_does_not_fit(finished: Path, tmp_path: Path) -> None
         ),
     ):
         result = priste("audit", *arguments, code=2)
+        assert complaint in complaint_of(result)
+
+
+def test_audit_against_another_observer(finished: Path) -> None:
+    """Foreign releases tell a known population less than anybody, who stands beside it."""
+    where = ("audit", finished / "trips.csv", "-p", finished / "policy.toml")
+    anybody = told(*where, code=1)
+    for words in ("population", "near:2", "stale:3", "starts:home"):
+        found = told(*where, "--observer", words, code=1)
+        for name, entry in found["events"].items():
+            assert entry["max"] <= anybody["events"][name]["max"] + SAME_LEAKAGE
+            assert len(entry["anybody"]) == len(entry["leakage"])
+        assert found["observer"] != anybody["observer"]
+    shown = priste(*where, "--observer", "population", code=1).stdout
+    assert "knows how people here move" in shown
+    assert "For anybody" in shown
+    ledger = ledger_of(finished / "out.csv")
+    for arguments, complaint in (
+        ((finished / "trips.csv", "--observer", "near"), "near:FACTOR"),
+        ((finished / "trips.csv", "--observer", "everybody"), "near:FACTOR"),
+        ((finished / "trips.csv", "--observer", "starts:moon"), "known are"),
+        ((ledger, "--observer", "population"), "leave out --observer"),
+    ):
+        result = priste("audit", *arguments, "-p", finished / "policy.toml", code=2)
         assert complaint in complaint_of(result)
 
 

@@ -48,7 +48,9 @@ def test_longer_streams_are_sampled_and_repeat(tmp_path) -> None:
 
 def test_a_policy_with_the_papers_loop_promises_nothing(tmp_path) -> None:
     """A policy that chooses the paper's loop claims nothing: exit code 3."""
-    policy = write_policy(tmp_path, POLICY.replace("pace = 0.3", 'calibrator = "paper"'))
+    policy = write_policy(
+        tmp_path, POLICY.replace("pace = 0.3", 'calibrator = "paper"\nno_promise = true')
+    )
     where = ("audit", "--procedure", "-p", policy, "--steps", 6, "--runs", 3, "--seed", 1)
     assert json.loads(priste(*where, "--json", code=3).stdout)["verdict"] == "not promised"
 

@@ -110,3 +110,35 @@ def test_progress_is_told_event_by_event(policy: Policy, ledger: Ledger) -> None
     stream_report(policy, ledger, title="", on_event=lambda k, n: seen.append((k, n)))
     assert seen == [(1, 2), (2, 2)]
     assert len(ledger) == STEPS
+
+
+PROMISED = {
+    "upwards to the population": ("odds_up = 0.6", '[observer]\nknows = "population"\n'),
+    "each way its own, stale": (
+        "odds_up = 0.3\nodds_down = 0.9",
+        '[observer]\nknows = "stale"\nhours = 6\n',
+    ),
+    "belief of the population": ("belief_at_most = 0.9", '[observer]\nknows = "population"\n'),
+    "near": ("epsilon = 0.8", '[observer]\nknows = "near"\nfactor = 3\n'),
+}
+
+
+@pytest.mark.parametrize("promise", PROMISED)
+def test_ledgers_are_audited_by_their_own_promise_and_observer(promise: str) -> None:
+    """Whatever is promised to whom, the audit from outside agrees with the ledger and the page."""
+    written, observer = PROMISED[promise]
+    text = POLICY.replace("epsilon = 0.8\n", f"{written}\n").replace("epsilon = 1.2\n", "")
+    other = read_policy(text + observer)
+    ledger = released(other)
+    report = stream_report(other, ledger, title="Ada")
+    assert report.verdict == "kept"
+    for number, track in enumerate(report.events):
+        found = track.guarded
+        assert found.kept
+        assert found.observer == other.chosen_observer.observer
+        assert found.leakage == tuple(r.leakage[number] for r in ledger)
+        assert found.highest_belief == pytest.approx(
+            [r.belief[number] for r in ledger], abs=SAME_LEAKAGE
+        )
+        assert found.max_anybody >= found.max - SAME_LEAKAGE
+    assert "nan" not in render(report)

@@ -7,6 +7,7 @@ mechanism, and a trace that was released long ago.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -14,11 +15,20 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from priste.audit.true_leakage import is_broken
 from priste.errors import InvalidParameter
 from priste.events import Event
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
-from priste.quantify import AnyStart, Leakage, Observer, Priors, Quantifier, possible_paths_leakage
+from priste.quantify import (
+    AnyStart,
+    Leakage,
+    Observer,
+    Priors,
+    Promise,
+    Quantifier,
+    possible_paths_leakage,
+)
 
 Floats = NDArray[np.float64]
 
@@ -33,11 +43,11 @@ class EventAudit:
     """What the releases up to each step tell about one event.
 
     ``leakage[t]`` is the leakage after step t, the larger of ``for_event[t]`` and
-    ``against_event[t]``, against every prior of the ``observer``; ``anybody[t]`` is that against
-    every prior there is. ``belief[t]`` is the probability of the event given the releases up to t
-    for the stated prior, ``prior_belief`` that before any release, and ``highest_belief[t]`` the
-    largest over the priors of the observer. ``worst_prior`` belongs to the step of the largest
-    leakage.
+    ``against_event[t]``, or of those that ``promise`` bounds, against every prior of the
+    ``observer``; ``anybody[t]`` is the larger of both against every prior there is. ``belief[t]``
+    is the probability of the event given the releases up to t for the stated prior,
+    ``prior_belief`` that before any release, and ``highest_belief[t]`` the largest over the priors
+    of the observer. ``worst_prior`` belongs to the step of the largest leakage.
 
     ``any_movement[t]`` is the leakage after step t under any way to move that has the model's
     possible moves, whatever their probabilities: what is left of the promise if the
@@ -54,6 +64,17 @@ class EventAudit:
     highest_belief: tuple[float, ...] = ()
     anybody: tuple[float, ...] = ()
     observer: Observer = ANYBODY
+    promise: Promise | None = None
+
+    @property
+    def kept(self) -> bool:
+        """Whether ``promise`` was kept at every step, up to rounding; True if there is none."""
+        return self.promise is None or not is_broken(
+            self.promise,
+            max(self.for_event, default=-math.inf),
+            max(self.against_event, default=-math.inf),
+            max(self.highest_belief, default=0.0),
+        )
 
     @property
     def max(self) -> float:
@@ -78,13 +99,15 @@ def audit_stream(
     *,
     prior: Floats | None = None,
     observer: Observer = ANYBODY,
+    promises: Mapping[str, Promise] | None = None,
 ) -> dict[str, EventAudit]:
     """Return for each event what the stream tells about it, step by step.
 
     ``likelihoods`` yields per step the (m,) probability of that step's release at every
     cell, None for silence. The leakage is against every prior of ``observer``, anybody unless
     given, and jointly over several models; the belief is that of an adversary whose prior over the
-    first cell is ``prior``, uniform unless given, and to whom all models are alike.
+    first cell is ``prior``, uniform unless given, and to whom all models are alike. ``promises``
+    names what was promised about events, if anything was.
 
     >>> from priste import Grid, MarkovModel, PlanarLaplace, presence
     >>> grid = Grid(rows=2, columns=2, cell_size=1.0)
@@ -115,19 +138,22 @@ def audit_stream(
             widely.append(anybody.leakage().value)
             belief.append(known.posterior(alike))
             highest.append(guarded.belief())
-        worst = max(told, key=lambda each: each.value, default=None)
+        promise = (promises or {}).get(name)
+        over = [each.value if promise is None else each.over(promise) for each in told]
+        worst = max(range(len(told)), key=over.__getitem__, default=None)
         possible = possible_paths_leakage(models, event, likelihoods)
         found[name] = EventAudit(
-            tuple(each.value for each in told),
+            tuple(over),
             tuple(belief),
             before,
-            {} if worst is None else dict(worst.worst_prior),
+            {} if worst is None else dict(told[worst].worst_prior),
             tuple(each.value for each in possible),
             tuple(each.for_event for each in told),
             tuple(each.against_event for each in told),
             tuple(highest),
             tuple(widely),
             observer,
+            promise,
         )
     return found
 

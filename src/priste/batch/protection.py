@@ -25,7 +25,7 @@ from priste.batch.workspace import Workspace
 from priste.errors import InvalidParameter, OutputExists, StateError
 from priste.policy import Policy
 from priste.release import Calibrator, Ledger, write_ledgers
-from priste.report import Verdict, verdict
+from priste.report import Verdict, verdict, within
 from priste.traces import ReadingReport, Traces, WritingReport, write_released
 from priste.traces.writing import RowChoice
 from priste.whole_files import check_apart, check_writable
@@ -58,7 +58,7 @@ class BatchReport:
     def verdict(self) -> Verdict:
         """Whether the promise was kept for every event of every user."""
         leakage = self.largest_leakage()
-        return verdict(self.calibrator, ((leakage[n], e) for n, e in self.epsilons.items()))
+        return verdict(self.calibrator, (within(leakage[n], e) for n, e in self.epsilons.items()))
 
     def largest_leakage(self) -> dict[str, float]:
         """Return each event's largest leakage over all users and steps."""

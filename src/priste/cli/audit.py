@@ -41,12 +41,12 @@ class Audit:
     @property
     def verdict(self) -> Verdict:
         """Whether every event of every user stayed within its ε, if that was promised."""
-        from priste.report import verdict
+        from priste.report import verdict, within
 
         return verdict(
             self.policy.calibrator if self.ours else None,
             (
-                (audit.max, self.policy.events[name].epsilon)
+                within(audit.max, self.policy.events[name].epsilon) and audit.kept
                 for audits in self.users.values()
                 for name, audit in audits.items()
             ),
@@ -64,6 +64,7 @@ class Audit:
         """Return plain values for JSON; see docs/cli.md."""
         found: dict[str, Any] = {
             "emission": self.emission,
+            "observer": self.policy.chosen_observer.words,
             "verdict": str(self.verdict),
             "events": {
                 name: {**self._event(name, audit), "user": user}
@@ -83,8 +84,14 @@ class Audit:
     def _event(self, name: str, audit: EventAudit) -> dict[str, Any]:
         return {
             "epsilon": self.policy.events[name].epsilon,
+            "promise": self.policy.events[name].promise.words(),
             "leakage": list(audit.leakage),
             "max": audit.max,
+            "for_event": list(audit.for_event),
+            "against_event": list(audit.against_event),
+            "highest_belief": list(audit.highest_belief),
+            "anybody": list(audit.anybody),
+            "any_movement": list(audit.any_movement),
             "worst_prior": {str(cell): weight for cell, weight in audit.worst_prior.items()},
             "prior_belief": audit.prior_belief,
             "belief": list(audit.belief),
@@ -92,14 +99,16 @@ class Audit:
 
     def show(self, out: Console) -> None:
         """Print the worst user's numbers for each event, with a line over time."""
+        from priste.quantify import AnyStart
         from priste.report import odds, percent, who_learns_most, within
 
         who = "one stream" if len(self.users) == 1 else f"{len(self.users)} streams"
-        out.print(f"[bold]What {who} told[/bold], if released by {self.emission}\n")
+        out.print(f"[bold]What {who} told[/bold], if released by {self.emission}, to")
+        out.print(f"{self.policy.chosen_observer.words}\n")
         line = self.policy.timeline
         for name, (user, found) in self.worst().items():
             epsilon = self.policy.events[name].epsilon
-            good = within(found.max, epsilon)
+            good = within(found.max, epsilon) and found.kept
             whose = f" (user {user})" if len(self.users) > 1 else ""
             word = Text("within" if good else "ABOVE", style="green" if good else "bold red")
             out.print(Text.assemble((name, "bold"), whose))
@@ -115,6 +124,12 @@ class Audit:
                 step = max(range(len(found.leakage)), key=found.leakage.__getitem__)
                 out.print(f"  most at step {step} ({line.time_of(step):%a %d %b %H:%M})")
             out.print(f"  {who_learns_most(found.worst_prior, found.max)}")
+            if found.observer != AnyStart():
+                out.print(
+                    f"  That observer can get {percent(max(found.highest_belief, default=0.0))} "
+                    f"sure that it happened. For anybody, whatever they believe, odds can move "
+                    f"{odds(found.max_anybody)}."
+                )
             if found.any_movement:
                 out.print(
                     "  If people move in another way than the model says, with the same moves "
@@ -141,6 +156,14 @@ def audit(
         Literal["policy", "identity"] | None,
         typer.Option(help="What made a trace: the policy's mechanism, or nothing (true places)."),
     ] = None,
+    observer: Annotated[
+        str | None,
+        typer.Option(
+            help="To whom: anything, population, near:FACTOR, stale:HOURS or starts:REGION. "
+            "[default: the policy's]",
+            show_default=False,
+        ),
+    ] = None,
     procedure: Annotated[
         bool,
         typer.Option(
@@ -159,7 +182,7 @@ def audit(
     user: User = None,
     reading: Reading = AS_IT_TELLS,
 ) -> Found:
-    """Tell what releases say about each event, step by step, against any prior."""
+    """Tell what releases say about each event, step by step, to the observer of the policy."""
     from priste.batch import ledger_of
     from priste.policy import load_policy
     from priste.release import is_ledger
@@ -170,6 +193,8 @@ def audit(
         )
     with progress("Reading the policy"):
         loaded = load_policy(policy)
+    if observer is not None:
+        loaded = _guarding(loaded, observer, is_ledger(released) if released else False)
     if released is None:
         return audit_the_procedure(loaded, steps=steps, runs=runs, seed=seed)
     if is_ledger(released):
@@ -186,6 +211,21 @@ def audit(
     assumed = replace(loaded, mechanism=_assumed(loaded, mechanism, alpha))
     sure = mechanism is not None
     return _of_trace(assumed, released, reading, user or (), sure=sure)
+
+
+def _guarding(policy: Policy, observer: str, ours: bool) -> Policy:
+    """Return the policy with another observer, whom releases are then judged against."""
+    from priste.policy.observer_choice import ObserverChoice, observer_section
+
+    if ours:
+        raise InvalidParameter(
+            "A ledger holds leakages against the observer of its policy: leave out --observer. "
+            "What anybody could have learnt stands beside them."
+        )
+    choice = ObserverChoice.read(
+        observer_section(observer), policy.grid, policy.regions, policy.timeline.step, Path()
+    )
+    return replace(policy, observer_choice=choice)
 
 
 def _assumed(policy: Policy, chosen: str | None, alpha: float | None) -> Mechanism:

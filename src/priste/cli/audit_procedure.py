@@ -37,9 +37,7 @@ class ProcedureAudit:
         from priste.report import verdict
 
         own = (row for row in self.rows if row.calibrator == OWN)
-        # The true leakage is computed by other sums than the promised one; its room is in `kept`.
-        reached = ((row.claimed if row.kept else row.true, row.claimed) for row in own)
-        return verdict(self.policy.calibrator, reached)
+        return verdict(self.policy.calibrator, (row.kept for row in own))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; see docs/cli.md."""
@@ -53,10 +51,13 @@ class ProcedureAudit:
         """Print the table, and what it means."""
         out.print(
             f"[bold]Claimed ε and true leakage[/bold] over the first {self.steps} of "
-            f"{self.policy.steps} steps, to an adversary who knows the code\n"
+            f"{self.policy.steps} steps, to an adversary who knows the code: "
+            f"{self.policy.chosen_observer.words}\n"
         )
+        from priste.report import percent
+
         table = Table(box=None, pad_edge=False)
-        for title in ("calibrator", "event", "who sees", "claimed", "true", "over ε"):
+        for title in (*_WORDS, "claimed", "true", "belief", "anybody", "broken"):
             table.add_column(title, justify="left" if title in _WORDS else "right")
         for row in self.rows:
             table.add_row(
@@ -65,9 +66,16 @@ class ProcedureAudit:
                 row.sees,
                 f"{row.claimed:g}",
                 Text(f"{row.true:.3f}", style="green" if row.kept else "bold red"),
+                percent(row.belief),
+                f"{row.anybody:.3f}",
                 f"{100 * row.exceeding:.0f} %",
             )
         out.print(table)
+        out.print(
+            "\nbelief: how sure that observer can get that it happened; anybody: the true leakage "
+            "to those who may believe anything about where the user began; broken: the share of "
+            "streams that break the promise."
+        )
         if any(row.method == "sampled runs" for row in self.rows):
             out.print(
                 "\nToo many sequences to enumerate: sampled streams, each judged exactly. The true "
@@ -75,7 +83,7 @@ class ProcedureAudit:
             )
 
 
-_WORDS = {"calibrator", "event", "who sees"}
+_WORDS = ("calibrator", "event", "who sees")
 
 
 def audit_the_procedure(
@@ -87,13 +95,14 @@ def audit_the_procedure(
     length = min(policy.steps, MOST_STEPS if steps is None else steps)
     with progress("Following the procedures"):
         rows = audit_procedure(
-            policy.model,
+            policy.models,
             {name: each.event for name, each in policy.events.items()},
             policy.mechanism,
-            {name: each.epsilon for name, each in policy.events.items()},
+            {name: each.promise for name, each in policy.events.items()},
             length,
             calibrators={OWN: policy.calibrator, "paper": "paper", "certified": "certified"},
             runs=runs,
             rng=seed,
+            observer=policy.chosen_observer.observer,
         )
     return ProcedureAudit(policy, length, tuple(rows))

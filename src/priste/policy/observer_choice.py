@@ -108,6 +108,30 @@ class ObserverChoice:
         )
 
 
+def observer_section(words: str) -> ObserverSection:
+    """Read an observer as commands write it: the policy's word, and its value after a colon.
+
+    >>> observer_section("near:3").factor, observer_section("starts:home").also
+    (3.0, ['home'])
+    """
+    kind, _, value = words.partition(":")
+    fields: dict[str, object] = {"knows": kind}
+    takes = {"near": "factor", "stale": "hours", "starts": "also"}.get(kind)
+    try:
+        if takes == "also":
+            fields[takes] = [name.strip() for name in value.split(",") if name.strip()] or None
+        elif takes is not None:
+            fields[takes] = float(value)
+        elif value:
+            raise ValueError(f"{kind!r} takes no value")
+        return ObserverSection.model_validate(fields)
+    except ValueError as error:
+        raise InvalidParameter(
+            "An observer is written as anything, population, near:FACTOR (>= 1), stale:HOURS "
+            f"(>= 0) or starts:REGION. Got {words!r:.60}."
+        ) from error
+
+
 def read_shares(path: Path, grid: Grid) -> NDArray[np.float64]:
     """Return the (m,) shares of a CSV file with the columns ``cell`` and ``share``.
 

@@ -84,8 +84,8 @@ def audit_releases(
         )
     columns = columns_of_releases(policy, releases)
     found = {}
-    for number, (name, event) in enumerate(policy.events.items()):
-        audited = audit_stream(policy.model, {name: event.event}, columns)[name]
+    for number, name in enumerate(policy.events):
+        audited = _audited(policy, name, columns)
         ledger = tuple(release.leakage[number] for release in releases)
         for step, (here, there) in enumerate(zip(audited.leakage, ledger, strict=True)):
             if not math.isclose(here, there, rel_tol=SAME_LEAKAGE, abs_tol=SAME_LEAKAGE):
@@ -98,6 +98,20 @@ def audit_releases(
         if on_event is not None:
             on_event(number + 1, len(policy.events))
     return found
+
+
+def _audited(
+    policy: Policy, name: str, columns: Sequence[NDArray[np.float64] | None]
+) -> EventAudit:
+    """Audit one event against the policy's observer, jointly over its models."""
+    event = policy.events[name]
+    return audit_stream(
+        policy.models,
+        {name: event.event},
+        columns,
+        observer=policy.chosen_observer.observer,
+        promises={name: event.promise},
+    )[name]
 
 
 def audit_cells(
@@ -123,8 +137,8 @@ def audit_cells(
     releases = [Release(step, cell, level, unknown, 1) for step, cell in enumerate(cells)]
     columns = columns_of_releases(policy, releases)
     found: dict[str, EventAudit] = {}
-    for number, (name, event) in enumerate(policy.events.items(), start=1):
-        found |= audit_stream(policy.model, {name: event.event}, columns)
+    for number, name in enumerate(policy.events, start=1):
+        found[name] = _audited(policy, name, columns)
         if on_event is not None:
             on_event(number, len(policy.events))
     return found

@@ -142,19 +142,21 @@ def leakage_figure(report: StreamReport, event: EventTrack) -> Figure:
         finite = [v for v in event.guarded.leakage if math.isfinite(v)]
         if event.bare is not None:
             finite += [v for v in event.bare.leakage if math.isfinite(v)]
-        top = 1.12 * max([event.epsilon * 1.25, *finite])
+        bounded = math.isfinite(event.epsilon)  # not where beliefs are, and not ratios
+        top = 1.12 * max([event.epsilon * 1.25 if bounded else 0.1, *finite])
         if event.bare is not None:
             _line(axes, event.bare.leakage, top, BARE, "mechanism alone")
         _line(axes, event.guarded.leakage, top, GUARDED, "with priste")
-        axes.axhline(event.epsilon, color=INK, linewidth=1, linestyle=(0, (4, 3)))
-        axes.annotate(
-            f"promised: ε = {event.epsilon:g}",
-            (0.995, event.epsilon),
-            xycoords=("axes fraction", "data"),
-            xytext=(0, 3),
-            textcoords="offset points",
-            ha="right",
-        )
+        if bounded:
+            axes.axhline(event.epsilon, color=INK, linewidth=1, linestyle=(0, (4, 3)))
+            axes.annotate(
+                f"promised: ε = {event.epsilon:g}",
+                (0.995, event.epsilon),
+                xycoords=("axes fraction", "data"),
+                xytext=(0, 3),
+                textcoords="offset points",
+                ha="right",
+            )
         axes.set(ylim=(0, top), ylabel="leakage (ln ratio)", title=f"Leakage about “{event.name}”")
         _time_axis(axes, report.times)
         _legend_above(axes)

@@ -36,7 +36,7 @@ class EventTrack:
     @property
     def within(self) -> bool:
         """Whether what was told stayed within ε at every step."""
-        return within(self.guarded.max, self.epsilon)
+        return within(self.guarded.max, self.epsilon) and self.guarded.kept
 
     @property
     def who_learns_most(self) -> str:
@@ -99,7 +99,7 @@ class StreamReport:
     @property
     def verdict(self) -> Verdict:
         """Whether the promise was kept, broken, or never made."""
-        return verdict(self.calibrator, ((e.guarded.max, e.epsilon) for e in self.events))
+        return verdict(self.calibrator, (event.within for event in self.events))
 
     @property
     def private(self) -> bool:

@@ -32,22 +32,22 @@ def within(leakage: float, epsilon: float) -> bool:
     return leakage <= epsilon
 
 
-def verdict(calibrator: Calibrator | None, reached: Iterable[tuple[float, float]]) -> Verdict:
-    """Return the verdict on pairs of a leakage and its ε.
+def verdict(calibrator: Calibrator | None, kept: Iterable[bool]) -> Verdict:
+    """Return the verdict on whether each promise held.
 
     A calibrator that promises nothing (see ``Calibrator.promise``) cannot keep a promise, however
     small the leakages turned out: they bound what is learnt by those who do not know how
     releases were made. None stands for releases of unknown making, judged by their numbers.
 
     >>> from priste.release import Certified, Paper
-    >>> [str(verdict(c, [(0.4, 0.5)])) for c in (Certified(), Paper(), None)]
+    >>> [str(verdict(c, [True])) for c in (Certified(), Paper(), None)]
     ['kept', 'not promised', 'kept']
-    >>> str(verdict(None, [(0.4, 0.5), (0.6, 0.5)]))
+    >>> str(verdict(None, [True, False]))
     'broken'
     """
     if calibrator is not None and not calibrator.promise:
         return Verdict.NOT_PROMISED
-    return Verdict.KEPT if all(within(*each) for each in reached) else Verdict.BROKEN
+    return Verdict.KEPT if all(kept) else Verdict.BROKEN
 
 
 def together(verdicts: Iterable[Verdict]) -> Verdict:
