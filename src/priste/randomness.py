@@ -1,58 +1,181 @@
-"""Where random bits come from: the system's generator, or a seed for experiments.
+"""Where random numbers come from: the system's generator, a secret, or a seed for experiments.
 
-Every draw in priste is an exact uniform integer below a bound. Floating-point
-noise would make the sampled law differ from the law that was checked.
+Every draw in priste begins a uniform number in [0, 1) and looks at its binary digits as far as the
+question needs them: exactly, because floating-point noise would make the sampled law differ
+from the law that was checked. How far a number is read never changes the numbers after it, and
+neither the processor nor the version of a library has a say in them. So a seeded
+experiment gives the same sample everywhere: where two machines disagree about the last bit of a
+probability, a draw differs with about the probability of that bit, and the draws after it do not
+shift.
 """
 
 from __future__ import annotations
 
+import hashlib
 import secrets
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from priste.errors import InvalidParameter
 
-Seed = int | np.random.Generator | None
+WORD_BITS = 64
+"""How many binary digits of a number are read at a time."""
+
+SHORTEST_SECRET = 16
+"""Bytes that a secret of :func:`keyed_bits` has at least."""
+
+Part = str | bytes | int
 
 
-class BitSource(Protocol):
-    """A source of exact uniform integers."""
+class BitSource(ABC):
+    """A source of independent uniform numbers; a source of one's own gives :meth:`number`."""
+
+    @abstractmethod
+    def number(self) -> Iterator[int]:
+        """Begin the next uniform number in [0, 1): its binary digits, 64 at a time, without end.
+
+        Numbers are independent of each other, and how far one is read does not change the next.
+        """
 
     def below(self, bound: int) -> int:
         """Return a uniform integer in ``[0, bound)``; ``bound`` may be any size > 0."""
-        ...
+        if bound <= 0:
+            raise InvalidParameter(f"The 'bound' of a draw must be > 0. Got {bound!r}.")
+        return settled(self.number(), bound, lambda place: place)
 
 
-class SystemBits:
+def settled(words: Iterator[int], total: int, outcome: Callable[[int], int]) -> int:
+    """Return ``outcome(floor(u * total))`` of the number u, reading it as far as is needed.
+
+    ``outcome`` never falls as its argument grows. Exact: the digits that were read leave an
+    interval of possible numbers, and more are read until all of it has one outcome.
+
+    >>> settled(iter([2**63]), 10, lambda place: place)  # a half
+    5
+    """
+    read, digits = 0, 0
+    while True:
+        read, digits = read << WORD_BITS | checked_word(next(words)), digits + WORD_BITS
+        first = outcome(read * total >> digits)
+        if first == outcome(((read + 1) * total - 1) >> digits):
+            return first
+
+
+def checked_word(word: int) -> int:
+    """Return 64 binary digits as they are; ValueError if a broken source gave something else."""
+    if not 0 <= word < 1 << WORD_BITS:
+        raise ValueError(f"The source of bits returned a number that has not {WORD_BITS} bits.")
+    return word
+
+
+class SystemBits(BitSource):
     """The operating system's cryptographic generator: the default."""
 
-    def below(self, bound: int) -> int:
-        return secrets.randbelow(bound)
+    def number(self) -> Iterator[int]:
+        while True:
+            yield secrets.randbits(WORD_BITS)
 
 
-class SeededBits:
-    """A repeatable source. Whoever knows the seed can undo the noise: never for real data."""
+class KeyedBits(BitSource):
+    """Numbers that a key determines: number n is SHAKE-256 of the key and n.
+
+    Without the key nobody can tell them from random ones; with it they are the same everywhere.
+    Made by :func:`keyed_bits` and, for a seed, by :func:`bit_source`.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._begun = 0
+
+    def number(self) -> Iterator[int]:
+        start = self._key + self._begun.to_bytes(8, "little")
+        self._begun += 1
+        return _expanded(start)
+
+
+class GeneratorBits(BitSource):
+    """A numpy generator, for experiments: whoever knows its state can undo the noise.
+
+    Every number takes 16 bytes of the generator; digits beyond those are SHAKE-256 of them.
+    """
 
     def __init__(self, generator: np.random.Generator) -> None:
         self._generator = generator
 
-    def below(self, bound: int) -> int:
-        if bound <= 0:
-            raise InvalidParameter(f"The 'bound' of a draw must be > 0. Got {bound!r}.")
-        bits = (bound - 1).bit_length()
-        size = (bits + 7) // 8
-        while True:  # rejection keeps the draw exactly uniform; a try succeeds with chance > 1/2
-            value = int.from_bytes(self._generator.bytes(size), "little") >> (8 * size - bits)
-            if value < bound:
-                return value
+    def number(self) -> Iterator[int]:
+        start = self._generator.bytes(16)
+        return (word for part in (_words(start), _expanded(start)) for word in part)
+
+
+def _words(data: bytes) -> Iterator[int]:
+    size = WORD_BITS // 8
+    return (
+        int.from_bytes(data[at : at + size], "little")
+        for at in range(0, len(data) - size + 1, size)
+    )
+
+
+def _expanded(start: bytes) -> Iterator[int]:
+    stream, done, size = hashlib.shake_256(start), 0, WORD_BITS // 8
+    while True:  # a longer digest begins with the shorter one
+        yield from _words(stream.digest(size)[done:])
+        done, size = size, 8 * size
+
+
+def keyed_bits(secret: bytes, *parts: Part) -> KeyedBits:
+    """Return the numbers that belong to some parts (a stream, a user, a step) under a secret.
+
+    The same secret and parts give the same numbers in every process and on every machine; others
+    give independent ones, and ``("ab", 1)`` is not ``("a", "b1")``. For engines that must
+    not draw twice for one step. Two laws that are drawn from with the same parts are drawn from
+    together: what distinguishes them (the stream, the policy) belongs into the parts. Whoever has
+    the secret can undo the noise: at least 16 bytes, best ``secrets.token_bytes(32)``, kept safe.
+
+    >>> secret = bytes(range(32))
+    >>> keyed_bits(secret, "ada", 7).below(100) == keyed_bits(secret, "ada", 7).below(100)
+    True
+    """
+    if not isinstance(secret, bytes) or len(secret) < SHORTEST_SECRET:
+        # The value stays out of the message: it is a secret.
+        raise InvalidParameter(
+            f"The 'secret' of keyed_bits must be at least {SHORTEST_SECRET} bytes. Got something "
+            "else; secrets.token_bytes(32) makes one."
+        )
+    return KeyedBits(_key(b"keyed", secret, *parts))
+
+
+def _key(kind: bytes, *parts: Part) -> bytes:
+    """Return 32 bytes that depend on every part, its type and where it ends."""
+    hashed = hashlib.shake_256(b"priste draws 1:" + kind)
+    for part in parts:
+        match part:
+            case bytes():
+                tag, content = b"b", part
+            case str():
+                tag, content = b"s", part.encode("utf-8", "surrogatepass")
+            case int() | np.integer() if not isinstance(part, bool):
+                tag, content = b"i", format(int(part), "x").encode("ascii")
+            case _:
+                raise InvalidParameter(
+                    "The 'parts' of keyed_bits must be texts, bytes or integers. "
+                    f"Got {type(part).__name__}."
+                )
+        hashed.update(tag + len(content).to_bytes(8, "little") + content)
+    return hashed.digest(32)
+
+
+Seed = int | np.random.Generator | None
 
 
 def bit_source(rng: Seed | BitSource) -> BitSource:
     """Turn ``None`` (cryptographic), a seed or a numpy generator into a source of bits.
 
-    >>> bit_source(7).below(10) == bit_source(7).below(10)
-    True
+    A seed gives the same numbers on every machine and with every version of numpy.
+
+    >>> [bit_source(7).below(10) for _ in range(2)]
+    [6, 6]
     """
     if rng is None:
         return SystemBits()
@@ -63,11 +186,12 @@ def bit_source(rng: Seed | BitSource) -> BitSource:
     if isinstance(rng, int | np.integer):
         if rng < 0:
             raise InvalidParameter(f"The 'rng' seed must be >= 0. Got {rng!r}.")
-        return SeededBits(np.random.default_rng(int(rng)))
+        return KeyedBits(_key(b"seed", int(rng)))
     if isinstance(rng, np.random.Generator):
-        return SeededBits(rng)
-    if hasattr(rng, "below"):
+        return GeneratorBits(rng)
+    if isinstance(rng, BitSource):
         return rng
     raise InvalidParameter(
-        f"The 'rng' must be None, an integer seed or a numpy Generator. Got {type(rng).__name__}."
+        "The 'rng' must be None, an integer seed, a numpy Generator or a BitSource. "
+        f"Got {type(rng).__name__}."
     )

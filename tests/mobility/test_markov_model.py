@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from tests.oracles.written_numbers import WrittenNumbers
 
 from priste.errors import InvalidParameter
 from priste.maps import Grid
@@ -146,27 +147,16 @@ def test_wrong_cycle_step_and_grid_are_refused() -> None:
 # Sampling
 
 
-class Scripted:
-    """A source of bits with given (answer, bound) pairs, to walk through a law by hand."""
-
-    def __init__(self, *script: tuple[int, int]) -> None:
-        self.script = list(script)
-
-    def below(self, bound: int) -> int:
-        answer, expected = self.script.pop(0)
-        assert bound == expected
-        return answer
-
-
 def test_sampling_follows_the_rows_step_by_step() -> None:
-    """The move out of step t is drawn from matrix t, with the integers of its exact law."""
+    """The move out of step t is drawn from matrix t, at the exact ends of its probabilities."""
     model = MarkovModel(LINE, [A, B])
-    # A[1] is 1:3, so 0 below 4 means cell 0; B[0] is certain and B[1] is 1:1.
-    assert model.sample(3, rng=Scripted((0, 4), (0, 1)), start=1).tolist() == [1, 0, 0]
-    assert model.sample(3, rng=Scripted((1, 4), (1, 2)), start=1).tolist() == [1, 1, 1]
-    assert model.sample(3, rng=Scripted((1, 2), (3, 4), (0, 2)), start=None).tolist() == [1, 1, 0]
-    assert model.sample(1, rng=Scripted((1, 4)), start=[0.25, 0.75]).tolist() == [1]
-    assert model.sample(1, rng=Scripted((0, 4)), start=np.array([0.25, 0.75])).tolist() == [0]
+    below = 0.25 - 2.0**-54
+    # A[1] is 1:3, so numbers below 1/4 mean cell 0; B[0] is certain and B[1] is 1:1.
+    assert model.sample(3, rng=WrittenNumbers(below, 0.9), start=1).tolist() == [1, 0, 0]
+    assert model.sample(3, rng=WrittenNumbers(0.25, 0.5), start=1).tolist() == [1, 1, 1]
+    assert model.sample(3, rng=WrittenNumbers(0.5, 0.75, 0.49), start=None).tolist() == [1, 1, 0]
+    assert model.sample(1, rng=WrittenNumbers(0.25), start=[0.25, 0.75]).tolist() == [1]
+    assert model.sample(1, rng=WrittenNumbers(below), start=np.array([0.25, 0.75])).tolist() == [0]
 
 
 @settings(max_examples=40, deadline=None)

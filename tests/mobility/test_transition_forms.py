@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from tests.mobility.transition_strategies import Case, cases
+from tests.oracles.written_numbers import WrittenNumbers
 
 from priste.errors import InvalidParameter
 from priste.mobility import (
@@ -116,30 +117,14 @@ def test_roundings_are_counted_through_every_stage() -> None:
     assert full.nonzeros_per_row == max(2 + 3 + 2, 6 + 1)
 
 
-class Counting:
-    """A source of bits that gives each number below each bound in turn; exact enumeration."""
-
-    def __init__(self, answers: list[int]) -> None:
-        self.answers = answers
-        self.bounds: list[int] = []
-
-    def below(self, bound: int) -> int:
-        self.bounds.append(bound)
-        return self.answers[len(self.bounds) - 1] if len(self.bounds) <= len(self.answers) else 0
-
-
 def test_separable_draws_factor_by_factor() -> None:
     """The separable draw takes the row of the map first, then the column, each exactly."""
     step = SeparableTransition([[0.5, 0.5], [0.25, 0.75]], [[0.5, 0.5], [0.0, 1.0]])
     law = np.zeros((4, 4))
     for state in range(4):
-        row_bound, column_bound = [2, 4][state // 2], [2, 1][state % 2]
-        for a in range(row_bound):
-            for b in range(column_bound):
-                source = Counting([a, b])
-                target = step.draw(state, source)
-                assert source.bounds == [row_bound, column_bound]
-                law[state, target] += 1 / (row_bound * column_bound)
+        for a in range(4):
+            for b in range(4):
+                law[state, step.draw(state, WrittenNumbers(a / 4, b / 4))] += 1 / 16
     assert np.array_equal(law, step.toarray())
 
 
@@ -149,12 +134,11 @@ def test_blended_draws_choose_the_part_in_exact_proportion() -> None:
     step = BlendedTransition([0.25, 1.0], uniform, sparse.csr_array([[0.0, 0.75], [0.0, 0.0]]))
     law = np.zeros(2)
     for part in range(4):
-        choices = 2 if part < 1 else 1
-        for answer in range(choices):
-            # the row factor has one entry, so its draw takes a bound of 1
-            source = Counting([part, 0, answer])
-            law[step.draw(0, source)] += 1 / (4 * choices)
-            assert source.bounds[0] == 4
+        for answer in range(2):
+            # the row factor has one entry: its draw takes a number and tells nothing
+            source = WrittenNumbers(part / 4, answer / 2, answer / 2)
+            law[step.draw(0, source)] += 1 / 8
+            assert source.begun == (3 if part == 0 else 2)
     assert np.array_equal(law, step.toarray()[0])
 
 

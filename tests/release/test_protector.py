@@ -5,6 +5,7 @@ import io
 import itertools
 import json
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from priste import (
     presence,
 )
 from priste.errors import OutputExists, PristeError
+from priste.randomness import BitSource, bit_source
 from priste.release import Certified, Paper, Release
 
 GRID = Grid(rows=3, columns=3, cell_size=1.0)
@@ -41,15 +43,16 @@ def stream(**options: object) -> Protector:
     return Protector(MODEL, CLINIC, MECH, EPSILON, **arguments)  # type: ignore[arg-type]
 
 
-class CountingBits:
+class CountingBits(BitSource):
     """A source of bits that counts how often it is asked."""
 
     def __init__(self) -> None:
         self.asked = 0
+        self._bits = bit_source(3)
 
-    def below(self, bound: int) -> int:
+    def number(self) -> Iterator[int]:
         self.asked += 1
-        return (self.asked * 7919) % bound
+        return self._bits.number()
 
 
 # ---------------------------------------------------------------------- steps

@@ -1,5 +1,6 @@
 """Saving, loading and resuming a stream: identical state, private files, nothing overwritten."""
 
+import itertools
 import json
 import logging
 import os
@@ -7,6 +8,7 @@ import re
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -183,9 +185,9 @@ def test_a_torn_last_line_is_cut_and_reported(
 def test_files_hold_no_true_location_and_no_generator(tmp_path: Path) -> None:
     """Two users with the same releases and different cells have the same file, but for its name."""
 
-    class Fixed:
-        def below(self, bound: int) -> int:
-            return 0  # always the first possible output
+    class Fixed(BitSource):
+        def number(self) -> Iterator[int]:
+            return itertools.repeat(0)  # always the first possible output
 
     texts = []
     for true in (3, 7):

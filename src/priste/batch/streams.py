@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +31,7 @@ class ProtectedStream:
         return tuple(release.cell for release in self.ledger)
 
 
-class SeededSteps:
+class SeededSteps(BitSource):
     """Repeatable bits in which every step has its own seed; for experiments alone.
 
     So a stream that was stopped and resumed releases what it would have released anyway, and no
@@ -46,9 +46,9 @@ class SeededSteps:
         """Go to the bits of a step."""
         self._bits = bit_source(np.random.default_rng([self._seed, step]))
 
-    def below(self, bound: int) -> int:
-        """Return a uniform integer in ``[0, bound)``."""
-        return self._bits.below(bound)
+    def number(self) -> Iterator[int]:
+        """Begin the next uniform number of the step."""
+        return self._bits.number()
 
 
 def protect_stream(
