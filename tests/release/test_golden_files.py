@@ -116,6 +116,14 @@ def test_an_old_journal_keeps_its_terms_and_goes_on(tmp_path: Path, name: str) -
     assert lines(again)[:step] == LEDGERS[name]
 
 
+@pytest.mark.parametrize("name", [name for name in FILES if name.endswith(".state")])
+def test_an_old_state_is_saved_over_itself(tmp_path: Path, name: str) -> None:
+    """A state of its time may be replaced by the same stream as it is written today."""
+    path = copied(name, tmp_path)
+    Protector.load(path).save(path)
+    assert lines(Protector.load(path)) == LEDGERS[name]
+
+
 @pytest.mark.parametrize("name", ["certified.journal", "remap.journal", "optimal.journal"])
 def test_an_old_stream_stays_within_its_bounds(tmp_path: Path, name: str) -> None:
     """Continued under today's code, no release exceeds the ε of its header."""

@@ -102,6 +102,27 @@ def test_garbage_after_the_end_is_not_a_torn_line(tmp_path: Path) -> None:
             assert path.read_bytes() == data + tail
 
 
+def test_a_line_with_a_wrong_length_is_not_taken_for_a_torn_one(tmp_path: Path) -> None:
+    """A whole last line without newline whose length was changed is corrupt: it was acknowledged.
+
+    So is the beginning of a line of another step, and a line whose end was cut inside out.
+    """
+    data = written(tmp_path / "s")
+    lines = data.splitlines(keepends=True)
+    whole = lines[-1].rstrip(b"\n")
+    longer = b"R %08x" % (int(whole[2:10], 16) + 1) + whole[10:]
+    other_step = whole[:-5].replace(b'{"step":3,', b'{"step":7,')
+    no_record = whole[: whole.index(b"{")] + b"[1, 2"
+    path = tmp_path / "tail"
+    for tail in (longer, other_step, no_record):
+        path.write_bytes(b"".join(lines[:-1]) + tail)
+        with pytest.raises(StateError, match="corrupt"):
+            files.Journal.open(path)
+        assert path.read_bytes().endswith(tail)
+    path.write_bytes(b"".join(lines[:-1]) + whole[:-5])
+    assert files.read(path).torn == len(whole) - 5
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -1,5 +1,6 @@
 """Saving, loading and resuming a stream: identical state, private files, nothing overwritten."""
 
+import base64
 import itertools
 import json
 import logging
@@ -8,8 +9,10 @@ import re
 import stat
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +21,7 @@ from priste import (
     EmissionTable,
     Grid,
     Identity,
+    InvalidParameter,
     LocationSet,
     MarkovModel,
     Mechanism,
@@ -32,12 +36,15 @@ from priste import (
 )
 from priste.randomness import BitSource
 from priste.release import Certified, Draw, Law, Paper, PublicState
+from priste.release.protector import ANOTHER_MACHINE
 from priste.release.stream_file import journal as files
+from priste.release.stream_file.entry import pack_column, unpack_column
 
 GRID = Grid(rows=3, columns=3, cell_size=1.0)
 MODEL = MarkovModel.gaussian(GRID, sigma=1.0)
 MECH = PlanarLaplace(GRID, alpha=1.5)
-EVENTS = {"clinic": presence([0, 1], [1, 2]), "later": at(5, [4]) & ~at(3, [8])}
+CLINIC = presence([0, 1], [1, 2])
+EVENTS = {"clinic": CLINIC, "later": at(5, [4]) & ~at(3, [8])}
 PATH = [4, 1, None, 0, 1, 4]
 
 
@@ -307,17 +314,136 @@ def test_a_record_that_checks_but_makes_no_sense_is_refused(
         Protector.load(tmp_path / "bad")
 
 
-def test_other_probabilities_than_were_released_are_noticed(tmp_path: Path) -> None:
-    """If the mechanism computes another column than at release, the replay stops."""
-    p = fresh()
-    r = p.release(4)
+def without_columns(path: Path, to: Path) -> list[dict[str, Any]]:
+    """Rewrite a state file as the first versions wrote it; return its records."""
+    contents = files.read(path)
+    records = [
+        {key: value for key, value in record.items() if key != "packed"}
+        for record in contents.records
+    ]
+    files.create(to, contents.header, records)
+    return records
+
+
+def test_columns_are_stored_once_and_to_the_bit(tmp_path: Path) -> None:
+    """Equal columns are stored with the first release that has them; a wrong one is refused."""
+    p = fresh(calibrator="bare")
+    for _ in range(6):
+        p.release(4)
     p.save(tmp_path / "s")
     contents = files.read(tmp_path / "s")
-    assert r.budget > 0
-    changed = {**contents.records[0], "budget": r.budget * (1 - 1e-12)}
-    files.create(tmp_path / "other", contents.header, [changed])
+    digests = [record["column"] for record in contents.records]
+    assert ["packed" in record for record in contents.records] == [
+        digest not in digests[:place] for place, digest in enumerate(digests)
+    ]
+    for record, release in zip(contents.records, p.ledger, strict=True):
+        if "packed" in record:
+            column = unpack_column(record["packed"], MECH.grid.size)
+            assert np.array_equal(column, MECH.column(release.cell))
+    other = {**contents.records[0], "packed": pack_column(MECH.column(8) * 0.5)}
+    files.create(tmp_path / "other", contents.header, [other])
     with pytest.raises(StateError, match="other probabilities"):
         Protector.load(tmp_path / "other")
+
+
+@pytest.mark.parametrize("packed", ["!", "", "eJwDAAAAAAE=", 7, None, pack_column(np.ones(3) / 3)])
+def test_what_is_no_column_is_refused(tmp_path: Path, packed: object) -> None:
+    """A column that cannot be unpacked, or is one of another map, is a StateError."""
+    p = fresh()
+    p.release(4)
+    p.save(tmp_path / "s")
+    contents = files.read(tmp_path / "s")
+    files.create(tmp_path / "bad", contents.header, [{**contents.records[0], "packed": packed}])
+    with pytest.raises(StateError, match="bad"):
+        Protector.load(tmp_path / "bad")
+
+
+def test_a_small_text_does_not_become_a_large_column(tmp_path: Path) -> None:
+    """A text that unpacks to a gigabyte is refused before it has."""
+    bomb = base64.b64encode(zlib.compress(bytes(2**27))).decode("ascii")
+    with pytest.raises(ValueError, match="not one of this map"):
+        unpack_column(bomb, 9)
+
+
+def test_files_without_columns_load_and_other_last_bits_are_counted(tmp_path: Path) -> None:
+    """A stream of the first versions goes on; if its machine had other last bits, γ grows."""
+    p = fresh()
+    for cell in (4, 5, 4):
+        p.release(cell)
+    p.save(tmp_path / "s")
+    records = without_columns(tmp_path / "s", tmp_path / "old")
+    assert not any("packed" in record for record in records)
+    same = Protector.load(tmp_path / "old")
+    assert list(same.ledger) == list(p.ledger)
+    elsewhere = [{**record, "column": "0" * 16} for record in records]
+    files.create(tmp_path / "elsewhere", files.read(tmp_path / "s").header, elsewhere)
+    counted = Protector.load(tmp_path / "elsewhere")
+    assert list(counted.ledger) == list(p.ledger)
+    column = MECH.column(0)
+    (exact, _), *_ = same.public_state().moments(column)
+    (wider, _), *_ = counted.public_state().moments(column)
+    informative = sum(release.budget > 0 for release in p.ledger)
+    assert informative > 0
+    assert wider.relative_error - exact.relative_error >= informative * ANOTHER_MACHINE
+    assert wider.relative_error < exact.relative_error + 2 * informative * ANOTHER_MACHINE
+    counted.save(tmp_path / "again")
+    assert list(files.read(tmp_path / "again").records) == elsewhere
+    changed = counted.with_policy(CLINIC, 0.5)
+    assert changed.leakage[0] >= p.leakage[0] * (1 - ANOTHER_MACHINE)
+
+
+def test_location_sets_of_other_machines_need_their_columns(tmp_path: Path) -> None:
+    """Last bits may decide which cells are plausible, so nothing is assumed about such columns."""
+    mech = LocationSet(MECH, delta=0.1)
+    p = Protector(MODEL, CLINIC, mech, 0.5, rng=1)
+    p.release(4)
+    p.save(tmp_path / "s")
+    assert list(Protector.load(tmp_path / "s").ledger) == list(p.ledger)
+    records = without_columns(tmp_path / "s", tmp_path / "old")
+    header = files.read(tmp_path / "s").header
+    files.create(tmp_path / "elsewhere", header, [{**records[0], "column": "0" * 16}])
+    with pytest.raises(StateError, match="this installation computes"):
+        Protector.load(tmp_path / "elsewhere")
+
+
+BINDING = {"user": "ada", "policy": "5f3a", "source": "0c"}
+
+
+def test_a_stream_says_what_it_belongs_to(tmp_path: Path) -> None:
+    """The binding survives journal, save and change of policy, and is insisted on when given."""
+    with fresh(journal=tmp_path / "j", binding=BINDING) as p:
+        p.release(4)
+        p.save(tmp_path / "s")
+    for path in (tmp_path / "j", tmp_path / "s"):
+        assert Protector.load(path, binding=BINDING).binding == BINDING
+        assert Protector.load(path).binding == BINDING
+    changed = Protector.load(tmp_path / "s").with_policy(CLINIC, 0.9)
+    assert changed.binding == BINDING
+    other = Protector.load(tmp_path / "s").with_policy(CLINIC, 0.9, binding={"user": "ada"})
+    assert other.binding == {"user": "ada"}
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [{**BINDING, "user": "bob"}, {"user": "ada"}, {**BINDING, "stream": "x"}, {}],
+)
+def test_a_stream_of_something_else_is_refused(tmp_path: Path, expected: dict[str, str]) -> None:
+    """Another text, a missing name and a name too many are refused, by name, file untouched."""
+    with fresh(journal=tmp_path / "j", binding=BINDING) as p:
+        p.release(4)
+    before = (tmp_path / "j").read_bytes()
+    for opened in (Protector.load, Protector.resume):
+        with pytest.raises(StateError, match="belongs to something else: its '"):
+            opened(tmp_path / "j", binding=expected)
+    assert (tmp_path / "j").read_bytes() == before
+    Protector.resume(tmp_path / "j", binding=BINDING).close()  # the lock was given back
+
+
+@pytest.mark.parametrize("binding", [{"user": 1}, {1: "user"}, "user", {"user": "x" * 1001}])
+def test_a_binding_maps_names_to_texts(binding: object) -> None:
+    """Anything else is refused by name."""
+    with pytest.raises(InvalidParameter, match="'binding'"):
+        fresh(binding=binding)
 
 
 class Tilted:

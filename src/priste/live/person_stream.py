@@ -7,6 +7,7 @@ A release is on the disk before it is returned, so nothing is ever drawn twice.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -83,7 +84,7 @@ class Counts:
     silent: int = 0
 
 
-class _StepBits:
+class _StepBits(BitSource):
     """Repeatable bits with a seed of their own for every step: a restart changes nothing."""
 
     def __init__(self, seed: int) -> None:
@@ -93,8 +94,8 @@ class _StepBits:
     def begin(self, step: int) -> None:
         self._bits = bit_source(np.random.default_rng([self._seed, step]))
 
-    def below(self, bound: int) -> int:
-        return self._bits.below(bound)
+    def number(self) -> Iterator[int]:
+        return self._bits.number()
 
 
 class Stream:

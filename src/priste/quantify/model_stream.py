@@ -7,6 +7,7 @@ here. A :class:`~priste.quantify.Quantifier` holds one of these per model.
 from __future__ import annotations
 
 import copy
+import math
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -58,6 +59,7 @@ class ModelStream:
         self.records: list[Record] = []
         self._forgotten = 0  # how many came before the first of them
         self.observed = 0
+        self._inherited = 0.0  # logarithm of the factor by which observations may be off
         self._operator: ForwardOperator | None = None
         self._pending = 0.0  # work to catch the operator up
         self._replay_work = 0.0  # work of one replay of one column
@@ -101,11 +103,12 @@ class ModelStream:
         """Raise ``InvalidParameter`` when the model has no such step."""
         self.chain.roundings(step)
 
-    def observe(self, record: Record) -> None:
+    def observe(self, record: Record, relative_error: float = 0.0) -> None:
         """Take in the next observation; its step was checked."""
         forward, back = self._work(self.step)
         self.records.append(record)
         self.observed += record is not None
+        self._inherited -= math.log1p(-relative_error)
         self._pending += forward
         self._replay_work += back
 
@@ -170,7 +173,8 @@ class ModelStream:
         # cells for candidates, and over first cells for given priors.
         roundings += before + beside + 3 * observations + 8
         roundings += chain.worlds(step) * chain.model.states(step) + 2 * chain.model.grid.size
-        return relative_error_bound(roundings, row_sums + before_sums, observations)
+        factors = row_sums + before_sums + self._inherited
+        return relative_error_bound(roundings, factors, observations)
 
     # ------------------------------------------------------------------ the two methods
 

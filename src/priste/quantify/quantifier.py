@@ -154,18 +154,24 @@ class Quantifier:
 
     # ------------------------------------------------------------------ observations
 
-    def observe(self, likelihood: ArrayLike | None) -> None:
+    def observe(self, likelihood: ArrayLike | None, relative_error: float = 0.0) -> None:
         """Take in the release of the next step: (m,) P(release | cell), None for silence.
 
         Numbers must be finite, >= 0 and not all 0; above 1 they are densities, which is
-        fine. The array is copied. Silence must not depend on the location.
+        fine. The array is copied. Silence must not depend on the location. ``relative_error`` in
+        [0, 1) is how far each number may be from that of the law that was drawn from, as when
+        another machine computed it; it is counted into every answer.
         Raises ``InvalidParameter`` and changes nothing when the likelihood breaks these
         rules or a model has no further step.
         """
+        if not 0.0 <= relative_error < 1.0:
+            raise InvalidParameter(
+                f"The 'relative_error' of an observation must be in [0, 1). Got {relative_error!r}."
+            )
         record = None if likelihood is None else checked_likelihood(likelihood, self._cells)
         self._check_next_step()
         for stream in self._streams:
-            stream.observe(record)
+            stream.observe(record, relative_error)
         self._moments = None
 
     def _check_next_step(self) -> None:

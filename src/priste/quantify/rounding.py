@@ -10,10 +10,12 @@ multiply-adds only round less.
 Two more factors separate the floats we were given from the laws that are meant: a
 transition means its rows divided by their exact sums (``row_sum_error`` each step), and a
 release is drawn from the column's rows divided by theirs (``EMISSION_ROW_SUM_ERROR``
-each observation). The three multiply::
+each observation). A likelihood that comes with a relative error of its own, because another
+machine computed it, brings that as a third. They multiply::
 
     1 + relative_error
         = (1 + N u / (1 - N u)) * prod(1 + row_sum_error) * (1 + EMISSION_ROW_SUM_ERROR)**releases
+          / prod(1 - likelihood_error)
 """
 
 from __future__ import annotations
@@ -31,8 +33,8 @@ _EVALUATION = 1.0 + 2.0**-40
 """Covers the roundings of evaluating the bound itself."""
 
 
-def relative_error_bound(roundings: int, row_sums: float, observations: int) -> float:
-    """Bound the relative error; ``row_sums`` is the sum of log1p of the row sum errors.
+def relative_error_bound(roundings: int, factors: float, observations: int) -> float:
+    """Bound the relative error; ``factors`` is the logarithm of all factors but the roundings.
 
     ``inf`` when there are so many roundings (2**52) that nothing is left to promise.
 
@@ -44,7 +46,7 @@ def relative_error_bound(roundings: int, row_sums: float, observations: int) -> 
         return math.inf
     logarithm = (
         math.log1p(spent / (1.0 - spent))
-        + row_sums
+        + factors
         + observations * math.log1p(EMISSION_ROW_SUM_ERROR)
     )
     return math.expm1(logarithm) * _EVALUATION

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from priste.arguments import whole
 from priste.errors import InvalidParameter, ReleaseRefused, StateError
-from priste.float_text import floats_from_text, floats_to_text
+from priste.float_text import floats_to_text
 from priste.mechanisms import Mechanism
 from priste.quantify import Leakage, Observer, Promise, Quantifier
 from priste.randomness import BitSource, Seed, bit_source
@@ -24,7 +24,14 @@ from priste.release.calibrator import Calibrator, Draw, Law
 from priste.release.ledger import Ledger, Release
 from priste.release.public_state import PublicState
 from priste.release.stream_file import journal as files
-from priste.release.stream_file.entry import Entry, column_digest, entry_from_json, entry_to_json
+from priste.release.stream_file.binding import check_binding, checked_binding
+from priste.release.stream_file.entry import (
+    Entry,
+    column_digest,
+    entry_from_json,
+    entry_to_json,
+    pack_column,
+)
 from priste.release.stream_file.header import terms_from_json, terms_to_json
 from priste.release.terms import (
     Epsilons,
@@ -36,6 +43,12 @@ from priste.release.terms import (
 
 MAX_SKIPPED_STEPS = 100_000
 """How far ahead a release may jump: every skipped step is a silent one and takes time."""
+
+ANOTHER_MACHINE = 2.0**-33
+"""How far, relatively, a column of a mechanism may be from the one another machine computed.
+
+Differences of 2.2e-16 were seen between processors; this is half a million times that.
+"""
 
 _log = logging.getLogger("priste.release")
 
@@ -54,6 +67,8 @@ class Protector:
     system's cryptographic generator; a seed repeats its draws and is for experiments alone.
     ``public_prior`` (m,) feeds the prediction that location sets use; uniform by default.
     ``journal`` is the path of a new file: every release is on the disk before it is returned.
+    ``binding`` are names and texts that say what the stream belongs to (a user, a policy, a data
+    set); they are kept in its files, and :meth:`resume` and :meth:`load` can insist on them.
 
     Guarantee of the first three: after every release, for every event and every prior of the
     observer, what was promised holds for an adversary who knows the code and sees all releases (and
@@ -91,6 +106,7 @@ class Protector:
         observer: Observer | None = None,
         public_prior: ArrayLike | None = None,
         journal: str | Path | None = None,
+        binding: Mapping[str, str] | None = None,
     ) -> None:
         self._terms = make_terms(model, events, mech, epsilon, calibrator, public_prior, observer)
         self._stream = secrets.token_hex(16)
@@ -98,6 +114,8 @@ class Protector:
         self._state = PublicState(self._terms)
         self._entries: list[Entry] = []
         self._journal: files.Journal | None = None
+        self._binding = checked_binding(binding)
+        self._stored: set[str] = set()  # digests of the columns that the journal holds
         self._torn_bytes = 0
         self._stopped: str | None = None
         self._over_limit: tuple[str, ...] = ()
@@ -165,6 +183,11 @@ class Protector:
         return self._over_limit
 
     @property
+    def binding(self) -> dict[str, str]:
+        """What the stream belongs to, as it was given when the stream began."""
+        return dict(self._binding)
+
+    @property
     def ledger(self) -> Ledger:
         """All releases so far."""
         return Ledger(
@@ -195,9 +218,9 @@ class Protector:
             terms, walked = self._terms, PublicState(self._terms)
             quantifiers = [Quantifier(terms.models, event, observer) for event in terms.events]
             for entry in self._entries:
-                column = _recorded_column(entry, walked)
+                column, error = _recorded_column(entry, walked)
                 for quantifier in quantifiers:
-                    quantifier.observe(column)
+                    quantifier.observe(column, error)
                 told = entry.release
                 walked.advance(column, told.budget, leakage=told.leakage, belief=told.belief)
             return tuple(quantifier.leakage() for quantifier in quantifiers)
@@ -252,7 +275,7 @@ class Protector:
         self._stopped = "a release was interrupted"
         entries = [self._take_in(drawn) for drawn in draws]
         if self._journal is not None:
-            self._journal.append(entry_to_json(entry) for entry in entries)
+            self._journal.append(entry_to_json(entry, self._stored) for entry in entries)
         self._entries.extend(entries)
         self._stopped = None
 
@@ -264,10 +287,10 @@ class Protector:
             return Entry(Release(step, None, 0.0, leakage, 0, belief=belief))
         if drawn.likelihood is None:
             column = self._state.column(drawn.output, drawn.budget)
-            likelihood = None
+            likelihood, packed = None, pack_column(column)
         else:
             column = np.array(drawn.likelihood, dtype=np.float64)
-            likelihood = floats_to_text(column)
+            likelihood, packed = floats_to_text(column), None
         hints = tuple(int(hint) for hint in drawn.hints)
         self._state.advance(column, drawn.budget, hints=hints)
         release = Release(
@@ -279,7 +302,7 @@ class Protector:
             undecided=int(drawn.undecided),
             belief=self._state.belief,
         )
-        return Entry(release, column_digest(column), likelihood, hints)
+        return Entry(release, column_digest(column), likelihood, hints, packed)
 
     def _checked_step(self, step: int | None) -> int:
         if step is None:
@@ -335,16 +358,18 @@ class Protector:
         rng: Seed | BitSource = None,
         mech: Mechanism | None = None,
         calibrator: Calibrator | None = None,
+        binding: Mapping[str, str] | None = None,
     ) -> Self:
         """Return the Protector whose state is in a file, without writing to the file.
 
         ``mech`` and ``calibrator`` are needed only for classes of one's own, which a file cannot
-        hold. To go on writing to a journal use :meth:`resume`; a journal that another
-        Protector is writing to cannot be loaded.
+        hold. With ``binding``, a stream that belongs to anything else is refused. To go on
+        writing to a journal use :meth:`resume`; a journal that another Protector is writing to
+        cannot be loaded.
         """
         path = Path(path)
         files.refuse_if_locked(path)
-        return cls._restore(path, files.read(path), rng, mech, calibrator)
+        return cls._restore(path, files.read(path), rng, mech, calibrator, binding)
 
     @classmethod
     def resume(
@@ -354,17 +379,19 @@ class Protector:
         rng: Seed | BitSource = None,
         mech: Mechanism | None = None,
         calibrator: Calibrator | None = None,
+        binding: Mapping[str, str] | None = None,
     ) -> Self:
         """Continue the stream of a journal (or saved state), writing every release to it.
 
         A last line that a crash left unfinished belongs to a release that nobody has seen: it is
         cut off, logged, and counted in :attr:`torn_bytes`. Ask for the step you were at with
-        ``release(cell, step=k)``: if it had been released, the same release comes back.
+        ``release(cell, step=k)``: if it had been released, the same release comes back. With
+        ``binding``, a stream that belongs to anything else is refused.
         """
         path = Path(path)
         journal, contents = files.Journal.open(path)
         try:
-            protector = cls._restore(path, contents, rng, mech, calibrator)
+            protector = cls._restore(path, contents, rng, mech, calibrator, binding)
         except BaseException:
             journal.close()
             raise
@@ -379,13 +406,15 @@ class Protector:
         rng: Seed | BitSource,
         mech: Mechanism | None,
         calibrator: Calibrator | None,
+        binding: Mapping[str, str] | None,
     ) -> Self:
+        belongs_to = check_binding(contents.header, binding, path)
         terms = terms_from_json(contents.header, path, mech=mech, calibrator=calibrator)
         stream, over_limit = contents.header.get("stream"), contents.header.get("over_limit")
         if not isinstance(stream, str) or not isinstance(over_limit, list):
             raise StateError(f"The stream in {str(path)!r} has no name. It was left as it is.")
         self = cls._under(terms, rng)
-        self._stream = stream
+        self._stream, self._binding = stream, belongs_to
         self._over_limit = tuple(over_limit)
         self._torn_bytes = contents.torn
         if contents.torn:
@@ -393,13 +422,15 @@ class Protector:
                 "The last line of %s was unfinished (%d bytes): a crash came before its release "
                 "was returned. It does not count.", path, contents.torn
             )  # fmt: skip
+        packed: dict[str, str] = {}
         for record in contents.records:
-            self._replay(record, path)
+            self._replay(record, packed, path)
+        self._stored = set(packed)
         return self
 
-    def _replay(self, record: Mapping[str, Any], path: Path) -> None:
+    def _replay(self, record: Mapping[str, Any], packed: dict[str, str], path: Path) -> None:
         try:
-            entry = entry_from_json(record)
+            entry = entry_from_json(record, packed)
             release = entry.release
             if release.step != self._state.step:
                 raise ValueError(f"step {release.step} comes where step {self._state.step} should")
@@ -407,13 +438,14 @@ class Protector:
                 raise ValueError(f"it has {len(release.leakage)} leakages")
             if len(release.belief) != (0 if entry.older else len(self._terms.events)):
                 raise ValueError(f"it has {len(release.belief)} beliefs")
-            column = _recorded_column(entry, self._state)
+            column, error = _recorded_column(entry, self._state)
             self._state.advance(
                 column,
                 release.budget,
                 hints=entry.hints,
                 leakage=release.leakage,
                 belief=release.belief or None,
+                column_error=error,
             )
             if entry.older:
                 measured = dataclasses.replace(release, belief=self._state.belief)
@@ -422,26 +454,23 @@ class Protector:
             raise StateError(
                 f"A line of {str(path)!r} cannot be replayed: {problem}. It was left as it is."
             ) from problem
-        if column is not None and column_digest(column) != entry.column:
-            raise StateError(
-                f"Step {release.step} of {str(path)!r} was released with other probabilities than "
-                "this installation computes (another version of priste or numpy, or another "
-                "kind of processor). Continue the stream where it was begun. It was left as it is."
-            )
         self._entries.append(entry)
 
     def _header(self) -> dict[str, Any]:
         return {
             "stream": self._stream,
             "over_limit": list(self._over_limit),
+            "binding": self._binding,
             **terms_to_json(self._terms),
         }
 
     def _records(self) -> list[dict[str, Any]]:
-        return [entry_to_json(entry) for entry in self._entries]
+        stored: set[str] = set()
+        return [entry_to_json(entry, stored) for entry in self._entries]
 
     def _start_journal(self, path: Path) -> None:
         files.create(path, self._header(), self._records())
+        self._stored = {entry.column for entry in self._entries if entry.packed and entry.column}
         self._journal, _ = files.Journal.open(path)
 
     def with_policy(
@@ -451,13 +480,15 @@ class Protector:
         *,
         observer: Observer | None = None,
         journal: str | Path | None = None,
+        binding: Mapping[str, str] | None = None,
     ) -> Self:
         """Continue this stream under other events or promises, from the same past releases.
 
         ``observer`` None keeps the one it has. The releases so far are counted against the new
         events. If they already tell more than is promised now, no release can undo that: the new
         Protector refuses all but silence.
-        This Protector stops; the new one begins a file of its own if ``journal`` is given.
+        This Protector stops; the new one begins a file of its own if ``journal`` is given, and
+        belongs to the same as this one unless ``binding`` says otherwise.
         """
         with self._turn:
             self._refuse_when_stopped()
@@ -472,9 +503,12 @@ class Protector:
                 old.observer if observer is None else observer,
             )
             new = self._under(terms, self._bits)
+            new._binding = self._binding if binding is None else checked_binding(binding)
             for entry in self._entries:
-                column = _recorded_column(entry, new._state)
-                new._state.advance(column, entry.release.budget, hints=entry.hints)
+                column, error = _recorded_column(entry, new._state)
+                new._state.advance(
+                    column, entry.release.budget, hints=entry.hints, column_error=error
+                )
                 counted = dataclasses.replace(
                     entry.release, leakage=new._state.leakage, belief=new._state.belief
                 )
@@ -511,10 +545,29 @@ class Protector:
         )
 
 
-def _recorded_column(entry: Entry, state: PublicState) -> NDArray[np.float64] | None:
-    """Return the column of a recorded release; ``state`` is that before it."""
-    if entry.release.cell is None:
-        return None
-    if entry.likelihood is not None:
-        return floats_from_text(entry.likelihood)
-    return state.column(entry.release.cell, entry.release.budget)
+def _recorded_column(entry: Entry, state: PublicState) -> tuple[NDArray[np.float64] | None, float]:
+    """Return the column of a recorded release, and how far it may be from the one drawn from.
+
+    ``state`` is that before the release. Files of the first versions do not hold the columns of
+    mechanisms. They are computed anew; where the digest tells that another machine had other last
+    bits, that is counted.
+    """
+    mechanism, release = state.terms.mechanism, entry.release
+    if release.cell is None:
+        return None, 0.0
+    if entry.packed is not None and not (
+        release.cell < mechanism.outputs and 0.0 <= release.budget <= mechanism.budget
+    ):
+        raise ValueError("the mechanism has no such output or budget")
+    column = entry.stored_column(mechanism.grid.size)
+    stored = column is not None
+    if column is None:
+        column = state.column(release.cell, release.budget)
+    if column_digest(column) == entry.column:
+        return column, 0.0
+    if stored or mechanism.uses_belief:
+        raise ValueError(
+            f"step {release.step} was released with other probabilities than "
+            + ("are stored beside it" if stored else "this installation computes")
+        )
+    return column, ANOTHER_MACHINE

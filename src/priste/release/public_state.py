@@ -166,6 +166,7 @@ class PublicState:
         hints: tuple[int, ...] = (),
         leakage: tuple[float, ...] | None = None,
         belief: tuple[float, ...] | None = None,
+        column_error: float = 0.0,
     ) -> None:
         """Take in the release of this step: its likelihood at every cell, or None for silence.
 
@@ -173,14 +174,16 @@ class PublicState:
         every ratio alike, so the quantifiers take it as silence, and leakage and belief stay the
         very numbers they were. ``leakage`` and ``belief`` are what was measured when the release
         was made; they spare the work in a replay.
+        ``column_error`` is how far the column may be, relatively, from the one that was drawn
+        from (see :meth:`priste.quantify.Quantifier.observe`).
         """
         self.check_horizon(self._step)
         informative = column is not None and bool((column != column[0]).any())
         if leakage is None and informative and column is not None:
-            self._observe_and_measure(column)
+            self._observe_and_measure(column, column_error)
         else:
             for quantifier in self._quantifiers:
-                quantifier.observe(column if informative else None)
+                quantifier.observe(column if informative else None, column_error)
             self._leakage = self._leakage if leakage is None else leakage
             if belief is not None or informative:
                 self._belief = belief  # None is measured when it is asked for
@@ -192,12 +195,13 @@ class PublicState:
             self._mechanism = None
         self._step += 1
 
-    def _observe_and_measure(self, column: Floats) -> None:
+    def _observe_and_measure(self, column: Floats, column_error: float) -> None:
         found = []
         names, promises = self.terms.event_names, self.terms.promises
         for quantifier, promise in zip(self._quantifiers, promises, strict=True):
-            within = bool(quantifier.passes(column[:, None], promise)[0])
-            quantifier.observe(column)
+            # A verdict is about the very column, so it says nothing about one nearby.
+            within = not column_error and bool(quantifier.passes(column[:, None], promise)[0])
+            quantifier.observe(column, column_error)
             found.append(_measured(quantifier, promise, within))
         self._leakage = tuple(leaked for leaked, _, _ in found)
         self._belief = tuple(sure for _, sure, _ in found)

@@ -10,13 +10,18 @@ A file is text, one frame a line::
 ``length`` is that of the JSON in bytes, 8 hex digits. ``digest`` is the first 32 hex
 digits of a SHA-256 over the digest before it, the kind and the JSON: a chain, so that no
 line can be changed, moved, removed from the middle or taken from another file without notice.
-Only a missing end cannot be told from a file that never had it.
+Only a missing end cannot be told from a file that never had it. The chain has no key. It finds
+what disks, copies and editors do; it does not bind somebody who can write to the file on
+purpose. That person could as well replace this program or read the true locations where they come
+from, and a key beside the file would be theirs too: a secret that is nowhere else cannot be had
+without asking the user at every start.
 
 Guarantees. ``append`` returns after the lines are on the disk (fsync). A file is
 created whole and with mode 0600, whatever the umask, and never over another file. Opening a
 journal for writing locks it against other processes. A last line without its end is
 what a crash leaves: it was never acknowledged, so opening for writing cuts it off and
-reports how many bytes; anything else that does not check raises
+reports how many bytes. What it holds must be the beginning of the next step's frame and of
+no whole one; anything else that does not check raises
 :class:`~priste.errors.StateError` and leaves the file as it was.
 """
 
@@ -107,7 +112,7 @@ def decode(data: bytes, path: Path) -> Contents:
         line = data[position:] if newline < 0 else data[position:newline]
         where = f"line {len(records) + (2 if header is None else 3)}"
         kind = b"H" if header is None else b"R"
-        if newline < 0 and header is not None and _is_torn(line):
+        if newline < 0 and header is not None and _is_torn(line, chain, len(records)):
             break
         match = _HEAD.match(line)
         payload = line[_HEAD_LENGTH:]
@@ -135,15 +140,29 @@ def decode(data: bytes, path: Path) -> Contents:
     )
 
 
-def _is_torn(tail: bytes) -> bool:
-    """Tell whether a last line without newline is the beginning of a frame and no more.
+def _is_torn(tail: bytes, chain: str, step: int) -> bool:
+    """Tell whether a last line without newline is the beginning of the next frame and no more.
 
-    A whole frame that lacks only its newline is not torn: it checks, and is kept.
+    A whole frame that lacks only its newline is not torn: it checks, and is kept. Nor is one
+    whose length was changed: its JSON is whole, or matches its digest, or is of another step.
     """
     if _TORN_HEAD.match(tail):
         return True
-    match = _HEAD.match(tail)
-    return match is not None and match[1] == b"R" and len(tail) < _HEAD_LENGTH + int(match[2], 16)
+    match, payload = _HEAD.match(tail), tail[_HEAD_LENGTH:]
+    if match is None or match[1] != b"R" or len(payload) >= int(match[2], 16):
+        return False
+    begins = b'{"step":%d,' % step
+    if not (payload.startswith(begins) or begins.startswith(payload)):
+        return False
+    return match[3].decode("ascii") != _digest(chain, b"R", payload) and not _is_whole(payload)
+
+
+def _is_whole(payload: bytes) -> bool:
+    try:
+        json.loads(payload)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _not_ours(data: bytes, path: Path) -> StateError:
@@ -243,7 +262,7 @@ def create(path: Path, header: Json, records: Iterable[Json] = ()) -> None:
 def replace(path: Path, header: Json, records: Sequence[Json]) -> None:
     """Write a state file over an earlier state of the same stream, and over nothing else.
 
-    The earlier state must check, carry the same header and hold a beginning of ``records``.
+    The earlier state must check, carry the same name and hold a beginning of ``records``.
     """
     try:
         fd = os.open(path, os.O_RDWR)

@@ -1,0 +1,60 @@
+"""Write journals, or go on with journals that were written elsewhere; run as a module.
+
+``python -m tests.release.journals_of_a_machine write FOLDER`` makes one journal per stream and
+``ledgers.json`` beside them; ``continue FOLDER...`` loads all, compares, and releases one more.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+from priste import Grid, LocationSet, MarkovModel, PlanarLaplace, Protector, presence
+from priste.release import Certified, Remap
+
+GRID = Grid(rows=4, columns=4, cell_size=0.7)
+MODEL = MarkovModel.gaussian(GRID, sigma=0.9)
+LAPLACE = PlanarLaplace(GRID, alpha=3.0)
+CLINIC = presence([0, 1], [2, 3])
+EPSILON = 1.0
+STREAMS = {
+    "certified": (LAPLACE, Certified(pace=0.3)),
+    "remap": (LAPLACE, Remap(pace=0.3)),
+    "paper": (LAPLACE, "paper"),
+    "bare": (LAPLACE, "bare"),
+    "location set": (LocationSet(LAPLACE, delta=0.1), Certified(pace=0.3)),
+}
+PATH = [5, 6, None, 9, 5, 1]
+
+
+def write(folder: Path) -> None:
+    """Make the journals of this machine."""
+    ledgers = {}
+    for name, (mech, calibrator) in STREAMS.items():
+        journal = folder / name
+        with Protector(MODEL, CLINIC, mech, EPSILON, calibrator, rng=3, journal=journal) as p:
+            for cell in PATH:
+                p.release(cell)
+            ledgers[name] = p.ledger.json_lines()
+    (folder / "ledgers.json").write_text(json.dumps(ledgers))
+
+
+def go_on(folder: Path) -> None:
+    """Load the journals of another machine: the same releases, and the stream goes on."""
+    ledgers = json.loads((folder / "ledgers.json").read_text())
+    for name, ledger in ledgers.items():
+        copy = Path(shutil.copy(folder / name, folder / f"{name} continued"))
+        with Protector.resume(copy, rng=4) as p:
+            assert p.ledger.json_lines() == ledger, name
+            last = p.release(6)
+            if name not in ("paper", "bare"):
+                assert last.leakage[0] <= EPSILON, name
+        assert Protector.load(copy).next_step == len(PATH) + 1, name
+        copy.unlink()
+
+
+if __name__ == "__main__":
+    for given in sys.argv[2:]:
+        {"write": write, "continue": go_on}[sys.argv[1]](Path(given))
