@@ -75,7 +75,7 @@ def tilt(ledger):
 
 BROKEN = {
     "budget from truth": Case(lambda: BudgetFromTruth({0})),
-    "forgets to observe": Case(ForgetsToObserve, model=AT_ONE_PLACE, steps=6, outcome=tilt),
+    "forgets to observe": Case(ForgetsToObserve, model=AT_ONE_PLACE, steps=9, outcome=tilt),
     "checks only the drawn": Case(ChecksOnlyTheDrawn, mech=TWO_PASS, event=at(0, [0])),
     "leaks now and then": Case(LeaksNowAndThen),
 }
