@@ -412,9 +412,13 @@ class MarkovModel:
         storage.write_model(path, self._grid, self._schedule, self._origin)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> MarkovModel:
-        """Read what :meth:`save` wrote, to the bit; anything else is a :class:`StateError`."""
-        grid, schedule, origin = storage.read_model(path)
+    def load(cls, path: str | os.PathLike[str], *, any_version: bool = False) -> MarkovModel:
+        """Read what :meth:`save` wrote, to the bit; anything else is a :class:`StateError`.
+
+        ``any_version`` also reads files from before the clock and the people of a model were
+        noted: for the state of a stream, whose steps were counted when it began.
+        """
+        grid, schedule, origin = storage.read_model(path, any_version)
         return cls(grid, schedule).with_origin(origin)
 
 

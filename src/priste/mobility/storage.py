@@ -177,10 +177,12 @@ def _replace(target: Path, arrays: Arrays) -> None:
         raise
 
 
-def _header(archive: Any) -> dict[str, Any]:
+def _header(archive: Any, any_version: bool) -> dict[str, Any]:
     header = json.loads(bytes(archive["header"]))
     if header["format"] != FORMAT:
         raise StateError("it was written by something else")
+    if header["version"] == 1 and any_version:
+        return {**header, "origin": None}
     if header["version"] == 1:
         raise StateError(
             "an earlier version wrote it, which did not note the clock of the model nor whom it "
@@ -199,11 +201,16 @@ def _is_model(path: Path) -> bool:
         return False
 
 
-def read_model(path: str | os.PathLike[str]) -> tuple[Grid, Schedule, ModelOrigin | None]:
-    """Read a file of :func:`write_model`; validates all of it, and its fingerprint."""
+def read_model(
+    path: str | os.PathLike[str], any_version: bool = False
+) -> tuple[Grid, Schedule, ModelOrigin | None]:
+    """Read a file of :func:`write_model`; validates all of it, and its fingerprint.
+
+    With ``any_version`` also one of version 1, which says nothing of its origin.
+    """
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            header = _header(archive)
+            header = _header(archive, any_version)
             grid = Grid.from_dict(header["grid"])
             schedule = _schedule_from(archive, header)
             saved = header["origin"]
