@@ -67,11 +67,18 @@ def fix_of(step: int, minute: int = 30, path: list[int] = PATH) -> Fix:
 
 
 def truths(steps: int = len(PATH), path: list[int] = PATH) -> list[bytes]:
-    """Return what would betray a true position in an output: its digits, in degrees and minutes."""
+    """Return what would betray a true position in an output: its digits, in degrees and minutes.
+
+    Both with the whole degrees before them, which no time or leakage has, and cut where released
+    points (the centres of cells) still differ.
+    """
     found = set()
     for step in range(steps):
         for degrees in true_position(step, path):
-            found |= {f"{degrees:.5f}".encode(), f"{60 * (degrees % 1):07.4f}".encode()}
+            whole, minutes = divmod(60 * degrees, 60)
+            in_minutes = f"{whole:.0f}{minutes:09.6f}"
+            found |= {f"{degrees:.7f}"[: len(str(int(degrees))) + 5].encode()}
+            found |= {in_minutes[:-4].encode()}
     return sorted(found)
 
 

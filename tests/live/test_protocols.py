@@ -12,6 +12,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.live.small_town import GRID, PATH, assert_no_truth, true_position
 
 from priste.live.point import Point
 from priste.live.protocols import geojson, gpsd, home_assistant, nmea, osmand, owntracks
@@ -273,3 +274,17 @@ def test_the_accuracy_told_to_home_assistant_asserts_no_zone() -> None:
     far = Point("ada", 3, NOON, 46.0, 7.0, 5_000.0)
     assert json.loads(home_assistant.write_webhook(far))["data"]["gps_accuracy"] == 1
     assert json.loads(home_assistant.write_attributes(far))["gps_accuracy"] == 1
+
+
+def test_the_search_for_true_coordinates_sees_them() -> None:
+    """In every protocol each true position is found, and no centre of a cell is taken for one."""
+    for step in range(len(PATH)):
+        betraying = Point("ada", step, NOON, *true_position(step), 400.0)
+        for write in (owntracks.write, gpsd.write, nmea.write, geojson.write):
+            with pytest.raises(AssertionError, match="true coordinates"):
+                assert_no_truth(write(betraying))
+    for cell in range(GRID.size):
+        lat, lon = GRID.latlon(cell)
+        released = Point("ada", 0, NOON, round(lat, 7), round(lon, 7), 400.0)
+        for write in (owntracks.write, gpsd.write, nmea.write, geojson.write):
+            assert_no_truth(write(released))
