@@ -11,7 +11,7 @@ class _Lying:
     promise = True
 
     def law(self, situation) -> Law:
-        return Certified().law(situation)
+        return Certified(guess=False).law(situation)
 
     def describe(self) -> dict:
         return {"kind": type(self).__name__}
@@ -36,7 +36,7 @@ class ForgetsToObserve(_Lying):
 
     def draw(self, situation, cell, bits) -> Draw:
         if self._budget is None:
-            self._budget = Certified().budget(PublicState(situation.terms))
+            self._budget = Certified(guess=False).budget(PublicState(situation.terms))
         return Draw(situation.at(self._budget).sample(cell, bits), self._budget)
 
 

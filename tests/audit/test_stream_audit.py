@@ -12,6 +12,7 @@ from tests.oracles.path_enumeration import PathEnumeration
 from priste import Grid, InvalidParameter, MarkovModel, PlanarLaplace, Protector, at, presence
 from priste.audit import audit_stream, columns_of
 from priste.quantify import possible_paths_leakage
+from priste.release import Certified
 
 GRID = Grid(rows=2, columns=2, cell_size=1.0)
 MODEL = MarkovModel.gaussian(GRID, sigma=1.0)
@@ -70,7 +71,7 @@ def test_the_worst_prior_belongs_to_the_largest_leakage() -> None:
 
 def test_it_agrees_with_the_ledger_of_a_protector() -> None:
     """The outside computes what the inside computed."""
-    protector = Protector(MODEL, EVENTS, MECHANISM, 0.4, rng=2)
+    protector = Protector(MODEL, EVENTS, MECHANISM, 0.4, Certified(guess=False), rng=2)
     releases = [protector.release(cell) for cell in (0, 0, 1, 3)]
     columns = [MECHANISM.with_budget(r.budget).column(r.cell) for r in releases]
     found = audit_stream(MODEL, EVENTS, columns)

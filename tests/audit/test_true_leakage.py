@@ -158,7 +158,7 @@ def test_certified_is_within_epsilon_in_fractions(event, epsilon) -> None:
     """No prior and no sequence of two releases exceed e**ε, decided without floating point."""
     bound = below_exp(epsilon)
     matrix = exact_matrix(MODEL3.transition(0).toarray())
-    p = Protector(MODEL3, event, MECH3, epsilon)
+    p = Protector(MODEL3, event, MECH3, epsilon, Certified(guess=False))
     histories = [h for h in output_histories(p, 2, sees="budgets") if len(h.outputs) == 2]
     tables = {
         budget: exact_rows(MECH3.with_budget(budget).emission())

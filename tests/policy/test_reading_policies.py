@@ -10,7 +10,7 @@ from tests.cli.small_world import GRID, PATHS, POLICY, STEPS, write_policy, writ
 
 from priste import PolicyError
 from priste.policy import explain_policy, load_ground, load_policy, read_policy
-from priste.policy.policy_reader import DEFAULT_PARAMETERS
+from priste.release.calibrators.table import POLICY_PACE
 
 TEN_MISTAKES = """\
 [map]
@@ -252,12 +252,9 @@ def test_the_explanation_says_what_the_numbers_say() -> None:
 @pytest.mark.parametrize(
     ("section", "described"),
     [
-        ('calibrator = "remap"', {"kind": "remap", "pace": DEFAULT_PARAMETERS["pace"]}),
-        ('calibrator = "optimal"', {"kind": "optimal", "seconds": DEFAULT_PARAMETERS["seconds"]}),
-        (
-            'calibrator = "optimal"\npace = 0.5\nseconds = 2.5',
-            {"kind": "optimal", "pace": 0.5, "seconds": 2.5},
-        ),
+        ('calibrator = "remap"', {"kind": "remap", "pace": POLICY_PACE}),
+        ('calibrator = "optimal"', {"kind": "optimal", "pace": None}),
+        ('calibrator = "optimal"\npace = 0.5', {"kind": "optimal", "pace": 0.5}),
     ],
 )
 def test_calibrators_that_remap(section: str, described: dict[str, object]) -> None:

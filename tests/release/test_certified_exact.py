@@ -59,7 +59,9 @@ def start(
     calibrator: Calibrator | None = None,
     model: MarkovModel = WALK,
 ) -> PublicState:
-    return PublicState(make_terms(model, events, mech, epsilons, calibrator or Certified(), None))
+    return PublicState(
+        make_terms(model, events, mech, epsilons, calibrator or Certified(guess=False), None)
+    )
 
 
 MECHANISMS = {
@@ -97,7 +99,7 @@ def test_several_events_each_within_their_own_epsilon(pace: float) -> None:
     names = ["at once", "present later", "twice"]
     events, epsilons = [EVENTS[name] for name in names], [0.3, 0.8, 0.5]
     matrix = exact_matrix(MATRIX)
-    first = start(events, PlanarLaplace(LINE, 2.0), epsilons, Certified(pace=pace))
+    first = start(events, PlanarLaplace(LINE, 2.0), epsilons, Certified(pace=pace, guess=False))
     for state, columns in histories(first, [], STEPS):
         for event, epsilon, reported in zip(events, epsilons, state.leakage, strict=True):
             rows = moments(matrix, event, columns)
@@ -154,7 +156,7 @@ def test_the_enumeration_finds_a_broken_calibrator() -> None:
 
 def test_the_budget_is_the_largest_of_the_ladder() -> None:
     """At the first step, the next rung up has an output whose exact leakage is above ε."""
-    calibrator, epsilon = Certified(), 0.6
+    calibrator, epsilon = Certified(guess=False), 0.6
     matrix = exact_matrix(MATRIX)
     mech = PlanarLaplace(LINE, alpha=2.0)
     for event in EVENTS.values():

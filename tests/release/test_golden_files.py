@@ -56,9 +56,9 @@ PRIOR = np.array([0.5, 0.25, 0.125, 0.125])
 PATH = [1, 0, None, 1, 2]
 
 CALIBRATORS: dict[str, Calibrator] = {
-    "certified": Certified(pace=0.5),
+    "certified": Certified(pace=0.5, guess=False),
     "remap": Remap(pace=0.5),
-    "optimal": Optimal(pace=0.5, rounds=40),
+    "optimal": Optimal(pace=0.5),
     "paper": Paper(),
     "bare": Bare(),
 }

@@ -32,7 +32,7 @@ from priste import (
 )
 from priste.errors import LedgerError
 from priste.quantify import Observer, Promise
-from priste.release import Ledger, Paper, Release, read_ledgers, write_ledgers
+from priste.release import Certified, Ledger, Paper, Release, read_ledgers, write_ledgers
 from priste.release.calibrators.pacing import paced_limits
 from priste.release.stream_file import journal as files
 
@@ -52,7 +52,7 @@ OBSERVERS: dict[str, Observer] = {
 
 
 def stream(epsilon: object, observer: Observer | None = UNIFORM, **terms: object) -> Protector:
-    chosen: dict[str, object] = {"calibrator": "certified", "rng": 1, **terms}
+    chosen: dict[str, object] = {"calibrator": Certified(guess=False), "rng": 1, **terms}
     return Protector(MODEL, EVENTS, MECH, epsilon, observer=observer, **chosen)  # type: ignore[arg-type]
 
 

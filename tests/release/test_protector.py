@@ -39,7 +39,7 @@ SAME_ARITHMETIC = 1e-9
 
 
 def stream(**options: object) -> Protector:
-    arguments: dict[str, object] = {"rng": 3, **options}
+    arguments: dict[str, object] = {"rng": 3, "calibrator": Certified(guess=False), **options}
     return Protector(MODEL, CLINIC, MECH, EPSILON, **arguments)  # type: ignore[arg-type]
 
 

@@ -49,7 +49,13 @@ PATH = [4, 1, None, 0, 1, 4]
 
 
 def fresh(**options: object) -> Protector:
-    given: dict[str, object] = {"mech": MECH, "epsilon": [0.5, 0.8], "rng": 6, **options}
+    given: dict[str, object] = {
+        "mech": MECH,
+        "epsilon": [0.5, 0.8],
+        "rng": 6,
+        "calibrator": Certified(guess=False),
+        **options,
+    }
     return Protector(MODEL, EVENTS, **given)  # type: ignore[arg-type]
 
 
@@ -497,7 +503,7 @@ def test_a_changed_policy_is_remembered(tmp_path: Path) -> None:
     """A stream over its new limit still refuses after a restart."""
     from priste import ReleaseRefused
 
-    p = fresh()
+    p = fresh(calibrator=Certified(guess=False))
     for cell in (1, 1, 0):
         p.release(cell)
     p.with_policy(EVENTS["clinic"], 1e-5, journal=tmp_path / "j").close()

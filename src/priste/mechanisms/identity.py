@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,13 @@ class Identity(Mechanism):
 
     def column(self, output: int) -> NDArray[np.float64]:
         return self._unit(self._checked_output(output))
+
+    def rectangles(self, boxes: Sequence[tuple[int, int, int, int]]) -> NDArray[np.float64]:
+        """Return (cells, k): 1 where the cell lies in the rectangle, else 0."""
+        inside = np.zeros((self.grid.rows, self.grid.columns, len(boxes)))
+        for place, (top, bottom, left, right) in enumerate(boxes):
+            inside[top:bottom, left:right, place] = 1.0
+        return inside.reshape(self.grid.size, len(boxes))
 
     def describe(self) -> dict[str, Any]:
         return {"kind": "identity"}

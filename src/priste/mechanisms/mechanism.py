@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -117,6 +118,25 @@ class Mechanism(ABC):
     def column(self, output: int) -> NDArray[np.float64]:
         """Return (cells,), the likelihood of every true cell given ``output``; read-only."""
         return self.emission()[:, self._checked_output(output)]
+
+    def rectangles(self, boxes: Sequence[tuple[int, int, int, int]]) -> NDArray[np.float64]:
+        """Return (cells, k): the probability that the output lies in each rectangle of the map.
+
+        A rectangle is (first row, row after the last, first column, column after the last). Each
+        entry is a sum of entries of the table, nothing is subtracted. For mechanisms whose outputs
+        are the cells of the map; no table of cells times cells is kept where it can be avoided.
+        """
+        table = self.emission()
+        if self._outputs != self._grid.size:
+            raise InvalidParameter(
+                f"The outputs of this {type(self).__name__} are not the cells of its map, so they "
+                "lie in no rectangle. Use emission()."
+            )
+        squares = table.reshape(self._grid.size, self._grid.rows, self._grid.columns)
+        merged = np.empty((self._grid.size, len(boxes)))
+        for place, (top, bottom, left, right) in enumerate(boxes):
+            merged[:, place] = squares[:, top:bottom, left:right].sum(axis=(1, 2))
+        return merged
 
     def sample(self, cell: int, rng: Seed | BitSource = None) -> int:
         """Draw an output at a true cell, with exactly the probabilities in ``row(cell)``.

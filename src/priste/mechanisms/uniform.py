@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,12 @@ class Uniform(Mechanism):
     def column(self, output: int) -> NDArray[np.float64]:
         self._checked_output(output)
         return self._even()
+
+    def rectangles(self, boxes: Sequence[tuple[int, int, int, int]]) -> NDArray[np.float64]:
+        """Return (cells, k), the share of the map that each rectangle has."""
+        areas = [(bottom - top) * (right - left) for top, bottom, left, right in boxes]
+        shares = np.array(areas, dtype=np.float64) / self.grid.size
+        return np.tile(shares, (self.grid.size, 1))
 
     def describe(self) -> dict[str, Any]:
         return {"kind": "uniform"}

@@ -46,10 +46,6 @@ from priste.traces.zones import zone_of
 
 SECTIONS = ("map", "clock", "mobility", "mechanism", "observer", "release", "regions", "events")
 REQUIRED = ("map", "clock", "mobility", "mechanism", "release", "events")
-DEFAULT_PARAMETERS = {"pace": 0.1, "seconds": 1.0}
-"""What a policy gives calibrators that take it: the share of what is left of a bound that one step
-may use (docs/policy.md tells what it buys), and how long a step may take."""
-
 _STEP = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|min|m|h|hour|hours|d|day|days)")
 _UNIT = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "hours": 3600}
 _UNIT |= {"d": 86400, "day": 86400, "days": 86400}
@@ -234,9 +230,8 @@ class PolicyReader:
         )
         calibrator = None
         if section is not None:
-            defaults = {key: value for key, value in DEFAULT_PARAMETERS.items() if key in known}
             with self._mistakes.at(("release",)):
-                calibrator = CALIBRATORS[name].make(**(defaults | given))
+                calibrator = CALIBRATORS[name].make(**{**CALIBRATORS[name].in_policies, **given})
         return section, calibrator
 
     def _grid(self) -> Grid | None:

@@ -21,6 +21,7 @@ from priste.mechanisms import Mechanism
 from priste.quantify import Leakage, Observer, Promise, Quantifier
 from priste.randomness import BitSource, Seed, bit_source
 from priste.release.calibrator import Calibrator, Draw, Law
+from priste.release.calibrators import DEFAULT_CALIBRATOR
 from priste.release.ledger import Ledger, Release
 from priste.release.public_state import PublicState
 from priste.release.stream_file import journal as files
@@ -60,8 +61,8 @@ class Protector:
     does not know which one holds. ``events`` is an event, a sequence, or a mapping from names to
     events; ``epsilon`` one promise or one per event: a number (both directions), an ``Odds`` or a
     ``Belief``. ``observer`` is whom they are kept against, ``AnyStart()`` by default: every prior
-    over the first cell (and the model). ``calibrator`` is ``"certified"`` (the default),
-    ``"remap"``, ``"optimal"``, ``"paper"``, ``"bare"``, or an object with the methods of
+    over the first cell (and the model). ``calibrator`` is ``"optimal"`` (the default),
+    ``"certified"``, ``"remap"``, ``"paper"``, ``"bare"``, or an object with the methods of
     :class:`~priste.release.Calibrator`; the last two promise nothing against those who know the
     code. ``rng`` None draws from the
     system's cryptographic generator; a seed repeats its draws and is for experiments alone.
@@ -100,7 +101,7 @@ class Protector:
         events: Events,
         mech: Mechanism,
         epsilon: Epsilons,
-        calibrator: str | Calibrator = "certified",
+        calibrator: str | Calibrator = DEFAULT_CALIBRATOR,
         rng: Seed | BitSource = None,
         *,
         observer: Observer | None = None,
@@ -545,6 +546,7 @@ class Protector:
         )
 
 
+<<<<<<< HEAD
 def _recorded_column(entry: Entry, state: PublicState) -> tuple[NDArray[np.float64] | None, float]:
     """Return the column of a recorded release, and how far it may be from the one drawn from.
 
@@ -571,3 +573,17 @@ def _recorded_column(entry: Entry, state: PublicState) -> tuple[NDArray[np.float
             + ("are stored beside it" if stored else "this installation computes")
         )
     return column, ANOTHER_MACHINE
+=======
+def _recorded_column(entry: Entry, state: PublicState) -> NDArray[np.float64] | None:
+    """Return the column of a recorded release; ``state`` is that before it."""
+    if entry.release.cell is None:
+        return None
+    if entry.likelihood is not None:
+        mechanism = state.terms.mechanism
+        if not 0 <= entry.release.cell < mechanism.outputs:
+            raise ValueError(f"there is no output {entry.release.cell}")
+        if not 0.0 <= entry.release.budget <= mechanism.budget:
+            raise ValueError(f"there is no budget {entry.release.budget}")
+        return floats_from_text(entry.likelihood)
+    return state.column(entry.release.cell, entry.release.budget)
+>>>>>>> ca5e769 (Laws that are useful: tell what is harmless, pool the rest, price what is spent; the best public guess; city scale)

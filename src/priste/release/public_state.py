@@ -43,7 +43,7 @@ class PublicState:
             for event in terms.events
         ]
         self._check_that_promises_can_be_kept()
-        self._prediction = Prediction(terms.models[0], terms.public_prior)
+        self._prediction = Prediction(terms.models[0], terms.expected_start())
         self._leakage = (0.0,) * len(terms.events)
         self._belief: tuple[float, ...] | None = tuple(q.prior_belief() for q in self._quantifiers)
         self._broken: tuple[str, ...] = ()

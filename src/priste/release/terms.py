@@ -14,9 +14,9 @@ from priste.errors import InvalidParameter
 from priste.events import Event
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
-from priste.quantify import AnyStart, Belief, Observer, Odds, Promise
+from priste.quantify import AnyStart, Belief, Near, Observer, Odds, Priors, Promise, Starts
 from priste.release.calibrator import Calibrator
-from priste.release.calibrators import calibrator_from_description
+from priste.release.calibrators import calibrator_of_name
 
 PRIOR_SUM_TOLERANCE = 1e-9
 """How far the sum of a public prior may be from 1."""
@@ -43,6 +43,22 @@ class Terms:
     mechanism: Mechanism
     calibrator: Calibrator
     public_prior: NDArray[np.float64] | None
+
+    def expected_start(self) -> NDArray[np.float64]:
+        """Return (m,), where the stream is predicted to begin.
+
+        The public prior if there is one; otherwise what the observer's priors are on average.
+        """
+        cells = self.mechanism.grid.size
+        if self.public_prior is not None:
+            return self.public_prior
+        if isinstance(self.observer, Priors):
+            return np.asarray(self.observer.rows.mean(axis=0))
+        if isinstance(self.observer, Near):
+            return np.asarray(np.atleast_2d(self.observer.prior).sum(axis=0))
+        start = np.zeros(cells)
+        start[list(self.observer.cells) if isinstance(self.observer, Starts) else slice(None)] = 1.0
+        return np.asarray(start / start.sum())
 
     @property
     def epsilons(self) -> tuple[float, ...]:
@@ -180,7 +196,7 @@ def _observer(observer: Observer) -> Observer:
 
 def _calibrator(calibrator: str | Calibrator) -> Calibrator:
     if isinstance(calibrator, str):
-        return calibrator_from_description({"kind": calibrator})
+        return calibrator_of_name(calibrator)
     if isinstance(calibrator, type) or not isinstance(calibrator, Calibrator):
         raise InvalidParameter(
             "The 'calibrator' of a Protector must be a name or an object with draw(), law(), "

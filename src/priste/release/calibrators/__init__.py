@@ -3,17 +3,20 @@
 from priste.release.calibrators.bare import Bare
 from priste.release.calibrators.certified import Certified
 from priste.release.calibrators.choice import Choice
-from priste.release.calibrators.optimal.optimal import Optimal
+from priste.release.calibrators.optimal import Optimal
 from priste.release.calibrators.paper import Checker, Paper
 from priste.release.calibrators.remap.remap import Remap
 from priste.release.calibrators.table import (
     CALIBRATORS,
+    DEFAULT_CALIBRATOR,
     NamedCalibrator,
     calibrator_from_description,
+    calibrator_of_name,
 )
 
 __all__ = [
     "CALIBRATORS",
+    "DEFAULT_CALIBRATOR",
     "Bare",
     "Certified",
     "Checker",
@@ -23,4 +26,5 @@ __all__ = [
     "Paper",
     "Remap",
     "calibrator_from_description",
+    "calibrator_of_name",
 ]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,9 @@ from priste.mechanisms import Mechanism
 from priste.quantify import Promise
 from priste.randomness import BitSource
 from priste.release.calibrator import Draw, Law
+from priste.release.calibrators.cost import Costs
+from priste.release.calibrators.laws.column_law import ColumnLaw
+from priste.release.calibrators.laws.public_guess import guessed
 from priste.release.calibrators.pacing import checked_pace, finite_budget, paced_limits
 
 if TYPE_CHECKING:
@@ -57,6 +61,11 @@ class Certified:
     the output: 1 takes the largest budget now and leaves little for later; less spreads a
     stream's budget over more steps. The promise is the same for every pace.
 
+    With ``guess`` (the default) each output is replaced by the best public guess: the output of
+    least expected distance given past releases and what was drawn, under the public prediction.
+    That is public post-processing, and what is released, checked and stored is the guess. Without
+    it, or where outputs are no cells, the mechanism's own output is released.
+
     >>> from priste.maps import Grid
     >>> from priste.mechanisms import PlanarLaplace
     >>> Certified().ladder(PlanarLaplace(Grid(rows=2, columns=2, cell_size=1.0), alpha=1.0))[:3]
@@ -71,13 +80,17 @@ class Certified:
         pace: float = 1.0,
         steps_per_halving: int = STEPS_PER_HALVING,
         halvings: int = HALVINGS,
+        guess: bool = True,
     ) -> None:
         for name, value in (("steps_per_halving", steps_per_halving), ("halvings", halvings)):
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1000:
                 raise InvalidParameter(
                     f"The '{name}' of Certified must be an integer from 1 to 1000. Got {value!r}."
                 )
+        if not isinstance(guess, bool):
+            raise InvalidParameter(f"The 'guess' of Certified must be a bool. Got {guess!r}.")
         self._pace = checked_pace(pace, "Certified")
+        self._costs = Costs("distance", "Certified") if guess else None
         self._steps_per_halving = steps_per_halving
         self._halvings = halvings
 
@@ -97,25 +110,34 @@ class Certified:
         """Return the budget for this step; it depends on nothing but the state."""
         return self.search(state, state.last_budget, state.hints)[0]
 
-    def draw(self, state: PublicState, cell: int, bits: BitSource) -> Draw:
-        """Draw once, at the budget that was found without looking at the cell."""
+    def choose(self, state: PublicState) -> ColumnLaw:
+        """Return the law for this step; it depends on nothing but the state."""
         budget, suspects = self.search(state, state.last_budget, state.hints)
-        output = state.at(budget).sample(cell, bits)
-        return Draw(output=output, budget=budget, hints=suspects)
+        mechanism = state.at(budget)
+        if self._costs is not None and mechanism.output_cells() is not None:
+            law = guessed(state, mechanism, budget, self._costs)
+            if law is not None:
+                return replace(law, hints=suspects)
+        table, outputs = mechanism.emission(), np.arange(mechanism.outputs)
+        return ColumnLaw(table, outputs, len(outputs), budget, math.nan, True, suspects)
+
+    def draw(self, state: PublicState, cell: int, bits: BitSource) -> Draw:
+        """Draw once, from the law that was found without looking at the cell."""
+        return self.choose(state).draw(cell, bits)
 
     def law(self, state: PublicState) -> Law:
-        """Return the emission table at the chosen budget: one layer."""
-        budget = self.budget(state)
-        return Law((budget,), state.at(budget).emission()[None, :, :])
+        """Return the table of the chosen law: one layer."""
+        return self.choose(state).law()
 
     def describe(self) -> dict[str, Any]:
         """Return the parameters under their names."""
-        return {
+        described = {
             "kind": "certified",
             "pace": self._pace,
             "steps_per_halving": self._steps_per_halving,
             "halvings": self._halvings,
         }
+        return described if self._costs is None else {**described, "guess": True}
 
     def search(
         self, state: PublicState, last_budget: float | None, suspects: Sequence[int]

@@ -11,7 +11,7 @@ from priste.exact_law import ExactLaw
 from priste.randomness import BitSource
 from priste.release.calibrator import Draw, Floats, Law
 
-Source = Literal["optimal", "remap", "certified", "public"]
+Source = Literal["remap", "certified", "public"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,8 +20,7 @@ class Choice:
 
     ``table`` (cells, outputs) holds the very floats that were checked and are drawn from.
     ``cost`` is what the law costs under the public prediction. ``source`` names the
-    way that won: "public" is one output wherever the user is. ``lower_bound`` is what no remap
-    (onto the targets in use) can cost less than, None where nothing was solved.
+    way that won: "public" is one output wherever the user is.
     """
 
     table: Floats
@@ -29,15 +28,6 @@ class Choice:
     cost: float
     source: Source
     hints: tuple[int, ...]
-    lower_bound: float | None = None
-    rounds: int = 0
-
-    @property
-    def gap(self) -> float | None:
-        """How much more than the bound the law costs, at most; None without a bound."""
-        if self.lower_bound is None:
-            return None
-        return max(0.0, self.cost - self.lower_bound)
 
     def draw(self, cell: int, bits: BitSource) -> Draw:
         """Draw from the table at the true cell."""

@@ -7,7 +7,7 @@ their explanation, drafts, state files, experiments) takes names, words and para
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -15,7 +15,7 @@ from priste.errors import InvalidParameter
 from priste.release.calibrator import Calibrator
 from priste.release.calibrators.bare import Bare
 from priste.release.calibrators.certified import Certified
-from priste.release.calibrators.optimal.optimal import Optimal
+from priste.release.calibrators.optimal import Optimal
 from priste.release.calibrators.paper import Paper
 from priste.release.calibrators.remap.remap import Remap
 
@@ -26,7 +26,9 @@ class NamedCalibrator:
 
     ``make`` takes the ``parameters`` by name, all optional; ``parameters`` tells what each means.
     ``in_short`` is one line, ``explained`` a paragraph, both for people. ``promise`` is that of
-    the calibrators it makes.
+    the calibrators it makes. Files of earlier versions may lack a parameter, which then has the
+    value in ``unless_stored``, or hold one of the ``retired``, which then has no meaning.
+    ``in_policies`` is what a policy that says nothing about a parameter means.
     """
 
     make: Callable[..., Calibrator]
@@ -34,7 +36,16 @@ class NamedCalibrator:
     in_short: str
     explained: str
     parameters: Mapping[str, str]
+    unless_stored: Mapping[str, Any] = field(default_factory=dict)
+    in_policies: Mapping[str, Any] = field(default_factory=dict)
+    retired: tuple[str, ...] = ()
 
+
+DEFAULT_CALIBRATOR = "optimal"
+"""The most useful of those that promise, by the measurements in docs/optimal.md."""
+
+POLICY_PACE = 0.1
+"""What a policy takes for the pace of calibrators without a schedule; docs/policy.md says why."""
 
 _PACE = "share of what is left of each bound that one step may use up, in (0, 1]"
 _COST = '"distance", "squared", "worst", or a matrix (cells, outputs)'
@@ -52,7 +63,10 @@ CALIBRATORS: Mapping[str, NamedCalibrator] = MappingProxyType(
                 "pace": _PACE,
                 "steps_per_halving": "how many budgets are tried between one and its half",
                 "halvings": "how often the budget may be halved before nothing is told",
+                "guess": "whether the best public guess given the output is released in its place",
             },
+            unless_stored={"guess": False},
+            in_policies={"pace": POLICY_PACE},
         ),
         "remap": NamedCalibrator(
             Remap,
@@ -64,22 +78,25 @@ CALIBRATORS: Mapping[str, NamedCalibrator] = MappingProxyType(
             "promise also holds against somebody who knows the code, this policy and the law in "
             "use.",
             {"pace": _PACE, "cost": _COST},
+            in_policies={"pace": POLICY_PACE},
         ),
         "optimal": NamedCalibrator(
             Optimal,
             Optimal.promise,
-            "full budget, then the randomised table of least expected cost that is still private",
-            "The mechanism draws at its full budget; what it drew is sent on by a randomised table "
-            "that is optimised before each release for the least expected distance, such that "
-            "every possible output keeps the promise. The table depends on past releases alone "
-            "(and on how fast the machine is), so the promise also holds against somebody who "
-            "knows the code, this policy and the table in use.",
+            "what is harmless is told, the rest is pooled, at the least expected cost",
+            "The mechanism draws at its full budget. What it drew is replaced by the best guess of "
+            "anybody who knows how people move; guesses that are harmless are released as they "
+            "are, and the others are pooled, by a randomised table of least expected distance "
+            "under which every possible output keeps the promise. What is left of it is spent by a "
+            "schedule that follows from the events and the model. The table depends on past "
+            "releases alone, so the promise also holds against somebody who knows the code, this "
+            "policy and the table in use.",
             {
-                "pace": _PACE,
-                "cost": _COST,
-                "seconds": "the time a step may take; None for no limit",
-                "rounds": "how often the programme is solved at a step, at most",
+                "pace": _PACE + "; without it, by a schedule",
+                "cost": '"distance", "squared", or a matrix (cells, outputs)',
+                "work": "how many pivots of the simplex method a step may take",
             },
+            retired=("seconds", "rounds"),
         ),
         "paper": NamedCalibrator(
             Paper,
@@ -109,14 +126,30 @@ CALIBRATORS: Mapping[str, NamedCalibrator] = MappingProxyType(
 def calibrator_from_description(description: Mapping[str, Any]) -> Calibrator:
     """Return the calibrator that ``describe()`` described: its name under "kind", parameters.
 
+    Also what an earlier version described. To make one with its defaults use the table.
+
     >>> calibrator_from_description({"kind": "certified", "pace": 0.5}).describe()["pace"]
     0.5
     """
     parameters = dict(description)
-    kind = parameters.pop("kind", None)
+    named = _line(parameters.pop("kind", None))
+    kept = {name: value for name, value in parameters.items() if name not in named.retired}
+    return named.make(**{**named.unless_stored, **kept})
+
+
+def calibrator_of_name(name: str) -> Calibrator:
+    """Return the calibrator of a name with its default parameters.
+
+    >>> calibrator_of_name("optimal").promise
+    True
+    """
+    return _line(name).make()
+
+
+def _line(kind: object) -> NamedCalibrator:
     if not isinstance(kind, str) or kind not in CALIBRATORS:
         raise InvalidParameter(
             f"The 'calibrator' must be one of {sorted(CALIBRATORS)} or an object with draw(), "
             f"law(), describe() and promise. Got {kind!r}."
         )
-    return CALIBRATORS[kind].make(**parameters)
+    return CALIBRATORS[kind]

@@ -75,7 +75,8 @@ def terms_from_json(
         _must_match("mech", _fingerprint(mech.describe()), described["fingerprint"], path)
         if calibrator is None:
             calibrator = calibrator_from_description(header["calibrator"])
-        _must_match("calibrator", calibrator.describe(), header["calibrator"], path)
+        else:
+            _must_match("calibrator", calibrator.describe(), header["calibrator"], path)
         prior = header["public_prior"]
         return make_terms(
             models,

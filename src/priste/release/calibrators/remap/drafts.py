@@ -15,9 +15,9 @@ import numpy as np
 from priste.mechanisms import Mechanism
 from priste.quantify import Promise
 from priste.release.calibrator import Booleans, Floats
-from priste.release.calibrators.remap.cost import Costs
+from priste.release.calibrators.cost import Costs
+from priste.release.calibrators.mixing import additions
 from priste.release.calibrators.remap.grouping import OutputPlaces
-from priste.release.calibrators.remap.mixing import additions
 from priste.release.calibrators.remap.search import QuickCheck, is_searchable
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from priste.randomness import BitSource
 from priste.release.calibrator import Booleans, Draw, Floats, Law
 from priste.release.calibrators.certified import Certified
 from priste.release.calibrators.choice import Choice, Source
+from priste.release.calibrators.cost import Cost, Costs
+from priste.release.calibrators.mixing import least_private_mixture
 from priste.release.calibrators.pacing import checked_pace, paced_limits
-from priste.release.calibrators.remap.cost import Cost, Costs
 from priste.release.calibrators.remap.drafts import Drafts
-from priste.release.calibrators.remap.mixing import least_private_mixture
 
 if TYPE_CHECKING:
     from priste.release.public_state import PublicState

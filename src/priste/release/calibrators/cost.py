@@ -90,6 +90,23 @@ class Costs:
         by_cell = np.einsum("lo,lo->l", table, costs)
         return float(by_cell.max() if self.is_worst_case else predicted @ by_cell)
 
+    def between(self, points: Floats, others: Floats) -> Floats:
+        """Return (n, k), the cost of releasing each of k points at each of n, given in km."""
+        apart = np.hypot(points[:, 0][:, None] - others[:, 0], points[:, 1][:, None] - others[:, 1])
+        return np.asarray(apart * apart if self.name == "squared" else apart)
+
+    def of_columns(
+        self, table: Floats, outputs: NDArray[np.int64], predicted: Floats, mechanism: Mechanism
+    ) -> float:
+        """Return the mean cost of the law ``table`` (cells, k) of these outputs."""
+        meant = mechanism.output_cells()
+        if self._given is not None or meant is None:
+            costs = self.matrix(mechanism)[:, outputs]
+        else:
+            centers = mechanism.grid.centers
+            costs = self.between(centers, centers[meant[outputs]])
+        return float(predicted @ np.einsum("lo,lo->l", table, costs))
+
     def best_public_output(self, costs: Floats, predicted: Floats) -> int:
         """Return the output that costs least when it is released wherever the user is."""
         by_output = costs.max(axis=0) if self.is_worst_case else predicted @ costs

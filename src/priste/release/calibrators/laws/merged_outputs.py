@@ -1,0 +1,128 @@
+"""What a law may tell apart: the mechanism's outputs, merged where they mean the same public guess.
+
+The best public guess for an output is the target of least expected cost given past releases and
+that output, under the public prediction. It depends on public things alone, so replacing an output
+by its guess cannot weaken anything; outputs with one guess become one source, whose
+column is the sum of theirs. Every law is made of such columns, and no other table is.
+
+On large maps the outputs are first merged by rectangles, small where the user is likely, so that
+no table of cells times cells is ever made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste.mechanisms import Mechanism
+from priste.release.calibrators.cost import Costs
+from priste.release.calibrators.laws.quadtree import labels_of, likely_rectangles
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+WHOLE_TABLE = 2**21
+"""Up to this many entries (1,448 cells) the mechanism's whole table is used."""
+
+LAW_ENTRIES = 2**23
+"""How many entries the merged table of a larger map may have: 64 MiB."""
+
+MOST_RECTANGLES = 512
+"""... and how many rectangles."""
+
+TARGETS = 96
+"""How many outputs may be guesses, beside the best one without any output."""
+
+UNLIKELY = 1e-9
+"""Cells less likely than this, relative to the likeliest, do not count in a guess."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """G merged outputs, T targets that may be released for them, and what that costs.
+
+    ``law`` (cells, G) is the probability of each source at each true cell; ``targets`` (T,) are
+    outputs; ``own`` (G,) the place in ``targets`` of the guess of each source, all different;
+    ``costs`` (G, T) the expected cost of releasing a target for a source, times the probability
+    of the source; ``mass`` (G,) that probability; ``public`` the place in ``targets`` of the best
+    release that says nothing, and ``public_cost`` its expected cost.
+    """
+
+    law: Floats
+    targets: Integers
+    own: Integers
+    costs: Floats
+    mass: Floats
+    public: int
+    public_cost: float
+
+
+def sources_of(mechanism: Mechanism, predicted: Floats, costs: Costs) -> Sources:
+    """Return the sources of a mechanism under the public prediction (m,)."""
+    if mechanism.grid.size * mechanism.outputs <= WHOLE_TABLE or not _has_cells(mechanism):
+        matrix = costs.matrix(mechanism)
+        public = predicted @ matrix
+        targets = _likely_targets(mechanism, predicted, int(np.argmin(public)))
+        likely = np.flatnonzero(predicted > UNLIKELY * predicted.max())
+        joint = mechanism.emission()[likely] * predicted[likely, None]
+        return _merged(
+            mechanism.emission(), targets, joint.T @ matrix[np.ix_(likely, targets)], predicted
+        )
+    return _coarse_sources(mechanism, predicted, costs)
+
+
+def _has_cells(mechanism: Mechanism) -> bool:
+    cells = mechanism.output_cells()
+    return cells is not None and np.array_equal(cells, np.arange(mechanism.grid.size))
+
+
+def _likely_targets(mechanism: Mechanism, predicted: Floats, public: int) -> Integers:
+    cells = mechanism.output_cells()
+    weight = predicted @ mechanism.emission() if cells is None else predicted[cells]
+    order = np.argsort(-weight, kind="stable")[:TARGETS]
+    return np.union1d(order, [public])
+
+
+def _merged(law: Floats, targets: Integers, costs: Floats, predicted: Floats) -> Sources:
+    """Merge the columns of ``law`` (cells, n) whose least of ``costs`` (n, T) is at one target."""
+    guess = costs.argmin(axis=1)
+    order = np.argsort(guess, kind="stable")
+    own, starts = np.unique(guess[order], return_index=True)
+    merged = np.add.reduceat(law[:, order], starts, axis=1)
+    by_source = np.add.reduceat(costs[order], starts, axis=0)
+    whole = by_source.sum(axis=0)
+    public = int(np.argmin(whole))
+    mass = predicted @ merged
+    return Sources(merged, targets, own, by_source, mass, public, float(whole[public]))
+
+
+def _coarse_sources(mechanism: Mechanism, predicted: Floats, costs: Costs) -> Sources:
+    """Merge outputs by rectangles first; a rectangle of cells stands for its likeliest cell."""
+    grid = mechanism.grid
+    most = min(MOST_RECTANGLES, LAW_ENTRIES // grid.size)
+    rectangles = likely_rectangles(grid, predicted, most)
+    law = mechanism.rectangles(rectangles)
+    labels = labels_of(grid, rectangles)
+    order = np.argsort(labels, kind="stable")
+    starts = np.searchsorted(labels[order], np.arange(len(rectangles)))
+    mass = np.add.reduceat(predicted[order], starts)
+    shares = np.maximum(mass, np.finfo(np.float64).tiny)
+    centers = grid.centers
+    middles = np.add.reduceat((centers * predicted[:, None])[order], starts, axis=0)
+    middles /= shares[:, None]
+    empty = mass <= 0.0
+    middles[empty] = (np.add.reduceat(centers[order], starts, axis=0)
+                      / np.bincount(labels)[:, None])[empty]  # fmt: skip
+    boxes = np.array(rectangles)
+    column = np.clip(np.floor((middles[:, 0] - centers[0, 0]) / grid.cell_size + 0.5).astype(int),
+                     boxes[:, 2], boxes[:, 3] - 1)  # fmt: skip
+    row = np.clip(np.floor((middles[:, 1] - centers[0, 1]) / grid.cell_size + 0.5).astype(int),
+                  boxes[:, 0], boxes[:, 1] - 1)  # fmt: skip
+    standing = row * grid.columns + column
+    joint = np.add.reduceat((law * predicted[:, None])[order], starts, axis=0)
+    between = costs.between(middles, centers[standing])
+    public = int(np.argmin(mass @ between))
+    likely = np.union1d(np.argsort(-mass, kind="stable")[:TARGETS], [public])
+    return _merged(law, standing[likely].astype(np.int64), joint.T @ between[:, likely], predicted)

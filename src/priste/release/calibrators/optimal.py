@@ -1,0 +1,247 @@
+"""The optimal calibrator: tell what is harmless as it is, pool the rest, at the least cost.
+
+The mechanism stays at its full budget, so its geo-indistinguishability is whole: whatever is
+done with its outputs is post-processing. Outputs that mean the same to anybody who knows the
+model are merged (:mod:`~priste.release.calibrators.laws.merged_outputs`); a linear programme decides what
+each is released as (:mod:`~priste.release.calibrators.laws.programme`), weighing what it costs now
+against what its ratios will cost later (:mod:`~priste.release.calibrators.laws.spending`). The
+programme proposes, the exact check decides: the very floats that passed are drawn from.
+
+All of it is a function of past releases and public parameters: work is bounded in pivots and
+rounds, never in seconds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste.arguments import whole
+from priste.errors import InvalidParameter
+from priste.mechanisms.rows import settle_rows
+from priste.quantify import Promise
+from priste.randomness import BitSource
+from priste.release.calibrator import Draw, Law
+from priste.release.calibrators.cost import Cost, Costs
+from priste.release.calibrators.laws.column_law import ColumnLaw
+from priste.release.calibrators.laws.conditions import EventConditions
+from priste.release.calibrators.laws.merged_outputs import Sources, sources_of
+from priste.release.calibrators.laws.programme import Finding, Programme
+from priste.release.calibrators.laws.spending import price
+from priste.release.calibrators.mixing import least_private_mixture
+from priste.release.calibrators.pacing import checked_pace, paced_limits
+
+if TYPE_CHECKING:
+    from priste.release.public_state import PublicState
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
+
+WORK = 3_000
+"""How many pivots of the simplex method a step may take."""
+
+ROUNDS = 4
+"""How often priors that turned out to be violated are written down, and the rest solved again."""
+
+MOST_SOURCES = 40
+"""How many sources the programme may split; the likeliest."""
+
+SURE = 0.999
+"""... or fewer, where fewer have this probability together."""
+
+NEAREST = 4
+"""To how many of its cheapest targets, and of the likeliest, each source may be sent."""
+
+TOUCHED = 0.01
+"""An event counts at a step when telling sources apart moves a ratio by this much."""
+
+
+class Optimal:
+    """Choose the law of least expected cost at every step, and check it exactly.
+
+    ``cost`` is ``"distance"``, ``"squared"`` or a matrix (cells, outputs), as in ``Remap``. By
+    default what is left of each promise is spent by a schedule that follows from the events
+    and the model alone; ``pace`` in (0, 1] is instead a fixed share of what is left that one step
+    may use up. ``work`` >= 1 bounds the pivots of a step.
+
+    The law is a function of past releases and the terms. In expectation under the public prediction
+    it never costs more than the best public guess.
+
+    >>> from priste.events import presence
+    >>> from priste.maps import Grid
+    >>> from priste.mechanisms import PlanarLaplace
+    >>> from priste.mobility import MarkovModel
+    >>> from priste.release import Protector
+    >>> grid = Grid(rows=3, columns=3, cell_size=1.0)
+    >>> protector = Protector(MarkovModel.gaussian(grid, sigma=1.0), presence([0], [1, 2]),
+    ...                       PlanarLaplace(grid, alpha=2.0), epsilon=0.5,
+    ...                       calibrator=Optimal(), rng=1)
+    >>> protector.release(4).leakage[0] <= 0.5
+    True
+    """
+
+    promise = True
+
+    def __init__(
+        self, *, cost: Cost = "distance", pace: float | None = None, work: int = WORK
+    ) -> None:
+        self._pace = None if pace is None else checked_pace(pace, "Optimal")
+        self._costs = Costs(cost, "Optimal")
+        if self._costs.is_worst_case:
+            raise InvalidParameter(
+                "The 'cost' of Optimal must be 'distance', 'squared' or a matrix (cells, outputs). "
+                "Got 'worst'. For the largest expected distance of any cell use Remap."
+            )
+        self._work = whole(work, "The 'work' of Optimal", least=1)
+
+    def choose(self, state: PublicState) -> ColumnLaw:
+        """Return the law for this step; the true cell has no part in it."""
+        sources = sources_of(state.mechanism, state.predicted(), self._costs)
+        cells, width = state.mechanism.grid.size, state.mechanism.outputs
+        public = ColumnLaw.public(
+            int(sources.targets[sources.public]), cells, width, sources.public_cost
+        )
+        if len(sources.mass) == 1 or not sources.public_cost > 0.0:
+            return public
+        limits = list(state.promises) if self._pace is None else paced_limits(state, self._pace)
+        proposed = self._proposal(state, sources, limits)
+        if proposed is None:
+            return public
+        table, outputs = proposed
+        law = _private(state, sources, table, outputs, limits)
+        if law is None:
+            return public
+        table, outputs = law
+        cost = self._costs.of_columns(table, outputs, state.predicted(), state.mechanism)
+        if cost >= sources.public_cost:
+            return public
+        return ColumnLaw(table, outputs, width, state.mechanism.budget, cost)
+
+    def draw(self, state: PublicState, cell: int, bits: BitSource) -> Draw:
+        """Draw once, from the law that was chosen without looking at the cell."""
+        return self.choose(state).draw(cell, bits)
+
+    def law(self, state: PublicState) -> Law:
+        """Return the chosen law as a table."""
+        return self.choose(state).law()
+
+    def describe(self) -> dict[str, Any]:
+        """Return the parameters under their names."""
+        return {
+            "kind": "optimal",
+            "cost": self._costs.describe(),
+            "pace": self._pace,
+            "work": self._work,
+        }
+
+    def _proposal(
+        self, state: PublicState, sources: Sources, limits: list[Promise]
+    ) -> tuple[Floats, Integers] | None:
+        """Return columns (cells, k) and their places among the targets; they sum to 1."""
+        events = [
+            (operator.number, EventConditions(operator, limits[operator.number], sources.law))
+            for operator in state.operators()
+        ]
+        touched = [each for each in events if each[1].is_touched(sources.mass, TOUCHED)]
+        if not touched:
+            return sources.law, sources.own
+        alone = np.eye(len(sources.mass))
+        harmless = np.ones(len(sources.mass), dtype=bool)
+        for _, event in touched:
+            harmless &= event.keeps(alone)
+        order = np.argsort(-sources.mass, kind="stable")
+        enough = int(np.searchsorted(np.cumsum(sources.mass[order]), SURE * sources.mass.sum())) + 1
+        chosen, rest = np.split(order, [min(enough, MOST_SOURCES)])
+        pooled, told = rest[~harmless[rest]], rest[harmless[rest]]
+        groups = np.zeros((len(sources.mass), len(chosen) + (len(pooled) > 0)))
+        groups[chosen, np.arange(len(chosen))] = 1.0
+        groups[pooled, len(chosen) :] = 1.0
+        remap, places = self._solved(state, sources, touched, groups, chosen)
+        if remap is None:
+            return None
+        columns = np.concatenate([sources.law @ (groups @ remap), sources.law[:, told]], axis=1)
+        return _joined(columns, np.concatenate([places, sources.own[told]]))
+
+    def _solved(
+        self,
+        state: PublicState,
+        sources: Sources,
+        touched: list[tuple[int, EventConditions]],
+        groups: Floats,
+        chosen: Integers,
+    ) -> tuple[Floats | None, Integers]:
+        """Solve the programme of the chosen groups; return the remap and its targets' places."""
+        places = np.union1d(sources.own[chosen], [sources.public])
+        costs = (groups.T @ sources.costs)[:, places] / sources.public_cost
+        arcs = np.zeros(costs.shape, dtype=bool)
+        nearest = min(NEAREST, len(places))
+        cheap = np.argpartition(costs, nearest - 1, axis=1)[:, :nearest]
+        arcs[np.arange(len(costs))[:, None], cheap] = True
+        own = np.searchsorted(places, sources.own[chosen])
+        arcs[np.arange(len(chosen)), own] = True
+        arcs[:, own[:NEAREST]] = True
+        arcs[:, np.searchsorted(places, sources.public)] = True
+        reference = state.terms.expected_start()
+        grouped = [event.grouped(groups) for _, event in touched]
+        mass = sources.mass @ groups
+        prices = [
+            0.0 if self._pace is not None else price(state.terms, number, state.step)
+            for number, _ in touched
+        ]
+        pulls = [event.first_pulls(reference) for event in grouped]
+        programme = Programme(costs, arcs, prices, pulls)
+
+        def find(remap: Floats) -> list[Finding]:
+            used = np.flatnonzero(remap.any(axis=0))
+            return [
+                (number, int(used[place]), pull)
+                for number, event in enumerate(grouped)
+                for place, pull in event.witnesses(remap[:, used], mass)
+            ]
+
+        return programme.solve(find, ROUNDS, self._work), places
+
+
+def _joined(columns: Floats, places: Integers) -> tuple[Floats, Integers]:
+    """Add up columns of one place, and leave out those that are never drawn."""
+    order = np.argsort(places, kind="stable")
+    found, starts = np.unique(places[order], return_index=True)
+    joined = np.add.reduceat(columns[:, order], starts, axis=1)
+    used = joined.any(axis=0)
+    return joined[:, used], found[used]
+
+
+def _private(
+    state: PublicState,
+    sources: Sources,
+    columns: Floats,
+    places: Integers,
+    limits: list[Promise],
+) -> tuple[Floats, Integers] | None:
+    """Return a law every column of which has passed the exact check, and its outputs.
+
+    Columns that fail are first joined to the public one, the likely ones with a little of a public
+    draw instead. None if nothing passes.
+    """
+
+    def allowed(candidates: Floats) -> Booleans:
+        return state.passes(candidates, limits)
+
+    table = settle_rows(columns)
+    failed = np.flatnonzero(~allowed(table))
+    if failed.size:
+        mass = state.predicted() @ table
+        small = failed[mass[failed] < 1e-4]
+        moved = places.copy()
+        moved[small] = sources.public
+        table, places = _joined(table, moved)
+        table = settle_rows(table)
+        mixed = least_private_mixture(table, allowed)
+        if mixed is None:
+            return None
+        used = mixed.any(axis=0)
+        table, places = mixed[:, used], places[used]
+    return table, sources.targets[places]
