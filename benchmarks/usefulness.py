@@ -1,16 +1,17 @@
 """What releases are worth: mean distance over "nothing" and over the mechanism alone.
 
-``python -m benchmarks.usefulness`` moves people of a built-in city, fits a model of movement by time of
-day on others than those who are released, and compares calibrators, observers, promises and step lengths.
-``--geolife DIR`` takes real people from a Geolife folder instead; nothing of them is stored but means.
+``python -m benchmarks.usefulness`` moves people of a built-in city, fits a model of movement by
+time of day on others than those who are released, and compares calibrators, observers, promises
+and step lengths. ``--geolife DIR`` takes real people from a Geolife folder instead; nothing of
+them is stored but means.
 
 - *nothing*: the one cell that is nearest to everybody on average;
 - *alone*: the mechanism without any promise;
 - *far*: more than six hours before the event begins or after it ends.
 
-Writes ``benchmarks/results/usefulness.json``: for each line of the table the mean over people and days
-with a 95 % Student interval, the largest true leakage of any release (that of the law that was drawn
-from: its columns are what is checked) and the median and 95th percentile of CPU milliseconds a step.
+Writes ``benchmarks/results/usefulness.json``: for each line of the table the mean over people and
+days with a 95 % Student interval, the largest true leakage of any release (that of the law that
+was drawn from, as its columns are what is checked) and CPU milliseconds a step.
 """
 
 from __future__ import annotations
@@ -228,12 +229,11 @@ def measured(line: Line, city: City, people: int, days: int) -> dict[str, Any]:
     """Release every stream under one line of the table; return the means and their intervals."""
     mechanism = PlanarLaplace(city.grid, alpha=ALPHA)
     table, ratios, near_alone, leaks, cpu = mechanism.emission(), [], [], [], []
-    refused, fitted = 0, ("", (None, None))
+    refused, last_person = 0, ""
     for number, (person, path, place, middle) in enumerate(city.streams(people, days)):
-        if fitted[0] != person:
-            fitted = person, city.model_without(person)  # type: ignore[assignment]
-        model, prior = fitted[1]
-        assert model is not None and prior is not None
+        if person != last_person:
+            model, prior = city.model_without(person)
+            last_person = person
         first = max(1, middle - EVENT_HOURS * city.per_hour // 2) + line.day * city.day
         first = min(first, len(path) - EVENT_HOURS * city.per_hour)
         last = first + EVENT_HOURS * city.per_hour - 1
@@ -272,7 +272,7 @@ def measured(line: Line, city: City, people: int, days: int) -> dict[str, Any]:
         )
         ratios.append((distance.sum(), constant.sum(), alone.sum()))
         near_alone.append((distance[far].sum(), alone[far].sum(), constant[far].sum()))
-    whole, away = np.array(ratios), np.array(near_alone)
+    whole, beyond = np.array(ratios), np.array(near_alone)
     each = whole[:, 0] / whole[:, 1]
     width = student.ppf(0.975, max(len(each) - 1, 1)) * each.std(ddof=1) / math.sqrt(len(each))
     return {
@@ -284,8 +284,8 @@ def measured(line: Line, city: City, people: int, days: int) -> dict[str, Any]:
         "median_over_nothing": round(float(np.median(each)), 3),
         "pooled_over_nothing": round(float(whole[:, 0].sum() / whole[:, 1].sum()), 3),
         "alone_over_nothing": round(float(whole[:, 2].sum() / whole[:, 1].sum()), 3),
-        "far_over_alone": round(float(away[:, 0].sum() / away[:, 1].sum()), 3),
-        "far_over_nothing": round(float(away[:, 0].sum() / away[:, 2].sum()), 3),
+        "far_over_alone": round(float(beyond[:, 0].sum() / beyond[:, 1].sum()), 3),
+        "far_over_nothing": round(float(beyond[:, 0].sum() / beyond[:, 2].sum()), 3),
         "largest_leakage": round(float(max(leaks)), 4),
         "cpu_ms_median": round(float(np.median(cpu)), 1),
         "cpu_ms_95": round(float(np.percentile(cpu, 95)), 1),

@@ -2,10 +2,10 @@
 
 The mechanism stays at its full budget, so its geo-indistinguishability is whole: whatever is
 done with its outputs is post-processing. Outputs that mean the same to anybody who knows the
-model are merged (:mod:`~priste.release.calibrators.laws.merged_outputs`); a linear programme decides what
-each is released as (:mod:`~priste.release.calibrators.laws.programme`), weighing what it costs now
-against what its ratios will cost later (:mod:`~priste.release.calibrators.laws.spending`). The
-programme proposes, the exact check decides: the very floats that passed are drawn from.
+model are merged (``laws.merged_outputs``); a linear programme decides what each is released as
+(``laws.programme``), weighing what it costs now against what its ratios will cost later
+(``laws.spending``). The programme proposes, the exact check decides: the very floats that
+passed are drawn from.
 
 All of it is a function of past releases and public parameters: work is bounded in pivots and
 rounds, never in seconds.
