@@ -96,7 +96,8 @@ def lines(whole: bool) -> list[Line]:
 class City:
     """People on a grid: who was where, in cells, day by day."""
 
-    def __init__(self, per_hour: int, people: dict[str, list[Cells]]) -> None:
+    def __init__(self, per_hour: int, people: dict[str, list[Cells]], rank: int) -> None:
+        self.rank = rank  # the event is at the place of this rank of each person, home being 0
         self.per_hour, self.day = per_hour, 24 * per_hour
         self.grid = Grid(rows=SIDE, columns=SIDE, cell_size=KILOMETRES / SIDE)
         self.people = people
@@ -130,15 +131,15 @@ class City:
         return MarkovModel(self.grid, matrices, cycle=True), prior / prior.sum()
 
     def streams(self, most: int, days: int) -> Iterator[tuple[str, Cells, int, int]]:
-        """Yield people with two days, the place they visit most after home, and when."""
+        """Yield people with two days, a place they visit, and the hour at which they usually do."""
         for name, paths in self.people.items():
             everywhere = np.concatenate(paths)
             hour = np.concatenate([np.arange(len(path)) % self.day for path in paths])
             counts = np.bincount(everywhere, minlength=self.grid.size)
-            counts[counts.argmax()] = 0
-            if not counts.any():
+            order = np.argsort(-counts, kind="stable")
+            if not counts[order[self.rank]]:
                 continue
-            place = int(counts.argmax())
+            place = int(order[self.rank])
             middle = int(np.median(hour[everywhere == place]))
             for path in paths[:days]:
                 yield name, path, place, middle
@@ -158,7 +159,7 @@ def built_in_city(per_hour: int, people: int = 40, seed: int = 1) -> City:
         found[f"person {number}"] = [
             _two_days(rng, home, work, evening, per_hour) for _ in range(6)
         ]
-    return City(per_hour, found)
+    return City(per_hour, found, rank=2)
 
 
 def _two_days(
@@ -202,7 +203,7 @@ def geolife(folder: Path, per_hour: int) -> City:
         paths = _filled_days(slots, per_hour)
         if paths:
             found[person.name] = paths
-    return City(per_hour, found)
+    return City(per_hour, found, rank=1)
 
 
 def _filled_days(slots: dict[int, int], per_hour: int) -> list[Cells]:
@@ -274,7 +275,8 @@ def measured(line: Line, city: City, people: int, days: int) -> dict[str, Any]:
         near_alone.append((distance[far].sum(), alone[far].sum(), constant[far].sum()))
     whole, beyond = np.array(ratios), np.array(near_alone)
     each = whole[:, 0] / whole[:, 1]
-    width = student.ppf(0.975, max(len(each) - 1, 1)) * each.std(ddof=1) / math.sqrt(len(each))
+    spread = each.std(ddof=1) if len(each) > 1 else math.inf
+    width = student.ppf(0.975, max(len(each) - 1, 1)) * spread / math.sqrt(len(each))
     return {
         "name": line.name,
         "streams": len(each),
