@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.quantify import Belief, Moments, Promise
+from priste.quantify.adversaries import AnyMixture
 from priste.release.calibrator import EventOperator
 
 Floats = NDArray[np.float64]
@@ -68,7 +69,8 @@ class EventConditions:
         self._exponent = np.clip(operator.exponent - highest, -900, 0)
         scale = np.ldexp(1.0, self._exponent.astype(np.int32))[:, None]
         self._event, self._complement = event * scale, complement * scale
-        self._few = len(event) <= FEW_ROWS
+        self._any_mixture = isinstance(operator.adversary, AnyMixture)
+        self._few = self._any_mixture and len(event) <= FEW_ROWS
         self._mixtures = self._pairs() if self._few else np.zeros((0, len(event)))
 
     def pull(self, weights: Floats) -> Pull | None:
@@ -181,7 +183,7 @@ class EventConditions:
         worst = fails[np.argsort(-(mass @ told)[fails], kind="stable")][:WITNESSES]
         found = []
         for place in worst:
-            if isinstance(self._promise, Belief):
+            if isinstance(self._promise, Belief) and self._any_mixture:
                 with np.errstate(divide="ignore", invalid="ignore"):
                     odds = moments.event[:, place] / moments.complement[:, place]
                 weights = np.zeros(len(odds))
