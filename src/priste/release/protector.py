@@ -546,7 +546,6 @@ class Protector:
         )
 
 
-<<<<<<< HEAD
 def _recorded_column(entry: Entry, state: PublicState) -> tuple[NDArray[np.float64] | None, float]:
     """Return the column of a recorded release, and how far it may be from the one drawn from.
 
@@ -557,7 +556,7 @@ def _recorded_column(entry: Entry, state: PublicState) -> tuple[NDArray[np.float
     mechanism, release = state.terms.mechanism, entry.release
     if release.cell is None:
         return None, 0.0
-    if entry.packed is not None and not (
+    if (entry.packed is not None or entry.likelihood is not None) and not (
         release.cell < mechanism.outputs and 0.0 <= release.budget <= mechanism.budget
     ):
         raise ValueError("the mechanism has no such output or budget")
@@ -573,17 +572,3 @@ def _recorded_column(entry: Entry, state: PublicState) -> tuple[NDArray[np.float
             + ("are stored beside it" if stored else "this installation computes")
         )
     return column, ANOTHER_MACHINE
-=======
-def _recorded_column(entry: Entry, state: PublicState) -> NDArray[np.float64] | None:
-    """Return the column of a recorded release; ``state`` is that before it."""
-    if entry.release.cell is None:
-        return None
-    if entry.likelihood is not None:
-        mechanism = state.terms.mechanism
-        if not 0 <= entry.release.cell < mechanism.outputs:
-            raise ValueError(f"there is no output {entry.release.cell}")
-        if not 0.0 <= entry.release.budget <= mechanism.budget:
-            raise ValueError(f"there is no budget {entry.release.budget}")
-        return floats_from_text(entry.likelihood)
-    return state.column(entry.release.cell, entry.release.budget)
->>>>>>> ca5e769 (Laws that are useful: tell what is harmless, pool the rest, price what is spent; the best public guess; city scale)
