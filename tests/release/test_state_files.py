@@ -401,7 +401,7 @@ def test_files_without_columns_load_and_other_last_bits_are_counted(tmp_path: Pa
 def test_location_sets_of_other_machines_need_their_columns(tmp_path: Path) -> None:
     """Last bits may decide which cells are plausible, so nothing is assumed about such columns."""
     mech = LocationSet(MECH, delta=0.1)
-    p = Protector(MODEL, CLINIC, mech, 0.5, rng=1)
+    p = Protector(MODEL, CLINIC, mech, 0.5, calibrator=Certified(guess=False), rng=1)
     p.release(4)
     p.save(tmp_path / "s")
     assert list(Protector.load(tmp_path / "s").ledger) == list(p.ledger)
