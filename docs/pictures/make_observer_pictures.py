@@ -1,0 +1,96 @@
+"""Makes the picture of docs/observers.md and prints its table.
+
+Run ``python docs/pictures/make_observer_pictures.py``. Seeds are fixed, so the file is the same on
+every run.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+
+from priste import AnyStart, Grid, MarkovModel, Near, PlanarLaplace, Protector, Quantifier, presence
+from priste.release import Certified
+
+FOLDER = Path(__file__).parent.parent / "images"
+LEAKAGE, DISTANCE, QUIET = "#c8553d", "#0b6e6e", "#8c98a4"
+FACTORS = (1.0, 1.5, 2.0, 4.0, 10.0, 100.0, 1e4, 1e6)
+RUNS, STEPS = 12, 8
+
+
+def town() -> dict[str, Any]:
+    """An 8 km square, a clinic of four cells, noise of 1 per km."""
+    grid = Grid(rows=8, columns=8, cell_size=1.0)
+    return {
+        "grid": grid,
+        "model": MarkovModel.gaussian(grid, sigma=1.0),
+        "event": presence([9, 10, 17, 18], range(2, 5)),
+        "mech": PlanarLaplace(grid, alpha=1.0),
+    }
+
+
+def leakage(case: dict[str, Any], observer: Any, walks: list[np.ndarray]) -> float:
+    """The mean leakage of bare releases of the true cells, drawn with fixed seeds."""
+    found = []
+    for seed, walk in enumerate(walks):
+        rng = np.random.default_rng(seed)
+        q = Quantifier(case["model"], case["event"], observer)
+        table = case["mech"].emission()
+        for cell in walk:
+            q.observe(table[:, rng.choice(len(table), p=table[cell] / table[cell].sum())])
+        found.append(q.leakage().value)
+    return float(np.mean(found))
+
+
+def distance(case: dict[str, Any], observer: Any, walks: list[np.ndarray]) -> float:
+    """The mean distance (km) of certified releases at ε = 1 against an observer."""
+    found = []
+    for seed, walk in enumerate(walks):
+        guard = Protector(
+            case["model"], {"clinic": case["event"]}, case["mech"], 1.0,
+            calibrator=Certified(), rng=seed, observer=observer,
+        )  # fmt: skip
+        for cell in walk:
+            found.append(case["grid"].distances_from(int(cell))[guard.release(int(cell)).cell])
+    return float(np.mean(found))
+
+
+def main() -> None:
+    matplotlib.use("Agg")
+    from matplotlib.figure import Figure
+
+    case = town()
+    prior = case["model"].stationary()
+    walks = [case["model"].sample(STEPS, rng=seed, start=prior) for seed in range(RUNS)]
+    observers = [Near(prior, factor) for factor in FACTORS]
+    rows = [
+        (leakage(case, observer, walks), distance(case, observer, walks))
+        for observer in (*observers, AnyStart())
+    ]
+    for name, (leaked, far) in zip((*map("{:g}".format, FACTORS), "any"), rows, strict=True):
+        print(f"| {name} | {leaked:.2f} | {far:.2f} |")
+    figure = Figure(figsize=(6.4, 3.2), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    places = (*FACTORS, FACTORS[-1] * 30)
+    for axes, column, colour, label in (
+        (left, 0, LEAKAGE, "leakage of bare releases"),
+        (right, 1, DISTANCE, "km from the truth, certified at ε = 1"),
+    ):
+        values = [row[column] for row in rows]
+        axes.plot(places[:-1], values[:-1], "o-", color=colour, markersize=4)
+        axes.plot(places[-1], values[-1], "D", color=colour)
+        axes.axhline(values[-1], color=QUIET, linewidth=0.8, linestyle=":")
+        axes.set_xscale("log")
+        axes.set_xticks([1, 1e2, 1e4, places[-1]], ["known", "100", "10⁴", "anything"])
+        axes.set_xlabel("near the public prior, within this factor")
+        axes.set_ylabel(label)
+        axes.set_ylim(bottom=0)
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(FOLDER / "observers.png", dpi=130, metadata={"Software": None})
+
+
+if __name__ == "__main__":
+    main()
