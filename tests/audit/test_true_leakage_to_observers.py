@@ -14,6 +14,7 @@ from priste import (
     EmissionTable,
     Grid,
     MarkovModel,
+    Near,
     Odds,
     PlanarLaplace,
     Priors,
@@ -191,7 +192,7 @@ PROMISES = {
     "two bounds": Odds(0.2, 0.6),
     "belief": Belief(0.9),
 }
-GUARDED = {"known": Priors(PRIOR), "two priors": Priors([PRIOR, FLAT]), "stale": Stale(2)}
+GUARDED = {"known": Priors(PRIOR), "near": Near(PRIOR, 2.0), "stale": Stale(2)}
 
 
 @pytest.mark.parametrize("calibrator", ["certified", "remap"])

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from priste.audit.estimates import mean
+from priste.audit.estimates import Estimate, mean
 from priste.reproduce.experiments.budget_per_step import (
     ALPHA,
     EARLY,
@@ -34,8 +34,11 @@ from priste.reproduce.experiments.experiment import (
     Verdict,
 )
 from priste.reproduce.experiments.release_runs import Case
-from priste.reproduce.experiments.utility_against_epsilon import people
+from priste.reproduce.experiments.utility_against_epsilon import city_dwellers, people
 from priste.reproduce.running.jobs import Job, Results
+
+CLOCKS = (5.0, 10.0, 30.0)
+"""Lengths of a step, in minutes, that are swept besides the one minute of the figures."""
 
 NEARLY_ALL = 0.9
 """The share of α that "only a slight reduction" means here."""
@@ -67,6 +70,11 @@ def choices(settings: Settings) -> Mapping[str, list[dict[str, Any]]]:
     found[f"{where}, maximum likelihood"] = people(
         settings, smoothing={"kind": "maximum_likelihood", "unvisited": "uniform"}
     )
+    # The data set has few unbroken stretches of long steps: its clock is swept on made-up cities.
+    for minutes in CLOCKS:
+        found[f"made-up city, steps of {minutes:g} min"] = city_dwellers(
+            settings, minutes=minutes, longest_gap=max(10.0, 2.0 * minutes)
+        )
     return found
 
 
@@ -81,6 +89,10 @@ def _cases(settings: Settings) -> dict[str, dict[float, Case]]:
     base = Case.on([synthetic_world(settings)], EARLY, epsilon=EPSILON, alpha=ALPHA)
     made["rows of exp(-αd), normalised"] = {
         epsilon: base.but(epsilon=epsilon, table="normalised") for epsilon in EPSILONS
+    }
+    made["α per cell of 0.5 km, made-up city"] = {
+        epsilon: Case.on(city_dwellers(settings), EARLY, epsilon=epsilon, alpha=ALPHA / 0.5)
+        for epsilon in EPSILONS
     }
     return made
 
@@ -103,7 +115,7 @@ def _outcome(settings: Settings, results: Results) -> Outcome:
     }
     columns = ("choice", *(f"share_kept_at_{epsilon:g}" for epsilon in EPSILONS), "dip", "verdict")
     kept = {
-        label: [mean(by_epsilon[epsilon].run_budgets / ALPHA) for epsilon in EPSILONS]
+        label: [_share(by_epsilon[epsilon]) for epsilon in EPSILONS]
         for label, by_epsilon in curves.items()
     }
     rows, findings = [], []
@@ -140,6 +152,10 @@ def _outcome(settings: Settings, results: Results) -> Outcome:
             "other people may have enough recordings.",
         ),
     )
+
+
+def _share(curve: Curve) -> Estimate:
+    return mean(curve.run_budgets / curve.case.alpha)
 
 
 def _dip(curve: Curve) -> Comparison:

@@ -47,12 +47,18 @@ Lines = list[tuple[str, list[Case]]]
 def people(settings: Settings, **changes: Any) -> list[dict[str, Any]]:
     """Return the worlds of the people of Geolife, or of the made-up city without it."""
     if settings.geolife is None:
-        kind: dict[str, Any] = {"kind": "city"}
-        each = [{**kind, "seed": number + 1} for number in range(USERS)]
-    else:
-        kind = {"kind": "geolife", "folder": settings.geolife, "steps": settings.steps}
-        each = [{**kind, "user_rank": number} for number in range(USERS)]
+        return city_dwellers(settings, **changes)
+    kind = {"kind": "geolife", "folder": settings.geolife, "steps": settings.steps}
+    each = [{**kind, "user_rank": number} for number in range(USERS)]
     return [{**world, "side": settings.side, **changes} for world in each]
+
+
+def city_dwellers(settings: Settings, **changes: Any) -> list[dict[str, Any]]:
+    """Return the worlds of people in made-up cities."""
+    return [
+        {"kind": "city", "seed": number + 1, "side": settings.side, **changes}
+        for number in range(USERS)
+    ]
 
 
 def _with_epsilons(case: Case) -> list[Case]:
