@@ -1,0 +1,31 @@
+"""Compile the kernels now and not with the first verdict: ``python -m priste.quantify.warm_up``.
+
+The machine code is kept beside the kernels, so this pays once per installation. Nothing is
+printed and nothing depends on it: without it the first verdict takes as much longer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from priste.events import presence
+from priste.maps import Grid
+from priste.mobility import MarkovModel
+from priste.quantify.observers import AnyStart, Near
+from priste.quantify.quantifier import Quantifier
+
+
+def warm_up() -> None:
+    """Ask for a verdict and a leakage, against any start and near a prior: every kernel is used."""
+    grid = Grid(rows=4, columns=4, cell_size=1.0)
+    model, event = MarkovModel.gaussian(grid, sigma=1.0), presence([0], [1])
+    column = np.linspace(0.1, 0.9, grid.size)
+    for observer in (AnyStart(), Near(np.full(grid.size, 1.0 / grid.size), factor=2.0)):
+        quantifier = Quantifier(model, event, observer)
+        quantifier.passes(column[:, None], 0.5)
+        quantifier.observe(column)
+        quantifier.leakage()
+
+
+if __name__ == "__main__":
+    warm_up()
