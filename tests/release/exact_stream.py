@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 import mpmath
@@ -118,18 +118,12 @@ def exceeds_on_a_lattice(rows: Moments, r: Fraction, parts: int = 6) -> bool:
 
 def leakage(rows: Moments, digits: int = 40) -> float:
     """The natural logarithm of the largest ratio in either direction, by bisection (< 64 bits)."""
-    both = (rows, negated(rows))
-    return max(0.0, *(log_ratio(lambda r, x=x: speaks_for(x, r), digits) for x in both))
-
-
-def log_ratio(exceeds: Callable[[Fraction], bool], digits: int = 40) -> float:
-    """The natural logarithm of the largest ratio that exceeds, by bisection (< 64 bits)."""
-    low, high = Fraction(1, 2**40), Fraction(2) ** 40
-    if exceeds(high):
+    low, high = Fraction(1), Fraction(2) ** 40
+    if exceeds(rows, high):
         return float("inf")
-    for _ in range(digits + 80):
+    for _ in range(digits + 40):
         middle = (low + high) / 2
-        if exceeds(middle):
+        if exceeds(rows, middle):
             low = middle
         else:
             high = middle
