@@ -256,11 +256,12 @@ def test_protect_in_json(tmp_path: Path) -> None:
     found = json.loads(result.stdout)
     assert set(found) == {
         "destination", "ledger", "users", "releases", "drawn_now", "given_again", "rows", "notes",
-        "events", "verdict", "reading", "writing", "report",
+        "events", "observer", "anybody", "verdict", "reading", "writing", "report",
     }  # fmt: skip
     ledgers = read_ledgers(found["ledger"])
     largest = max(r.leakage[0] for ledger in ledgers.values() for r in ledger)
-    assert found["events"]["visit"] == {"epsilon": 0.8, "max": largest}
+    visit = found["events"]["visit"]
+    assert (visit["epsilon"], visit["max"]) == (0.8, largest)
     assert found["verdict"] == "kept"
 
 

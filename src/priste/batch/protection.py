@@ -8,9 +8,10 @@ stopped at any moment continues where it was; nothing is drawn twice.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,8 +25,9 @@ from priste.batch.streams import ProtectedStream, protect_stream
 from priste.batch.workspace import Workspace
 from priste.errors import InvalidParameter, OutputExists, StateError
 from priste.policy import Policy
+from priste.quantify import Odds, Promise
 from priste.release import Calibrator, Ledger, write_ledgers
-from priste.report import Verdict, verdict, within
+from priste.report import Verdict, keeps_its_promises, verdict
 from priste.traces import ReadingReport, Traces, WritingReport, write_released
 from priste.traces.writing import RowChoice
 from priste.whole_files import check_apart, check_writable
@@ -43,8 +45,10 @@ class BatchReport:
     streams: tuple[ProtectedStream, ...]
     reading: ReadingReport
     writing: WritingReport
-    epsilons: dict[str, float]
+    promises: Mapping[str, Promise]
+    against: str
     calibrator: Calibrator
+    kept: bool
     rows: RowChoice = "steps"
     notes: tuple[str, ...] = ()
     given_again: int = 0
@@ -57,8 +61,7 @@ class BatchReport:
     @property
     def verdict(self) -> Verdict:
         """Whether the promise was kept for every event of every user."""
-        leakage = self.largest_leakage()
-        return verdict(self.calibrator, (within(leakage[n], e) for n, e in self.epsilons.items()))
+        return verdict(self.calibrator, [self.kept])
 
     def largest_leakage(self) -> dict[str, float]:
         """Return each event's largest leakage over all users and steps."""
@@ -67,12 +70,22 @@ class BatchReport:
                 (release.leakage[k] for each in self.streams for release in each.ledger),
                 default=0.0,
             )
-            for k, name in enumerate(self.epsilons)
+            for k, name in enumerate(self.promises)
+        }
+
+    def largest_belief(self) -> dict[str, float]:
+        """Return how sure of each event the surest observer got, over all users and steps."""
+        return {
+            name: max(
+                (r.belief[k] for each in self.streams for r in each.ledger if r.belief),
+                default=math.nan,
+            )
+            for k, name in enumerate(self.promises)
         }
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        leakage = self.largest_leakage()
+        leakage, belief = self.largest_leakage(), self.largest_belief()
         return {
             "destination": str(self.destination),
             "ledger": str(self.ledger),
@@ -84,10 +97,22 @@ class BatchReport:
             "notes": list(self.notes),
             "verdict": str(self.verdict),
             "events": {
-                name: {"epsilon": epsilon, "max": leakage[name]}
-                for name, epsilon in self.epsilons.items()
+                name: {
+                    "promise": promise.words(),
+                    "epsilon": epsilon_of(promise),
+                    "max": leakage[name],
+                    "belief": belief[name],
+                }
+                for name, promise in self.promises.items()
             },
+            "observer": self.against,
         }
+
+
+def epsilon_of(promise: Promise) -> float:
+    """Return the largest bound on a logarithm of odds, inf where beliefs are bounded instead."""
+    bounds = (promise.up, promise.down) if isinstance(promise, Odds) else ()
+    return max((bound for bound in bounds if bound < math.inf), default=math.inf)
 
 
 def workspace_of(destination: str | Path) -> Path:
@@ -189,14 +214,17 @@ def protect_file(
         if fresh and place.is_dir() and not list(place.glob("*.journal")):
             shutil.rmtree(place)  # nothing was begun
         raise
+    own = {each.user: each.policy for each in people}
     return BatchReport(
         destination,
         ledger,
         tuple(streams),
         traces.report,
         writing,
-        {name: event.epsilon for name, event in policy.events.items()},
+        {name: event.promise for name, event in policy.events.items()},
+        policy.chosen_observer.words,
         policy.calibrator,
+        all(keeps_its_promises(own[each.user] or policy, each.ledger) for each in streams),
         rows,
         oddities(people),
         given_again,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -101,22 +102,23 @@ class Audit:
         """Print the worst user's numbers for each event, with a line over time."""
         from priste.quantify import AnyStart
         from priste.report import odds, percent, who_learns_most, within
+        from priste.report.wording import reached_words
 
         who = "one stream" if len(self.users) == 1 else f"{len(self.users)} streams"
         out.print(f"[bold]What {who} told[/bold], if released by {self.emission}, to")
         out.print(f"{self.policy.chosen_observer.words}\n")
         line = self.policy.timeline
         for name, (user, found) in self.worst().items():
-            epsilon = self.policy.events[name].epsilon
-            good = within(found.max, epsilon) and found.kept
+            promise = self.policy.events[name].promise
+            good = within(found.max, self.policy.events[name].epsilon) and found.kept
             whose = f" (user {user})" if len(self.users) > 1 else ""
             word = Text("within" if good else "ABOVE", style="green" if good else "bold red")
             out.print(Text.assemble((name, "bold"), whose))
             out.print(
                 Text.assemble(
-                    f"  odds can move {odds(found.max)}, ",
+                    f"  {reached_words(promise, found)}, ",
                     word,
-                    f" the {odds(epsilon)} of ε = {epsilon:g} (leakage {found.max:.3f})",
+                    f" the policy's bound: {promise.words()} (leakage {found.max:.3f})",
                 )
             )
             out.print(f"  [cyan]{sparkline(found.leakage)}[/cyan]")
@@ -297,13 +299,16 @@ def _of_trace(
 def sparkline(values: Sequence[float], width: int = WIDTH) -> str:
     """Return a line of bars, the largest value of each stretch; ∞ where it is unbounded.
 
+    A value below 0 (releases have spoken in the free direction only) is shown as nothing.
+
     >>> sparkline([0.0, 0.5, 1.0]), sparkline([0.0, float("inf")]), sparkline([])
     (' ▄█', ' ∞', '')
+    >>> sparkline([-2.0, 1.0])
+    ' █'
     """
     count = min(width, len(values))
-    groups = [
-        max(values[k * len(values) // count : (k + 1) * len(values) // count]) for k in range(count)
-    ]
+    cuts = [k * len(values) // count for k in range(count + 1)] if count else []
+    groups = [max(0.0, *values[begin:end]) for begin, end in pairwise(cuts)]
     top = max((value for value in groups if value != float("inf")), default=0.0) or 1.0
     return "".join(
         "∞" if value == float("inf") else BARS[round(value / top * (len(BARS) - 1))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -37,6 +38,7 @@ class Protection:
 
     batch: BatchReport
     page: Path | None = None
+    anybody: Mapping[str, float] | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -50,11 +52,12 @@ class Protection:
             "reading": self.batch.reading.to_dict(),
             "writing": self.batch.writing.to_dict(),
             "report": None if self.page is None else str(self.page),
+            "anybody": self.anybody,
         }
 
     def show(self, out: Console) -> None:
         """Print what was written, what was left out and why, and the leakage of each event."""
-        from priste.cli.tables import leakage_table
+        from priste.cli.tables import promise_table
 
         batch = self.batch
         for line in batch.reading.lines():
@@ -81,7 +84,17 @@ class Protection:
             out.print(f"Note: {note}", markup=False)
         if batch.rows == "fixes":
             out.print(f"Note: {ROWS_OF_THE_INPUT}")
-        out.print(leakage_table(batch.epsilons, batch.largest_leakage()))
+        out.print(
+            promise_table(
+                batch.promises, batch.largest_leakage(), batch.largest_belief(), self.anybody
+            )
+        )
+        if self.verdict == "not promised":
+            out.print("Nothing was promised: this calibrator keeps no promise.\n")
+        else:
+            for name, promise in batch.promises.items():
+                out.print(f"  {name}: {promise.words()},", markup=False)
+            out.print(f"  against {batch.against}. {self.verdict.sentence}\n", markup=False)
         out.print(f"  {batch.destination}    what may be handed out", markup=False)
         out.print(f"  {batch.ledger}    every release and its leakage", markup=False)
         if self.page is not None:
@@ -126,7 +139,7 @@ def protect(
     """Release a file of locations under a policy; run it again to go on after a stop."""
     from priste.batch import ledger_of, protect_file, workspace_of
     from priste.policy import load_policy
-    from priste.report import choose_ledgers, run_reports, write_html
+    from priste.report import anybody_learns, choose_ledgers, run_reports, write_html
     from priste.whole_files import check_apart, check_writable
 
     destination = output or beside(source)
@@ -172,7 +185,9 @@ def protect(
             )
         with progress("Drawing the report"):
             write_html(reports, report, overwrite=overwrite)
-    return Protection(batch, report)
+    with progress("Comparing observers"):
+        anybody = anybody_learns(loaded, choose_ledgers(batch.ledgers).values())
+    return Protection(batch, report, anybody)
 
 
 def beside(source: Path) -> Path:

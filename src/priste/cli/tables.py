@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from priste.cli.forecast import interval
+from priste.quantify import Belief, Odds, Promise
 from priste.report import StreamReport, length, odds, percent, within
 
 if TYPE_CHECKING:
@@ -37,13 +39,40 @@ def _within(leakage: float, epsilon: float) -> Text:
     return Text(odds(leakage), style=GOOD if within(leakage, epsilon) else BAD)
 
 
-def leakage_table(epsilons: Mapping[str, float], leakages: Mapping[str, float]) -> Table:
-    """Show the promise and the largest leakage of each event, as factors of odds."""
-    table = _table("event", "promised", "reached", "ε", "leakage")
-    for name, epsilon in epsilons.items():
+def promise_table(
+    promises: Mapping[str, Promise],
+    leakages: Mapping[str, float],
+    beliefs: Mapping[str, float],
+    anybody: Mapping[str, float] | None = None,
+) -> Table:
+    """Show what is promised about each event and what was reached.
+
+    With ``anybody`` also what those could have learnt whom the promise is not against.
+    """
+    heads = ["event", "promised", "reached", "ε", "leakage"]
+    table = _table(*heads, *([] if anybody is None else ["to anybody"]))
+    for name, promise in promises.items():
         found = leakages[name]
-        table.add_row(name, odds(epsilon), _within(found, epsilon), f"{epsilon:g}", f"{found:.3f}")
+        if isinstance(promise, Belief):
+            good = within(beliefs[name], promise.at_most)
+            promised, reached = f"≤ {percent(promise.at_most)}", percent(beliefs[name])
+            bound = "–"
+        else:
+            largest = max(b for b in (promise.up, promise.down) if b < math.inf)
+            good = within(found, largest)
+            promised, reached = _ways(promise) + odds(largest), odds(max(found, 0.0))
+            bound = f"{largest:g}"
+        row: list[str | Text] = [promised, Text(reached, style=GOOD if good else BAD), bound]
+        row += [f"{found:.3f}", *([] if anybody is None else [odds(anybody[name])])]
+        table.add_row(name, *row)
     return table
+
+
+def _ways(promise: Odds) -> str:
+    """Return an arrow for each direction that is bounded, where both are not bounded alike."""
+    if promise.up == promise.down:
+        return ""
+    return ("↑" if promise.up < math.inf else "") + ("↓" if promise.down < math.inf else "")
 
 
 def odds_table(report: StreamReport) -> Table:

@@ -1,7 +1,12 @@
 """What a person looks at: the HTML report and its figures."""
 
 from priste.report.assembly import bare_cells, bare_releases, stream_report
-from priste.report.audits import audit_cells, audit_releases
+from priste.report.audits import (
+    anybody_learns,
+    audit_cells,
+    audit_releases,
+    keeps_its_promises,
+)
 from priste.report.figures import figures_of, save_figures
 from priste.report.page import render, write_html
 from priste.report.run_reports import MOST_SHOWN, choose_ledgers, run_reports
@@ -17,12 +22,14 @@ __all__ = [
     "Usefulness",
     "Verdict",
     "Worth",
+    "anybody_learns",
     "audit_cells",
     "audit_releases",
     "bare_cells",
     "bare_releases",
     "choose_ledgers",
     "figures_of",
+    "keeps_its_promises",
     "length",
     "odds",
     "percent",

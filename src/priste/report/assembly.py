@@ -102,6 +102,7 @@ def stream_report(
         budgets=tuple(release.budget for release in releases),
         full_budget=policy.mechanism.budget,
         calibrator=policy.calibrator,
+        against=policy.chosen_observer.words,
         distances=() if truth is None else _distances(grid, truth, _cells(releases, places)),
         bare_distances=()
         if truth is None or bare is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from priste.audit import EventAudit, audit_stream
 from priste.errors import InvalidParameter
 from priste.policy import Policy
+from priste.quantify import AnyStart
 from priste.release import Ledger, PublicState, Release
+from priste.report.verdict import ledger_keeps
 
 SAME_LEAKAGE = 1e-6
 """How far a ledger's leakage may lie from the one computed here before it is called foreign."""
@@ -112,6 +114,30 @@ def _audited(
         observer=policy.chosen_observer.observer,
         promises={name: event.promise},
     )[name]
+
+
+def keeps_its_promises(policy: Policy, releases: Ledger) -> bool:
+    """Tell whether a stream kept every promise of its policy, as far as possible by its ledger."""
+    told = [
+        ledger_keeps(event.promise, releases, number)
+        for number, event in enumerate(policy.events.values())
+    ]
+    if None in told:
+        return all(audit.kept for audit in audit_releases(policy, releases).values())
+    return all(told)
+
+
+def anybody_learns(policy: Policy, ledgers: Iterable[Ledger]) -> dict[str, float] | None:
+    """Return what anybody could have learnt about each event from these streams, the largest.
+
+    None where the promise is against anybody: then the leakages say it.
+    """
+    if policy.chosen_observer.observer == AnyStart():
+        return None
+    found = [audit_releases(policy, ledger) for ledger in ledgers]
+    return {
+        name: max((each[name].max_anybody for each in found), default=0.0) for name in policy.events
+    }
 
 
 def audit_cells(

@@ -19,6 +19,7 @@ import numpy as np
 
 from priste.errors import InvalidParameter
 from priste.maps import Grid
+from priste.quantify import Belief
 from priste.report.stream_report import EventTrack, StreamReport
 
 if TYPE_CHECKING:
@@ -170,6 +171,9 @@ def belief_figure(report: StreamReport, event: EventTrack) -> Figure:
         if event.bare is not None:
             _line(axes, event.bare.belief, 1.0, BARE, "mechanism alone")
         _line(axes, event.guarded.belief, 1.0, GUARDED, "with priste")
+        if isinstance(event.promised, Belief):
+            _line(axes, event.guarded.highest_belief, 1.0, QUIET, "the surest, with priste")
+            axes.axhline(event.promised.at_most, color=INK, linewidth=1, linestyle=(0, (4, 3)))
         axes.axhline(event.guarded.prior_belief, color=INK, linewidth=1, linestyle=(0, (1, 2)))
         axes.set(
             ylim=(-0.02, 1.02),

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 def _environment() -> Environment:
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-    from priste.report.verdict import within
     from priste.report.wording import odds, percent
 
     packages = ("priste.report", "priste.reproduce")
@@ -30,7 +29,6 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     made.filters.update(odds=odds, percent=percent)
-    made.globals.update(within=within)
     return made
 
 

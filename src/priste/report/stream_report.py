@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from priste.audit import EventAudit
 from priste.errors import InvalidParameter
 from priste.maps import Grid
+from priste.quantify import Odds, Promise
 from priste.release import Calibrator
 from priste.report.strip import Day
 from priste.report.usefulness import Usefulness
 from priste.report.verdict import Verdict, verdict, within
-from priste.report.wording import who_learns_most
+from priste.report.wording import anybody_words, reached_words, who_learns_most
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,21 @@ class EventTrack:
         return within(self.guarded.max, self.epsilon) and self.guarded.kept
 
     @property
+    def promised(self) -> Promise:
+        """What is promised; odds within ε both ways unless stated."""
+        return self.guarded.promise or Odds(self.epsilon, self.epsilon)
+
+    @property
+    def reached(self) -> str:
+        """What was reached of what is promised, in words."""
+        return reached_words(self.promised, self.guarded)
+
+    @property
+    def anybody(self) -> str:
+        """What those learn whom the promise is not against; empty if there is nobody."""
+        return anybody_words(self.guarded)
+
+    @property
     def who_learns_most(self) -> str:
         """Who learns most from the releases, as a sentence."""
         return who_learns_most(self.guarded.worst_prior, self.guarded.max)
@@ -52,7 +68,8 @@ class StreamReport:
     ``distances`` are the kilometres between true and released cells as a sorted
     sample, so that they cannot be read step by step; ``truth`` is there only when the
     reader asked to see it. Sequences that run over steps have equal length.
-    ``calibrator`` made the releases; None if that is unknown. ``usefulness`` and its ``strip`` of
+    ``calibrator`` made the releases; None if that is unknown. ``against`` says whom the promise is
+    against. ``usefulness`` and its ``strip`` of
     days are there when the truth was at hand.
     """
 
@@ -66,6 +83,7 @@ class StreamReport:
     budgets: tuple[float, ...]
     full_budget: float
     calibrator: Calibrator | None = None
+    against: str = "anybody, whatever they believe about where the user began"
     not_promised: tuple[str, ...] = ()
     distances: tuple[float, ...] = ()
     bare_distances: tuple[float, ...] = ()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
-from priste.release import Calibrator
+from priste.quantify import Belief, Promise
+from priste.release import Calibrator, Release
 
 
 class Verdict(StrEnum):
@@ -28,8 +30,27 @@ class Verdict(StrEnum):
 
 
 def within(leakage: float, epsilon: float) -> bool:
-    """Tell whether a leakage, an upper bound, is within its ε; what is not a number is not."""
+    """Tell whether a number, an upper bound, is within its limit; what is no number is not."""
     return leakage <= epsilon
+
+
+def ledger_keeps(promise: Promise, releases: Sequence[Release], number: int) -> bool | None:
+    """Tell whether a ledger is within the promise about event ``number``; None if it cannot tell.
+
+    A ledger has one leakage per event, over the directions that the promise bounds: if these have
+    different bounds, it may not tell whether the smaller one was kept.
+    """
+    if not releases:
+        return True
+    if isinstance(promise, Belief):
+        if any(not release.belief for release in releases):
+            return None
+        return all(within(release.belief[number], promise.at_most) for release in releases)
+    bounds = [bound for bound in (promise.up, promise.down) if bound < math.inf]
+    reached = max(release.leakage[number] for release in releases)
+    if all(within(reached, bound) for bound in bounds):
+        return True
+    return None if any(within(reached, bound) for bound in bounds) else False
 
 
 def verdict(calibrator: Calibrator | None, kept: Iterable[bool]) -> Verdict:
