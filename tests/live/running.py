@@ -16,6 +16,7 @@ from typing import IO
 
 import pytest
 
+from priste.live.clock import SteadyClock
 from priste.live.service import Person, Service
 from priste.live.settings import Settings
 
@@ -129,8 +130,8 @@ def running(*command: str, env: dict[str, str] | None = None) -> Iterator[Child]
 class InThread:
     """A service in a thread of the test."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.service = Service(settings)
+    def __init__(self, settings: Settings, clock: SteadyClock | None = None) -> None:
+        self.service = Service(settings, clock)
         self.service.open()
         self._ready = threading.Event()
         self.problem: BaseException | None = None
@@ -177,9 +178,9 @@ class InThread:
 
 
 @contextmanager
-def serving(settings: Settings) -> Iterator[InThread]:
+def serving(settings: Settings, clock: SteadyClock | None = None) -> Iterator[InThread]:
     """Run a service in a thread."""
-    made = InThread(settings)
+    made = InThread(settings, clock)
     try:
         yield made
     finally:

@@ -32,13 +32,13 @@ from tests.live.small_town import (
 )
 
 from priste.errors import InvalidParameter
+from priste.live import service as service_module
 from priste.live import web, web_server
 from priste.live.addresses import read_input, read_output
 from priste.live.clock import SteadyClock
 from priste.live.person_stream import StreamOptions
 from priste.live.point import Point
 from priste.live.protocols import gpsd
-from priste.live.service import Service
 from priste.live.settings import PersonSettings, Settings, load_settings
 from priste.live.sinks import serving as serving_module
 from priste.live.sinks.http_push import http_outlet
@@ -348,20 +348,29 @@ def test_the_wall_clock_closes_steps_with_and_without_fixes(tmp_path: Path) -> N
     assert live.person.state == "stopped"
 
 
-def test_a_clock_that_jumps_is_not_believed(tmp_path: Path) -> None:
-    """A year that did not pass burns no steps; the service waits and says so."""
+def test_clocks_that_jump(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set back, the service waits; a year that did not pass burns no steps; then it goes on."""
+    monkeypatch.setattr(service_module, "_TICK", 0.02)
     said = [fix_of(3).time.timestamp()]
     clock = SteadyClock(lambda: said[0], lambda: 0.0)
     person = PersonSettings("ada", write_policy(tmp_path, DAILY), options=StreamOptions(seed=SEED))
-    service = Service(Settings(tmp_path / "state", (person,), listen=None), clock)
-    service.open()
-    stream = service.people["ada"].stream
-    before = stream.next_step
-    said[0] += 365 * 86_400
-    assert not clock.believed()
-    assert stream.next_step == before
-    assert str(stream.take(fix_of(3), clock.now())) == "kept"
-    stream.close()
+    with serving(Settings(tmp_path / "state", (person,), listen=None), clock) as live:
+        said[0] += 3_600
+        wait_for(lambda: step_of(live) == 3, "the step is released")
+        said[0] -= 3 * 3_600
+        wait_for(lambda: "behind" in live.person.state, "it waits for the clock")
+        said[0] += 365 * 86_400
+        wait_for(lambda: "jumped" in live.person.state, "the clock is not believed")
+        assert live.person.stream.next_step == 4
+        said[0] += 3 * 3_600 - 365 * 86_400
+        said[0] += 3_600
+        wait_for(lambda: step_of(live) == 4, "it goes on")
+        assert live.person.stream.next_step == 5
+        assert live.person.state == "releasing"
+
+
+def step_of(live: InThread) -> int:
+    return -1 if live.person.latest is None else live.person.latest.step
 
 
 @pytest.mark.parametrize(
