@@ -22,13 +22,52 @@ DAY = date(2026, 3, 4)
 """The first Wednesday in the town: the day of Ada's treatment."""
 
 RESIDENTS = 20
+POLICY = f"""\
+[map]
+south = 46.000
+west = 7.000
+north = 46.054
+east = 7.078
+cell_size = 0.65
+
+[clock]
+start = {DAY}T00:00:00
+zone = "Europe/Zurich"
+step = "1h"
+steps = 48
+
+[mobility]
+kind = "fit"
+traces = "residents.csv"
+cycle = "day"
+
+[mechanism]
+kind = "planar-laplace"
+alpha = 4.0
+
+[observer]
+knows = "population"
+
+[release]
+epsilon = 1.0
+calibrator = "remap"
+pace = 0.3
+
+[regions.hospital]
+circle = {{ lat = 46.0090, lon = 7.0584, radius_km = 0.05 }}
+
+[events.treatment]
+formula = 'presence(hospital, "14:00-16:00")'
+every = "day"
+"""
+"""Against somebody who knows how people of the town move and where they tend to be."""
+
 HOURS = 17
 """From five in the morning."""
 
 
 def demonstrate(out: Console, *, seed: int, hours: int = HOURS) -> None:
     """Run the service with a phone that plays Ada's Wednesday, and show what an app receives."""
-    from priste.cli.demo import town_policy
     from priste.traces import write_traces
     from priste.traces.town import residents
 
@@ -36,8 +75,7 @@ def demonstrate(out: Console, *, seed: int, hours: int = HOURS) -> None:
         here = Path(folder)
         with progress("Building the town"):
             write_traces(residents(RESIDENTS), here / "residents.csv")
-            text = town_policy().replace("2026-03-02T00:00:00", f"{DAY}T00:00:00")
-            (here / "policy.toml").write_text(text, encoding="utf-8")
+            (here / "policy.toml").write_text(POLICY, encoding="utf-8")
         asyncio.run(_play(here, out, seed, hours))
 
 
@@ -75,7 +113,8 @@ async def _post_the_day(service: Service, out: Console, hours: int) -> None:
     url = f"http://127.0.0.1:{service.port}"
     out.print(
         f"[bold]A phone posts to {url}/owntracks[/bold], an app reads {url}/people/ada/latest\n"
-        "Ada is made up, so her true whereabouts may be shown. The treatment is at 14.\n"
+        "Ada is made up, so her true whereabouts may be shown. She is treated at the hospital from "
+        "14 to 16; the app must not be able to tell, though it knows how people of her town move.\n"
     )
     out.print(f"{'step':>6}  {'Ada is':<14}{'the app is told':<24}{'off by':>8}   told of ε = 1")
     shown, points = -1, 0
