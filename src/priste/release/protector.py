@@ -117,6 +117,7 @@ class Protector:
         self._journal: files.Journal | None = None
         self._binding = checked_binding(binding)
         self._stored: set[str] = set()  # digests of the columns that the journal holds
+        self._packed: dict[str, bytes] = {}  # columns by their digests
         self._torn_bytes = 0
         self._stopped: str | None = None
         self._over_limit: tuple[str, ...] = ()
@@ -288,7 +289,7 @@ class Protector:
             return Entry(Release(step, None, 0.0, leakage, 0, belief=belief))
         if drawn.likelihood is None:
             column = self._state.column(drawn.output, drawn.budget)
-            likelihood, packed = None, pack_column(column)
+            likelihood, packed = None, self._packed_once(column)
         else:
             column = np.array(drawn.likelihood, dtype=np.float64)
             likelihood, packed = floats_to_text(column), None
@@ -304,6 +305,13 @@ class Protector:
             belief=self._state.belief,
         )
         return Entry(release, column_digest(column), likelihood, hints, packed)
+
+    def _packed_once(self, column: NDArray[np.float64]) -> bytes:
+        """Return the packed column; equal ones are kept once."""
+        digest = column_digest(column)
+        if digest not in self._packed:
+            self._packed[digest] = pack_column(column)
+        return self._packed[digest]
 
     def _checked_step(self, step: int | None) -> int:
         if step is None:
@@ -423,13 +431,12 @@ class Protector:
                 "The last line of %s was unfinished (%d bytes): a crash came before its release "
                 "was returned. It does not count.", path, contents.torn
             )  # fmt: skip
-        packed: dict[str, str] = {}
         for record in contents.records:
-            self._replay(record, packed, path)
-        self._stored = set(packed)
+            self._replay(record, self._packed, path)
+        self._stored = set(self._packed)
         return self
 
-    def _replay(self, record: Mapping[str, Any], packed: dict[str, str], path: Path) -> None:
+    def _replay(self, record: Mapping[str, Any], packed: dict[str, bytes], path: Path) -> None:
         try:
             entry = entry_from_json(record, packed)
             release = entry.release

@@ -37,7 +37,7 @@ class Entry:
     column: str | None = None
     likelihood: str | None = None
     hints: tuple[int, ...] = ()
-    packed: str | None = None
+    packed: bytes | None = None
     older: bool = False
 
     def stored_column(self, cells: int) -> NDArray[np.float64] | None:
@@ -51,23 +51,23 @@ LARGEST_COLUMN = 2**27
 """Bytes of a column that is unpacked: that of 16 million cells."""
 
 
-def pack_column(column: NDArray[np.float64]) -> str:
-    """Return the exact bits of a column as text, short where it is sparse or the same everywhere.
+def pack_column(column: NDArray[np.float64]) -> bytes:
+    """Return the exact bits of a column, few where it is sparse, symmetric or the same everywhere.
 
     >>> unpack_column(pack_column(np.array([0.1, 0.0, 0.7])), 3).tolist()
     [0.1, 0.0, 0.7]
     """
     same = bool((column == column[0]).all())
     data = np.ascontiguousarray(column[:1] if same else column, dtype="<f8").tobytes()
-    return base64.b64encode(zlib.compress(data)).decode("ascii")
+    return zlib.compress(data)
 
 
-def unpack_column(text: str, cells: int) -> NDArray[np.float64]:
+def unpack_column(packed: bytes, cells: int) -> NDArray[np.float64]:
     """Undo :func:`pack_column` for a map of so many cells; ValueError if it is none of its."""
     wanted = min(8 * cells, LARGEST_COLUMN)
     unpacking = zlib.decompressobj()
     try:
-        data = unpacking.decompress(base64.b64decode(text, validate=True), wanted + 1)
+        data = unpacking.decompress(packed, wanted + 1)
     except zlib.error as problem:
         raise ValueError(f"its column cannot be unpacked ({problem})") from problem
     if len(data) not in (8, wanted) or not unpacking.eof:
@@ -105,12 +105,12 @@ def entry_to_json(entry: Entry, stored: set[str]) -> dict[str, Any]:
     if entry.likelihood is not None:
         record["likelihood"] = entry.likelihood
     if entry.packed is not None and entry.column is not None and entry.column not in stored:
-        record["packed"] = entry.packed
+        record["packed"] = base64.b64encode(entry.packed).decode("ascii")
         stored.add(entry.column)
     return record
 
 
-def entry_from_json(record: Mapping[str, Any], packed: dict[str, str]) -> Entry:
+def entry_from_json(record: Mapping[str, Any], packed: dict[str, bytes]) -> Entry:
     """Undo :func:`entry_to_json`; KeyError, TypeError or ValueError if it is none.
 
     ``packed`` holds the columns of earlier records by their digests; that of this one is added.
@@ -133,9 +133,9 @@ def entry_from_json(record: Mapping[str, Any], packed: dict[str, str]) -> Entry:
     if "packed" in record:
         if not isinstance(record["packed"], str):
             raise ValueError("its column is no text")
-        packed[digest] = record["packed"]
-    text = packed.get(digest) if likelihood is None else None
-    return Entry(release, digest, likelihood, tuple(record["hints"]), text, older)
+        packed[digest] = base64.b64decode(record["packed"], validate=True)
+    known = packed.get(digest) if likelihood is None else None
+    return Entry(release, digest, likelihood, tuple(record["hints"]), known, older)
 
 
 def _count(record: Mapping[str, Any], name: str) -> int:
