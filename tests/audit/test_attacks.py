@@ -8,12 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from priste import (
+    Belief,
     EmissionTable,
     Grid,
     Identity,
     InvalidParameter,
     MarkovModel,
+    Odds,
     PlanarLaplace,
+    Priors,
     Protector,
     Quantifier,
     Uniform,
@@ -181,3 +184,26 @@ def test_averaging_repeated_draws_finds_the_place() -> None:
 def test_estimates_print_with_their_interval() -> None:
     """An estimate says its interval whenever it is printed."""
     assert str(Estimate(0.5, 0.4, 0.6)) == "0.500 [0.400, 0.600]"
+
+
+@pytest.mark.parametrize(
+    ("promise", "observer"),
+    [
+        (Odds(0.5, math.inf), None),
+        (Belief(0.99), Priors(np.full(3, 1 / 3))),
+        (0.5, Priors(np.full(3, 1 / 3))),
+    ],
+    ids=["one direction", "belief", "one observer"],
+)
+def test_what_is_not_bounded_both_ways_for_anybody_bounds_no_attack(promise, observer) -> None:
+    """Only odds both ways against any prior bound every attack; otherwise the bound is 1."""
+    grid = Grid(rows=1, columns=3, cell_size=1.0)
+    guarded = Protector(
+        MarkovModel.gaussian(grid, 0.7),
+        presence([0], [1]),
+        PlanarLaplace(grid, 1.0),
+        promise,
+        observer=observer,
+    )
+    found = event_attack(guarded, 1, runs=2, rng=1)
+    assert found.accuracy_bound == found.area_bound == 1.0

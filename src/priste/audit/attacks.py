@@ -15,12 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from priste.arguments import whole
 from priste.audit.estimates import CONFIDENCE, Estimate, area_under_curve, proportion
 from priste.audit.procedure import Procedure, Run
 from priste.audit.true_leakage import MAX_HISTORIES, Sees, output_histories
-from priste.errors import InvalidParameter
 from priste.mobility import MarkovModel
-from priste.quantify import Priors, Quantifier
+from priste.quantify import AnyStart, Belief, Priors, Quantifier
 from priste.randomness import BitSource, Seed, bit_source
 from priste.release import Protector
 
@@ -48,7 +48,8 @@ class EventAttack:
     The adversary says "it happened" when his posterior is above one half. ``accuracy`` is the
     share of right answers, ``advantage`` the accuracy above that of the best guess without any
     release, ``area`` that under the ROC curve of his posterior. ``accuracy_bound`` and
-    ``area_bound`` are what ε allows. ``prior_belief`` is the true probability of the event.
+    ``area_bound`` are what ε allows, 1 where the promise does not bound odds both ways for anybody.
+    ``prior_belief`` is the true probability of the event.
     """
 
     runs: int
@@ -90,8 +91,7 @@ def event_attack(
     start = procedure.prior(None if prior is None else np.asarray(prior, dtype=np.float64))
     length = max(steps, 1 + (happening.last_step or 0))
     bits = bit_source(rng)
-    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 2:
-        raise InvalidParameter(f"The 'runs' of an attack must be an integer >= 2. Got {runs!r}.")
+    whole(runs, "The 'runs' of an attack", least=2)
     happened, scores = [], []
     known: dict[tuple[tuple[int, ...], tuple[float, ...]], float] = {}
     for _ in range(runs):
@@ -118,9 +118,21 @@ def event_attack(
             [score for score, event in zip(scores, happened, strict=True) if not event],
             confidence,
         ),
-        largest_accuracy(terms.epsilons[number], share),
-        largest_area(terms.epsilons[number]),
+        largest_accuracy(_bound_both_ways(procedure, number), share),
+        largest_area(_bound_both_ways(procedure, number)),
     )
+
+
+def _bound_both_ways(procedure: Procedure, event: int) -> float:
+    """Return the ε that bounds attacks with any prior; inf where the promise bounds none.
+
+    A promise in one direction, about beliefs, or to some observers only leaves attacks by others,
+    or by those who look for the negation, without a bound.
+    """
+    promise = procedure.promises[event]
+    if isinstance(promise, Belief) or procedure.terms.observer != AnyStart():
+        return math.inf
+    return max(promise.up, promise.down)
 
 
 def exact_accuracy(

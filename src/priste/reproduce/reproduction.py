@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from priste.errors import InvalidParameter
+from priste.arguments import whole
 from priste.report.figures import STYLE, svg
 from priste.reproduce.catalogue import chosen
 from priste.reproduce.experiments.experiment import Experiment, Finding, Outcome, Settings, Table
@@ -69,8 +69,7 @@ def reproduce(
     folder = Path(folder)
     experiments = chosen(names)
     count = os.cpu_count() or 1 if workers is None else workers
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise InvalidParameter(f"The 'workers' must be an integer >= 1. Got {workers!r}.")
+    whole(count, "The 'workers' of a reproduction", least=1)
     made = []
     with Store(folder) as store:
         for experiment in experiments:

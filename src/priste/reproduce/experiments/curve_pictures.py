@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from priste.audit.estimates import Estimate
+from priste.audit.estimates import Estimate, mean
 from priste.report.figures import STYLE, WINDOW
 from priste.reproduce.experiments.curves import Curve
 
@@ -81,13 +81,18 @@ def steps_figure(
 
 
 def _band(panel: Axes, values: Any, ink: str, label: str, *, spread: bool) -> None:
-    mean = values.mean(axis=0)
-    steps = np.arange(len(mean))
-    panel.plot(steps, mean, color=ink, label=label, linewidth=1.3)
+    middle = values.mean(axis=0)
+    steps = np.arange(len(middle))
+    panel.plot(steps, middle, color=ink, label=label, linewidth=1.3)
     if spread and len(values) > 1:
         around = values.std(axis=0, ddof=1)
         panel.fill_between(
-            steps, np.maximum(mean - around, 0.0), mean + around, color=ink, alpha=0.15, linewidth=0
+            steps,
+            np.maximum(middle - around, 0.0),
+            middle + around,
+            color=ink,
+            alpha=0.15,
+            linewidth=0,
         )
 
 
@@ -154,8 +159,8 @@ def _line(panel: Axes, points: Sequence[Curve], what: str, ink: str, mark: str) 
     samples = [getattr(point, what) for point in points]
     means = [float(sample.mean()) for sample in samples]
     halves = [
-        1.96 * float(sample.std(ddof=1)) / len(sample) ** 0.5 if len(sample) > 1 else 0.0
-        for sample in samples
+        mean(sample).high - middle if len(sample) > 1 else 0.0
+        for sample, middle in zip(samples, means, strict=True)
     ]
     panel.errorbar(
         epsilons,
