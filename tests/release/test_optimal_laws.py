@@ -1,0 +1,245 @@
+"""The laws of ``optimal``: within their bounds, never worse than nothing, the same for one past."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from priste import (
+    Belief,
+    EmissionTable,
+    Grid,
+    Identity,
+    InvalidParameter,
+    MarkovModel,
+    Odds,
+    PlanarLaplace,
+    Priors,
+    Protector,
+    at,
+    presence,
+)
+from priste.mechanisms import Mechanism, Uniform
+from priste.mechanisms.rows import ROW_SUM_TOLERANCE, exact_row_excess
+from priste.release import Certified, Optimal, PublicState
+from priste.release.calibrators.cost import Costs
+from priste.release.calibrators.laws.merged_outputs import sources_of
+from priste.release.calibrators.laws.quadtree import labels_of, likely_rectangles
+from priste.release.calibrators.laws.spending import sensitivity
+from priste.release.terms import make_terms
+
+GRID = Grid(rows=4, columns=4, cell_size=1.0)
+WALK = MarkovModel.gaussian(GRID, sigma=0.8)
+EVENT = presence([0, 1, 4], [3, 4])
+EVERYWHERE = np.full(16, 1 / 16)
+ROUNDING = 1e-9
+LP_TOLERANCE = 1e-5
+"""Between the law and the optimum: its margin inside the bounds and the solver's tolerance."""
+
+
+def state_of(
+    calibrator: Optimal | Certified,
+    promise: object = 1.0,
+    mech: Mechanism | None = None,
+    rows: object = EVERYWHERE,
+    model: MarkovModel = WALK,
+    event: object = EVENT,
+) -> PublicState:
+    mech = PlanarLaplace(GRID, alpha=2.0) if mech is None else mech
+    terms = make_terms(model, event, mech, promise, calibrator, None, Priors(rows))  # type: ignore[arg-type]
+    return PublicState(terms)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    promise=st.sampled_from([0.05, 1.0, Odds(0.5, math.inf), Odds(2.0, 0.1), Belief(0.6)]),
+    exact=st.booleans(),
+)
+def test_every_law_sums_to_one_passes_and_costs_at_most_a_guess(
+    seed: int, promise: object, exact: bool
+) -> None:
+    """Along random streams rows sum to 1, every column passes, and nothing beats it by 0 %."""
+    mech = Identity(GRID) if exact else PlanarLaplace(GRID, alpha=2.0)
+    rows = [EVERYWHERE, np.eye(16)[seed % 16]]
+    calibrator = Optimal()
+    p = Protector(WALK, EVENT, mech, promise, calibrator, rng=seed, observer=Priors(rows))  # type: ignore[arg-type]
+    for cell in WALK.sample(6, rng=seed):
+        state = p.public_state()
+        law = calibrator.choose(state)
+        assert np.abs(exact_row_excess(law.table)).max() <= ROW_SUM_TOLERANCE
+        assert len(set(law.outputs.tolist())) == len(law.outputs)
+        assert law.says_nothing or state.passes(law.table).all()
+        distances = Costs("distance", "the test").matrix(mech)
+        nothing = float((state.predicted() @ distances).min())
+        assert law.cost <= nothing * (1 + ROUNDING)
+        mean = state.predicted() @ (law.table * distances[:, law.outputs]).sum(axis=1)
+        assert law.cost == pytest.approx(mean, abs=ROUNDING)
+        p.release(int(cell))
+
+
+def test_one_past_has_one_law_to_the_bit() -> None:
+    """Two states with the same releases have equal laws; nothing is kept between them."""
+    calibrator = Optimal()
+    one, other = state_of(calibrator), state_of(calibrator)
+    for _ in range(5):
+        here, there = calibrator.choose(one), Optimal().choose(other)
+        assert here.table.tobytes() == there.table.tobytes()
+        assert here.outputs.tolist() == there.outputs.tolist()
+        for state in (one, other):
+            state.advance(np.array(here.table[:, 0]), here.budget)
+
+
+@pytest.mark.parametrize("up", [0.5, 1.0, 2.0])
+def test_upwards_the_limit_is_met(up: float) -> None:
+    """Of those without the event, 1 - e^-up are told to be without it, and not more."""
+    line = Grid(rows=1, columns=2, cell_size=1.0)
+    still = MarkovModel(line, np.eye(2))
+    calibrator = Optimal(pace=1.0)
+    state = state_of(
+        calibrator, Odds(up, math.inf), Identity(line), [0.75, 0.25], still, at(0, [0])
+    )
+    law = calibrator.choose(state)
+    table = [[Fraction(float(x)) for x in row] for row in law.table]
+    told = [without for with_event, without in zip(*table, strict=True) if not with_event]
+    cleared = sum(told) / sum(table[1])
+    assert cleared <= 1 - math.exp(-up)
+    assert float(cleared) == pytest.approx(1 - math.exp(-up), abs=LP_TOLERANCE)
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0])
+@pytest.mark.parametrize("cells", [3, 4])
+def test_with_one_prior_it_is_the_optimum(cells: int, epsilon: float) -> None:
+    """Where no later step counts, the cost is that of the linear programme over all remaps."""
+    line = Grid(rows=1, columns=cells, cell_size=1.0)
+    walk = MarkovModel.gaussian(line, sigma=1.0)
+    prior = np.arange(1, cells + 1) / (cells * (cells + 1) / 2)
+    event, mech = at(0, [0]), Identity(line)
+    calibrator = Optimal(pace=1.0)
+    law = calibrator.choose(state_of(calibrator, epsilon, mech, prior, walk, event))
+    distances = Costs("distance", "the test").matrix(mech)
+    given_event = np.eye(cells)[0]
+    given_not = np.where(np.arange(cells) == 0, 0.0, prior) / (1 - prior[0])
+    bounds = []
+    for target in range(cells):
+        for more, less in ((given_event, given_not), (given_not, given_event)):
+            row = np.zeros((cells, cells))
+            row[:, target] = more - math.exp(epsilon) * less
+            bounds.append(row.ravel())
+    best = linprog(
+        (prior[:, None] * distances).ravel(),
+        A_ub=np.array(bounds),
+        b_ub=np.zeros(len(bounds)),
+        A_eq=np.kron(np.eye(cells), np.ones(cells)),
+        b_eq=np.ones(cells),
+    )
+    assert law.cost >= best.fun - ROUNDING
+    assert law.cost == pytest.approx(best.fun, abs=LP_TOLERANCE)
+
+
+def test_a_guess_is_the_best_public_one() -> None:
+    """Each source is the sum of the outputs whose least expected cost is at its target."""
+    mech, predicted = PlanarLaplace(GRID, alpha=1.0), np.arange(1, 17) / 136
+    sources = sources_of(mech, predicted, Costs("distance", "the test"))
+    apart = Costs("distance", "the test").matrix(mech)
+    joint = mech.emission() * predicted[:, None]
+    best = (joint.T @ apart).argmin(axis=1)
+    for place, target in enumerate(sources.targets[sources.own]):
+        summed = mech.emission()[:, best == target].sum(axis=1)
+        assert sources.law[:, place] == pytest.approx(summed, rel=1e-12)
+    assert sources.public_cost == pytest.approx(float((predicted @ apart).min()))
+
+
+@pytest.mark.parametrize("alpha", [0.3, 2.0, 40.0])
+def test_rectangles_are_sums_of_columns(alpha: float) -> None:
+    """The merged table of every mechanism on cells is that of its emission table."""
+    grid = Grid(rows=5, columns=7, cell_size=0.5)
+    laplace = PlanarLaplace(grid, alpha)
+    predicted = np.random.default_rng(3).dirichlet(np.ones(35))
+    boxes = likely_rectangles(grid, predicted, 11)
+    labels = labels_of(grid, boxes)
+    assert sorted(set(labels.tolist())) == list(range(11))
+    table = EmissionTable(grid, laplace.emission())
+    for mech in (laplace, table, Identity(grid), Uniform(grid)):
+        merged = mech.rectangles(boxes)
+        for place in range(11):
+            whole = mech.emission()[:, labels == place].sum(axis=1)
+            assert merged[:, place] == pytest.approx(whole, rel=1e-12)
+
+
+def test_a_large_map_is_released_by_rectangles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the limit no emission table is made, and the promise is checked as ever."""
+    from priste.release.calibrators.laws import merged_outputs
+
+    monkeypatch.setattr(merged_outputs, "WHOLE_TABLE", 10)
+    monkeypatch.setattr(merged_outputs, "MOST_RECTANGLES", 9)
+    monkeypatch.setattr(PlanarLaplace, "emission", lambda self: pytest.fail("a table was made"))
+    p = Protector(
+        WALK, EVENT, PlanarLaplace(GRID, alpha=2.0), 0.5, rng=2, observer=Priors(EVERYWHERE)
+    )
+    assert all(p.release(cell).leakage[0] <= 0.5 for cell in (5, 5, 6, 1, 0, 0, 5))
+
+
+def test_a_step_is_sensitive_until_the_model_has_forgotten() -> None:
+    """Total variation is largest in the event and falls after it; halving steps doubles the sum."""
+    found = sensitivity(WALK, EVENT, EVERYWHERE)
+    assert found.argmax() in (3, 4)
+    assert found[-1] < 0.05 < found[4]
+    assert (np.diff(found[5:]) <= ROUNDING).all()
+
+
+def test_a_rare_event_far_away_leaves_the_truth_alone() -> None:
+    """Long before an event that the model will have forgotten, releases are as exact as alone."""
+    event = presence([0], [200])
+    p = Protector(WALK, event, Identity(GRID), 1.0, rng=1, observer=Priors(EVERYWHERE))
+    path = WALK.sample(10, rng=4)
+    assert [p.release(int(cell)).cell for cell in path] == [int(cell) for cell in path]
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"cost": "worst"}, "'cost' of Optimal"),
+        ({"cost": "cheap"}, "'cost' of Optimal"),
+        ({"pace": 0.0}, "'pace' of Optimal"),
+        ({"pace": math.nan}, "'pace' of Optimal"),
+        ({"work": 0}, "'work' of Optimal"),
+        ({"work": True}, "'work' of Optimal"),
+    ],
+)
+def test_parameters_out_of_range_are_refused(options: dict[str, object], match: str) -> None:
+    """Who complains and about what is said."""
+    with pytest.raises(InvalidParameter, match=match):
+        Optimal(**options)  # type: ignore[arg-type]
+
+
+def test_hardly_any_work_is_still_private() -> None:
+    """With one pivot a step the proposal is useless; what is released passes all the same."""
+    p = Protector(
+        WALK, EVENT, Identity(GRID), 0.5, Optimal(work=1), rng=5, observer=Priors(EVERYWHERE)
+    )
+    assert all(p.release(cell).leakage[0] <= 0.5 for cell in (5, 4, 0, 0, 1, 5))
+
+
+def test_certified_releases_the_guess_it_accounts_for() -> None:
+    """What is drawn is one of the merged outputs, and its column is stored with it."""
+    calibrator = Certified(pace=0.5)
+    state = state_of(calibrator, 2.0)
+    law = calibrator.choose(state)
+    assert state.passes(law.table).all() or law.says_nothing
+    assert np.abs(exact_row_excess(law.table)).max() <= ROW_SUM_TOLERANCE
+    p = Protector(
+        WALK, EVENT, PlanarLaplace(GRID, 2.0), 2.0, calibrator, rng=1, observer=Priors(EVERYWHERE)
+    )
+    release = p.release(5)
+    assert release.cell in law.outputs
+    place = law.outputs.tolist().index(release.cell)
+    stored = p.ledger.column(0)
+    assert stored is not None
+    assert stored.tobytes() == np.array(law.table[:, place]).tobytes()
