@@ -1,5 +1,6 @@
 """`priste init` drafts policies that can be used as they stand."""
 
+import tomllib
 from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
@@ -10,8 +11,8 @@ from hypothesis import strategies as st
 from priste import InvalidParameter
 from priste.policy import draft_policy, read_policy
 from priste.policy.places import frequent_places
-from priste.traces import Trace
-from priste.traces.town import ada, town_places
+from priste.traces import Trace, write_traces
+from priste.traces.town import ada, residents, town_places
 
 NEAR_DEGREES = 0.002
 
@@ -36,7 +37,7 @@ def test_a_draft_from_any_trace_is_a_policy(
     lons = (lon + rng.uniform(-spread, spread, fixes) + 180) % 360 - 180
     trace = Trace("x", times, lats, lons)
     policy = read_policy(draft_policy([trace], zone=zone))
-    policy.timeline.cells(trace, policy.grid, outside="refuse", steps=policy.steps)
+    policy.cells(trace)
     assert policy.grid.size <= 25 * 25
     assert policy.events
 
@@ -73,3 +74,57 @@ def test_nothing_gives_no_draft() -> None:
     """An empty collection of traces is refused, not drafted as an example."""
     with pytest.raises(InvalidParameter, match="at least one trace"):
         draft_policy([])
+
+
+def test_one_trip_does_not_make_the_map() -> None:
+    """A day far away is left outside, which is said; cells stay those of everyday life."""
+    rng = np.random.default_rng(1)
+    count = 7 * 96
+    lat, lon = 46.0 + rng.uniform(0, 0.05, count), 7.0 + rng.uniform(0, 0.05, count)
+    lat[300:304] += 3.0
+    times = 1_770_000_000_000_000 + np.arange(count) * 900_000_000
+    text = draft_policy([Trace(None, times, lat, lon)])
+    policy = read_policy(text)
+    assert policy.grid.cell_size <= 1.0
+    assert policy.outside == "nearest"
+    assert "of the time lies beyond the map" in text
+    assert policy.cells(Trace(None, times, lat, lon)).outside > 0
+
+
+def test_the_zone_follows_the_place() -> None:
+    """A trace in Switzerland is drafted on Swiss clocks, unless another zone is said."""
+    assert str(read_policy(draft_policy([ada()])).timeline.zone) == "Europe/Zurich"
+    assert str(read_policy(draft_policy([ada()], zone="UTC")).timeline.zone) == "UTC"
+
+
+def test_places_lie_in_different_cells() -> None:
+    """No two regions share a cell, so that one can be told from the other."""
+    policy = read_policy(draft_policy([ada()]))
+    cells = [policy.grid.cell_at(*middle_of(policy, name)) for name in policy.regions]
+    assert len(set(cells)) == len(cells) > 1
+    assert next(iter(policy.regions)) == "home"
+
+
+def middle_of(policy, name: str) -> tuple[float, float]:
+    circle = tomllib.loads(policy.source)["regions"][name]["circle"]
+    return circle["lat"], circle["lon"]
+
+
+def test_the_draft_is_against_those_who_know_the_population() -> None:
+    """The section stands there, with its reasons, and home among what may be known."""
+    text = draft_policy([ada()])
+    policy = read_policy(text)
+    assert "perhaps that you began in home" in policy.chosen_observer.words
+    assert "# Whom the promise is against" in text
+
+
+def test_many_people_are_their_own_model(tmp_path) -> None:
+    """From five people on the model is fitted on them, and each is left out of their own."""
+    people = residents(6, days=3)
+    write_traces(people, tmp_path / "town.csv")
+    text = draft_policy(people, source="town.csv")
+    policy = read_policy(text, folder=tmp_path)
+    assert 'kind = "fit"' in text
+    own = policy.for_user(people[0])
+    assert own.model.fingerprint() != policy.model.fingerprint()
+    assert own.cells(people[0]).cells

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -50,7 +51,8 @@ def init(
     check_apart({"policy": output}, {} if traces is None else {"traces": traces})
     with progress("Reading the traces"):
         source = None if traces is None else reading.open(traces)
-        text = draft_policy(source, zone=reading.zone or "UTC")
+        path = None if traces is None else os.path.relpath(traces, output.parent)
+        text = draft_policy(source, zone=reading.zone, source=path, format=reading.format)
         policy = read_policy(text, folder=output.parent)
     write_whole(output, text, overwrite=overwrite)  # as private as the traces it is made from
     return Draft(output, tuple(policy.regions))
