@@ -25,14 +25,13 @@ LONGEST_DRAFT = timedelta(days=14)
 MOST_TRACES = 20
 """Places are looked for in this many traces; a crowd's places are nobody's regions."""
 
-CELLS_ACROSS = 16
+CELLS_ACROSS = 18
 MOST_PLACES = 4
 FEWEST_PEOPLE = 5
 """From this many people on, the draft fits its model on them, each person left out of their own."""
 
-LARGE_MAP_KM = 30.0
-OUTLYING = 0.01
-"""On a larger map than that, this share of the time on each side may be left outside it."""
+LARGE_MAP_KM = 24.0
+"""A larger map than that is cut to a square of this side around where most time is spent."""
 
 _THINNED = timedelta(minutes=5) // timedelta(microseconds=1)
 _STEPS = ("1min", "5min", "10min", "15min", "30min", "1h", "2h", "3h", "6h", "12h", "1d")
@@ -65,9 +64,9 @@ def draft_policy(
 ) -> str:
     """Return the text of a policy that ``read_policy`` accepts as it stands.
 
-    From traces: the map from where they are (on a large one, without the outermost hundredth
-    of the time on each side, so that one trip does not make all cells huge), the zone from the
-    coordinates unless given, the step from their pace, and places where they stay, in different
+    From traces: the map from where they are (of a large one only a square around where most
+    time is spent, so that one trip does not make all cells huge), the zone from the coordinates
+    unless given, the step from their pace, and places where they stay, in different
     cells, as regions; the event is an example at the last of them. With at least ``FEWEST_PEOPLE``
     people and their ``source``, a path from the policy's folder, the model is fitted on them; else
     it is a Gaussian whose sigma is how far they move in a step. Without traces everything is an
@@ -209,6 +208,22 @@ def _east_of(lon: NDArray[np.float64], middle: float) -> NDArray[np.float64]:
     return (lon - middle + 180.0) % 360.0 - 180.0
 
 
+def _everyday(lat: NDArray[np.float64], east_of: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Tell which positions lie within a square of ``LARGE_MAP_KM`` around where most time is."""
+    # Squares of a quarter of that are counted; at these latitudes a degree is as wide as here.
+    tile = LARGE_MAP_KM / 4
+    scale = KM_PER_DEGREE * np.maximum(np.cos(np.radians(lat)), 0.01)
+    tiles = np.stack([lat * KM_PER_DEGREE // tile, east_of * scale // tile], axis=1)
+    _, number, counts = np.unique(tiles, axis=0, return_inverse=True, return_counts=True)
+    most = number.reshape(-1) == int(np.argmax(counts))
+    middle_lat, middle_east = float(lat[most].mean()), float(east_of[most].mean())
+    here = KM_PER_DEGREE * max(math.cos(math.radians(middle_lat)), 0.01)
+    inside: NDArray[np.bool_] = (np.abs(lat - middle_lat) * KM_PER_DEGREE <= LARGE_MAP_KM / 2) & (
+        np.abs(east_of - middle_east) * here <= LARGE_MAP_KM / 2
+    )
+    return inside
+
+
 def _frame(
     lat: NDArray[np.float64], east_of: NDArray[np.float64], middle: float, corners: list[float]
 ) -> tuple[tuple[float, float, float, float], float, float]:
@@ -217,19 +232,11 @@ def _frame(
     per_lon = KM_PER_DEGREE * max(math.cos(math.radians((south + north) / 2)), 0.01)
     outside = 0.0
     if max((north - south) * KM_PER_DEGREE, (east - west) * per_lon) > LARGE_MAP_KM:
-        box = (
-            np.quantile(lat, [OUTLYING, 1 - OUTLYING]),
-            np.quantile(east_of, [OUTLYING, 1 - OUTLYING]),
-        )
-        inside = (lat >= box[0][0]) & (lat <= box[0][1])
-        inside &= (east_of >= box[1][0]) & (east_of <= box[1][1])
-        smaller = max(
-            (box[0][1] - box[0][0]) * KM_PER_DEGREE, (box[1][1] - box[1][0]) * per_lon
-        ) < 0.5 * max((north - south) * KM_PER_DEGREE, (east - west) * per_lon)
-        if smaller:
-            south, north = (float(edge) for edge in box[0])
-            west, east = (float(edge) for edge in box[1])
-            outside = 1.0 - float(np.count_nonzero(inside)) / inside.size
+        inside = _everyday(lat, east_of)
+        south, north = float(lat[inside].min()), float(lat[inside].max())
+        west, east = float(east_of[inside].min()), float(east_of[inside].max())
+        per_lon = KM_PER_DEGREE * max(math.cos(math.radians((south + north) / 2)), 0.01)
+        outside = 1.0 - float(np.count_nonzero(inside)) / inside.size
     height, width = (north - south) * KM_PER_DEGREE, (east - west) * per_lon
     margin = max(0.5, 0.05 * max(height, width))
     cell_size = _round_up((max(height, width) + 2 * margin) / CELLS_ACROSS)
@@ -247,7 +254,9 @@ def _frame(
 
 def _round_up(km: float) -> float:
     scale = 10.0 ** math.floor(math.log10(km))
-    return next(round(f * scale, 6) for f in (1, 2, 2.5, 5, 10) if f * scale >= km * (1 - 1e-9))
+    return next(
+        round(f * scale, 6) for f in (1, 1.5, 2, 2.5, 3, 4, 5, 10) if f * scale >= km * (1 - 1e-9)
+    )
 
 
 def _step(intervals: list[float], length: timedelta) -> str:
