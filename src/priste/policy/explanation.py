@@ -73,10 +73,10 @@ def explain_policy(policy: Policy) -> Explanation:
     summary = [
         f"The map has {grid.rows} by {grid.columns} cells of {1000 * grid.cell_size:g} m, "
         f"{grid.width:.1f} by {grid.height:.1f} km.",
-        OUTSIDE[policy.outside],
         f"There is one release every {_step_length(policy)}, {policy.steps} in all, from "
         f"{begin:%a %d %b %Y %H:%M} to {end:%a %d %b %Y %H:%M} ({policy.timeline.zone}).",
         _what_a_step_means(policy),
+        OUTSIDE[policy.outside],
         f"The mechanism is {policy.mechanism!r}, at this budget or a smaller one.",
     ]
     if calibrator is not None:
