@@ -33,3 +33,22 @@ def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     folder = tmp_path_factory.mktemp("state") / "priste"
     monkeypatch.setenv("PRISTE_STATE", str(folder))
     return folder
+
+
+LONGEST_FIRST = (
+    "tests/reproduce/test_experiments.py",
+    "tests/release/test_crash.py",
+    "tests/audit/test_black_box.py",
+    "tests/quantify/test_long_streams.py",
+)
+"""Files that set the length of a run if a worker begins them last."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, so that all workers end together."""
+
+    def place(item: pytest.Item) -> int:
+        file = item.nodeid.split("::")[0]
+        return LONGEST_FIRST.index(file) if file in LONGEST_FIRST else len(LONGEST_FIRST)
+
+    items.sort(key=place)  # stable: all others stay in order
