@@ -10,6 +10,7 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 from priste import Grid, LocationSet, MarkovModel, PlanarLaplace, Protector, presence
 from priste.release import Certified, Remap
@@ -41,13 +42,22 @@ def write(folder: Path) -> None:
     (folder / "ledgers.json").write_text(json.dumps(ledgers))
 
 
+def lines(ledger: str) -> list[dict[str, Any]]:
+    """The releases of a ledger; of what they hold only plain values, as texts."""
+    return [
+        {key: json.dumps(value) for key, value in json.loads(line).items()}
+        for line in ledger.splitlines()
+    ]
+
+
 def go_on(folder: Path) -> None:
     """Load the journals of another machine: the same releases, and the stream goes on."""
     ledgers = json.loads((folder / "ledgers.json").read_text())
     for name, ledger in ledgers.items():
         copy = Path(shutil.copy(folder / name, folder / f"{name} continued"))
         with Protector.resume(copy, rng=4) as p:
-            assert p.ledger.json_lines() == ledger, name
+            for then, now in zip(lines(ledger), lines(p.ledger.json_lines()), strict=True):
+                assert then.items() <= now.items(), name  # later versions may tell more
             last = p.release(6)
             if name not in ("paper", "bare"):
                 assert last.leakage[0] <= EPSILON, name

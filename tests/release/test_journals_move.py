@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from tests.float_settings import FLOAT_SETTINGS, environment, usable
+from tests.release.journals_of_a_machine import go_on
 
 ROOT = Path(__file__).parents[2]
+
+GOLDEN = Path(__file__).parent / "golden_of_another_machine"
+"""Journals written once as an old processor computes, and never made anew."""
 
 
 def run(setting: str, *arguments: str) -> None:
@@ -39,6 +44,11 @@ def test_journals_of_other_machines_go_on(written: dict[str, Path], setting: str
     if not usable(setting):
         pytest.skip(f"this machine does not take {FLOAT_SETTINGS[setting]}")
     run(setting, "continue", *(str(folder) for folder in written.values()))
+
+
+def test_journals_written_elsewhere_long_ago_go_on(tmp_path: Path) -> None:
+    """Files with the columns of another machine load for ever, with the same releases."""
+    go_on(Path(shutil.copytree(GOLDEN, tmp_path / "golden")))
 
 
 @pytest.mark.xdist_group("journals that move")
