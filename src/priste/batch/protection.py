@@ -23,7 +23,7 @@ from priste.batch.people import Person, oddities, people_of
 from priste.batch.register import Register, Released
 from priste.batch.streams import ProtectedStream, protect_stream
 from priste.batch.workspace import Workspace
-from priste.errors import InvalidParameter, OutputExists, StateError
+from priste.errors import InvalidParameter, OutputError, OutputExists, StateError
 from priste.policy import Policy
 from priste.quantify import Odds, Promise
 from priste.release import Calibrator, Ledger, write_ledgers
@@ -117,14 +117,22 @@ def epsilon_of(promise: Promise) -> float:
 
 def workspace_of(destination: str | Path) -> Path:
     """Return the folder beside a destination that holds the journals of its run."""
-    path = Path(destination)
-    return path.with_name(f"{path.name}.priste")
+    return _beside(destination, ".priste")
 
 
 def ledger_of(destination: str | Path) -> Path:
     """Return the path of the ledger that is written beside a destination."""
+    return _beside(destination, ".ledger.csv")
+
+
+def _beside(destination: str | Path, suffix: str) -> Path:
     path = Path(destination)
-    return path.with_name(f"{path.name}.ledger.csv")
+    if not path.name:
+        raise OutputError(
+            f"{str(destination)!r} is a folder without a name of its own. Give the name of the "
+            "released file."
+        )
+    return path.with_name(path.name + suffix)
 
 
 def protect_file(

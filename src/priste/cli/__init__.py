@@ -6,11 +6,21 @@ answer at once.
 
 from __future__ import annotations
 
+import sys
+
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run the command line with the arguments of the process."""
-    from priste.cli.application import app
+    import typer
 
-    app(prog_name="priste")
+    from priste.cli.application import app
+    from priste.cli.console import clean_errors, silence
+
+    try:
+        with clean_errors():  # of what is printed before a command begins: help, the version
+            app(prog_name="priste")
+    except typer.Exit as end:
+        silence()
+        sys.exit(end.exit_code)

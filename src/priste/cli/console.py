@@ -107,15 +107,15 @@ def _print(found: Found, *, json: bool) -> None:
             found.show(results())
         sys.stdout.flush()
     except BrokenPipeError:
-        _silence()
+        silence()
     except OSError as problem:
-        _silence()
+        silence()
         raise OutputError(
             f"The work is done, but its results could not be printed: {problem.strerror}."
         ) from None
 
 
-def _silence() -> None:
+def silence() -> None:
     """Let what is still to be printed go nowhere, or the interpreter would complain at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import struct
-import tempfile
 import zipfile
 import zlib
 from pathlib import Path
@@ -16,13 +16,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from priste.errors import StateError
+from priste.errors import OutputError, StateError
 from priste.maps import Grid
 from priste.mobility.origin import ModelOrigin
 from priste.mobility.schedule import Schedule
 from priste.mobility.structured import AnyTransition, BlendedTransition, SeparableTransition
 from priste.mobility.transitions import DenseTransition, SparseTransition
 from priste.mobility.validation import frozen_ints
+from priste.whole_files import whole
 
 FORMAT = "priste mobility model"
 VERSION = 2
@@ -160,21 +161,13 @@ def write_model(
     arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     try:
         _replace(target, arrays)
-    except OSError as error:
-        raise StateError(f"MarkovModel.save cannot write {str(target)!r}: {error}.") from error
+    except OutputError as error:
+        raise StateError(f"MarkovModel.save cannot write {str(target)!r}: {error}") from error
 
 
 def _replace(target: Path, arrays: Arrays) -> None:
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]  # the stub mistakes a keyword
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with whole(target, overwrite=True) as draft, draft.open("wb") as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]  # the stub mistakes a keyword
 
 
 def _header(archive: Any, any_version: bool) -> dict[str, Any]:
@@ -191,6 +184,28 @@ def _header(archive: Any, any_version: bool) -> dict[str, Any]:
     if header["version"] != VERSION:
         raise StateError(f"it has version {header['version']!r}, and this is version {VERSION}")
     return dict(header)
+
+
+def _check_sizes(archive: zipfile.ZipFile) -> None:
+    """Refuse a file whose arrays would take more memory than its own bytes.
+
+    What ``save`` writes is not compressed, and each array is as long as its header says.
+    """
+    for member in archive.infolist():
+        if member.compress_type != zipfile.ZIP_STORED:
+            raise StateError(f"its part {member.filename[:40]!r} is compressed")
+        with archive.open(member) as file:
+            version = np.lib.format.read_magic(file)
+            if version not in ((1, 0), (2, 0)):
+                raise StateError(f"its part {member.filename[:40]!r} is of another format")
+            read = (
+                np.lib.format.read_array_header_1_0
+                if version == (1, 0)
+                else np.lib.format.read_array_header_2_0
+            )
+            shape, _, kind = read(file)
+            if math.prod(shape) * kind.itemsize != member.file_size - file.tell():
+                raise StateError(f"its part {member.filename[:40]!r} is not as long as it says")
 
 
 def _is_model(path: Path) -> bool:
@@ -210,6 +225,7 @@ def read_model(
     """
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+            _check_sizes(archive.zip)
             header = _header(archive, any_version)
             grid = Grid.from_dict(header["grid"])
             schedule = _schedule_from(archive, header)

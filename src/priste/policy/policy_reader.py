@@ -257,7 +257,11 @@ class PolicyReader:
             return None, 0
         if zone is None:
             return None, 0
-        step = timedelta(seconds=float(length[1]) * _UNIT[length[2]])
+        try:
+            step = timedelta(seconds=float(length[1]) * _UNIT[length[2]])
+        except OverflowError:
+            problems.add(("clock", "step"), f"this is too long; got {clock.step!r:.40}")
+            return None, 0
         with problems.at(("clock",)):
             timeline = Timeline(_as_datetime(clock.start), step, zone)
             if clock.steps is not None:

@@ -1,0 +1,204 @@
+"""Whatever is given, a command ends with words and the right exit code, never with a traceback."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cli.small_world import GRID, POLICY, write_policy, write_trips
+from tests.cli.test_commands import complaint_of, priste
+
+from priste import MarkovModel, StateError
+from priste.batch import ledger_of
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("protect", ".", "-p", "policy.toml"),
+        ("protect", "", "-p", "policy.toml"),
+        ("protect", "/", "-p", "policy.toml"),
+        ("protect", "trips.csv", "-p", "policy.toml", "-o", "."),
+        ("protect", "trips.csv", "-p", "policy.toml", "-o", ""),
+        ("protect", "trips.csv", "-p", "policy.toml", "-o", "x" * 250),
+        ("protect", "trips.csv", "-p", "."),
+        ("explain", "."),
+        ("explain", ""),
+        ("report", ".", "-p", "policy.toml"),
+        ("audit", ".", "-p", "policy.toml"),
+        ("init", "trips.csv", "-o", "."),
+        ("fit", "trips.csv", "-p", "policy.toml", "-o", ""),
+    ],
+    ids=lambda arguments: " ".join(arguments)[:40],
+)
+def test_places_that_are_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    """Folders, empty names and names that are too long are told in one panel."""
+    write_policy(tmp_path)
+    write_trips(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert complaint_of(priste(*arguments, code=2))
+    assert {path.name for path in tmp_path.iterdir()} == {"policy.toml", "trips.csv"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("protect", "trips.csv", "-p", "policy.toml", "--report", "trips.csv"),
+        ("protect", "trips.csv", "-p", "policy.toml", "--report", "policy.toml"),
+        ("protect", "trips.csv", "-p", "policy.toml", "--report", "link.csv"),
+        ("protect", "trips.csv", "-p", "policy.toml", "-o", "o.csv", "--report", "O.CSV"),
+        (
+            "protect",
+            "trips.csv",
+            "-p",
+            "policy.toml",
+            "-o",
+            "o.csv",
+            "--report",
+            "o.csv.ledger.csv",
+        ),
+        ("protect", "trips.csv", "-p", "policy.toml", "-o", "policy.toml"),
+        ("init", "trips.csv", "-o", "trips.csv"),
+        ("init", "trips.csv", "-o", "hard.csv"),
+        ("fit", "trips.csv", "-p", "policy.toml", "-o", "policy.toml"),
+        ("report", "trips.csv", "-p", "policy.toml", "-o", "trips.csv"),
+        ("report", "trips.csv", "-p", "policy.toml", "-o", "policy.toml"),
+    ],
+    ids=lambda arguments: " ".join(arguments)[:60],
+)
+def test_no_result_harms_what_it_is_made_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    """Even with --overwrite no output may be an input or another output, by whatever name."""
+    write_policy(tmp_path)
+    source = write_trips(tmp_path)
+    (tmp_path / "link.csv").symlink_to(source)
+    os.link(source, tmp_path / "hard.csv")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    monkeypatch.chdir(tmp_path)
+    assert "belong apart" in complaint_of(priste(*arguments, "--overwrite", code=2))
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [('step = "1h"', 'step = "1000000000000h"'), ("epsilon = 0.8", "epsilon = 1e400")],
+)
+def test_numbers_without_measure(tmp_path: Path, old: str, new: str) -> None:
+    """Steps of a hundred million years and an infinite ε are mistakes in the policy."""
+    assert complaint_of(priste("explain", write_policy(tmp_path, POLICY.replace(old, new)), code=2))
+
+
+def test_a_huge_epsilon_can_be_explained(tmp_path: Path) -> None:
+    """ε = 800 promises nothing much, and says so without an overflow."""
+    policy = write_policy(tmp_path, POLICY.replace("epsilon = 0.8", "epsilon = 800.0"))
+    assert priste("explain", policy).stdout
+
+
+def bomb(path: Path, *, compressed: bool) -> None:
+    """Write a small model file whose one array would take gigabytes."""
+    header = {"format": "priste mobility model", "version": 2, "kinds": ["dense"], "opening": [],
+              "repeating": [0], "cyclic": False, "grid": GRID.to_dict(), "origin": None,
+              "fingerprint": "x"}  # fmt: skip
+    first, claim = io.BytesIO(), io.BytesIO()
+    np.save(first, np.frombuffer(json.dumps(header).encode(), dtype=np.uint8))
+    shape = (2_000, 2_000) if compressed else (40_000, 40_000)
+    np.lib.format.write_array_header_1_0(
+        claim, {"descr": "<f8", "fortran_order": False, "shape": shape}
+    )
+    body = b"\0" * (8 * 2_000**2) if compressed else b"\0" * 800
+    kind = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
+    with zipfile.ZipFile(path, "w", kind) as archive:
+        archive.writestr("header.npy", first.getvalue())
+        archive.writestr("0.matrix.npy", claim.getvalue() + body)
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+def test_a_small_file_cannot_ask_for_much_memory(tmp_path: Path, compressed: bool) -> None:
+    """Arrays that are longer than the file are refused before they are made."""
+    path = tmp_path / "model.npz"
+    bomb(path, compressed=compressed)
+    assert path.stat().st_size < 100_000
+    with pytest.raises(StateError, match=r"compressed|as long as it says"):
+        MarkovModel.load(path)
+
+
+def test_models_still_load(tmp_path: Path) -> None:
+    """What save writes passes the check."""
+    model = MarkovModel.gaussian(GRID, sigma=1.0)
+    model.save(tmp_path / "m.npz")
+    assert MarkovModel.load(tmp_path / "m.npz").fingerprint() == model.fingerprint()
+
+
+def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PRISTE": f"{sys.executable} -m priste"}
+    return subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"],
+        cwd=folder, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("$PRISTE explain policy.toml | true", 0),
+        ("$PRISTE explain policy.toml --json | true", 0),
+        ("$PRISTE explain policy.toml > /dev/full", 2),
+        ("$PRISTE --help > /dev/full", 2),
+    ],
+)
+def test_readers_that_leave_and_full_disks(tmp_path: Path, command: str, code: int) -> None:
+    """Exit code 1 means a broken promise and nothing else; there is no traceback."""
+    write_policy(tmp_path)
+    done = shell(command, tmp_path)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+TERMINATED = """
+import time
+from priste.cli.console import command
+def wait():
+    print("ready", flush=True)
+    time.sleep(60)
+command(wait)(json=False)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_termination_ends_like_ctrl_c(number: signal.Signals) -> None:
+    """Both end with 130 and say that the same command goes on."""
+    code = "import typer\ntry:\n" + "".join(f"    {line}\n" for line in TERMINATED.splitlines())
+    code += "except typer.Exit as end:\n    raise SystemExit(end.exit_code)\n"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "run the same command to go on" in told
+
+
+def test_damaged_ledgers_are_told(tmp_path: Path) -> None:
+    """A ledger that is cut anywhere is read up to there or refused, and never crashes."""
+    policy, trips = write_policy(tmp_path), write_trips(tmp_path, ("ada",))
+    priste("protect", trips, "-p", policy, "-o", tmp_path / "o.csv", "--seed", 1)
+    ledger = ledger_of(tmp_path / "o.csv")
+    content = ledger.read_bytes()
+    for cut in range(0, len(content), 97):
+        ledger.write_bytes(content[:cut] + b"\xff")
+        assert complaint_of(
+            priste("report", ledger, "-p", policy, "-o", tmp_path / "r.html", code=2)
+        )
