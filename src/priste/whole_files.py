@@ -109,7 +109,7 @@ def whole(
         if problem.filename is not None and target.parent not in Path(problem.filename).parents:
             raise  # it is about something else that the block did
         raise OutputError(
-            f"{str(target)!r} cannot be written: {problem.strerror or type(problem).__name__}. "
+            f"{str(target)!r} cannot be written: {problem.strerror or problem}. "
             "What was there is as before. Make room or choose another place, then try again."
         ) from problem
 
