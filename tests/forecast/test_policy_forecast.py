@@ -89,7 +89,7 @@ def test_the_command_in_words_and_in_json(folder: Path) -> None:
     base = ["forecast", str(folder / "policy.toml"), "--runs", "2", "--steps", "3"]
     words = runner.invoke(app, base)
     assert words.exit_code == 0, words.output
-    assert "one constant" in words.stdout
+    assert "one constant cell" in " ".join(words.stdout.split())
     assert "as it is" in words.stdout
     found = json.loads(runner.invoke(app, [*base, "--json"]).stdout)
     first = found["settings"][0]

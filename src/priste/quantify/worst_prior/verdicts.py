@@ -111,6 +111,7 @@ def passes(
     ...             np.array([0.25, 0.4]), np.array([0, 0]), 0.0, 0.0)
     >>> passes(m, 0.7), passes(m, 0.69)
     (array([ True]), array([False]))
+    >>> from priste.quantify.promises import Belief, Odds
     >>> passes(m, Odds(up=math.inf, down=0.69)), passes(m, Belief(0.7))
     (array([ True]), array([ True]))
     """
