@@ -11,6 +11,7 @@ import math
 import time
 import tracemalloc
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from priste import Grid, MarkovModel, Priors, Quantifier
+from priste import Grid, MarkovModel, Near, Priors, Quantifier
 from priste.events import Event, pattern, presence
 from priste.reproduce.experiments.naive import naive_pattern_joint
 
@@ -172,6 +173,72 @@ def growth(sides: Sequence[int], kind: str) -> list[dict[str, Any]]:
     return points
 
 
+def few_rows(sides: Sequence[int]) -> list[dict[str, Any]]:
+    """One step against eight priors and their mixtures, with a verdict on three columns."""
+    points = []
+    for side in sides:
+        grid = Grid(rows=side, columns=side, cell_size=1.0)
+        model = MarkovModel.gaussian(grid, sigma=1.0, reach=3.0)
+        priors = np.random.default_rng(0).dirichlet(np.ones(grid.size), size=8)
+        event = presence(range(2 * side, 2 * side + 5), range(3, 40))
+        columns = np.stack([laplace_column(grid, cell) for cell in (0, side, 3 * side)], axis=1)
+
+        def stream(
+            model: MarkovModel = model,
+            event: Event = event,
+            columns: np.ndarray = columns,
+            priors: np.ndarray = priors,
+        ) -> Quantifier:
+            q = Quantifier(model, event, Priors(priors), method="stream")
+            for _ in range(4):
+                q.passes(columns, 1.0)
+                q.observe(columns[:, 0])
+            return q
+
+        tracemalloc.start()
+        q = stream()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+
+        def step(q: Quantifier = q, columns: np.ndarray = columns) -> None:
+            q.passes(columns, 1.0)
+            q.observe(columns[:, 0])
+            q.leakage()
+
+        seconds = best_seconds(step, repeats=5)
+        points.append({"cells": grid.size, "seconds": seconds, "peak_megabytes": peak / 2**20})
+    return points
+
+
+def near_verdicts(sides: Sequence[int]) -> list[dict[str, Any]]:
+    """Verdicts and leakages of up to 400 columns over priors within a factor 3 of a given one.
+
+    The bound is the median leakage of the columns, so that half of them pass.
+    """
+    points = []
+    for side in sides:
+        grid = Grid(rows=side, columns=side, cell_size=1.0)
+        model = MarkovModel.gaussian(grid, sigma=1.0, reach=3.0)
+        event = presence(range(side // 2), range(2, 5))
+        q = Quantifier(model, event, Near(model.stationary(), 3.0))
+        for cell in (3 * side + 3, 4 * side + 4):
+            q.observe(laplace_column(grid, cell))
+        chosen = np.linspace(0, grid.size - 1, min(grid.size, 400)).astype(int)
+        moments = q.candidate_moments(np.stack([laplace_column(grid, c) for c in chosen], axis=1))
+        bound = float(np.median(q.adversary.leakages(moments)))
+        verdicts = best_seconds(partial(q.adversary.passes, moments, bound), repeats=3)
+        leakages = best_seconds(partial(q.adversary.leakages, moments), repeats=3)
+        points.append(
+            {
+                "cells": grid.size,
+                "columns": len(chosen),
+                "seconds": verdicts / len(chosen),
+                "leakage_seconds": leakages / len(chosen),
+            }
+        )
+    return points
+
+
 def slope(points: list[dict[str, Any]], key: str) -> float:
     """Return the exponent p of ``key ~ cells**p`` over the last three points."""
     late = points[-3:]
@@ -207,12 +274,14 @@ def main(*, quick: bool = False) -> dict[str, Any]:
         "dense_forward_step": growth(dense, "dense"),
         "sparse_replay": growth(large, "sparse"),
         "separable_replay": growth(large, "separable"),
+        "few_rows": few_rows(large),
+        "near_verdicts": near_verdicts([5, 10, 15] if quick else [10, 20, 40]),
     }
     results["slopes"] = {
         f"{name} {key}": slope(results[name], key)
         for name in ("dense_forward_step", "sparse_replay", "separable_replay")
         for key in ("seconds", "peak_megabytes")
-    }
+    } | {"near_verdicts seconds": slope(results["near_verdicts"], "seconds")}
     console = Console()
     show(console, "Runtime against event length and width (m = 400, known prior)", results["event"])
     show(
@@ -223,6 +292,8 @@ def main(*, quick: bool = False) -> dict[str, Any]:
     show(console, "All first cells: one forward step, dense model", results["dense_forward_step"])
     show(console, "All first cells: 8 releases replayed, sparse", results["sparse_replay"])
     show(console, "All first cells: 8 releases replayed, separable", results["separable_replay"])
+    show(console, "Eight priors: one step with three columns, sparse", results["few_rows"])
+    show(console, "Near a prior, factor 3: one column of many", results["near_verdicts"])
     for name, value in results["slopes"].items():
         console.print(f"growth with the number of cells, {name}: cells**{value:.2f}")
     if not quick:

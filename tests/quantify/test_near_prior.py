@@ -11,9 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles.exact_near import near_exceed, near_odds
-from tests.oracles.exact_worst_prior import integer_rows, ratio, reversed_rows
+from tests.oracles.exact_observers import observer_rows
+from tests.oracles.exact_worst_prior import integer_rows, ratio, reversed_rows, whole_rows
 from tests.quantify.moment_cases import coarse, curved, far_apart, hostile_moments, smooth
+from tests.quantify.strategies import LAST_STEP, distributions, events, likelihoods, matrices
 from tests.quantify.test_recursions_exact import observed
+from tests.quantify.test_screening import screen
 
 from priste import (
     AnyStart,
@@ -31,6 +34,7 @@ from priste import (
 from priste.events import at, presence
 from priste.quantify import Moments
 from priste.quantify.near_prior import near_beliefs, near_leakage, near_leakages, near_passes
+from priste.quantify.promises import as_limits
 
 SLACK = 1e-8
 """What a reported ratio may be above the exact supremum, relatively."""
@@ -216,6 +220,68 @@ def test_between_the_known_prior_and_any_prior(seed):
     under_it = np.zeros(16)
     under_it[list(worst)] = list(worst.values())
     assert one.leakage(prior=under_it).value == pytest.approx(one.leakage().value, abs=1e-6)
+
+
+@st.composite
+def near_streams(draw):
+    """(models, event, columns, observer): a joint prior, zeros and tiny weights among them."""
+    size = draw(st.integers(2, 3))
+    grid = Grid(rows=1, columns=size, cell_size=1.0)
+    models = [MarkovModel(grid, draw(matrices(size))) for _ in range(draw(st.integers(1, 2)))]
+    count = draw(st.integers(1, LAST_STEP + 1))
+    columns = [draw(likelihoods(size)) for _ in range(count)]
+    joint = len(models) > 1 and draw(st.booleans())
+    prior = np.array(draw(distributions(size * len(models) if joint else size)))
+    prior = prior.reshape(-1, size) if joint else prior
+    observer = Near(prior, draw(st.sampled_from([1, 2.5, 40])))
+    return models, draw(events(size)), columns, observer
+
+
+@settings(max_examples=100, deadline=None)
+@given(near_streams())
+def test_streams_agree_with_path_enumeration(case):
+    """Leakage and belief of random events, models and releases, on every edge in fractions."""
+    models, event, columns, observer = case
+    q = observed(Quantifier(models, event, observer), columns)
+    exact = observer_rows(models, event, columns, observer, LAST_STEP + 1)
+    joint = np.broadcast_to(observer.prior, (len(models), models[0].grid.size)).ravel()
+    used = [i for i, weight in enumerate(joint) if weight > 0.0]
+    rows = whole_rows([exact[i] for i in used])
+    weights = [Fraction(float(joint[i])) for i in used]
+    factor = Fraction(observer.factor)
+    found = q.leakage()
+    if not any(column is not None for column in columns) or not found.worst_prior:
+        assert found.value == 0.0
+    else:
+        check_direction(found.for_event, rows, weights, factor)
+        check_direction(found.against_event, reversed_rows(rows), weights, factor)
+    odds = near_odds(rows, weights, factor)
+    if odds is not None:
+        belief = odds / (1 + odds)
+        assert belief <= Fraction(q.belief()) <= belief * (1 + Fraction(1, 10**9))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 12), st.floats(0.3, 1.3), st.booleans())
+def test_the_screen_agrees_near_a_prior_and_over_models(seed, rank, tightness, near):
+    """What the screen decides for stacked models, the plain check decides alike."""
+    rng = np.random.default_rng(seed)
+    grid = Grid(rows=5, columns=5, cell_size=1.0)
+    models = [MarkovModel.gaussian(grid, sigma=s, reach=2.0) for s in (0.8, 1.5)]
+    columns = PlanarLaplace(grid, alpha=float(rng.choice([0.01, 0.1, 0.3]))).emission()
+    observer = Near(rng.dirichlet(np.ones(25)), 5.0) if near else AnyStart()
+    q = Quantifier(models, presence([0, 6, 7], [2, 4]), observer, method="forward")
+    for _ in range(int(rng.integers(0, 5))):
+        q.observe(columns[:, rng.integers(25)])
+    moments = q.candidate_moments(columns)
+    for promise in (
+        tightness * float(q.adversary.leakages(moments).max()),
+        Odds(max(tightness * float(q.adversary.leakages(moments, Odds(1, math.inf)).max()), 0), 9),
+    ):
+        verdict, decided = screen(q, columns, as_limits(promise), rank)
+        plain = q.adversary.passes(moments, promise)
+        assert not (verdict & ~decided).any()
+        np.testing.assert_array_equal(verdict[decided], plain[decided])
 
 
 def test_a_prior_outside_the_class_learns_more():

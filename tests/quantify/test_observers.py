@@ -318,8 +318,9 @@ def test_models_must_share_a_map():
     one, other = (MarkovModel(line(n), np.eye(n)) for n in (2, 3))
     with pytest.raises(InvalidParameter, match="on one grid"):
         Quantifier([one, other], at(0, [0]))
-    with pytest.raises(InvalidParameter, match="on one grid"):
-        Quantifier([], at(0, [0]))
+    for nothing in ([], None, [one, "model"]):
+        with pytest.raises(InvalidParameter, match="on one grid"):
+            Quantifier(nothing, at(0, [0]))
 
 
 def test_streams_choose_their_method(monkeypatch):

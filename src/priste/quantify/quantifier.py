@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from priste.arguments import shown
 from priste.errors import InvalidParameter
+from priste.mobility import MarkovModel
 from priste.quantify.adversaries import Adversary, AnyMixture, WithinFactor
 from priste.quantify.assembly import KnownPrior, known_prior_leakage, to_shared_exponent
 from priste.quantify.inputs import (
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from priste.events import Event
-    from priste.mobility import MarkovModel
 
 Booleans = NDArray[np.bool_]
 
@@ -103,10 +104,11 @@ class Quantifier:
     ) -> None:
         check_history(method, history)
         models = list(model) if isinstance(model, Sequence) else [model]
-        if not models or any(each.grid != models[0].grid for each in models):
+        known = bool(models) and all(isinstance(each, MarkovModel) for each in models)
+        if not known or any(each.grid != models[0].grid for each in models):
             raise InvalidParameter(
                 "The 'model' of a Quantifier must be a MarkovModel, or one or more of them on one "
-                f"grid. Got {[repr(getattr(each, 'grid', each)) for each in models]}."
+                f"grid. Got {shown([getattr(each, 'grid', each) for each in models])}."
             )
         self._cells = models[0].grid.size
         self._observer = AnyStart() if observer is None else observer

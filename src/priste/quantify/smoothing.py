@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from priste.arguments import whole
 from priste.errors import InvalidParameter
 from priste.quantify.assembly import to_shared_exponent
 from priste.quantify.lifted import LiftedChain
@@ -34,14 +35,12 @@ def location_posterior(
 
 
 def _checked_step(step: object, following: int) -> int:
-    if not isinstance(step, int | np.integer) or isinstance(step, bool):
-        raise InvalidParameter(f"The 'step' of location_posterior must be an int. Got {step!r}.")
-    if not 0 <= step <= following:
-        raise InvalidParameter(
-            f"The 'step' of location_posterior must be 0 to {following}: the observed steps and "
-            f"the next one. Got {step}."
-        )
-    return int(step)
+    return whole(
+        step,
+        "The 'step' of location_posterior",
+        most=following,
+        why="the observed steps and the next one",
+    )
 
 
 def _filtered(
