@@ -23,6 +23,7 @@ from priste import (
     MarkovModel,
     Odds,
     PlanarLaplace,
+    Priors,
     Protector,
     ReleaseRefused,
     presence,
@@ -163,6 +164,16 @@ def test_a_change_of_policy_still_refuses(tmp_path: Path) -> None:
     with pytest.raises(ReleaseRefused):
         protector.release(2)
     assert protector.release(None).cell is None
+
+
+def test_an_old_prediction_goes_on_for_another_observer(tmp_path: Path) -> None:
+    """Location sets follow the prediction that the stream began with; releases can be counted."""
+    protector = Protector.load(copied("location_set.state", tmp_path))
+    anybody = protector.leakage
+    narrower = protector.with_policy(EVENTS, EPSILON, observer=Priors(PRIOR))
+    assert [r.cell for r in narrower.ledger] == [r["cell"] for r in LEDGERS["location_set.state"]]
+    assert all(value < wide for value, wide in zip(narrower.leakage, anybody, strict=True))
+    assert narrower.release(2).step == len(PATH)
 
 
 def test_mechanisms_come_back(tmp_path: Path) -> None:

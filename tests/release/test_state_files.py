@@ -36,9 +36,9 @@ from priste import (
 )
 from priste.randomness import BitSource
 from priste.release import Certified, Draw, Law, Paper, PublicState
-from priste.release.protector import ANOTHER_MACHINE
 from priste.release.stream_file import journal as files
 from priste.release.stream_file.entry import pack_column, unpack_column
+from priste.release.taking_in import ANOTHER_MACHINE
 
 GRID = Grid(rows=3, columns=3, cell_size=1.0)
 MODEL = MarkovModel.gaussian(GRID, sigma=1.0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import secrets
 import threading
@@ -11,12 +10,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from priste.arguments import whole
-from priste.errors import InvalidParameter, ReleaseRefused, StateError
-from priste.float_text import floats_to_text
+from priste.errors import InvalidParameter, PristeError, ReleaseRefused, StateError
 from priste.mechanisms import Mechanism
 from priste.quantify import Leakage, Observer, Promise, Quantifier
 from priste.randomness import BitSource, Seed, bit_source
@@ -26,30 +23,13 @@ from priste.release.ledger import Ledger, Release
 from priste.release.public_state import PublicState
 from priste.release.stream_file import journal as files
 from priste.release.stream_file.binding import check_binding, checked_binding
-from priste.release.stream_file.entry import (
-    Entry,
-    column_digest,
-    entry_from_json,
-    entry_to_json,
-    pack_column,
-)
+from priste.release.stream_file.entry import Entry, entry_to_json
 from priste.release.stream_file.header import terms_from_json, terms_to_json
-from priste.release.terms import (
-    Epsilons,
-    Events,
-    Models,
-    Terms,
-    make_terms,
-)
+from priste.release.taking_in import recorded_column, recounted, replayed, taken_in
+from priste.release.terms import Epsilons, Events, Models, Terms, make_terms
 
 MAX_SKIPPED_STEPS = 100_000
 """How far ahead a release may jump: every skipped step is a silent one and takes time."""
-
-ANOTHER_MACHINE = 2.0**-33
-"""How far, relatively, a column of a mechanism may be from the one another machine computed.
-
-Differences of 2.2e-16 were seen between processors; this is half a million times that.
-"""
 
 _log = logging.getLogger("priste.release")
 
@@ -220,7 +200,7 @@ class Protector:
             terms, walked = self._terms, PublicState(self._terms)
             quantifiers = [Quantifier(terms.models, event, observer) for event in terms.events]
             for entry in self._entries:
-                column, error = _recorded_column(entry, walked)
+                column, error = recorded_column(entry, walked)
                 for quantifier in quantifiers:
                     quantifier.observe(column, error)
                 told = entry.release
@@ -275,43 +255,11 @@ class Protector:
         how far the stream came.
         """
         self._stopped = "a release was interrupted"
-        entries = [self._take_in(drawn) for drawn in draws]
+        entries = [taken_in(drawn, self._packed, self._state) for drawn in draws]
         if self._journal is not None:
             self._journal.append(entry_to_json(entry, self._stored) for entry in entries)
         self._entries.extend(entries)
         self._stopped = None
-
-    def _take_in(self, drawn: Draw | None) -> Entry:
-        step = self._state.step
-        if drawn is None:
-            self._state.advance(None)
-            leakage, belief = self._state.leakage, self._state.belief
-            return Entry(Release(step, None, 0.0, leakage, 0, belief=belief))
-        if drawn.likelihood is None:
-            column = self._state.column(drawn.output, drawn.budget)
-            likelihood, packed = None, self._packed_once(column)
-        else:
-            column = np.array(drawn.likelihood, dtype=np.float64)
-            likelihood, packed = floats_to_text(column), None
-        hints = tuple(int(hint) for hint in drawn.hints)
-        self._state.advance(column, drawn.budget, hints=hints)
-        release = Release(
-            step=step,
-            cell=int(drawn.output),
-            budget=float(drawn.budget),
-            leakage=self._state.leakage,
-            attempts=int(drawn.attempts),
-            undecided=int(drawn.undecided),
-            belief=self._state.belief,
-        )
-        return Entry(release, column_digest(column), likelihood, hints, packed)
-
-    def _packed_once(self, column: NDArray[np.float64]) -> bytes:
-        """Return the packed column; equal ones are kept once."""
-        digest = column_digest(column)
-        if digest not in self._packed:
-            self._packed[digest] = pack_column(column)
-        return self._packed[digest]
 
     def _checked_step(self, step: int | None) -> int:
         if step is None:
@@ -432,37 +380,14 @@ class Protector:
                 "was returned. It does not count.", path, contents.torn
             )  # fmt: skip
         for record in contents.records:
-            self._replay(record, self._packed, path)
+            try:
+                self._entries.append(replayed(record, self._packed, self._state))
+            except (KeyError, TypeError, ValueError) as problem:
+                raise StateError(
+                    f"A line of {str(path)!r} cannot be replayed: {problem}. It was left as it is."
+                ) from problem
         self._stored = set(self._packed)
         return self
-
-    def _replay(self, record: Mapping[str, Any], packed: dict[str, bytes], path: Path) -> None:
-        try:
-            entry = entry_from_json(record, packed)
-            release = entry.release
-            if release.step != self._state.step:
-                raise ValueError(f"step {release.step} comes where step {self._state.step} should")
-            if len(release.leakage) != len(self._terms.events):
-                raise ValueError(f"it has {len(release.leakage)} leakages")
-            if len(release.belief) != (0 if entry.older else len(self._terms.events)):
-                raise ValueError(f"it has {len(release.belief)} beliefs")
-            column, error = _recorded_column(entry, self._state)
-            self._state.advance(
-                column,
-                release.budget,
-                hints=entry.hints,
-                leakage=release.leakage,
-                belief=release.belief or None,
-                column_error=error,
-            )
-            if entry.older:
-                measured = dataclasses.replace(release, belief=self._state.belief)
-                entry = dataclasses.replace(entry, release=measured)
-        except (KeyError, TypeError, ValueError) as problem:
-            raise StateError(
-                f"A line of {str(path)!r} cannot be replayed: {problem}. It was left as it is."
-            ) from problem
-        self._entries.append(entry)
 
     def _header(self) -> dict[str, Any]:
         return {
@@ -507,20 +432,20 @@ class Protector:
                 old.mechanism,
                 epsilon,
                 old.calibrator,
-                old.public_prior,
+                # The prediction goes on as it began, whoever is guarded against now.
+                old.public_prior if observer is None else old.expected_start(),
                 old.observer if observer is None else observer,
             )
             new = self._under(terms, self._bits)
             new._binding = self._binding if binding is None else checked_binding(binding)
-            for entry in self._entries:
-                column, error = _recorded_column(entry, new._state)
-                new._state.advance(
-                    column, entry.release.budget, hints=entry.hints, column_error=error
-                )
-                counted = dataclasses.replace(
-                    entry.release, leakage=new._state.leakage, belief=new._state.belief
-                )
-                new._entries.append(dataclasses.replace(entry, release=counted, older=False))
+            try:
+                new._entries = [recounted(entry, new._state) for entry in self._entries]
+            except PristeError:
+                raise
+            except ValueError as problem:
+                raise StateError(
+                    f"The releases so far cannot be counted under another policy: {problem}."
+                ) from problem
             new._over_limit = new._state.over_limit()
             if journal is not None:
                 new._start_journal(Path(journal))
@@ -551,31 +476,3 @@ class Protector:
             f"Protector({', '.join(self._terms.event_names)}; next step {self.next_step}, "
             f"{type(self._terms.calibrator).__name__.lower()})"
         )
-
-
-def _recorded_column(entry: Entry, state: PublicState) -> tuple[NDArray[np.float64] | None, float]:
-    """Return the column of a recorded release, and how far it may be from the one drawn from.
-
-    ``state`` is that before the release. Files of the first versions do not hold the columns of
-    mechanisms. They are computed anew; where the digest tells that another machine had other last
-    bits, that is counted.
-    """
-    mechanism, release = state.terms.mechanism, entry.release
-    if release.cell is None:
-        return None, 0.0
-    if (entry.packed is not None or entry.likelihood is not None) and not (
-        release.cell < mechanism.outputs and 0.0 <= release.budget <= mechanism.budget
-    ):
-        raise ValueError("the mechanism has no such output or budget")
-    column = entry.stored_column(mechanism.grid.size)
-    stored = column is not None
-    if column is None:
-        column = state.column(release.cell, release.budget)
-    if column_digest(column) == entry.column:
-        return column, 0.0
-    if stored or mechanism.uses_belief:
-        raise ValueError(
-            f"step {release.step} was released with other probabilities than "
-            + ("are stored beside it" if stored else "this installation computes")
-        )
-    return column, ANOTHER_MACHINE

@@ -1,0 +1,122 @@
+"""How a release is taken into the public state: as it is drawn, from a file, or counted anew.
+
+Each way returns the entry that is kept of it. None of them knows where the user is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste.float_text import floats_to_text
+from priste.release.calibrator import Draw
+from priste.release.ledger import Release
+from priste.release.public_state import PublicState
+from priste.release.stream_file.entry import Entry, column_digest, entry_from_json, pack_column
+
+ANOTHER_MACHINE = 2.0**-33
+"""How far, relatively, a column of a mechanism may be from the one another machine computed.
+
+Differences of 2.2e-16 were seen between processors; this is half a million times that.
+"""
+
+
+def taken_in(drawn: Draw | None, packed: dict[str, bytes], state: PublicState) -> Entry:
+    """Take a draw, None for silence, into the state.
+
+    ``packed`` holds the columns of mechanisms so far, by digest, so that equal ones are kept once.
+    """
+    step = state.step
+    if drawn is None:
+        state.advance(None)
+        return Entry(Release(step, None, 0.0, state.leakage, 0, belief=state.belief))
+    if drawn.likelihood is None:
+        column = state.column(drawn.output, drawn.budget)
+        likelihood = None
+    else:
+        column = np.array(drawn.likelihood, dtype=np.float64)
+        likelihood = floats_to_text(column)
+    digest = column_digest(column)
+    if likelihood is None and digest not in packed:
+        packed[digest] = pack_column(column)
+    hints = tuple(int(hint) for hint in drawn.hints)
+    state.advance(column, drawn.budget, hints=hints)
+    release = Release(
+        step=step,
+        cell=int(drawn.output),
+        budget=float(drawn.budget),
+        leakage=state.leakage,
+        attempts=int(drawn.attempts),
+        undecided=int(drawn.undecided),
+        belief=state.belief,
+    )
+    return Entry(release, digest, likelihood, hints, None if likelihood else packed[digest])
+
+
+def replayed(record: Mapping[str, Any], packed: dict[str, bytes], state: PublicState) -> Entry:
+    """Take a line of a file into the state, with the numbers that were measured when it was made.
+
+    ``packed`` holds the columns of lines before it, by digest. Raises KeyError, TypeError or
+    ValueError if the line cannot be the next one of this stream.
+    """
+    entry = entry_from_json(record, packed)
+    release, events = entry.release, len(state.terms.events)
+    if release.step != state.step:
+        raise ValueError(f"step {release.step} comes where step {state.step} should")
+    if len(release.leakage) != events:
+        raise ValueError(f"it has {len(release.leakage)} leakages")
+    if len(release.belief) != (0 if entry.older else events):
+        raise ValueError(f"it has {len(release.belief)} beliefs")
+    column, error = recorded_column(entry, state)
+    state.advance(
+        column,
+        release.budget,
+        hints=entry.hints,
+        leakage=release.leakage,
+        belief=release.belief or None,
+        column_error=error,
+    )
+    if not entry.older:
+        return entry
+    measured = dataclasses.replace(release, belief=state.belief)
+    return dataclasses.replace(entry, release=measured)
+
+
+def recounted(entry: Entry, state: PublicState) -> Entry:
+    """Take a release that was made under other terms into the state, and measure it anew."""
+    column, error = recorded_column(entry, state)
+    state.advance(column, entry.release.budget, hints=entry.hints, column_error=error)
+    counted = dataclasses.replace(entry.release, leakage=state.leakage, belief=state.belief)
+    return dataclasses.replace(entry, release=counted, older=False)
+
+
+def recorded_column(entry: Entry, state: PublicState) -> tuple[NDArray[np.float64] | None, float]:
+    """Return the column of a recorded release, and how far it may be from the one drawn from.
+
+    ``state`` is that before the release. Files of the first versions do not hold the columns of
+    mechanisms. They are computed anew; where the digest tells that another machine had other last
+    bits, that is counted.
+    """
+    mechanism, release = state.terms.mechanism, entry.release
+    if release.cell is None:
+        return None, 0.0
+    if (entry.packed is not None or entry.likelihood is not None) and not (
+        release.cell < mechanism.outputs and 0.0 <= release.budget <= mechanism.budget
+    ):
+        raise ValueError("the mechanism has no such output or budget")
+    column = entry.stored_column(mechanism.grid.size)
+    stored = column is not None
+    if column is None:
+        column = state.column(release.cell, release.budget)
+    if column_digest(column) == entry.column:
+        return column, 0.0
+    if stored or mechanism.uses_belief:
+        raise ValueError(
+            f"step {release.step} was released with other probabilities than "
+            + ("are stored beside it" if stored else "this installation computes")
+        )
+    return column, ANOTHER_MACHINE
