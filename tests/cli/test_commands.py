@@ -399,7 +399,7 @@ def test_audit_refuses_what_does_not_fit(finished: Path, tmp_path: Path) -> None
     policy = finished / "policy.toml"
     rows = ledger.read_text().splitlines()
     fields = rows[5].split(",")
-    fields[2] = str((int(fields[2]) + 7) % 16)
+    fields[6] = str(float(fields[6]) / 2)  # the first leakage
     forged = tmp_path / "forged.csv"
     forged.write_text("\n".join([*rows[:5], ",".join(fields), *rows[6:]]) + "\n")
     other = write_policy(tmp_path, POLICY.replace("[events.visit]", "[events.other]"))
