@@ -35,6 +35,7 @@ from tests.live.small_town import (
 )
 
 from priste.batch.streams import protect_stream
+from priste.live import retrying
 from priste.live.addresses import read_input, read_output
 from priste.live.person_stream import StreamOptions
 from priste.live.protocols.nmea import _framed, _minutes
@@ -246,7 +247,9 @@ def reports(output: bytes) -> dict[str, tuple[float, float]]:
     return found
 
 
-def test_gpsfake_through_gpsd_to_gpspipe_and_python_gps(tmp_path: Path, expected: Points) -> None:
+def test_gpsfake_through_gpsd_to_gpspipe_and_python_gps(
+    tmp_path: Path, expected: Points, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A receiver's log, played into a real gpsd; real clients read the releases from our server."""
     port = free_port()
     chosen = settings(
@@ -254,7 +257,9 @@ def test_gpsfake_through_gpsd_to_gpspipe_and_python_gps(tmp_path: Path, expected
         inputs=(f"gpsd://127.0.0.1:{port}",),
         outputs=("gpsd://127.0.0.1:0",),
     )
-    log = track(tmp_path / "track.nmea", leading=60)
+    # gpsfake plays on whoever listens: priste must be there before the first step is over.
+    monkeypatch.setattr(retrying, "LONGEST_PAUSE", 0.2)
+    log = track(tmp_path / "track.nmea", leading=150)
     with serving(chosen) as live:
         served = str(live.port_of(0))
         pipe = Child(program("gpspipe"), "-w", f"127.0.0.1:{served}")
