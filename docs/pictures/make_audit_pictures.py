@@ -24,10 +24,12 @@ from priste.audit import (
 )
 from priste.audit.procedure import Procedure
 from priste.randomness import bit_source
+from priste.release import Certified
 
 FOLDER = Path(__file__).parent.parent / "images"
 GUARDED, BARE, QUIET = "#0b6e6e", "#c8553d", "#8c98a4"
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0)
+CALIBRATORS = {"paper": "paper", "certified": Certified(guess=False)}
 
 
 def line_of_six() -> dict[str, Any]:
@@ -72,7 +74,9 @@ def true_leakage_picture() -> None:
     for epsilon in EPSILONS:
         lines: dict[tuple[str, str], list[Any]] = {}
         for steps in (1, 2, 3):
-            for row in audit_procedure(**case, epsilon=epsilon, steps=steps):
+            for row in audit_procedure(
+                **case, epsilon=epsilon, steps=steps, calibrators=CALIBRATORS
+            ):
                 lines.setdefault((row.calibrator, row.sees), []).append(row)
                 found.setdefault((row.calibrator, row.sees, steps), []).append(row.true)
         for (calibrator, sees), rows in lines.items():
