@@ -312,7 +312,9 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--all", action="store_true", help="every ε and step length")
     parser.add_argument("--only", default="", help="lines whose name contains this")
     chosen = parser.parse_args(arguments if arguments is not None else [])
-    found, cities = [], {}
+    found: list[dict[str, Any]] = []
+    cities: dict[int, City] = {}
+    results: dict[str, Any] = {}
     for line in lines(chosen.all):
         if chosen.only not in line.name:
             continue
@@ -324,11 +326,11 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
             )
         found.append(measured(line, cities[line.per_hour], chosen.people, chosen.days))
         print(json.dumps(found[-1], ensure_ascii=False), flush=True)
-    results = {"source": "geolife" if chosen.geolife else "built-in city", "lines": found}
-    name = "usefulness_geolife.json" if chosen.geolife else RESULTS.name
-    RESULTS.with_name(name).write_text(
-        json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
+        name = "usefulness_geolife.json" if chosen.geolife else RESULTS.name
+        source = "geolife" if chosen.geolife else "built-in city"
+        results = {"source": source, "people": chosen.people, "days": chosen.days, "lines": found}
+        text = json.dumps(results, indent=1, ensure_ascii=False) + "\n"
+        RESULTS.with_name(name).write_text(text, encoding="utf-8")
     return results
 
 
