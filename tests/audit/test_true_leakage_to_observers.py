@@ -210,7 +210,8 @@ def test_the_true_law_keeps_every_promise_to_its_observer(calibrator, who, promi
 
 def test_what_is_free_is_told_and_what_is_outside_the_class_learns_more() -> None:
     """Upwards only, the other direction goes beyond; and anybody learns more than the known one."""
-    one_way = Protector(MODEL, EVENT, MECH, Odds(0.2, math.inf), observer=Priors(PRIOR))
+    plain, up = Certified(guess=False), Odds(0.2, math.inf)
+    one_way = Protector(MODEL, EVENT, MECH, up, plain, observer=Priors(PRIOR))
     found = true_leakage(one_way, 2)["event"]
     assert found.for_event <= 0.2 + TOLERANCE < found.against_event
     assert found.anybody > 0.2 + TOLERANCE

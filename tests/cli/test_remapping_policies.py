@@ -19,7 +19,7 @@ SAME_LEAKAGE = 1e-6
 
 RELEASE = {
     "remap": 'calibrator = "remap"\npace = 0.3',
-    "optimal": 'calibrator = "optimal"\npace = 0.3\nseconds = 5.0',
+    "optimal": 'calibrator = "optimal"\npace = 0.3',
 }
 
 
