@@ -73,8 +73,7 @@ class Demonstration:
         out.print(
             f"[bold]alone[/bold] is {_mechanism(report)} and nothing else. An observer knows how "
             "people of the town move and all releases; nobody's odds, whatever they knew before, "
-            "can move further than promised. The price is paid around the Wednesdays: "
-            f"{_untouched(report)} of {report.steps} hours keep the mechanism's full budget.\n"
+            f"can move further than promised. {_price(report)}\n"
         )
         out.print(f"  {where / 'policy.toml'}    what was promised: priste explain it")
         out.print(f"  {where / 'released.csv'}   what the app receives")
@@ -125,8 +124,8 @@ def _mechanism(report: StreamReport) -> str:
     return f"planar Laplace noise of {1000 * 2 / report.full_budget:,.0f} m on average"
 
 
-def _untouched(report: StreamReport) -> int:
-    return sum(budget == report.full_budget for budget in report.budgets)
+def _price(report: StreamReport) -> str:
+    return "" if report.usefulness is None else report.usefulness.sentence()
 
 
 def _prepare(folder: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from priste.quantify import Belief, Odds, Promise
-from priste.release.calibrators import CALIBRATORS
+from priste.release.calibrators import CALIBRATORS, DEFAULT_CALIBRATOR
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Latitude = Annotated[float, Field(ge=-90, le=90)]
@@ -135,7 +135,7 @@ class ReleaseSection(PromiseSection):
     The parameters of the calibrator stand here too; the table of calibrators knows them.
     """
 
-    calibrator: str = "certified"
+    calibrator: str = DEFAULT_CALIBRATOR
     no_promise: bool = False
     points: Literal["centre", "random"] = "centre"
     outside: Literal["refuse", "nearest", "gap"] = "refuse"
