@@ -1,0 +1,61 @@
+"""Makes the picture of docs/observers.md about one-sided promises, and prints its table.
+
+Run ``python docs/pictures/make_promise_picture.py``. Nothing is drawn at random: the shares are
+read off the exact law of the release.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+
+from priste import Grid, Identity, MarkovModel, Odds, Priors, Protector, at
+from priste.release import Optimal
+
+FOLDER = Path(__file__).parent.parent / "images"
+BOUNDS = (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0)
+CLINIC = (6, 7)
+
+
+def shares(up: float) -> tuple[float, float]:
+    """Of the days without the event: those told to be without it, and those told as they are."""
+    grid = Grid(rows=5, columns=5, cell_size=1.0)
+    model = MarkovModel.gaussian(grid, sigma=1.0)
+    population = model.stationary()
+    law = Protector(
+        model, at(0, CLINIC), Identity(grid), Odds(up, math.inf), Optimal(pace=1.0),
+        observer=Priors(population),
+    ).law().outputs()  # fmt: skip
+    without = np.array([0.0 if cell in CLINIC else population[cell] for cell in range(grid.size)])
+    without /= without.sum()
+    clears = ~law[list(CLINIC)].any(axis=0)
+    return float(without @ law[:, clears].sum(axis=1)), float(without @ np.diag(law))
+
+
+def main() -> None:
+    """Print the table and write the picture."""
+    found = {up: shares(up) for up in BOUNDS}
+    print("ε up   at most   told to be without it   told as they are")
+    for up, (cleared, exact) in found.items():
+        print(f"{up:4}   {1 - math.exp(-up):7.3f}   {cleared:21.3f}   {exact:16.3f}")
+    matplotlib.use("Agg")
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 3.4), layout="constrained")
+    axes = figure.subplots()
+    line = np.linspace(0, max(BOUNDS), 200)
+    axes.plot(line, 1 - np.exp(-line), color="#8c98a4", label="the limit 1 - e^-ε")
+    axes.plot(BOUNDS, [c for c, _ in found.values()], "o", color="#c8553d",
+              label="ordinary days told to be without the event")  # fmt: skip
+    axes.plot(BOUNDS, [e for _, e in found.values()], "s", color="#0b6e6e",
+              label="ordinary days released as they are")  # fmt: skip
+    axes.set(xlabel="ε upwards (downwards free)", ylabel="share of ordinary days", ylim=(0, 1.03))
+    axes.legend(frameon=False, loc="lower right")
+    figure.savefig(FOLDER / "upwards.png", dpi=130, metadata={"Software": None})
+
+
+if __name__ == "__main__":
+    main()
