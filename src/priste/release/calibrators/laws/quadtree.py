@@ -17,12 +17,13 @@ Rectangle = tuple[int, int, int, int]
 def likely_rectangles(grid: Grid, predicted: Floats, most: int) -> list[Rectangle]:
     """Return at most ``most`` rectangles that cover every cell once, in order of their corners.
 
-    The one with the largest probability times diameter is halved first, across its longer side,
-    until there are so many or all are single cells. It depends on nothing but its arguments.
+    The one with the largest probability times diameter is halved first, across its longer side (a
+    square across its columns), until there are so many or all are single cells. It depends on
+    nothing but its arguments.
 
     >>> grid = Grid(rows=2, columns=4, cell_size=1.0)
     >>> likely_rectangles(grid, np.array([1.0, 0, 0, 0, 0, 0, 0, 0]), 3)
-    [(0, 1, 0, 2), (0, 2, 2, 4), (1, 2, 0, 2)]
+    [(0, 2, 0, 1), (0, 2, 1, 2), (0, 2, 2, 4)]
     """
     summed = np.zeros((grid.rows + 1, grid.columns + 1))
     np.cumsum(predicted.reshape(grid.rows, grid.columns), axis=0, out=summed[1:, 1:])
