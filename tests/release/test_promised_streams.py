@@ -272,3 +272,18 @@ def test_ledgers_from_before_there_were_promises_are_read(tmp_path: Path) -> Non
         read_ledgers(tmp_path / "bad.csv")
     with pytest.raises(InvalidParameter, match="one entry per event"):
         Ledger(("a",), [], promises=())
+
+
+def test_every_release_says_against_whom(tmp_path: Path) -> None:
+    """In words: drawn or silent, after a file, under another observer, and in a ledger's file."""
+    p = stream(1.0)
+    made = [*released(p, 3), p.release(None)]
+    assert {release.against for release in made} == {UNIFORM.words()}
+    p.save(tmp_path / "state")
+    again = Protector.load(tmp_path / "state")
+    assert {release.against for release in again.ledger} == {UNIFORM.words()}
+    other = p.with_policy(p.public_state().terms.events, 3.0, observer=Stale(2))
+    assert {release.against for release in other.ledger} == {Stale(2).words()}
+    write_ledgers(tmp_path / "ledger.csv", list(EVENTS), {"ada": p.ledger})
+    (read,) = read_ledgers(tmp_path / "ledger.csv").values()
+    assert {release.against for release in read} == {UNIFORM.words()}

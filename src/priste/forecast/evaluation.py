@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from priste.arguments import is_whole, whole
 from priste.errors import InvalidParameter
 from priste.events import Event, near_events
 from priste.forecast import measures
@@ -131,10 +132,7 @@ def evaluate(
             "evaluate() needs the 'grid' that its cells are of. Got "
             f"{type(grid).__name__}. Only traces carry positions of their own."
         )
-    if isinstance(near_steps, bool) or not isinstance(near_steps, int) or near_steps < 0:
-        raise InvalidParameter(
-            f"The 'near_steps' of evaluate must be an integer >= 0. Got {near_steps!r}."
-        )
+    reach = whole(near_steps, "The 'near_steps' of evaluate")
     true_paths = _people(truth, grid, "truth")
     told = _people(released, grid, "released")
     bare = None if alone is None else _people(alone, grid, "alone")
@@ -150,7 +148,7 @@ def evaluate(
             "compare. Check that both are of the same clock and map."
         )
     formulas = (events,) if isinstance(events, Event) else tuple(events)
-    near = [near_events(len(path), formulas, near_steps) for path in true_paths]
+    near = [near_events(len(path), formulas, reach) for path in true_paths]
     there = [path[kept] for path, kept in zip(true_paths, pairs, strict=True)]
     constant = best_constant(grid, measures.visits(grid, there))
     nothing = [np.full(len(path), constant, dtype=np.int64) for path in true_paths]
@@ -240,9 +238,8 @@ def _is_path(given: Any) -> bool:
 
 def _path(cells: Any, grid: Grid, name: str) -> Integers:
     path = [-1 if cell is None else cell for cell in cells]
-    whole = all(isinstance(c, int | np.integer) and not isinstance(c, bool) for c in path)
     missing = [cell is None for cell in cells]
-    if not whole or any(
+    if not all(is_whole(cell) for cell in path) or any(
         not gap and not 0 <= cell < grid.size for cell, gap in zip(path, missing, strict=True)
     ):
         # The value stays out of the message: it may be where somebody was.

@@ -11,7 +11,7 @@ import io
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TextIO, overload
 
@@ -44,7 +44,8 @@ class Release:
     and the directions that the event's promise bounds, that the stream has reached with this step.
     ``attempts`` counts the draws (0 for silence), ``undecided`` the checks that ran into a time
     limit and counted as failed. ``belief`` has one entry per event: how sure the surest prior of
-    the observer is that it happens, rounded up; it is empty where nobody measured it.
+    the observer is that it happens, rounded up; it is empty where nobody measured it. ``against``
+    says in words who that observer is; it is empty where nobody said.
     """
 
     step: int
@@ -54,6 +55,7 @@ class Release:
     attempts: int
     undecided: int = 0
     belief: tuple[float, ...] = ()
+    against: str = field(default="", compare=False, repr=False)
 
     @property
     def silent(self) -> bool:
@@ -311,7 +313,11 @@ class _Read:
 
     def ledger(self, names: Sequence[str]) -> Ledger:
         return Ledger(
-            names, self.releases, self.likelihoods, promises=self.promises, against=self.against
+            names,
+            [replace(release, against=self.against) for release in self.releases],
+            self.likelihoods,
+            promises=self.promises,
+            against=self.against,
         )
 
 

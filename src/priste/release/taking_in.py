@@ -6,6 +6,7 @@ Each way returns the entry that is kept of it. None of them knows where the user
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,7 +34,8 @@ def taken_in(drawn: Draw | None, packed: dict[str, bytes], state: PublicState) -
     step = state.step
     if drawn is None:
         state.advance(None)
-        return Entry(Release(step, None, 0.0, state.leakage, 0, belief=state.belief))
+        silence = Release(step, None, 0.0, state.leakage, 0, belief=state.belief)
+        return Entry(dataclasses.replace(silence, against=_against(state)))
     if drawn.likelihood is None:
         column = state.column(drawn.output, drawn.budget)
         likelihood = None
@@ -53,6 +55,7 @@ def taken_in(drawn: Draw | None, packed: dict[str, bytes], state: PublicState) -
         attempts=int(drawn.attempts),
         undecided=int(drawn.undecided),
         belief=state.belief,
+        against=_against(state),
     )
     return Entry(release, digest, likelihood, hints, None if likelihood else packed[digest])
 
@@ -80,10 +83,9 @@ def replayed(record: Mapping[str, Any], packed: dict[str, bytes], state: PublicS
         belief=release.belief or None,
         column_error=error,
     )
-    if not entry.older:
-        return entry
-    measured = dataclasses.replace(release, belief=state.belief)
-    return dataclasses.replace(entry, release=measured)
+    belief = state.belief if entry.older else release.belief
+    said = dataclasses.replace(release, belief=belief, against=_against(state))
+    return dataclasses.replace(entry, release=said)
 
 
 def recounted(entry: Entry, state: PublicState) -> Entry:
@@ -91,7 +93,12 @@ def recounted(entry: Entry, state: PublicState) -> Entry:
     column, error = recorded_column(entry, state)
     state.advance(column, entry.release.budget, hints=entry.hints, column_error=error)
     counted = dataclasses.replace(entry.release, leakage=state.leakage, belief=state.belief)
+    counted = dataclasses.replace(counted, against=_against(state))
     return dataclasses.replace(entry, release=counted, older=False)
+
+
+def _against(state: PublicState) -> str:
+    return sys.intern(state.terms.observer.words())  # one text for all releases
 
 
 def recorded_column(entry: Entry, state: PublicState) -> tuple[NDArray[np.float64] | None, float]:
