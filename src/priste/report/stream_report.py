@@ -66,7 +66,7 @@ class StreamReport:
 
     ``times`` labels each step. ``released`` holds output cells, None for silence.
     ``distances`` are the kilometres between true and released cells as a sorted
-    sample, so that they cannot be read step by step; ``truth`` is there only when the
+    sample, so that none can be assigned to its step; ``truth`` is there only when the
     reader asked to see it. Sequences that run over steps have equal length.
     ``calibrator`` made the releases; None if that is unknown. ``against`` says whom the promise is
     against. ``usefulness`` and its ``strip`` of
