@@ -14,6 +14,7 @@ from priste import (
     presence,
 )
 from priste.audit import audit_under_models, columns_of, compare_guards
+from priste.release import Certified
 
 EXACT = 1e-12
 WITHIN = 1e-8
@@ -72,7 +73,7 @@ def test_hostile_names() -> None:
 
 def test_protector_guards_a_set_in_its_ledger() -> None:
     """The leakage in the ledger of a Protector with several models is the worst of them."""
-    p = Protector(list(FAMILY.values()), EVENTS, MECH, 0.5, rng=2)
+    p = Protector(list(FAMILY.values()), EVENTS, MECH, 0.5, Certified(guess=False), rng=2)
     table = p.public_state()
     release = p.release(2)
     column = table.column(release.cell, release.budget)

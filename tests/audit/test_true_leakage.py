@@ -200,9 +200,9 @@ def test_several_models_and_events_are_each_the_worst() -> None:
     """The leakage of a procedure that guards several models is the largest over them."""
     slow, fast = MarkovModel.gaussian(LINE3, 0.5), MarkovModel.gaussian(LINE3, 2.0)
     events = {"one": EVENT3, "two": at(0, [0])}
-    both = true_leakage(Protector([slow, fast], events, MECH3, 0.5), 1)
+    both = true_leakage(Protector([slow, fast], events, MECH3, 0.5, Certified(guess=False)), 1)
     assert set(both) == {"one", "two"}
-    budget = Protector([slow, fast], events, MECH3, 0.5).law().budgets[0]
+    budget = Protector([slow, fast], events, MECH3, 0.5, Certified(guess=False)).law().budgets[0]
     table = MECH3.with_budget(budget).emission()
     for name, event in events.items():
         largest = max(Quantifier(m, event).leakage_if(table).max() for m in (slow, fast))
