@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.traces import trace_files as files
 
-from priste.errors import InvalidParameter, TraceError
+from priste.errors import InvalidParameter, OutputError, OutputExists, TraceError
 from priste.maps import Grid
 from priste.traces import Timeline, Trace, Traces, read_traces, write_released, write_traces
 from priste.traces.fixes import microseconds
@@ -289,7 +289,7 @@ def test_the_input_is_never_written_over(name: str, tmp_path: Path) -> None:
         places.append(tmp_path / "hard")
     before = all_bytes(source)
     for place in places:
-        with pytest.raises(TraceError, match="write somewhere else"):
+        with pytest.raises(OutputError, match="belong apart"):
             write_released(traces, place, released_for(traces), LINE, GRID, overwrite=True)
     assert all_bytes(source) == before
 
@@ -299,7 +299,7 @@ def test_what_exists_stays_unless_overwritten_on_purpose(tmp_path: Path) -> None
     traces = opened("a.gpx", tmp_path)
     target = tmp_path / "out.gpx"
     target.write_text("precious")
-    with pytest.raises(TraceError, match="exists"):
+    with pytest.raises(OutputExists):
         write_released(traces, target, released_for(traces), LINE, GRID)
     assert target.read_text() == "precious"
     write_released(traces, target, released_for(traces), LINE, GRID, overwrite=True)
@@ -307,9 +307,9 @@ def test_what_exists_stays_unless_overwritten_on_purpose(tmp_path: Path) -> None
     folder = opened("geolife", tmp_path)
     (tmp_path / "out").mkdir()
     write_released(folder, tmp_path / "out", released_for(folder), LINE, GRID)
-    with pytest.raises(TraceError, match="exists"):
+    with pytest.raises(OutputExists):
         write_released(folder, tmp_path / "out", released_for(folder), LINE, GRID, overwrite=True)
-    with pytest.raises(TraceError, match="no folder"):
+    with pytest.raises(OutputError, match="no folder"):
         write_released(traces, tmp_path / "x" / "y.gpx", released_for(traces), LINE, GRID)
 
 
@@ -385,7 +385,7 @@ def test_plain_writing_has_its_rules(tmp_path: Path) -> None:
     ]:
         with pytest.raises(TraceError):
             write_traces(traces, tmp_path / name, kind)
-    with pytest.raises(TraceError, match="write somewhere else"):
+    with pytest.raises(OutputError, match="belong apart"):
         write_traces(opened("a.csv", tmp_path), tmp_path / "a.csv", overwrite=True)
     assert sorted(os.listdir(tmp_path)) == ["a.csv", "a.gpx"]
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
@@ -24,9 +21,9 @@ from priste.traces.formats.recognition import format_named, format_of_name
 from priste.traces.points import PointChoice, Released, ReleasedPoints
 from priste.traces.reading import Traces
 from priste.traces.reading_options import Columns, ReadingOptions
-from priste.traces.sources import Source
 from priste.traces.timeline import Timeline
 from priste.traces.zones import Zone, zone_of
+from priste.whole_files import check_apart, whole
 
 RowChoice = Literal["fixes", "steps"]
 _How = TypeVar("_How")
@@ -86,7 +83,7 @@ def write_released(
     Cabspotting. Columns stay in their places, empty.
 
     The destination appears whole or not at all, is never the input, and replaces an existing
-    file only with ``overwrite``; a folder only when empty. Raises :class:`TraceError`
+    file only with ``overwrite``; a folder only when empty. Raises :class:`OutputError`
     otherwise.
     """
     if rows not in get_args(RowChoice):
@@ -95,12 +92,12 @@ def write_released(
     target = Path(destination)
     points = ReleasedPoints(released, timeline, grid, point, rng)
     source = traces.source
-    _check_apart(source, target)
+    check_apart({"destination": target}, {"input": source.root})
     traces.check_unchanged()
     if rows == "steps":
         return _write_steps(traces, target, released, points, overwrite)
     written, rewrite = 0, _able(FORMATS[source.format].rewrite, source.format)
-    with _whole(target, folder=source.is_folder, overwrite=overwrite) as draft:
+    with whole(target, folder=source.is_folder, overwrite=overwrite, private=False) as draft:
         for file in source.files:
             path = draft / file.name if source.is_folder else draft
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -137,11 +134,11 @@ def write_traces(
     if kind is None:
         raise TraceError(f"The name {target.name!r} tells no format. State it with format=.")
     if isinstance(traces, Traces):
-        _check_apart(traces.source, target)
+        check_apart({"destination": target}, {"input": traces.source.root})
     place = None if zone is None else zone_of(zone)
     reading = ReadingOptions(Columns.of(columns), place, ClockRange(), None)
     folder = FORMATS[kind].is_folder and format_of_name(target) is not kind
-    with _whole(target, folder=folder, overwrite=overwrite) as draft:
+    with whole(target, folder=folder, overwrite=overwrite, private=False) as draft:
         _write_plain(traces, draft, kind, reading)
 
 
@@ -186,7 +183,7 @@ def _write_steps(
     elif known.options_of is not None:
         reading = known.options_of(source, reading)
         unnamed = reading.columns.user is None
-    with _whole(target, folder=source.is_folder, overwrite=overwrite) as draft:
+    with whole(target, folder=source.is_folder, overwrite=overwrite, private=False) as draft:
         if source.is_folder and not known.is_folder:
             for user in released:
                 trace = of(user)
@@ -220,63 +217,3 @@ def _checked_keep(keep: Collection[str], kind: Format) -> frozenset[str]:
             f"Got {', '.join(sorted(names - allowed))}."
         )
     return names
-
-
-# Whole or not at all
-
-
-def _check_apart(source: Source, target: Path) -> None:
-    """Refuse a destination that is the input, lies in it, or holds it."""
-    end, start = target.resolve(), source.root.resolve()
-    same = end == start or (end.exists() and end.samefile(start))
-    inside = source.is_folder and start in end.parents
-    if same or inside or start.is_relative_to(end):
-        raise TraceError(
-            f"The destination {str(target)!r} is, holds or lies in what is read. "
-            "Released and true positions belong apart: write somewhere else."
-        )
-
-
-@contextmanager
-def _whole(target: Path, *, folder: bool, overwrite: bool) -> Iterator[Path]:
-    """Yield a path to write to, beside the target; it gets the target's name at the very end.
-
-    When anything fails, the draft is removed and the target is as before.
-    """
-    if target.exists():
-        if folder and (not target.is_dir() or any(target.iterdir())):
-            raise TraceError(f"{str(target)!r} exists. Choose a new or empty folder.")
-        if not folder and (target.is_dir() or not overwrite):
-            raise TraceError(
-                f"{str(target)!r} exists. Choose another name, or overwrite it on purpose."
-            )
-    if not target.parent.is_dir():
-        raise TraceError(f"There is no folder {str(target.parent)!r} to write into.")
-    draft = target.parent / f".{target.name}.{secrets.token_hex(6)}.part"
-    try:
-        if folder:
-            draft.mkdir()
-        yield draft
-        for file in draft.rglob("*") if folder else [draft]:
-            if file.is_file():
-                _sync(file)
-        if folder and target.exists():
-            target.rmdir()
-        os.replace(draft, target)
-        _sync(target.parent)
-    except OSError as error:
-        raise TraceError(f"{str(target)!r} cannot be written: {error.strerror}.") from None
-    finally:
-        if draft.is_dir():
-            shutil.rmtree(draft)
-        else:
-            draft.unlink(missing_ok=True)
-
-
-def _sync(path: Path) -> None:
-    """Wait until a file's content, or a folder's list of names, is on the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from priste.traces.cleaning import RawFixes
 from priste.traces.formats import table_writing
@@ -53,39 +54,35 @@ def _looks_like_csv(head: Head) -> bool:
     return bool(head.lines) and any(mark in head.lines[0] for mark in b",;\t|")
 
 
-CSV = TraceFormat(
-    name=Format.CSV,
+def _table(kind: Format, **telling: Any) -> TraceFormat:
+    """Return the format of a kind of table; ``telling`` is how it is recognised and named."""
+    return TraceFormat(
+        name=kind,
+        users=_users,
+        rewrite=partial(_rewrite, kind),
+        write=partial(table_writing.write, kind=kind),
+        keepable=None,
+        one_user=False,
+        options_of=_named_like,
+        **telling,
+    )
+
+
+CSV = _table(
+    Format.CSV,
     told_by="lines of columns split by comma, semicolon, tab or bar",
     recognises=_looks_like_csv,
     suffixes=(".csv", ".tsv"),
-    users=_users,
-    rewrite=partial(_rewrite, Format.CSV),
-    write=partial(table_writing.write, kind=Format.CSV),
-    keepable=None,
-    one_user=False,
-    options_of=_named_like,
 )
-PARQUET = TraceFormat(
-    name=Format.PARQUET,
+PARQUET = _table(
+    Format.PARQUET,
     told_by="the bytes PAR1",
     recognises=lambda head: head.data.startswith(b"PAR1"),
     suffixes=(".parquet", ".pq"),
-    users=_users,
-    rewrite=partial(_rewrite, Format.PARQUET),
-    write=partial(table_writing.write, kind=Format.PARQUET),
-    keepable=None,
-    one_user=False,
-    options_of=_named_like,
 )
-TDRIVE = TraceFormat(
-    name=Format.TDRIVE,
+TDRIVE = _table(
+    Format.TDRIVE,
     told_by="lines of number, date and time, longitude, latitude",
     recognises=some_line(_TDRIVE_LINE),
     other_suffixes=(".csv",),
-    users=_users,
-    rewrite=partial(_rewrite, Format.TDRIVE),
-    write=partial(table_writing.write, kind=Format.TDRIVE),
-    keepable=None,
-    one_user=False,
-    options_of=_named_like,
 )
