@@ -2,17 +2,19 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.cli.small_world import write_policy
+from tests.cli.small_world import POLICY, write_policy
 from typer.testing import CliRunner
 
 from priste.cli.application import app
 from priste.errors import InvalidParameter
-from priste.forecast import forecast, suggest
+from priste.forecast import forecast, quick_forecast, suggest
 from priste.forecast.neighbours import neighbours_of, setting_of
-from priste.forecast.policy_cost import simulated_steps
-from priste.policy import Policy, load_policy
+from priste.forecast.policy_cost import followed_steps
+from priste.forecast.suggestion import LADDER, MOST_TRIED, _strongest
+from priste.policy import Policy, load_policy, read_policy
 from priste.quantify import AnyStart, Belief, Odds
 
 
@@ -39,11 +41,12 @@ def test_neighbours_differ_in_one_thing(policy: Policy) -> None:
     for each in listed[1:]:
         same_promises = each.setting.promises == here.promises
         same_observer = each.setting.observer == here.observer
-        assert same_promises != same_observer, each.name
+        same_pace = each.every == 1
+        assert [same_promises, same_observer, same_pace].count(False) == 1, each.name
         assert "against" in each.promise
     names = [each.name for each in listed]
     assert len(names) == len(set(names))
-    assert {"ε halved", "ε doubled", "upwards only"} <= set(names)
+    assert {"ε halved", "ε doubled", "upwards only", "half as often"} <= set(names)
 
 
 def test_a_belief_is_only_offered_where_it_can_be_kept(policy: Policy) -> None:
@@ -65,22 +68,85 @@ def test_the_same_seed_gives_the_same_forecast(policy: Policy) -> None:
         assert row.cost.leakage[name] <= promise.up
 
 
+def test_a_quick_forecast_is_the_first_row_and_can_be_cancelled(policy: Policy) -> None:
+    """The quick form agrees with the long one; what progress raises passes through at once."""
+    row = quick_forecast(policy, seconds=None, runs=2, seed=5)
+    assert row == forecast(policy, runs=2, seed=5, neighbours=False).rows[0]
+    assert "one constant cell" in row.sentence()
+    assert str(row.cost.steps) in row.basis()
+    hurried = quick_forecast(policy, seconds=0.0, runs=2, seed=5)
+    assert hurried.cost.steps == 1
+    assert "the time was over" in hurried.basis()
+    calls = []
+
+    def enough(done: int, total: int) -> None:
+        calls.append((done, total))
+        raise StopAsking
+
+    with pytest.raises(StopAsking):
+        quick_forecast(policy, runs=2, on_progress=enough)
+    assert calls == [(1, 2 * row.cost.of_steps)]
+
+
+class StopAsking(Exception):
+    """The user went away."""
+
+
+def test_neighbours_end_where_the_policy_itself_ended(policy: Policy) -> None:
+    """With little time all rows are about the same steps, every second of them for one."""
+    rows = forecast(policy, runs=2, seconds=0.0).rows
+    assert {row.cost.steps for row in rows} == {1}
+    whole = forecast(policy, runs=2, steps=4).rows
+    assert [row.cost.steps for row in whole] == [4] * (len(whole) - 1) + [2]
+
+
 def test_suggestions_cost_at_most_what_was_asked(policy: Policy) -> None:
-    """The suggested promise is within the wish; an impossible wish has no answer."""
-    row = suggest(policy, 1e6, runs=2)
-    assert row is not None
-    assert row.name == "ε = 0.1"
-    assert suggest(policy, 1e-6, runs=2, steps=2) is None
+    """Each suggested promise is within the wish; an impossible wish has no answer."""
+    found = suggest(policy, 1e6, runs=2, steps=2)
+    assert found.rows[0].name == "ε = 0.1"
+    assert {row.name for row in found.rows} == {"ε = 0.1", "ε = 0.1, upwards only"}
+    assert suggest(policy, 1e-6, runs=2, steps=2).rows == ()
+    for where in ("far", "near", "everywhere"):
+        within = suggest(policy, 900.0, where=where, runs=2, steps=6)  # type: ignore[arg-type]
+        for row in within.rows:
+            told = row.cost.released
+            chosen = {"far": told.far, "near": told.near, "everywhere": told.all}[where]
+            assert (chosen or told.all).value <= 900.0
     with pytest.raises(InvalidParameter, match="must be > 0"):
         suggest(policy, 0.0)
+    with pytest.raises(InvalidParameter, match="far, near, everywhere"):
+        suggest(policy, 1.0, where="there")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("cheap_from", range(len(LADDER) + 1))
+def test_halving_finds_the_first_rung_that_is_cheap_enough(cheap_from: int) -> None:
+    """Compared with trying every rung, wherever the costs cross; few rungs are tried."""
+    tried = []
+
+    def cost_at(epsilon: float) -> Any:
+        tried.append(epsilon)
+        return LADDER.index(epsilon)
+
+    found = _strongest(cost_at, lambda rung: rung >= cheap_from)  # type: ignore[operator]
+    assert found == (cheap_from if cheap_from < len(LADDER) else None)
+    assert len(tried) <= MOST_TRIED
 
 
 def test_steps_are_those_of_the_clock(policy: Policy) -> None:
-    """More steps than the clock has are refused."""
-    assert simulated_steps(policy, 3) == 3
-    assert 1 <= simulated_steps(policy) <= policy.steps
+    """More steps than the clock has are refused; unless told, the days around events are."""
+    assert followed_steps(policy, 3).tolist() == [True] * 3 + [False] * (policy.steps - 3)
     with pytest.raises(InvalidParameter, match=f"1 to {policy.steps}"):
-        simulated_steps(policy, policy.steps + 1)
+        followed_steps(policy, policy.steps + 1)
+
+
+def test_of_a_recurring_event_the_first_is_followed() -> None:
+    """A week of hours with an event every day: from the start to a day after the first."""
+    text = POLICY.replace("steps = 12", "steps = 168").partition("[events.homecoming]")[0]
+    weekly = read_policy(f"{text}every = 'day'\n")
+    assert len(weekly.events) == 7
+    told = followed_steps(weekly)
+    assert told[: 7 + 24 + 1].all()
+    assert not told[7 + 24 + 1 :].any()
 
 
 def test_the_command_in_words_and_in_json(folder: Path) -> None:
@@ -96,4 +162,8 @@ def test_the_command_in_words_and_in_json(folder: Path) -> None:
     assert first["name"] == "as it is"
     assert first["cost"]["released"]["all"]["low"] <= first["cost"]["released"]["all"]["value"]
     asked = json.loads(runner.invoke(app, [*base, "--at-most", "1000000", "--json"]).stdout)
-    assert asked["setting"]["name"] == "ε = 0.1"
+    assert asked["settings"][0]["name"] == "ε = 0.1"
+    told = runner.invoke(app, [*base, "--at-most", "1000000", "--where", "everywhere"])
+    assert "strongest promises" in " ".join(told.stdout.split())
+    none = runner.invoke(app, [*base, "--at-most", "0.001"])
+    assert "No promise that was tried" in " ".join(none.stdout.split())

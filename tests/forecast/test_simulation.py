@@ -9,6 +9,7 @@ from priste.maps import Grid
 from priste.mechanisms import Identity, PlanarLaplace, Uniform
 from priste.mobility import MarkovModel
 from priste.quantify import AnyStart, Odds, Priors
+from priste.randomness import bit_source
 
 GRID = Grid(rows=1, columns=5, cell_size=1.0)
 STAY = MarkovModel(GRID, np.eye(5))
@@ -21,8 +22,8 @@ PROMISE = {"visit": Odds(1.0, 1.0)}
 def test_nothing_and_alone_by_hand() -> None:
     """Somebody who never leaves cell 3: a constant is exact, and so is the bare truth."""
     setting = Setting((STAY,), EVENT, Identity(GRID), PROMISE, "bare", AnyStart(), AT_HOME)
-    cost = simulate(setting, steps=4, runs=2, near_steps=1, seed=1)
-    assert public_constant(setting, 4) == 3
+    cost = simulate(setting, np.ones(4, bool), runs=2, near_steps=1, seed=1)
+    assert public_constant(setting, range(4)) == 3
     for way in (cost.released, cost.alone, cost.nothing):
         assert (way.all.value, way.exact.value) == (0.0, 1.0)
     assert cost.leakage["visit"] == np.inf  # "bare" promises nothing
@@ -34,7 +35,7 @@ def test_settings_are_compared_on_the_same_people() -> None:
     costs = [
         simulate(
             Setting((WALK,), EVENT, PlanarLaplace(GRID, alpha), PROMISE, "certified", seen, start),
-            steps=6,
+            np.ones(6, bool),
             runs=3,
             near_steps=1,
             seed=7,
@@ -54,6 +55,39 @@ def test_a_mechanism_that_tells_nothing_is_as_far_as_a_uniform_cell() -> None:
     """From the middle of five cells a uniform cell is 1.2 km away on average."""
     middle = np.array([0.0, 0.0, 1.0, 0.0, 0.0])
     setting = Setting((STAY,), EVENT, Uniform(GRID), PROMISE, "bare", AnyStart(), middle)
-    cost = simulate(setting, steps=400, runs=3, near_steps=1, seed=3)
+    cost = simulate(setting, np.ones(400, bool), runs=3, near_steps=1, seed=3)
     assert cost.alone.all.low <= 1200 <= cost.alone.all.high + 150
     assert cost.alone.all.value == pytest.approx(1200, abs=150)
+
+
+def test_silent_steps_are_gone_through_and_not_measured() -> None:
+    """A stream that is silent at first then releases what a Protector does after silence."""
+    start = np.full(5, 0.2)
+    setting = Setting(
+        (WALK,), EVENT, PlanarLaplace(GRID, 1.0), PROMISE, "certified", AnyStart(), start
+    )
+    told = np.array([False, False, True, True])
+    cost = simulate(setting, told, runs=2, near_steps=0, seed=4)
+    assert (cost.steps, cost.of_steps) == (2, 2)
+    by_hand = []
+    for run in range(2):
+        truth = WALK.sample(4, bit_source(np.random.default_rng([4, run, 0])), start)
+        protector = setting.protector(bit_source(np.random.default_rng([4, run, 2])))
+        cells = [protector.release(int(truth[step]) if told[step] else None) for step in range(4)]
+        by_hand.append([abs(int(truth[step]) - int(cells[step].cell or 0)) for step in (2, 3)])
+    assert cost.released.all.value == pytest.approx(1000 * np.mean(by_hand))
+    assert cost.released.near is not None
+    assert cost.released.near.value == pytest.approx(1000 * np.mean([near for near, _ in by_hand]))
+    push = WALK.transition(0).push
+    weights = push(push(start)) + push(push(push(start)))
+    expected = np.abs(np.subtract.outer(np.arange(5), np.arange(5))) @ weights
+    assert public_constant(setting, [2, 3]) == expected.argmin()
+
+
+def test_when_the_time_is_over_all_streams_end_at_the_same_step() -> None:
+    """The first release of every stream is made in any case; what was reached is said."""
+    setting = Setting((WALK,), EVENT, PlanarLaplace(GRID, 1.0), PROMISE, "bare", AnyStart())
+    cost = simulate(setting, np.ones(50, bool), runs=3, near_steps=1, seed=1, seconds=0.0)
+    assert (cost.steps, cost.of_steps) == (1, 50)
+    whole = simulate(setting, np.ones(1, bool), runs=3, near_steps=1, seed=1)
+    assert cost.released == whole.released

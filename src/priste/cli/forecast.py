@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -13,7 +13,7 @@ from priste.cli.console import progress
 
 if TYPE_CHECKING:
     from priste.audit.estimates import Estimate
-    from priste.forecast import Forecast, Row
+    from priste.forecast import Forecast, Suggestion
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,9 @@ class Foreseen:
         from priste.cli.tables import forecast_table
 
         first = self.forecast.rows[0]
-        cost = first.cost
-        out.print(sentence(first))
-        out.print(
-            f"From {cost.runs} simulated streams of {cost.steps} steps; nothing was released.\n"
-        )
-        out.print(forecast_table(self.forecast))
+        out.print(first.sentence())
+        out.print(f"{first.basis()}\n")
+        out.print(forecast_table(self.forecast.rows))
         _, _, against = first.promise.partition("; against ")
         for row in self.forecast.rows:
             what, _, whom = row.promise.partition("; against ")
@@ -48,63 +45,56 @@ class Foreseen:
 class Suggested:
     """What ``priste forecast --at-most`` found."""
 
-    metres: float
-    row: Row | None
+    suggestion: Suggestion
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; see docs/forecast.md."""
-        from dataclasses import asdict
-
-        return {"at_most": self.metres, "setting": None if self.row is None else asdict(self.row)}
+        return self.suggestion.to_dict()
 
     def show(self, out: Console) -> None:
-        """Print the strongest promise, or that there is none."""
+        """Print the strongest promise of each kind, or that there is none."""
+        from priste.cli.tables import forecast_table
+        from priste.forecast.suggestion import WHERE_WORDS
         from priste.report import length
 
-        if self.row is None:
+        found = self.suggestion
+        wish = f"at most {length(found.metres)} {WHERE_WORDS[found.where]}"
+        if not found.rows:
             out.print(
-                f"No promise that was tried costs at most {length(self.metres)} far from the "
-                "events. Larger cells, a weaker observer or one direction only would help."
+                f"No promise that was tried costs {wish}. Larger cells, a weaker observer or fewer "
+                "events would help."
             )
             return
-        out.print(f"The strongest promise at {length(self.metres)}: {self.row.name}.")
-        out.print(f"{self.row.promise[0].upper()}{self.row.promise[1:]}.")
-        out.print(sentence(self.row))
-
-
-def sentence(row: Row) -> str:
-    """Say what a setting costs."""
-    from priste.report import length, percent
-
-    cost = row.cost
-    parts = [
-        f"Expect releases {length(cost.released.all.value)} from the truth on average (the "
-        f"mechanism alone {length(cost.alone.all.value)}, one constant cell "
-        f"{length(cost.nothing.all.value)})"
-    ]
-    if cost.released.far is not None and cost.released.near is not None:
-        parts.append(
-            f"{length(cost.released.far.value)} far from the events, "
-            f"{length(cost.released.near.value)} near them"
-        )
-    exact = cost.released.exact.value
-    return "; ".join(parts) + f". {percent(exact)} of the steps are told as they are."
+        out.print(f"The strongest promises that cost {wish}:\n")
+        out.print(forecast_table(found.rows))
+        for row in found.rows:
+            out.print(f"[bold]{row.name}[/bold]: {row.promise}.")
 
 
 def interval(estimate: Estimate | None) -> str:
-    """Say an estimate with half its 95 % interval, in lengths."""
-    from priste.report import length
+    """Say an estimate with half its 95 % interval, both in metres or both in kilometres.
 
+    >>> from priste.audit.estimates import Estimate
+    >>> interval(Estimate(965.0, 300.0, 1630.0)), interval(Estimate(1100.0, 420.0, 1780.0))
+    ('965 ± 665 m', '1.1 ± 0.7 km')
+    """
     if estimate is None:
         return "–"
-    return f"{length(estimate.value)} ± {length((estimate.high - estimate.low) / 2)}"
+    half = (estimate.high - estimate.low) / 2
+    if max(estimate.value, half) < 1000:
+        return f"{estimate.value:.0f} ± {half:.0f} m"
+    digits = 1 if max(estimate.value, half) < 10_000 else 0
+    return f"{estimate.value / 1000:.{digits}f} ± {half / 1000:.{digits}f} km"
 
 
 def forecast(
     policy: Annotated[Path, typer.Argument(help="The policy, a TOML file.")],
     runs: Annotated[int, typer.Option(min=2, help="How many streams to simulate.")] = 5,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="How many steps; to a day after the last event.")
+        int | None, typer.Option(min=1, help="The first so many steps, not those around events.")
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(min=0.1, help="Stop after about so long with what there is.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Makes the forecast repeatable.")] = 1,
     alone: Annotated[
@@ -112,8 +102,12 @@ def forecast(
     ] = False,
     at_most: Annotated[
         float | None,
-        typer.Option(help="Find the strongest promise at this many metres far from the events."),
+        typer.Option(help="Find the strongest promises that cost this many metres or less."),
     ] = None,
+    where: Annotated[
+        Literal["far", "near", "everywhere"],
+        typer.Option(help="Where --at-most is about: far from the events, near, everywhere."),
+    ] = "far",
 ) -> Foreseen | Suggested:
     """Tell what a policy will cost in metres, before anything is released."""
     from priste.forecast import forecast as foresee
@@ -124,10 +118,25 @@ def forecast(
         loaded = load_policy(policy)
     if at_most is not None:
         with progress("Trying promises") as tell:
-            row = suggest(loaded, at_most, runs=runs, seed=seed, steps=steps, on_progress=tell)
-        return Suggested(at_most, row)
+            return Suggested(
+                suggest(
+                    loaded,
+                    at_most,
+                    where=where,
+                    runs=runs,
+                    seed=seed,
+                    steps=steps,
+                    on_progress=tell,
+                )
+            )
     with progress("Simulating") as tell:
         found = foresee(
-            loaded, runs=runs, seed=seed, steps=steps, neighbours=not alone, on_progress=tell
+            loaded,
+            runs=runs,
+            seed=seed,
+            steps=steps,
+            neighbours=not alone,
+            seconds=seconds,
+            on_progress=tell,
         )
     return Foreseen(found)

@@ -15,7 +15,7 @@ from priste.quantify import Belief, Odds, Promise
 from priste.report import StreamReport, length, odds, percent, within
 
 if TYPE_CHECKING:
-    from priste.forecast import Forecast
+    from priste.forecast import Row
 
 GOOD, BAD = "green", "red"
 
@@ -129,10 +129,10 @@ def worth_table(ways: Mapping[str, Mapping[str, str]]) -> Table:
     return table
 
 
-def forecast_table(forecast: Forecast) -> Table:
-    """Show what a policy and its neighbours cost, as means with intervals."""
+def forecast_table(rows: Sequence[Row]) -> Table:
+    """Show what settings cost, as means with intervals."""
     table = _table("setting", "everywhere", "far", "near", "of a constant")
-    for row in forecast.rows:
+    for row in rows:
         told = row.cost.released
         lengths = [interval(each) for each in (told.all, told.far, told.near)]
         table.add_row(row.name, *lengths, f"{row.cost.over_nothing:.2f}")

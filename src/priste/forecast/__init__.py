@@ -1,8 +1,9 @@
 """What a policy will cost, and what releases are worth."""
 
 from priste.forecast.evaluation import Distances, Evaluation, Worth, evaluate
-from priste.forecast.policy_cost import DEFAULT_RUNS, Forecast, Row, forecast, suggest
-from priste.forecast.simulation import Cost, Setting, simulate
+from priste.forecast.policy_cost import DEFAULT_RUNS, Forecast, Row, forecast, quick_forecast
+from priste.forecast.simulation import Cost, Metres, Setting, simulate
+from priste.forecast.suggestion import Suggestion, suggest
 
 __all__ = [
     "DEFAULT_RUNS",
@@ -10,11 +11,14 @@ __all__ = [
     "Distances",
     "Evaluation",
     "Forecast",
+    "Metres",
     "Row",
     "Setting",
+    "Suggestion",
     "Worth",
     "evaluate",
     "forecast",
+    "quick_forecast",
     "simulate",
     "suggest",
 ]

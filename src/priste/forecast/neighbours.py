@@ -1,7 +1,8 @@
 """A policy's setting and those next to it: what else could be promised, and to whom.
 
 A neighbour differs in one thing: how far odds may move, in which directions, how sure anybody may
-get, or whom the promise is against. Whatever a neighbour promises is said in words.
+get, whom the promise is against, or how often there is a release. Whatever a neighbour promises is
+said in words.
 """
 
 from __future__ import annotations
@@ -24,11 +25,15 @@ BELIEF_CAP = 0.2
 
 @dataclass(frozen=True, eq=False)
 class Neighbour:
-    """A setting, what makes it differ, and what it promises, in words."""
+    """A setting, what makes it differ, and what it promises, in words.
+
+    There is a release at every ``every``-th step only; at the others the stream is silent.
+    """
 
     name: str
     promise: str
     setting: Setting
+    every: int = 1
 
 
 def population(policy: Policy) -> Floats:
@@ -81,6 +86,25 @@ def neighbours_of(policy: Policy) -> Iterator[Neighbour]:
             _words(here.promises, "an observer who knows how people here move"),
             replace(here, observer=known),
         )
+    yield Neighbour(
+        "half as often",
+        _words(here.promises, against)
+        + f"; a release every {span_words(2 * policy.timeline.step.total_seconds())}",
+        here,
+        every=2,
+    )
+
+
+def span_words(seconds: float) -> str:
+    """Say a length of time.
+
+    >>> span_words(1800), span_words(7200), span_words(5400), span_words(90)
+    ('30 minutes', '2 hours', '90 minutes', '90 seconds')
+    """
+    for unit, size in (("hours", 3600), ("minutes", 60)):
+        if seconds >= size and seconds % size == 0:
+            return f"{seconds / size:g} {unit}"
+    return f"{seconds:g} seconds"
 
 
 def _words(promises: Mapping[str, Promise], against: str) -> str:

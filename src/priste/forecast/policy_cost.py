@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from priste.errors import InvalidParameter
 from priste.events import near_reach
-from priste.forecast.neighbours import neighbours_of, setting_of
-from priste.forecast.simulation import Cost, Setting, simulate
-from priste.quantify import Odds
+from priste.forecast.neighbours import Neighbour, neighbours_of
+from priste.forecast.simulation import FEWEST_RUNS, Cost, Flags, simulate
+from priste.report import length, percent
 
 if TYPE_CHECKING:
     from priste.policy import Policy
@@ -18,8 +20,9 @@ if TYPE_CHECKING:
 DEFAULT_RUNS = 5
 """How many streams are simulated for each setting unless told."""
 
-LADDER = (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
-"""The ε that :func:`suggest` tries, strongest first."""
+QUICK_RUNS = 3
+QUICK_SECONDS = 3.0
+"""How many streams a quick forecast simulates, and how long it may take, unless told."""
 
 OnProgress = Callable[[int, int], None]
 
@@ -31,6 +34,30 @@ class Row:
     name: str
     promise: str
     cost: Cost
+
+    def sentence(self) -> str:
+        """Say what the setting costs, beside the mechanism alone and one constant cell."""
+        cost = self.cost
+        parts = [
+            f"Expect releases {length(cost.released.all.value)} from the truth on average (the "
+            f"mechanism alone {length(cost.alone.all.value)}, one constant cell "
+            f"{length(cost.nothing.all.value)})"
+        ]
+        if cost.released.far is not None and cost.released.near is not None:
+            parts.append(
+                f"{length(cost.released.far.value)} far from the events, "
+                f"{length(cost.released.near.value)} near them"
+            )
+        exact = percent(cost.released.exact.value)
+        return "; ".join(parts) + f". {exact} of the steps are told as they are."
+
+    def basis(self) -> str:
+        """Say what the figures rest on."""
+        cost = self.cost
+        found = f"From {cost.runs} simulated streams of {cost.steps} releases"
+        if cost.steps < cost.of_steps:
+            found += f", of {cost.of_steps} that were to be simulated: the time was over"
+        return f"{found}; nothing was released."
 
 
 @dataclass(frozen=True)
@@ -45,6 +72,31 @@ class Forecast:
         return {"seed": self.seed, "settings": [asdict(row) for row in self.rows]}
 
 
+def quick_forecast(
+    policy: Policy,
+    *,
+    seconds: float | None = QUICK_SECONDS,
+    runs: int = QUICK_RUNS,
+    seed: int = 1,
+    on_progress: OnProgress | None = None,
+) -> Row:
+    """Return what the policy as it is will cost, within about ``seconds``.
+
+    Where the time is over before the steps are, the row tells of the steps that were reached
+    (``cost.steps`` of ``cost.of_steps``); they are the same on every machine, how many is not.
+    ``on_progress`` (done, total) is called after every release; to cancel, raise from it: what it
+    raises passes through.
+    """
+    return forecast(
+        policy,
+        runs=runs,
+        seed=seed,
+        neighbours=False,
+        seconds=seconds,
+        on_progress=on_progress,
+    ).rows[0]
+
+
 def forecast(
     policy: Policy,
     *,
@@ -52,83 +104,93 @@ def forecast(
     seed: int = 1,
     steps: int | None = None,
     neighbours: bool = True,
+    seconds: float | None = None,
     on_progress: OnProgress | None = None,
 ) -> Forecast:
     """Simulate streams under a policy and its neighbours, and measure them in metres.
 
     No data is needed and nothing is released: people are drawn from the policy's own model, the
-    same for every setting. ``steps`` is how much of the stream is simulated: unless told, up to a
-    day after its last event.
+    same for every setting. Unless ``steps`` asks for the first so many steps of the stream, those
+    within a day of an event are followed (see :func:`followed_steps`). With ``seconds`` the
+    policy itself ends when its share of the time is over, and its neighbours at the same step.
     """
-    length = simulated_steps(policy, steps)
+    told = followed_steps(policy, steps)
     settings = list(neighbours_of(policy)) if neighbours else [next(neighbours_of(policy))]
-    costs = _costs(policy, [each.setting for each in settings], length, runs, seed, on_progress)
-    rows = (Row(each.name, each.promise, cost) for each, cost in zip(settings, costs, strict=True))
-    return Forecast(tuple(rows), seed)
+    return Forecast(simulated_rows(policy, settings, told, runs, seed, seconds, on_progress), seed)
 
 
-def suggest(
-    policy: Policy,
-    metres: float,
-    *,
-    runs: int = DEFAULT_RUNS,
-    seed: int = 1,
-    steps: int | None = None,
-    on_progress: OnProgress | None = None,
-) -> Row | None:
-    """Return the strongest two-sided promise that costs at most ``metres`` far from the events.
+def followed_steps(policy: Policy, steps: int | None = None) -> Flags:
+    """Tell which steps of the clock a forecast releases at; at the others it is silent.
 
-    ε is taken from ``LADDER``, strongest first, all events alike, against the policy's observer.
-    None when even the weakest costs more.
+    The first ``steps``, or those within a day of the steps that an event speaks of. Of an event
+    that recurs, the first occurrence is followed: the others cost the same.
     """
-    if not metres > 0:
-        raise InvalidParameter(f"The metres of a suggestion must be > 0. Got {metres!r}.")
-    here, length = setting_of(policy), simulated_steps(policy, steps)
-    against = policy.chosen_observer.words
-    for number, epsilon in enumerate(LADDER):
-        promise = Odds(epsilon, epsilon)
-        setting = replace(here, promises=dict.fromkeys(here.events, promise))
-        (cost,) = _costs(policy, [setting], length, runs, seed, None)
-        if on_progress is not None:
-            on_progress(number + 1, len(LADDER))
-        far = cost.released.far or cost.released.all
-        if far.value <= metres:
-            return Row(f"ε = {epsilon:g}", f"{promise.words()}; against {against}", cost)
-    return None
-
-
-def simulated_steps(policy: Policy, steps: int | None = None) -> int:
-    """Return how many steps a forecast follows: ``steps``, or up to a day after the last event."""
+    told = np.zeros(policy.steps, dtype=np.bool_)
     if steps is not None:
         if not 1 <= steps <= policy.steps:
             raise InvalidParameter(
                 f"The steps of a forecast must be 1 to {policy.steps}, as many as the policy's "
                 f"clock has. Got {steps!r}."
             )
-        return steps
-    ends = (each.event.automaton().layers[-1].step for each in policy.events.values())
+        told[:steps] = True
+        return told
     day = round(86400 / policy.timeline.step.total_seconds())
-    return min(policy.steps, max(ends, default=0) + 1 + day)
+    firsts = {name.partition(", ")[0]: name for name in reversed(list(policy.events))}
+    for name in firsts.values():
+        for layer in policy.events[name].event.automaton().layers:
+            told[max(0, layer.step - day) : layer.step + day + 1] = True
+    return told
 
 
-def _costs(
+def simulated_rows(
     policy: Policy,
-    settings: Sequence[Setting],
-    steps: int,
+    settings: Sequence[Neighbour],
+    told: Flags,
     runs: int,
     seed: int,
-    on_progress: OnProgress | None,
-) -> list[Cost]:
+    seconds: float | None = None,
+    on_progress: OnProgress | None = None,
+) -> tuple[Row, ...]:
+    """Simulate each setting on the same people and steps."""
     done = 0
 
     def step_done() -> None:
         nonlocal done
         done += 1
         if on_progress is not None:
-            on_progress(done, len(settings) * runs * steps)
+            on_progress(done, max(done, len(settings) * runs * int(told.sum())))
 
+    if runs < FEWEST_RUNS:
+        raise InvalidParameter(f"A forecast needs at least {FEWEST_RUNS} runs. Got {runs!r}.")
     reach = near_reach(policy.timeline.step.total_seconds())
-    return [
-        simulate(each, steps=steps, runs=runs, near_steps=reach, seed=seed, on_step=step_done)
-        for each in settings
-    ]
+    rows: list[Row] = []
+    for each in settings:
+        share = seconds / len(settings) if seconds is not None and not rows else None
+        followed = _every(told if not rows else _first(told, rows[0].cost.steps), each.every)
+        if not followed.any():
+            continue
+        cost = simulate(
+            each.setting,
+            followed,
+            runs=runs,
+            near_steps=reach,
+            seed=seed,
+            seconds=share,
+            on_step=step_done,
+        )
+        rows.append(Row(each.name, each.promise, cost))
+    return tuple(rows)
+
+
+def _every(told: Flags, every: int) -> Flags:
+    """Return the flags of every ``every``-th step."""
+    kept = np.zeros_like(told)
+    kept[::every] = told[::every]
+    return kept
+
+
+def _first(told: Flags, most: int) -> Flags:
+    """Return the flags up to the ``most``-th that is set."""
+    kept = np.zeros_like(told)
+    kept[np.flatnonzero(told)[:most]] = True
+    return kept

@@ -6,11 +6,13 @@ nothing here has anything to do with anybody's data. What is released goes nowhe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from priste.audit.estimates import Estimate, mean
 from priste.errors import InvalidParameter
@@ -28,6 +30,7 @@ FEWEST_RUNS = 2
 """An interval needs two runs."""
 
 OnStep = Callable[[], None]
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +54,7 @@ class Setting:
         return self.models[0]
 
     def protector(self, rng: BitSource) -> Protector:
-        """Return a fresh stream that is kept nowhere."""
+        """Return a fresh stream that is kept nowhere, made as a policy makes its streams."""
         return Protector(
             self.models,
             self.events,
@@ -60,7 +63,6 @@ class Setting:
             self.calibrator,
             rng,
             observer=self.observer,
-            public_prior=self.start,
         )
 
 
@@ -83,11 +85,14 @@ class Cost:
     """What a setting costs: ``released`` under it, beside the bare mechanism and one constant cell.
 
     ``nothing`` always releases the public cell that is best over the steps simulated.
-    ``leakage`` maps each event to the largest figure that a release of any run had.
+    ``leakage`` maps each event to the largest figure that a release of any run had. ``steps`` is
+    how many steps of each stream were released, ``of_steps`` how many were to be: fewer are when
+    the time was over.
     """
 
     runs: int
     steps: int
+    of_steps: int
     released: Metres
     alone: Metres
     nothing: Metres
@@ -102,51 +107,87 @@ class Cost:
 
 def simulate(
     setting: Setting,
+    told: Flags,
     *,
-    steps: int,
     runs: int,
     near_steps: int,
     seed: int,
+    seconds: float | None = None,
     on_step: OnStep | None = None,
 ) -> Cost:
-    """Release ``runs`` (>= 2) simulated streams of ``steps`` steps, and measure them.
+    """Release ``runs`` (>= 2) simulated streams, and measure them.
+
+    ``told`` (steps,) are the steps with a release; at the others every stream is silent, which
+    tells nothing and costs next to nothing. All streams go on step by step together: after
+    ``seconds``, if given, they end where they are, but not before their first release.
 
     The same seed gives the same people under every setting, so that settings are compared on
-    the same movement. ``on_step`` is called after each step.
+    the same movement. ``on_step`` is called after each release; what it raises ends the simulation.
     """
     if runs < FEWEST_RUNS:
         raise InvalidParameter(f"A forecast needs at least {FEWEST_RUNS} runs. Got {runs!r}.")
-    grid = setting.model.grid
-    constant = public_constant(setting, steps)
-    places = _places(setting.mechanism)
-    near = near_events(steps, setting.events.values(), near_steps)
-    found: dict[str, list[tuple[float, float, float, float]]] = {
-        name: [] for name in ("released", "alone", "nothing")
-    }
-    leakage = dict.fromkeys(setting.events, 0.0)
-    for run in range(runs):
-        truth = setting.model.sample(steps, _bits(seed, run, 0), setting.start)
-        bare = _bits(seed, run, 1)
-        protector = setting.protector(_bits(seed, run, 2))
-        told: dict[str, Integers] = {
-            name: np.full(steps, constant, dtype=np.int64) for name in found
-        }
-        for step, cell in enumerate(truth.tolist()):
-            release = protector.release(cell)
-            told["released"][step] = places[int(release.cell or 0)]
-            told["alone"][step] = places[setting.mechanism.sample(cell, bare)]
-            for name, value in zip(leakage, release.leakage, strict=True):
-                leakage[name] = max(leakage[name], value)
+    if not told.any():
+        raise InvalidParameter("A forecast needs at least one step with a release.")
+    over = None if seconds is None else monotonic() + seconds
+    steps = int(np.flatnonzero(told)[-1]) + 1
+    streams = [_Stream(setting, steps, seed, run) for run in range(runs)]
+    followed: list[int] = []
+    for step in range(steps):
+        if not told[step]:
+            for stream in streams:
+                stream.protector.release(None)
+            continue
+        for stream in streams:
+            stream.release(step)
             if on_step is not None:
                 on_step()
-        for name, cells in told.items():
-            found[name].append(_figures(kilometres(grid, truth, cells), near))
+        followed.append(step)
+        if over is not None and monotonic() >= over:
+            break
+    near = near_events(steps, setting.events.values(), near_steps)[followed]
+    constant = public_constant(setting, followed)
+    ways = {
+        "released": [stream.errors(stream.released) for stream in streams],
+        "alone": [stream.errors(stream.alone) for stream in streams],
+        "nothing": [stream.errors([constant] * len(followed)) for stream in streams],
+    }
     return Cost(
         runs=runs,
-        steps=steps,
-        **{name: _metres(figures, near) for name, figures in found.items()},
-        leakage=leakage,
+        steps=len(followed),
+        of_steps=int(told.sum()),
+        **{name: _metres([_figures(each, near) for each in w], near) for name, w in ways.items()},
+        leakage={name: max(stream.leakage[name] for stream in streams) for name in setting.events},
     )
+
+
+class _Stream:
+    """One person who does not exist, and what is released about them."""
+
+    def __init__(self, setting: Setting, steps: int, seed: int, run: int) -> None:
+        self._grid = setting.model.grid
+        self._mechanism = setting.mechanism
+        self._places = _places(setting.mechanism)
+        self._truth = setting.model.sample(steps, _bits(seed, run, 0), setting.start).tolist()
+        self._bare = _bits(seed, run, 1)
+        self.protector = setting.protector(_bits(seed, run, 2))
+        self.leakage = dict.fromkeys(setting.events, 0.0)
+        self._steps: list[int] = []
+        self.released: list[int] = []
+        self.alone: list[int] = []
+
+    def release(self, step: int) -> None:
+        cell = self._truth[step]
+        release = self.protector.release(cell)
+        self._steps.append(step)
+        self.released.append(int(self._places[int(release.cell or 0)]))
+        self.alone.append(int(self._places[self._mechanism.sample(cell, self._bare)]))
+        for name, value in zip(self.leakage, release.leakage, strict=True):
+            self.leakage[name] = max(self.leakage[name], value)
+
+    def errors(self, cells: list[int]) -> Floats:
+        """Return the km between the truth and these cells, one per release."""
+        truth = np.array([self._truth[step] for step in self._steps], dtype=np.int64)
+        return kilometres(self._grid, truth, np.array(cells, dtype=np.int64))
 
 
 def _bits(seed: int, run: int, purpose: int) -> BitSource:
@@ -163,12 +204,14 @@ def _places(mechanism: Mechanism) -> Integers:
     return places
 
 
-def public_constant(setting: Setting, steps: int) -> int:
+def public_constant(setting: Setting, steps: Sequence[int]) -> int:
     """Return the one cell that is best over the steps, as the model and the start predict them."""
     prediction = Prediction(setting.model, setting.start)
     weights = np.zeros(setting.model.grid.size)
-    for _ in range(steps):
-        weights += prediction.predicted()
+    wanted = set(steps)
+    for step in range(max(wanted) + 1):
+        if step in wanted:
+            weights += prediction.predicted()
         prediction.correct(None)
     return best_constant(setting.model.grid, weights)
 
