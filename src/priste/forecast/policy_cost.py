@@ -12,7 +12,6 @@ from priste.errors import InvalidParameter
 from priste.events import near_reach
 from priste.forecast.neighbours import Neighbour, neighbours_of
 from priste.forecast.simulation import FEWEST_RUNS, Cost, Flags, simulate
-from priste.report import length, percent
 
 if TYPE_CHECKING:
     from priste.policy import Policy
@@ -37,6 +36,8 @@ class Row:
 
     def sentence(self) -> str:
         """Say what the setting costs, beside the mechanism alone and one constant cell."""
+        from priste.report import length, percent  # heavy, and only here
+
         cost = self.cost
         parts = [
             f"Expect releases {length(cost.released.all.value)} from the truth on average (the "
