@@ -79,7 +79,12 @@ def fit(
     ground = load_ground(policy)
     with progress("Fitting"):
         sequences = cell_sequences(
-            reading.open(traces), ground.grid, ground.timeline, rule=ground.rule, cycle=cycle
+            reading.open(traces),
+            ground.grid,
+            ground.timeline,
+            rule=ground.rule,
+            cycle=cycle,
+            outside=ground.beyond,
         )
         score = held_out_score(ground.grid, ground.timeline, sequences, cycle=cycle, sigma=sigma)
         model = fitted_model(ground.grid, ground.timeline, sequences, cycle=cycle, sigma=sigma)

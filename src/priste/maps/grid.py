@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, overload
 
@@ -107,7 +107,29 @@ class Grid:
         rows, columns, projection = frame_around(south, west, north, east, cell_size)
         return cls(rows, columns, cell_size, projection=projection)
 
+    def bordered(self) -> Grid:
+        """Return the map with one more cell on each side, which stand for everywhere beyond it.
+
+        Positions off the map itself are then in a cell of their own (ask ``cell_at`` with
+        ``outside="nearest"``), by the direction in which they lie; see :attr:`border`.
+
+        >>> town = Grid(rows=2, columns=3, cell_size=1.0).bordered()
+        >>> town.rows, town.columns, len(town.border)
+        (4, 5, 14)
+        """
+        side, at = self.cell_size, self.projection
+        if at is not None:
+            at = replace(at, corner_east=at.corner_east - side, corner_north=at.corner_north - side)
+        return Grid(self.rows + 2, self.columns + 2, side, projection=at)
+
     # What it is
+
+    @property
+    def border(self) -> frozenset[int]:
+        """The cells of the first and last row and column."""
+        numbers = np.arange(self.size).reshape(self.rows, self.columns)
+        edges = (numbers[0], numbers[-1], numbers[:, 0], numbers[:, -1])
+        return frozenset(np.concatenate(edges).tolist())
 
     @property
     def size(self) -> int:

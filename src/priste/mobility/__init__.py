@@ -8,6 +8,7 @@ in silence, and nothing needs an m by m array unless it was given one.
 from __future__ import annotations
 
 from priste.mobility.gaussian import mass_beyond
+from priste.mobility.lingering import lingering_gaussian
 from priste.mobility.model import MarkovModel
 from priste.mobility.origin import ModelOrigin
 from priste.mobility.smoothed_counts import (
@@ -33,5 +34,6 @@ __all__ = [
     "Smoothing",
     "SparseTransition",
     "Transition",
+    "lingering_gaussian",
     "mass_beyond",
 ]

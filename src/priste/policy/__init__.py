@@ -1,9 +1,15 @@
 """The policy file: what a person writes, turned into maps, models, mechanisms and events."""
 
 from priste.policy.explanation import ExplainedEvent, Explanation, explain_policy
-from priste.policy.model_choice import HeldOut, cell_sequences, fitted_model, held_out_score
+from priste.policy.model_choice import (
+    Ground,
+    HeldOut,
+    cell_sequences,
+    fitted_model,
+    held_out_score,
+)
 from priste.policy.observer_choice import ChosenObserver
-from priste.policy.policy import Ground, Policy, PolicyEvent, Unguarded
+from priste.policy.policy import Policy, PolicyEvent, Unguarded
 from priste.policy.policy_draft import draft_policy
 from priste.policy.policy_reader import load_ground, load_policy, read_policy
 

@@ -10,10 +10,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from priste.errors import InvalidParameter
-from priste.maps import Grid
-from priste.mobility import GaussianPrior, MarkovModel, ModelOrigin
-from priste.policy.sections import MobilitySection
+from priste.maps import Grid, kilometres
+from priste.mobility import GaussianPrior, MarkovModel, ModelOrigin, lingering_gaussian
+from priste.policy.sections import FamilyMember, MobilitySection, Outside
 from priste.traces import Timeline, Trace, read_traces
 from priste.traces.fingerprints import day_fingerprints
 
@@ -23,6 +25,27 @@ CellSequence = tuple[int | None, ...]
 
 FOLD = 5
 """One person of this many is held out."""
+
+AWAY_HOURS = 8.0
+"""How long a Gaussian model takes people to stay beyond the map, unless told."""
+
+WIDTHS: dict[FamilyMember, float] = {"narrow": 0.5, "wide": 2.0}
+"""Of the family of a model: its spread, times that of the section's own."""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """The map and the clock of a policy, and how fixes become cells: what a model is fitted on."""
+
+    grid: Grid
+    timeline: Timeline
+    rule: Rule = "nearest"
+    outside: Outside = "refuse"
+
+    @property
+    def beyond(self) -> Literal["nearest", "gap"]:
+        """What a fix beyond the map does to a model: it counts where it would be released."""
+        return "nearest" if self.outside in ("nearest", "elsewhere") else "gap"
 
 
 @dataclass(frozen=True)
@@ -45,6 +68,7 @@ class Fitting:
     people: tuple[PersonCells, ...]
     cycle: Cycle | None
     sigma: float | None
+    width: float = 1.0
 
     def model(self, without: frozenset[str] = frozenset()) -> MarkovModel:
         """Return the model fitted on everybody who has none of these days."""
@@ -54,7 +78,11 @@ class Fitting:
                 "The model of [mobility] would be fitted on nobody but the person it protects. "
                 "Give the traces of other people, or kind = 'gaussian'."
             )
-        return fitted_model(self.grid, self.timeline, others, cycle=self.cycle, sigma=self.sigma)
+        sigma = self.sigma
+        if self.width != 1.0:
+            typical = sigma or _usual_spread(self.grid, others)
+            sigma = self.width * typical
+        return fitted_model(self.grid, self.timeline, others, cycle=self.cycle, sigma=sigma)
 
 
 @dataclass(frozen=True)
@@ -82,16 +110,16 @@ class ChosenModel:
         return ChosenModel(self.fitting.model(without=sources))
 
 
-def chosen_model(
-    section: MobilitySection,
-    grid: Grid,
-    timeline: Timeline,
-    rule: Rule,
-    folder: Path,
-) -> ChosenModel:
-    """Return the model that a policy's mobility section describes."""
+def chosen_models(
+    section: MobilitySection, ground: Ground, folder: Path
+) -> tuple[ChosenModel, ...]:
+    """Return the model that a policy's mobility section describes, and then its family."""
+    grid, timeline = ground.grid, ground.timeline
+    family = section.family or []
     if section.kind == "gaussian":
-        return ChosenModel(MarkovModel.gaussian(grid, sigma=section.sigma or 0.0))
+        sigma = section.sigma or 0.0
+        widths = [1.0, *(WIDTHS[member] for member in family)]
+        return tuple(ChosenModel(_gaussian(section, ground, sigma * width)) for width in widths)
     if section.kind == "saved":
         model = MarkovModel.load(folder / (section.path or ""))
         if model.grid != grid:
@@ -100,11 +128,41 @@ def chosen_model(
                 f"({model.grid.rows} by {model.grid.columns} cells of {model.grid.cell_size} km). "
                 "Fit one on this map: priste fit"
             )
-        return ChosenModel(on_clock(model, timeline, f"The saved model {section.path!r}"))
+        return (ChosenModel(on_clock(model, timeline, f"The saved model {section.path!r}")),)
     traces = read_traces(folder / (section.traces or ""), section.format)
-    people = cell_sequences(traces, grid, timeline, rule=rule, cycle=section.cycle)
-    fitting = Fitting(grid, timeline, tuple(people), section.cycle, section.sigma)
-    return ChosenModel(fitting.model(), fitting)
+    # Whole weeks begin like whole days, so the longest cycle of the family serves all of it.
+    longest: Cycle | None = "week" if "week" in family else section.cycle
+    people = tuple(
+        cell_sequences(
+            traces, grid, timeline, rule=ground.rule, cycle=longest, outside=ground.beyond
+        )
+    )
+    own = Fitting(grid, timeline, people, section.cycle, section.sigma)
+    fittings = [own, *(_relative(own, member) for member in family)]
+    return tuple(ChosenModel(fitting.model(), fitting) for fitting in fittings)
+
+
+def _gaussian(section: MobilitySection, ground: Ground, sigma: float) -> MarkovModel:
+    grid = ground.grid
+    if ground.outside != "elsewhere":
+        if section.away_hours is not None:
+            raise InvalidParameter(
+                "'away_hours' is how long people stay beyond the map, which this policy has no "
+                "place for. Leave it out, or write outside = 'elsewhere' in [release]."
+            )
+        return MarkovModel.gaussian(grid, sigma=sigma)
+    hours = AWAY_HOURS if section.away_hours is None else section.away_hours
+    stay = np.zeros(grid.size)
+    stay[sorted(grid.border)] = max(0.0, 1.0 - ground.timeline.step / timedelta(hours=hours))
+    return lingering_gaussian(grid, sigma, stay)
+
+
+def _relative(own: Fitting, member: FamilyMember) -> Fitting:
+    """Return the fitting of one further member of the family."""
+    if member in WIDTHS:
+        return replace(own, width=WIDTHS[member])
+    cycles: dict[FamilyMember, Cycle | None] = {"plain": None, "day": "day", "week": "week"}
+    return replace(own, cycle=cycles[member])
 
 
 def on_clock(model: MarkovModel, timeline: Timeline, what: str) -> MarkovModel:
@@ -153,8 +211,11 @@ def cell_sequences(
     *,
     rule: Rule = "nearest",
     cycle: Cycle | None = None,
+    outside: Literal["nearest", "gap"] = "gap",
 ) -> list[PersonCells]:
-    """Return each trace as cells at the timeline's steps, None for gaps and beyond the map.
+    """Return each trace as cells at the timeline's steps, None for gaps.
+
+    What lies beyond the map is a gap too, or in the ``nearest`` border cell.
 
     Each person's own days are counted from the same hour as the timeline's, and weeks from the
     same day, so that a cycle means the same for all. The rule ``any`` favours guarded places and
@@ -163,7 +224,7 @@ def cell_sequences(
     people = []
     for trace in traces:
         own = Timeline(_same_phase(trace.start, timeline, cycle), timeline.step, timeline.zone)
-        read = own.cells(trace, grid, "nearest" if rule == "any" else rule, outside="gap")
+        read = own.cells(trace, grid, "nearest" if rule == "any" else rule, outside)
         people.append(PersonCells(read.cells, day_fingerprints(trace)))
     return people
 
@@ -247,6 +308,21 @@ def held_out_score(
         [cells for _, cells in tests], offsets=[offset for offset, _ in tests]
     )
     return HeldOut(len(tests), moves, -total / moves, math.log(grid.size))
+
+
+def _usual_spread(grid: Grid, people: Sequence[PersonCells]) -> float:
+    """Return the spread of people's moves in km per direction, at least one cell."""
+    moves = [
+        (a, b)
+        for person in people
+        for a, b in pairwise(person.cells)
+        if a is not None and b is not None
+    ]
+    if not moves:
+        return grid.cell_size
+    sources, targets = np.array(moves).T
+    apart = kilometres(grid, sources, targets)
+    return max(grid.cell_size, math.sqrt(float(np.mean(apart * apart)) / 2.0))
 
 
 def _moves(cells: CellSequence) -> int:

@@ -17,6 +17,7 @@ from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
 from priste.policy.model_choice import ChosenModel, Rule
 from priste.policy.observer_choice import ChosenObserver, ObserverChoice
+from priste.policy.sections import Outside
 from priste.quantify import Odds, Promise
 from priste.randomness import BitSource, Seed
 from priste.release import Calibrator, Protector
@@ -78,7 +79,7 @@ class Policy:
     calibrator: Calibrator
     observer_choice: ObserverChoice
     points: Literal["centre", "random"]
-    outside: Literal["refuse", "nearest", "gap"]
+    outside: Outside
     regions: Mapping[str, Region]
     events: Mapping[str, PolicyEvent]
     unguarded: tuple[Unguarded, ...] = ()
@@ -170,7 +171,7 @@ class Policy:
             trace,
             self.grid,
             self.rule,
-            self.outside,
+            "nearest" if self.outside == "elsewhere" else self.outside,
             steps=self.steps,
             guarded=self.guarded_cells if self.rule == "any" else (),
         )
@@ -181,12 +182,3 @@ class Policy:
         for model in self.models:
             digest.update(model.fingerprint().encode())
         return digest.hexdigest()
-
-
-@dataclass(frozen=True)
-class Ground:
-    """The map and the clock of a policy: what a mobility model is fitted on."""
-
-    grid: Grid
-    timeline: Timeline
-    rule: Rule

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -24,9 +24,9 @@ from priste.mechanisms import (
 )
 from priste.policy.calendar import NoSteps, StepReader, periods
 from priste.policy.mistakes import Mistakes
-from priste.policy.model_choice import ChosenModel, chosen_model
+from priste.policy.model_choice import ChosenModel, Ground, chosen_models
 from priste.policy.observer_choice import ObserverChoice
-from priste.policy.policy import Ground, Policy, PolicyEvent, Unguarded
+from priste.policy.policy import Policy, PolicyEvent, Unguarded
 from priste.policy.sections import (
     MOST_STEPS,
     ClockSection,
@@ -35,6 +35,7 @@ from priste.policy.sections import (
     MechanismSection,
     MobilitySection,
     ObserverSection,
+    Outside,
     RegionSection,
     ReleaseSection,
 )
@@ -46,6 +47,9 @@ from priste.traces.zones import zone_of
 
 SECTIONS = ("map", "clock", "mobility", "mechanism", "observer", "release", "regions", "events")
 REQUIRED = ("map", "clock", "mobility", "mechanism", "release", "events")
+ELSEWHERE = "elsewhere"
+"""The name of everywhere beyond the map, in events of a policy that has a place for it."""
+
 _STEP = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|min|m|h|hour|hours|d|day|days)")
 _UNIT = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "hours": 3600}
 _UNIT |= {"d": 86400, "day": 86400, "days": 86400}
@@ -108,15 +112,19 @@ class PolicyReader:
         for key in REQUIRED:
             if key not in self._tables:
                 problems.add((key,), f"this section is missing; write [{key}]")
-        grid = self._grid()
+        release, calibrator = self._release()
+        outside: Outside = release.outside if release else "refuse"
+        grid = self._grid(outside)
         clock = self._read(ClockSection, "clock")
         timeline, steps = self._timeline(clock) if clock else (None, 0)
         mobility = self._mobility()
         mechanism_section = self._read(MechanismSection, "mechanism")
-        release, calibrator = self._release()
         observer = self._read(ObserverSection, "observer")
-        regions = self._regions(grid)
-        events, unguarded = self._events(regions, timeline, steps, release)
+        regions = self._regions(grid, outside)
+        named: dict[str, Any] = dict(regions)
+        if grid and outside == "elsewhere":
+            named[ELSEWHERE] = grid.border
+        events, unguarded = self._events(named, timeline, steps, release)
         mechanism = None
         if grid and mechanism_section:
             with problems.at(("mechanism",)):
@@ -126,9 +134,11 @@ class PolicyReader:
         # Fitting can take a while: only when everything else is in order.
         if grid and timeline and mobility and clock and not problems:
             with problems.at(("mobility",)):
+                ground = Ground(grid, timeline, clock.rule, outside)
                 models = tuple(
-                    chosen_model(each, grid, timeline, clock.rule, self._folder)
+                    model
                     for each in mobility
+                    for model in chosen_models(each, ground, self._folder)
                 )
         if grid and timeline and models and not problems:
             with problems.at(("observer",)):
@@ -150,7 +160,7 @@ class PolicyReader:
             calibrator=calibrator,
             observer_choice=choice,
             points=release.points,
-            outside=release.outside,
+            outside=outside,
             regions=regions,
             events=events,
             unguarded=tuple(unguarded),
@@ -182,13 +192,15 @@ class PolicyReader:
         for key in ("map", "clock"):
             if key not in self._tables:
                 self._mistakes.add((key,), f"this section is missing; write [{key}]")
-        grid = self._grid()
+        written: Any = (self._table("release") or {}).get("outside")
+        outside: Outside = written if written in get_args(Outside) else "refuse"
+        grid = self._grid(outside)
         clock = self._read(ClockSection, "clock")
         timeline = self._timeline(clock)[0] if clock else None
         self._mistakes.raise_if_any()
         if not (grid and timeline):
             raise PolicyError("The policy has no usable map and clock.")
-        return Ground(grid, timeline, clock.rule)
+        return Ground(grid, timeline, clock.rule, outside)
 
     def _table(self, key: str) -> dict[str, Any] | None:
         table = self._tables.get(key)
@@ -234,14 +246,15 @@ class PolicyReader:
                 calibrator = CALIBRATORS[name].make(**{**CALIBRATORS[name].in_policies, **given})
         return section, calibrator
 
-    def _grid(self) -> Grid | None:
+    def _grid(self, outside: Outside) -> Grid | None:
         section = self._read(MapSection, "map")
         if section is None:
             return None
         with self._mistakes.at(("map",)):
-            return Grid.covering(
+            grid = Grid.covering(
                 section.south, section.west, section.north, section.east, section.cell_size
             )
+            return grid.bordered() if outside == "elsewhere" else grid
         return None
 
     def _timeline(self, clock: ClockSection) -> tuple[Timeline | None, int]:
@@ -276,7 +289,7 @@ class PolicyReader:
             )
         return None, 0
 
-    def _regions(self, grid: Grid | None) -> dict[str, Region]:
+    def _regions(self, grid: Grid | None, outside: Outside) -> dict[str, Region]:
         regions: dict[str, Region] = {}
         for name, table in (self._table("regions") or {}).items():
             path = ("regions", name)
@@ -287,17 +300,38 @@ class PolicyReader:
             if section and grid:
                 with self._mistakes.at(path):
                     regions[name] = _region(grid, section, self._folder)
+                    if outside == "elsewhere":
+                        regions[name] = self._on_the_map(name, section, regions[name])
         return regions
+
+    def _on_the_map(self, name: str, section: RegionSection, region: Region) -> Region:
+        """Return the part of a region that lies on the map itself, not in what is elsewhere."""
+        path = ("regions", name)
+        if name == ELSEWHERE:
+            self._mistakes.add(
+                path, "with outside = 'elsewhere' this name means beyond the map; choose another"
+            )
+        if section.cells is not None:
+            self._mistakes.add(
+                path,
+                "with outside = 'elsewhere' the map has one more cell on each side, so numbers of "
+                "cells mean others than before; give the place as a circle, box or polygon",
+            )
+        inside = frozenset(region) - region.grid.border
+        if not inside:
+            self._mistakes.add(path, "the place lies beyond the map; make the map larger")
+            return region
+        return Region(region.grid, inside)
 
     def _events(
         self,
-        regions: Mapping[str, Region],
+        regions: Mapping[str, Any],
         timeline: Timeline | None,
         steps: int,
         release: ReleaseSection | None,
     ) -> tuple[dict[str, PolicyEvent], list[Unguarded]]:
         # A region that could not be read is one mistake, not one more per event that names it.
-        named = {name: regions.get(name, (0,)) for name in (self._table("regions") or {})}
+        named: dict[str, Any] = dict.fromkeys(self._table("regions") or {}, (0,)) | dict(regions)
         events: dict[str, PolicyEvent] = {}
         unguarded: list[Unguarded] = []
         tables = self._table("events")

@@ -16,6 +16,12 @@ Latitude = Annotated[float, Field(ge=-90, le=90)]
 Longitude = Annotated[float, Field(ge=-180, le=180)]
 Corner = Annotated[tuple[Latitude, Longitude], Field(strict=False)]  # TOML has no tuples
 
+FamilyMember = Literal["narrow", "wide", "plain", "day", "week"]
+"""A further model beside that of a mobility section: another width, or another memory."""
+
+Outside = Literal["refuse", "nearest", "elsewhere", "gap"]
+"""What becomes of a fix beyond the map."""
+
 MOST_STEPS = 10_000_000
 """The longest stream; more is taken for a wrong unit."""
 
@@ -62,22 +68,36 @@ class MobilitySection(Section):
     format: str | None = None
     path: str | None = None
     cycle: Literal["day", "week"] | None = None
+    away_hours: Positive | None = None
+    family: list[FamilyMember] | None = Field(default=None, min_length=1)
 
     @model_validator(mode="after")
     def _what_each_kind_needs(self) -> MobilitySection:
         needs = {"gaussian": "sigma", "fit": "traces", "saved": "path"}
         takes = {
-            "gaussian": {"sigma"},
-            "fit": {"traces", "format", "cycle", "sigma"},
+            "gaussian": {"sigma", "away_hours", "family"},
+            "fit": {"traces", "format", "cycle", "sigma", "family"},
             "saved": {"path"},
         }
         needed = needs[self.kind]
         if getattr(self, needed) is None:
             raise ValueError(f"kind = {self.kind!r} needs '{needed}'")
-        for name in ("sigma", "traces", "format", "path", "cycle"):
+        for name in ("sigma", "traces", "format", "path", "cycle", "away_hours", "family"):
             if getattr(self, name) is not None and name not in takes[self.kind]:
                 raise ValueError(f"kind = {self.kind!r} does not take '{name}'")
+        self._check_family()
         return self
+
+    def _check_family(self) -> None:
+        family = self.family or []
+        if len(set(family)) < len(family):
+            raise ValueError("'family' names each of its members once")
+        if self.kind == "gaussian" and not set(family) <= {"narrow", "wide"}:
+            raise ValueError("the 'family' of kind = 'gaussian' is of \"narrow\" and \"wide\"")
+        if (self.cycle or "plain") in family:
+            raise ValueError(
+                f"'family' names further models; {self.cycle or 'plain'!r} is the section's own"
+            )
 
 
 class MechanismSection(Section):
@@ -138,7 +158,7 @@ class ReleaseSection(PromiseSection):
     calibrator: str = DEFAULT_CALIBRATOR
     no_promise: bool = False
     points: Literal["centre", "random"] = "centre"
-    outside: Literal["refuse", "nearest", "gap"] = "refuse"
+    outside: Outside = "refuse"
 
     @field_validator("calibrator")
     @classmethod
@@ -162,8 +182,8 @@ class ReleaseSection(PromiseSection):
         if self.outside == "gap" and CALIBRATORS[self.calibrator].promise:
             raise ValueError(
                 "outside = 'gap' is silent exactly when the user is off the map, so silence tells "
-                "where they are and the promise would not hold. Use 'nearest' (the border "
-                "cell), or a larger map"
+                "where they are and the promise would not hold. Use 'elsewhere' (a place of its "
+                "own around the map), 'nearest' (the border cell), or a larger map"
             )
         return self
 

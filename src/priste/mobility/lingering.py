@@ -1,0 +1,40 @@
+"""Gaussian movement with places that people leave late: a home, or everywhere beyond the map."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from priste.arguments import number
+from priste.errors import InvalidParameter
+from priste.maps import Grid
+from priste.mobility.gaussian import gaussian_factors
+from priste.mobility.model import MarkovModel
+from priste.mobility.smoothed_counts import smoothed
+from priste.mobility.structured import SeparableTransition
+from priste.mobility.validation import MAX_NUMBER, probability_array
+
+
+def lingering_gaussian(grid: Grid, sigma: float, stay: ArrayLike) -> MarkovModel:
+    """Return the model that stays with probability ``stay[cell]`` and else moves as a Gaussian.
+
+    ``stay`` (m,) is in [0, 1); ``sigma`` as in :meth:`MarkovModel.gaussian`, which this is with
+    ``stay`` 0 everywhere. The Gaussian may come out where it began, so somebody stays a little
+    longer than 1 / (1 - stay) steps on average.
+
+    >>> model = lingering_gaussian(Grid(rows=1, columns=2, cell_size=1.0), 1e6, [0.0, 0.5])
+    >>> model.transition(0).toarray().round(3)
+    array([[0.5 , 0.5 ],
+           [0.25, 0.75]])
+    """
+    sigma = number(sigma, "The 'sigma' of lingering_gaussian (km)", above=0, most=MAX_NUMBER)
+    stays = probability_array(stay, name="'stay' of lingering_gaussian")
+    if stays.shape != (grid.size,) or np.any(stays >= 1.0):
+        raise InvalidParameter(
+            f"The 'stay' of lingering_gaussian must hold a number in [0, 1) for each of the "
+            f"{grid.size} cells. Got shape {stays.shape}, up to {stays.max(initial=0.0):g}."
+        )
+    prior = SeparableTransition(*gaussian_factors(grid, sigma))
+    counts = sparse.csr_array(sparse.diags_array(stays))
+    return MarkovModel(grid, smoothed(counts, prior, 1.0 - stays))

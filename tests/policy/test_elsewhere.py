@@ -1,0 +1,232 @@
+"""People leave the map: a place of its own for that, and families of models, in a policy."""
+
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cli.small_world import (
+    GRID,
+    NORTH,
+    PATHS,
+    POLICY,
+    SOUTH,
+    START,
+    WEST,
+    trace_of,
+    write_policy,
+    write_trips,
+)
+
+from priste import Grid, MarkovModel, OutsideMap, PolicyError
+from priste.mobility import lingering_gaussian
+from priste.policy import explain_policy, load_ground, read_policy
+from priste.policy.model_choice import cell_sequences
+from priste.traces import Fix, Trace
+
+MIDDLE = ((SOUTH + NORTH) / 2, WEST + 0.026)
+PLACES = f"""[regions.clinic]
+circle = {{ lat = {MIDDLE[0]}, lon = {MIDDLE[1]}, radius_km = 0.1 }}
+
+[events.visit]
+formula = 'presence(clinic, "05:00-08:00")'
+
+[events.journey]
+formula = 'presence(elsewhere, "02:00-05:00")'
+"""
+AWAY = (POLICY[: POLICY.index("[regions.clinic]")] + PLACES).replace(
+    "pace = 0.3", 'outside = "elsewhere"'
+)
+
+
+def traveller() -> Trace:
+    """Somebody who is far north of the map from 02:00 to 05:00."""
+    home = GRID.latlon(0)
+    return Trace.of(
+        Fix(
+            "ada",
+            START + timedelta(hours=step, minutes=30),
+            *((NORTH + 3.0, WEST) if step in (2, 3, 4) else home),
+        )
+        for step in range(12)
+    )
+
+
+def test_the_map_has_one_more_cell_on_each_side() -> None:
+    """Cells of the map itself lie where they lay; everything beyond is in the border."""
+    grid = GRID.bordered()
+    assert (grid.rows, grid.columns) == (GRID.rows + 2, GRID.columns + 2)
+    assert len(grid.border) == grid.size - GRID.size
+    for cell in range(GRID.size):
+        lat, lon = GRID.latlon(cell)
+        row, column = divmod(cell, GRID.columns)
+        inner = (row + 1) * grid.columns + column + 1
+        assert grid.cell_at(lat, lon) == inner
+        assert inner not in grid.border
+    assert grid.cell_at(NORTH + 5.0, WEST + 0.02, outside="nearest") in grid.border
+
+
+def test_who_leaves_the_map_is_in_a_place_of_their_own() -> None:
+    """No step is silent, and steps beyond the map are in the border, wherever beyond."""
+    policy = read_policy(AWAY)
+    stayed, left = policy.cells(trace_of("ada", PATHS["ada"])), policy.cells(traveller())
+    assert None not in left.cells
+    assert [step for step, cell in enumerate(left.cells) if cell in policy.grid.border] == [2, 3, 4]
+    assert not policy.grid.border & set(stayed.cells)
+    refusing = read_policy(POLICY)
+    with pytest.raises(OutsideMap):
+        refusing.cells(traveller())
+
+
+def test_the_promise_holds_for_having_been_elsewhere() -> None:
+    """A stream of somebody who was beyond the map keeps the promise about just that."""
+    policy = read_policy(AWAY)
+    protector = policy.protector(rng=4)
+    for cell in policy.cells(traveller()).cells:
+        release = protector.release(cell)
+        assert max(release.leakage) <= 0.8
+    chance = policy.events["journey"].event.automaton()
+    assert {cell for layer in chance.layers for cells in layer.classes for cell in cells} == set(
+        policy.grid.border
+    )
+
+
+def test_a_place_is_on_the_map_itself() -> None:
+    """A circle that reaches over the edge does not make everywhere beyond a part of the place."""
+    edge = AWAY.replace(f"lat = {MIDDLE[0]}", f"lat = {NORTH}").replace("0.1 }", "0.8 }")
+    policy = read_policy(edge)
+    assert policy.regions["clinic"]
+    assert not frozenset(policy.regions["clinic"]) & policy.grid.border
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "complaint"),
+    [
+        (f"circle = {{ lat = {MIDDLE[0]}, lon = {MIDDLE[1]}, radius_km = 0.1 }}", "cells = [9]",
+         "numbers of cells mean others"),
+        ("[regions.clinic]", "[regions.elsewhere]", "means beyond the map"),
+        (f"lat = {MIDDLE[0]}", f"lat = {NORTH + 0.008}", "lies beyond the map"),
+        ('outside = "elsewhere"', 'outside = "nearest"', "elsewhere"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_meant(before: str, after: str, complaint: str) -> None:
+    """Cells by number, a region of that name, places off the map, the name without the place."""
+    assert before in AWAY
+    with pytest.raises(PolicyError, match=complaint):
+        read_policy(AWAY.replace(before, after))
+
+
+def test_how_long_people_stay_away() -> None:
+    """A Gaussian model leaves the border as rarely as it is told, and moves inside as ever."""
+    told = AWAY.replace("sigma = 1.0", "sigma = 1.0\naway_hours = 4")
+    policy = read_policy(told)
+    grid, matrix = policy.grid, policy.model.transition(0).toarray()
+    plain = MarkovModel.gaussian(grid, sigma=1.0).transition(0).toarray()
+    border = sorted(grid.border)
+    inner = sorted(set(range(grid.size)) - grid.border)
+    np.testing.assert_allclose(matrix[inner], plain[inner], rtol=1e-12)
+    expected = 0.25 * plain[border] + 0.75 * np.eye(grid.size)[border]
+    np.testing.assert_allclose(matrix[border], expected, rtol=1e-12)
+    with pytest.raises(PolicyError, match="away_hours"):
+        read_policy(POLICY.replace("sigma = 1.0", "sigma = 1.0\naway_hours = 4"))
+
+
+def test_moves_in_and_out_are_fitted(tmp_path: Path) -> None:
+    """People who leave the map are counted where they go; without the place they are gaps."""
+    path = write_policy(tmp_path, AWAY)
+    ground = load_ground(path)
+    assert ground.grid == GRID.bordered()
+    known = cell_sequences([traveller()], ground.grid, ground.timeline, outside=ground.beyond)
+    assert None not in known[0].cells
+    plain = load_ground(write_policy(tmp_path, POLICY))
+    gaps = cell_sequences([traveller()], plain.grid, plain.timeline, outside=plain.beyond)
+    assert [step for step, cell in enumerate(gaps[0].cells) if cell is None] == [2, 3, 4]
+
+
+def test_explain_tells_of_the_place() -> None:
+    """The words say what the border stands for."""
+    assert any("a place of its own" in line for line in explain_policy(read_policy(AWAY)).summary)
+
+
+def test_lingering_on_large_maps_is_the_same_model() -> None:
+    """The form of large maps moves as the dense one does."""
+    grid = Grid(rows=21, columns=20, cell_size=1.0)
+    stay = np.linspace(0.0, 0.9, grid.size)
+    model = lingering_gaussian(grid, 1.5, stay)
+    plain = MarkovModel.gaussian(grid, sigma=1.5, form="dense").transition(0).toarray()
+    expected = stay[:, None] * np.eye(grid.size) + (1 - stay)[:, None] * plain
+    np.testing.assert_allclose(model.transition(0).toarray(), expected, rtol=1e-12)
+
+
+# Families of models
+
+
+def test_a_family_of_gaussians_in_one_line() -> None:
+    """Half and double the width are guarded against together with the width itself."""
+    text = POLICY.replace("sigma = 1.0", 'sigma = 1.0\nfamily = ["narrow", "wide"]')
+    policy = read_policy(text)
+    found = [model.fingerprint() for model in policy.models]
+    expected = [MarkovModel.gaussian(GRID, sigma=sigma).fingerprint() for sigma in (1.0, 0.5, 2.0)]
+    assert found == expected
+
+
+def test_a_family_of_fitted_models(tmp_path: Path) -> None:
+    """Each member is fitted on everybody else, for each person, with its own memory and width."""
+    write_trips(tmp_path)
+    fitted = 'kind = "fit"\ntraces = "trips.csv"\nsigma = 1.0\nfamily = ["day", "week", "narrow"]'
+    text = POLICY.replace('kind = "gaussian"\nsigma = 1.0', fitted)
+    policy = read_policy(text, folder=tmp_path)
+    assert [model.period for model in policy.models] == [1, 24, 168, 1]
+    person = policy.for_user(trace_of("ada", PATHS["ada"]))
+    assert len(person.models) == 4
+    narrow = text.replace("sigma = 1.0", "sigma = 0.5").replace(', "narrow"', "")
+    same = read_policy(narrow, folder=tmp_path)
+    assert policy.models[3].fingerprint() == same.models[0].fingerprint()
+    for mine, all_of_them in zip(person.models, policy.models, strict=True):
+        assert mine.fingerprint() != all_of_them.fingerprint()
+
+
+def test_a_family_whose_spread_comes_from_the_data(tmp_path: Path) -> None:
+    """Without a sigma, the narrow one is half of what the plain fit takes from the moves."""
+    write_trips(tmp_path)
+    fitted = 'kind = "fit"\ntraces = "trips.csv"\nfamily = ["narrow"]'
+    text = POLICY.replace('kind = "gaussian"\nsigma = 1.0', fitted)
+    policy = read_policy(text, folder=tmp_path)
+    moves = [pair for path in PATHS.values() for pair in pairwise(path)]
+    apart = [GRID.distances_from(a)[b] ** 2 for a, b in moves]
+    sigma = 0.5 * max(1.0, float(np.sqrt(np.mean(apart) / 2)))
+    given = text.replace('family = ["narrow"]', f"sigma = {sigma!r}")
+    same = read_policy(given, folder=tmp_path).model.transition(0).toarray()
+    np.testing.assert_allclose(policy.models[1].transition(0).toarray(), same, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("family", "complaint"),
+    [
+        ('["narrow", "narrow"]', "once"),
+        ('["day"]', "narrow.*wide"),
+        ("[]", "family"),
+        ('["broad"]', "family"),
+    ],
+)
+def test_families_that_are_none(family: str, complaint: str) -> None:
+    """Members are known, named once, and fit the kind."""
+    with pytest.raises(PolicyError, match=complaint):
+        read_policy(POLICY.replace("sigma = 1.0", f"sigma = 1.0\nfamily = {family}"))
+
+
+def test_the_own_model_is_not_named_twice(tmp_path: Path) -> None:
+    """A family names further models."""
+    write_trips(tmp_path)
+    fitted = 'kind = "fit"\ntraces = "trips.csv"\ncycle = "day"\nfamily = ["day"]'
+    with pytest.raises(PolicyError, match="own"):
+        read_policy(POLICY.replace('kind = "gaussian"\nsigma = 1.0', fitted), folder=tmp_path)
+
+
+def test_a_fix_stays_private() -> None:
+    """No message of these refusals shows where somebody was."""
+    policy = read_policy(POLICY)
+    with pytest.raises(OutsideMap) as refused:
+        policy.cells(Trace.of([Fix("ada", START, 47.125, 7.03125)]))
+    assert "47.1" not in str(refused.value)
