@@ -489,11 +489,11 @@ def test_the_demo_keeps_its_promise_in_an_own_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The demo, cut to three days: it protects, compares, reports, and can be run again."""
-    from priste.cli import demo
+    from priste.policy import town_policy
 
-    cut = demo.town_policy().replace("steps = 336", "steps = 72")
-    monkeypatch.setattr(demo, "town_policy", lambda: cut)
-    monkeypatch.setattr(demo, "RESIDENTS", 6)
+    cut = town_policy.town_policy().replace("steps = 336", "steps = 72")
+    monkeypatch.setattr(town_policy, "town_policy", lambda: cut)
+    monkeypatch.setattr(town_policy, "RESIDENTS", 6)
     folder = tmp_path / "demo-output"
     found = told("demo", "--folder", folder)
     (event,) = found["events"].values()
@@ -520,8 +520,8 @@ def test_the_demo_never_writes_among_other_files(tmp_path: Path) -> None:
 def test_the_policy_of_the_demo_reads() -> None:
     """The packaged policy has no mistake apart from the traces that the demo writes beside it."""
     from priste import PolicyError
-    from priste.cli.demo import town_policy
     from priste.policy import read_policy
+    from priste.policy.town_policy import town_policy
 
     with pytest.raises(PolicyError) as caught:
         read_policy(town_policy(), folder="nowhere")

@@ -7,7 +7,6 @@ stopped at any moment continues where it was; nothing is drawn twice.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 import shutil
@@ -27,6 +26,7 @@ from priste.errors import InvalidParameter, OutputError, OutputExists, StateErro
 from priste.policy import Policy
 from priste.quantify import Odds, Promise
 from priste.release import Calibrator, Ledger, write_ledgers
+from priste.release.seeded_steps import seed_of_user
 from priste.report import Verdict, keeps_its_promises, verdict
 from priste.traces import ReadingReport, Traces, WritingReport, write_released
 from priste.traces.writing import RowChoice
@@ -194,7 +194,7 @@ def protect_file(
                     each.cells,
                     workspace.journal(each.user),
                     workspace.manifest,
-                    None if seed is None else _seed_of(seed, each.user),
+                    None if seed is None else seed_of_user(seed, each.user),
                     each.policy,
                 )
                 for each in people
@@ -339,10 +339,6 @@ class _Job:
 
     def __repr__(self) -> str:  # cells are true locations
         return f"<stream of {self.user!r}>"
-
-
-def _seed_of(seed: int, user: str | None) -> int:
-    return int.from_bytes(hashlib.sha256(f"{seed}:{user!r}".encode()).digest()[:8], "big")
 
 
 def _run(

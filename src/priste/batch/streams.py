@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from priste.batch.workspace import append
 from priste.policy import Policy
-from priste.randomness import BitSource, bit_source
+from priste.randomness import BitSource
 from priste.release import Ledger, Protector
+from priste.release.seeded_steps import SeededSteps
 from priste.release.stream_file import journal as stream_file
 
 OnStep = Callable[[int], None]
@@ -29,26 +28,6 @@ class ProtectedStream:
     def cells(self) -> tuple[int | None, ...]:
         """The released cell of each step; None for silence."""
         return tuple(release.cell for release in self.ledger)
-
-
-class SeededSteps(BitSource):
-    """Repeatable bits in which every step has its own seed; for experiments alone.
-
-    So a stream that was stopped and resumed releases what it would have released anyway, and no
-    bits are ever used for two steps.
-    """
-
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
-        self.begin(0)
-
-    def begin(self, step: int) -> None:
-        """Go to the bits of a step."""
-        self._bits = bit_source(np.random.default_rng([self._seed, step]))
-
-    def number(self) -> Iterator[int]:
-        """Begin the next uniform number of the step."""
-        return self._bits.number()
 
 
 def protect_stream(

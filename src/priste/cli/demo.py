@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import asdict, dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from priste.report import StreamReport, Verdict
 
 MARKER = ".priste-demo"
-RESIDENTS = 40
 
 
 @dataclass(frozen=True)
@@ -86,11 +84,6 @@ def _side(audit: EventAudit | None) -> dict[str, float] | None:
     return {"max": audit.max, "belief": audit.belief[-1]}
 
 
-def town_policy() -> str:
-    """Return the text of the demo's policy."""
-    return files("priste.cli").joinpath("town.toml").read_text(encoding="utf-8")
-
-
 def demo(
     folder: Annotated[Path, typer.Option(help="Where to put the town.")] = Path("demo-output"),
     seed: Annotated[int, typer.Option(min=0, help="Makes the demo repeatable.")] = 1,
@@ -98,6 +91,7 @@ def demo(
     """Protect two weeks in a made-up town, and show what would have leaked."""
     from priste.batch import protect_file
     from priste.policy import load_policy
+    from priste.policy.town_policy import RESIDENTS, town_policy
     from priste.report import run_reports, write_html
     from priste.traces import read_traces, write_traces
     from priste.traces.town import ada, residents

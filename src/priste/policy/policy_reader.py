@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any, get_args
@@ -54,6 +54,9 @@ _STEP = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|min|m|h|hour|hours|d|day|days)")
 _UNIT = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "hours": 3600}
 _UNIT |= {"d": 86400, "day": 86400, "days": 86400}
 
+ChooseModels = Callable[[MobilitySection, Ground, Path], Sequence[ChosenModel]]
+"""Makes the models of a [mobility] section."""
+
 
 def load_policy(path: str | Path) -> Policy:
     """Read a policy file; relative paths in it start at its own folder.
@@ -72,9 +75,18 @@ def load_ground(path: str | Path) -> Ground:
     return PolicyReader(text, _tables(text, path.name), path.parent, path.name).ground()
 
 
-def read_policy(text: str, *, folder: str | Path = ".", name: str = "The policy") -> Policy:
-    """Read a policy from its text; see :func:`load_policy`."""
-    return PolicyReader(text, _tables(text, name), Path(folder), name).policy()
+def read_policy(
+    text: str,
+    *,
+    folder: str | Path = ".",
+    name: str = "The policy",
+    choose_models: ChooseModels = chosen_models,
+) -> Policy:
+    """Read a policy from its text; see :func:`load_policy`.
+
+    Who reads many policies with the same people gives ``choose_models`` that remember them.
+    """
+    return PolicyReader(text, _tables(text, name), Path(folder), name, choose_models).policy()
 
 
 def _text_of(path: Path) -> str:
@@ -98,7 +110,15 @@ def _tables(text: str, name: str) -> dict[str, Any]:
 class PolicyReader:
     """One reading of one file: parts that fail are noted, and the others are still read."""
 
-    def __init__(self, text: str, tables: dict[str, Any], folder: Path, name: str) -> None:
+    def __init__(
+        self,
+        text: str,
+        tables: dict[str, Any],
+        folder: Path,
+        name: str,
+        choose_models: ChooseModels = chosen_models,
+    ) -> None:
+        self._choose_models = choose_models
         self._text = text
         self._tables = tables
         self._folder = folder
@@ -138,7 +158,7 @@ class PolicyReader:
                 models = tuple(
                     model
                     for each in mobility
-                    for model in chosen_models(each, ground, self._folder)
+                    for model in self._choose_models(each, ground, self._folder)
                 )
         if grid and timeline and models and not problems:
             with problems.at(("observer",)):
