@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from priste.forecast.measures import Floats
 from priste.forecast.simulation import Setting
 from priste.quantify import AnyStart, Belief, Odds, Priors, Promise, Quantifier
 
@@ -36,12 +35,6 @@ class Neighbour:
     every: int = 1
 
 
-def population(policy: Policy) -> Floats:
-    """Return (m,) where people are taken to begin: the population of the policy."""
-    shares = policy.observer_choice.shares
-    return policy.model.stationary() if shares is None else shares
-
-
 def setting_of(policy: Policy) -> Setting:
     """Return the policy as a setting, with people who begin where its population is."""
     return Setting(
@@ -51,7 +44,7 @@ def setting_of(policy: Policy) -> Setting:
         promises={name: each.promise for name, each in policy.events.items()},
         calibrator=policy.calibrator,
         observer=policy.chosen_observer.observer,
-        start=population(policy),
+        start=policy.population,
     )
 
 
@@ -79,7 +72,7 @@ def neighbours_of(policy: Policy) -> Iterator[Neighbour]:
                 _words(here.promises, anybody.words()),
                 replace(here, observer=anybody),
             )
-    known = Priors(population(policy))
+    known = Priors(policy.population)
     if here.observer != known:
         yield Neighbour(
             "against who knows the population",

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from priste.errors import InvalidParameter
-from priste.forecast.neighbours import Neighbour, population, setting_of
+from priste.forecast.neighbours import Neighbour, setting_of
 from priste.forecast.policy_cost import (
     DEFAULT_RUNS,
     OnProgress,
@@ -114,7 +114,7 @@ def _kinds(policy: Policy) -> Iterator[Callable[[float], Neighbour]]:
     """Yield the kinds of promises, each a function of ε."""
     here = setting_of(policy)
     observers = [(here.observer, policy.chosen_observer.words)]
-    known = Priors(population(policy))
+    known = Priors(policy.population)
     if here.observer != known:
         observers.append((known, "an observer who knows how people here move"))
     for observer, against in observers:

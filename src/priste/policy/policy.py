@@ -10,6 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from priste.errors import InvalidParameter, PolicyError
 from priste.events import Event
 from priste.maps import Grid, Region
@@ -99,6 +102,12 @@ class Policy:
         """Whom the promise is against, and in words."""
         return self.observer_choice.observer(self.models)
 
+    @cached_property
+    def population(self) -> NDArray[np.float64]:
+        """(m,) where people are taken to be: as the policy states, or as the first model does."""
+        shares = self.observer_choice.shares
+        return self.model.stationary() if shares is None else shares
+
     @property
     def guarded_cells(self) -> frozenset[int]:
         """The cells of all places that events speak of."""
@@ -167,6 +176,13 @@ class Policy:
                 "The model was fitted on the very days that are to be protected, so how much is "
                 "released would tell about them. Ask for_user(trace) for a policy without them."
             )
+        return self.true_cells(trace)
+
+    def true_cells(self, trace: Trace) -> StepCells:
+        """Return the cell of each step for one person's trace, to compare releases with.
+
+        Whatever the models were fitted on: nothing may be released from these cells.
+        """
         return self.timeline.cells(
             trace,
             self.grid,

@@ -10,16 +10,20 @@ from priste.report.audits import (
 from priste.report.figures import figures_of, save_figures
 from priste.report.page import render, write_html
 from priste.report.run_reports import MOST_SHOWN, choose_ledgers, run_reports
+from priste.report.run_summary import RunSummary, RunTotals, UserSummary, summarise_run
 from priste.report.stream_report import EventTrack, StreamReport
-from priste.report.usefulness import Usefulness, Worth, length, usefulness
+from priste.report.usefulness import Usefulness, Worth, usefulness
 from priste.report.verdict import Verdict, together, verdict, within
-from priste.report.wording import odds, percent, who_learns_most
+from priste.report.wording import length, odds, percent, who_learns_most
 
 __all__ = [
     "MOST_SHOWN",
     "EventTrack",
+    "RunSummary",
+    "RunTotals",
     "StreamReport",
     "Usefulness",
+    "UserSummary",
     "Verdict",
     "Worth",
     "anybody_learns",
@@ -37,6 +41,7 @@ __all__ = [
     "run_reports",
     "save_figures",
     "stream_report",
+    "summarise_run",
     "together",
     "usefulness",
     "verdict",

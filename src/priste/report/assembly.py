@@ -137,6 +137,11 @@ def _worth(policy: Policy, truth: Cells, releases: Ledger, bare: Ledger | None) 
     )
 
 
+def released_cells(policy: Policy, releases: Sequence[Release]) -> tuple[int | None, ...]:
+    """Return the cell of the map that each release means, None for silence."""
+    return _cells(releases, policy.mechanism.output_cells())
+
+
 def _cells(releases: Sequence[Release], places: NDArray[np.int64] | None) -> tuple[int | None, ...]:
     """Return the cell that each output means; an output that means none is not drawn."""
     if places is None:

@@ -12,8 +12,8 @@ from priste.report.figures import figures_of, svg
 from priste.report.pages import drawn, page
 from priste.report.stream_report import StreamReport
 from priste.report.strip import LEVEL_WORDS
-from priste.report.usefulness import length
 from priste.report.verdict import Verdict
+from priste.report.wording import length
 from priste.whole_files import write_whole
 
 MARKS = {Verdict.KEPT: "kept", Verdict.BROKEN: "broken", Verdict.NOT_PROMISED: "unpromised"}

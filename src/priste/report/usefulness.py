@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from priste.events import NEAR_HOURS, Event, near_events, near_reach
 from priste.maps import Grid, best_constant, kilometres
+from priste.report.wording import length
 
 Cells = Sequence[int | None]
 
@@ -46,39 +47,32 @@ class Usefulness:
     cell_size: float
 
     def sentence(self) -> str:
-        """Say where the price is paid.
-
-        >>> constant = Worth(2000.0, 2000.0, 2000.0, 0.1, 0.1)
-        >>> way = Worth(290.0, 2000.0, 90.0, 0.9, 0.9)
-        >>> worth = Usefulness((), {"with priste": way, "one constant cell": constant}, 0.1)
-        >>> worth.sentence().split(". ")[0]
-        '90 % of the releases are within one cell (100 m) of the truth'
-        """
-        way, constant = self.ways["with priste"], self.ways["one constant cell"]
-        said = (
-            f"{way.within_a_cell:.0%} of the releases are within one cell "
-            f"({length(1000 * self.cell_size)}) of the truth.".replace("%", " %", 1)
-        )
-        if not math.isnan(way.near) and not math.isnan(way.far):
-            said += (
-                f" Far from the events (more than {NEAR_HOURS:g} hours) they are "
-                f"{length(way.far)} off on average, near them {length(way.near)}; one constant "
-                f"cell would be {length(constant.everywhere)} off."
-            )
-        return said
+        """Say where the price is paid; see :func:`price_sentence`."""
+        return price_sentence(self.ways, self.cell_size)
 
 
-def length(metres: float) -> str:
-    """Say a length: metres below a kilometre, kilometres above.
+def price_sentence(ways: Mapping[str, Worth], cell_size: float) -> str:
+    """Say where the price is paid: how many releases are accurate, and how far off the others are.
 
-    >>> length(90.2), length(1843.0), length(20_000), length(math.nan)
-    ('90 m', '1.8 km', '20 km', '–')
+    ``ways`` holds "with priste" and "one constant cell"; ``cell_size`` is in km.
+
+    >>> constant = Worth(2000.0, 2000.0, 2000.0, 0.1, 0.1)
+    >>> way = Worth(290.0, 2000.0, 90.0, 0.9, 0.9)
+    >>> price_sentence({"with priste": way, "one constant cell": constant}, 0.1).split(". ")[0]
+    '90 % of the releases are within one cell (100 m) of the truth'
     """
-    if math.isnan(metres):
-        return "–"
-    if metres < 1000:
-        return f"{metres:.0f} m"
-    return f"{metres / 1000:.1f} km" if metres < 10_000 else f"{metres / 1000:,.0f} km"
+    way, constant = ways["with priste"], ways["one constant cell"]
+    said = (
+        f"{way.within_a_cell:.0%} of the releases are within one cell "
+        f"({length(1000 * cell_size)}) of the truth.".replace("%", " %", 1)
+    )
+    if not math.isnan(way.near) and not math.isnan(way.far):
+        said += (
+            f" Far from the events (more than {NEAR_HOURS:g} hours) they are "
+            f"{length(way.far)} off on average, near them {length(way.near)}; one constant "
+            f"cell would be {length(constant.everywhere)} off."
+        )
+    return said
 
 
 def usefulness(
@@ -94,15 +88,15 @@ def usefulness(
     known = np.array([cell for cell in truth if cell is not None], dtype=np.int64)
     constant = best_constant(grid, np.bincount(known, minlength=grid.size).astype(np.float64))
     ways = {"with priste": released, "alone": alone, "one constant cell": [constant] * len(truth)}
-    errors = {name: _errors(grid, truth, cells) for name, cells in ways.items() if cells}
+    errors = {name: step_errors(grid, truth, cells) for name, cells in ways.items() if cells}
     return Usefulness(
         errors=tuple(None if math.isnan(e) else float(e) for e in errors["with priste"]),
-        ways={name: _worth(each, near, grid.cell_size) for name, each in errors.items()},
+        ways={name: worth_of(each, near, grid.cell_size) for name, each in errors.items()},
         cell_size=grid.cell_size,
     )
 
 
-def _errors(grid: Grid, truth: Cells, released: Cells) -> NDArray[np.float64]:
+def step_errors(grid: Grid, truth: Cells, released: Cells) -> NDArray[np.float64]:
     """Return (steps,) km between true and released cells, nan where one is missing."""
     both = [
         step
@@ -115,7 +109,8 @@ def _errors(grid: Grid, truth: Cells, released: Cells) -> NDArray[np.float64]:
     return errors
 
 
-def _worth(errors: NDArray[np.float64], near: NDArray[np.bool_], cell: float) -> Worth:
+def worth_of(errors: NDArray[np.float64], near: NDArray[np.bool_], cell: float) -> Worth:
+    """Return the figures of distances in km, nan where there is none, on cells of ``cell`` km."""
     there = ~np.isnan(errors)
 
     def metres(chosen: NDArray[np.bool_]) -> float:

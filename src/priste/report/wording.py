@@ -43,6 +43,19 @@ def percent(probability: float) -> str:
     return f"{100 * probability:.1f} %"
 
 
+def length(metres: float) -> str:
+    """Say a length: metres below a kilometre, kilometres above.
+
+    >>> length(90.2), length(1843.0), length(20_000), length(math.nan)
+    ('90 m', '1.8 km', '20 km', '–')
+    """
+    if math.isnan(metres):
+        return "–"
+    if metres < 1000:
+        return f"{metres:.0f} m"
+    return f"{metres / 1000:.1f} km" if metres < 10_000 else f"{metres / 1000:,.0f} km"
+
+
 def who_learns_most(worst_prior: Mapping[int, float], leakage: float) -> str:
     """Say who learns most from releases: those who hold the worst prior.
 

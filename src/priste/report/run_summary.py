@@ -1,0 +1,196 @@
+"""What a run of many users was worth and told: one line each, and all of them together.
+
+Distances are made from true locations; a summary that holds any must not be published.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste.errors import InvalidParameter
+from priste.events import near_events, near_reach
+from priste.maps import best_constant, kilometres
+from priste.policy import Policy
+from priste.randomness import BitSource, Seed, bit_source
+from priste.release import Ledger
+from priste.report.assembly import bare_cells, released_cells
+from priste.report.usefulness import Worth, price_sentence, step_errors, worth_of
+from priste.report.wording import length, percent
+from priste.traces import Traces
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Cells = Sequence[int | None]
+
+
+@dataclass(frozen=True)
+class UserSummary:
+    """One user: how much was released, the largest leakage about each event, and the distances.
+
+    ``leakage`` is in the order of the policy's events; ``worth`` is None without the truth.
+    """
+
+    user: str | None
+    steps: int
+    releases: int
+    leakage: tuple[float, ...]
+    worth: Worth | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """All users of a run. ``ways`` compares, over all their steps, ways of releasing by name.
+
+    They are "with priste", "alone" (the mechanism, drawn anew) and "one constant cell" (the one
+    that is best for this very truth, over all users); there is none without the truth.
+    """
+
+    users: tuple[UserSummary, ...]
+    event_names: tuple[str, ...]
+    ways: Mapping[str, Worth] = field(repr=False)
+    cell_size: float
+
+    def lines(self) -> tuple[str, ...]:
+        """Say where the price is paid, beside the mechanism alone; empty without the truth.
+
+        >>> way = Worth(290.0, 2000.0, 90.0, 0.9, 0.9)
+        >>> bare = Worth(500.0, 480.0, 510.0, 0.4, 0.1)
+        >>> constant = Worth(2000.0, 2000.0, 2000.0, 0.1, 0.1)
+        >>> ways = {"with priste": way, "alone": bare, "one constant cell": constant}
+        >>> print(RunSummary((), (), ways, 0.1).lines()[-1])
+        The mechanism alone would have been 500 m off on average, with 10.0 % in the true cell.
+        """
+        if not self.ways:
+            return ()
+        said = [price_sentence(self.ways, self.cell_size)]
+        if "alone" in self.ways:
+            alone = self.ways["alone"]
+            said.append(
+                f"The mechanism alone would have been {length(alone.everywhere)} off on average, "
+                f"with {percent(alone.exact)} in the true cell."
+            )
+        return tuple(said)
+
+
+class RunTotals:
+    """Adds up users, one by one, without keeping where anybody was."""
+
+    def __init__(self, policy: Policy, rng: Seed | BitSource = None) -> None:
+        self._policy = policy
+        self._events = [each.event for each in policy.events.values()]
+        self._reach = near_reach(policy.timeline.step.total_seconds())
+        self._bits = bit_source(rng)
+        self._users: list[UserSummary] = []
+        self._errors: dict[str, list[Floats]] = {"with priste": [], "alone": []}
+        self._near: list[Flags] = []
+        # How often each cell was the true one, far from events and near them: all that a
+        # constant cell needs.
+        self._visits = np.zeros((2, policy.grid.size))
+
+    def add(
+        self,
+        user: str | None,
+        ledger: Ledger,
+        truth: Cells | None = None,
+        *,
+        policy: Policy | None = None,
+    ) -> None:
+        """Take one user in; ``policy`` is their own, where it is not that of all."""
+        own = policy or self._policy
+        released = released_cells(own, ledger)
+        worth = None
+        if truth is not None:
+            if len(truth) != len(ledger):
+                raise InvalidParameter(
+                    f"The truth has {len(truth)} steps and the stream {len(ledger)}. "
+                    "Are they of the same user and policy?"
+                )
+            near = near_events(len(truth), self._events, self._reach)
+            told = step_errors(own.grid, truth, released)
+            bare = step_errors(own.grid, truth, bare_cells(own, truth, self._bits))
+            worth = worth_of(told, near, own.grid.cell_size)
+            self._errors["with priste"].append(told)
+            self._errors["alone"].append(bare)
+            self._near.append(near)
+            for step, cell in enumerate(truth):
+                if cell is not None:
+                    self._visits[int(near[step]), cell] += 1
+        self._users.append(
+            UserSummary(
+                user,
+                len(ledger),
+                sum(cell is not None for cell in released),
+                tuple(
+                    max((release.leakage[k] for release in ledger), default=0.0)
+                    for k in range(len(self._events))
+                ),
+                worth,
+            )
+        )
+
+    def summary(self) -> RunSummary:
+        """Return what was added up."""
+        grid = self._policy.grid
+        ways = {}
+        if self._near:
+            near = np.concatenate(self._near)
+            ways = {
+                name: worth_of(np.concatenate(errors), near, grid.cell_size)
+                for name, errors in self._errors.items()
+            }
+            ways["one constant cell"] = self._constant()
+        return RunSummary(tuple(self._users), tuple(self._policy.events), ways, grid.cell_size)
+
+    def _constant(self) -> Worth:
+        """Return the worth of the constant cell that is best for all truth that was added."""
+        grid, visits = self._policy.grid, self._visits
+        chosen = best_constant(grid, visits.sum(axis=0))
+        cells = np.arange(grid.size)
+        apart = kilometres(grid, cells, np.full(grid.size, chosen))
+
+        def metres(counts: Floats) -> float:
+            return 1000 * float(counts @ apart / counts.sum()) if counts.any() else math.nan
+
+        total = visits.sum(axis=0)
+        share = total / total.sum() if total.any() else total
+        close = apart <= grid.cell_size * (1 + 1e-9)
+        return Worth(
+            everywhere=metres(total),
+            near=metres(visits[1]),
+            far=metres(visits[0]),
+            within_a_cell=float(share[close].sum()),
+            exact=float(share[chosen]),
+        )
+
+
+def summarise_run(
+    policy: Policy,
+    ledgers: Mapping[str | None, Ledger],
+    *,
+    traces: Traces | None = None,
+    seed: int | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> RunSummary:
+    """Summarise the ledgers of a run; with ``traces``, what was protected, also the distances.
+
+    Users without a trace are told of without distances.
+    """
+    totals = RunTotals(policy, seed)
+    waiting = dict(ledgers)
+    for trace in () if traces is None else traces:
+        ledger = waiting.pop(trace.user, None)
+        if ledger is not None:
+            # Only a mechanism that follows beliefs needs the user's own model to be compared with.
+            own = policy.for_user(trace) if policy.mechanism.uses_belief else policy
+            truth = policy.true_cells(trace).cells[: len(ledger)]
+            totals.add(trace.user, ledger, truth, policy=own)
+            if on_progress is not None:
+                on_progress(len(ledgers) - len(waiting), len(ledgers))
+    for user, ledger in waiting.items():
+        totals.add(user, ledger)
+    return totals.summary()
