@@ -260,13 +260,13 @@ def _check_centres(policy: Policy, trace: Trace, name: str) -> None:
 
 def _of_ledger(policy: Policy, path: Path, users: Sequence[str]) -> Audit:
     from priste.release import read_ledgers
-    from priste.report import audit_releases, choose_ledgers
+    from priste.report import audit_releases, choose_ledgers, policy_of_ledger
 
     found: dict[str | None, Audits] = {}
     ledgers = choose_ledgers(read_ledgers(path), users, most=None)
     with progress("Auditing") as tell:
         for number, (user, ledger) in enumerate(ledgers.items(), start=1):
-            found[user] = audit_releases(policy, ledger)
+            found[user] = audit_releases(policy_of_ledger(policy, ledger), ledger)
             tell(number, len(ledgers))
     return Audit(policy, f"{policy.mechanism!r} at the budgets of the ledger", found, ours=True)
 

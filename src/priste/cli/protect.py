@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -39,6 +39,7 @@ class Protection:
     batch: BatchReport
     page: Path | None = None
     anybody: Mapping[str, float] | None = None
+    unguarded: Sequence[str] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -53,6 +54,7 @@ class Protection:
             "writing": self.batch.writing.to_dict(),
             "report": None if self.page is None else str(self.page),
             "anybody": self.anybody,
+            "unguarded": list(self.unguarded),
         }
 
     def show(self, out: Console) -> None:
@@ -82,6 +84,8 @@ class Protection:
             )
         for note in batch.notes:
             out.print(f"Note: {note}", markup=False)
+        for gap in self.unguarded:
+            out.print(f"Not guarded: {gap}", markup=False)
         if batch.rows == "fixes":
             out.print(f"Note: {ROWS_OF_THE_INPUT}")
         out.print(
@@ -138,7 +142,7 @@ def protect(
 ) -> Protection:
     """Release a file of locations under a policy; run it again to go on after a stop."""
     from priste.batch import ledger_of, protect_file, workspace_of
-    from priste.policy import load_policy
+    from priste.policy import gaps_in_the_guard, load_policy
     from priste.report import anybody_learns, choose_ledgers, run_reports, write_html
     from priste.whole_files import check_apart, check_writable
 
@@ -187,7 +191,7 @@ def protect(
             write_html(reports, report, overwrite=overwrite)
     with progress("Comparing observers"):
         anybody = anybody_learns(loaded, choose_ledgers(batch.ledgers).values())
-    return Protection(batch, report, anybody)
+    return Protection(batch, report, anybody, gaps_in_the_guard(loaded))
 
 
 def beside(source: Path) -> Path:

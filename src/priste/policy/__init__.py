@@ -1,6 +1,11 @@
 """The policy file: what a person writes, turned into maps, models, mechanisms and events."""
 
-from priste.policy.explanation import ExplainedEvent, Explanation, explain_policy
+from priste.policy.explanation import (
+    ExplainedEvent,
+    Explanation,
+    explain_policy,
+    gaps_in_the_guard,
+)
 from priste.policy.model_choice import (
     Ground,
     HeldOut,
@@ -26,6 +31,7 @@ __all__ = [
     "draft_policy",
     "explain_policy",
     "fitted_model",
+    "gaps_in_the_guard",
     "held_out_score",
     "load_ground",
     "load_policy",

@@ -99,7 +99,7 @@ def explain_policy(policy: Policy) -> Explanation:
         against=f"The promise is against {policy.chosen_observer.words}.",
         promised=tuple(promised) if policy.calibrator.promise else (),
         not_promised=tuple(_not_promised(policy)),
-        unguarded=tuple(_gaps_in_the_guard(policy)),
+        unguarded=tuple(gaps_in_the_guard(policy)),
         events=tuple(_explained(policy, event) for event in policy.events.values()),
         drawings={name: region.drawing() for name, region in policy.regions.items()},
     )
@@ -157,7 +157,8 @@ def _not_promised(policy: Policy) -> list[str]:
     return found
 
 
-def _gaps_in_the_guard(policy: Policy) -> list[str]:
+def gaps_in_the_guard(policy: Policy) -> list[str]:
+    """Say which days and weeks of recurring events are not guarded, or only in part."""
     cut = [
         f"{event.name}: the clock holds only a part of its time; that part is guarded."
         for event in policy.events.values()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -149,7 +149,24 @@ class Policy:
         With ``kind = "fit"`` the person is left out of their own model. Raises PolicyError for
         a saved model that was fitted on these days.
         """
-        sources = day_fingerprints(trace)
+        return self._without(day_fingerprints(trace))
+
+    def for_each_fitted(self) -> Iterator[Policy]:
+        """Yield the policy of every person on whom its own models are fitted, one after the other.
+
+        Whose stream a ledger is can be found out with these by somebody who has no trace of them.
+        """
+        people = {
+            person.sources
+            for chosen in self.chosen_models
+            if chosen.fitting is not None
+            for person in chosen.fitting.people
+        }
+        if len(people) > 1:  # nobody is guarded by a model of nobody
+            for sources in sorted(people, key=sorted):
+                yield self._without(sources)
+
+    def _without(self, sources: frozenset[str]) -> Policy:
         try:
             models = tuple(chosen.without(sources) for chosen in self.chosen_models)
         except InvalidParameter as error:

@@ -6,6 +6,7 @@ from priste.report.audits import (
     audit_cells,
     audit_releases,
     keeps_its_promises,
+    policy_of_ledger,
 )
 from priste.report.figures import figures_of, save_figures
 from priste.report.page import render, write_html
@@ -37,6 +38,7 @@ __all__ = [
     "length",
     "odds",
     "percent",
+    "policy_of_ledger",
     "render",
     "run_reports",
     "save_figures",

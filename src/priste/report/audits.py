@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +20,18 @@ from priste.report.verdict import ledger_keeps
 SAME_LEAKAGE = 1e-6
 """How far a ledger's leakage may lie from the one computed here before it is called foreign."""
 
+TELLING = 1e-5
+"""A leakage that differs between models; before it, all of them agree that little was told."""
+
 OnEvent = Callable[[int, int], None]
 
 
 def columns_of_releases(
-    policy: Policy, releases: Sequence[Release]
+    policy: Policy, releases: Sequence[Release], steps: int | None = None
 ) -> list[NDArray[np.float64] | None]:
     """Return the likelihood of each release at every cell, None for silence.
+
+    Of all of them, or of the first ``steps``.
 
     That is the column that a ledger holds for the release, if it does (remaps have laws of their
     own), and otherwise the column of the policy's mechanism at the budget of the release. Releases
@@ -34,7 +40,7 @@ def columns_of_releases(
     state = policy.protector().public_state()
     outputs = policy.mechanism.outputs
     columns: list[NDArray[np.float64] | None] = []
-    for step, release in enumerate(releases):
+    for step, release in enumerate(islice(releases, steps)):
         if release.step != step:
             raise InvalidParameter(
                 f"A stream must hold the steps 0, 1, 2, … in order. Step {step} is missing."
@@ -70,6 +76,43 @@ def _column(
     return stored
 
 
+def policy_of_ledger(policy: Policy, releases: Ledger) -> Policy:
+    """Return the policy under which a stream was made: without the person, if they were left out.
+
+    A person on whom the policy's model is fitted is guarded by the model of the others. Which of
+    them it was, the ledger's own leakages tell. If they tell of none, that is the policy as it
+    is: then :func:`audit_releases` says what does not fit.
+    """
+    told = next(
+        (step for step, release in enumerate(releases, 1) if max(release.leakage) > TELLING),
+        len(releases),
+    )
+    if _agrees(policy, releases, told):
+        return policy
+    others = (own for own in policy.for_each_fitted() if _agrees(own, releases, told))
+    return next((own for own in others if _agrees(own, releases, len(releases))), policy)
+
+
+def _agrees(policy: Policy, releases: Ledger, steps: int) -> bool:
+    """Tell whether the first leakages of a ledger are those that its releases have here."""
+    if releases.event_names != tuple(policy.events):
+        return False
+    columns = columns_of_releases(policy, releases, steps)
+    return all(
+        _first_difference(_audited(policy, name, columns), releases, number) is None
+        for number, name in enumerate(policy.events)
+    )
+
+
+def _first_difference(audited: EventAudit, releases: Ledger, number: int) -> int | None:
+    """Return the first step whose leakage is not the ledger's."""
+    for step, here in enumerate(audited.leakage):
+        there = releases[step].leakage[number]
+        if not math.isclose(here, there, rel_tol=SAME_LEAKAGE, abs_tol=SAME_LEAKAGE):
+            return step
+    return None
+
+
 def audit_releases(
     policy: Policy, releases: Ledger, *, on_event: OnEvent | None = None
 ) -> dict[str, EventAudit]:
@@ -89,13 +132,13 @@ def audit_releases(
     for number, name in enumerate(policy.events):
         audited = _audited(policy, name, columns)
         ledger = tuple(release.leakage[number] for release in releases)
-        for step, (here, there) in enumerate(zip(audited.leakage, ledger, strict=True)):
-            if not math.isclose(here, there, rel_tol=SAME_LEAKAGE, abs_tol=SAME_LEAKAGE):
-                raise InvalidParameter(
-                    f"The ledger says that step {step} brought the leakage about {name!r} to "
-                    f"{there:.6g}; under this policy it is {here:.6g}. The ledger belongs to "
-                    "another policy, or was changed."
-                )
+        step = _first_difference(audited, releases, number)
+        if step is not None:
+            raise InvalidParameter(
+                f"The ledger says that step {step} brought the leakage about {name!r} to "
+                f"{ledger[step]:.6g}; under this policy it is {audited.leakage[step]:.6g}. The "
+                "ledger belongs to another policy, or was changed."
+            )
         found[name] = replace(audited, leakage=ledger)
         if on_event is not None:
             on_event(number + 1, len(policy.events))
@@ -134,7 +177,7 @@ def anybody_learns(policy: Policy, ledgers: Iterable[Ledger]) -> dict[str, float
     """
     if policy.chosen_observer.observer == AnyStart():
         return None
-    found = [audit_releases(policy, ledger) for ledger in ledgers]
+    found = [audit_releases(policy_of_ledger(policy, ledger), ledger) for ledger in ledgers]
     return {
         name: max((each[name].max_anybody for each in found), default=0.0) for name in policy.events
     }

@@ -8,6 +8,7 @@ from priste.errors import InvalidParameter, LedgerError, TraceError
 from priste.policy import Policy
 from priste.release import Ledger
 from priste.report.assembly import bare_releases, stream_report
+from priste.report.audits import policy_of_ledger
 from priste.report.stream_report import StreamReport
 from priste.traces import Traces
 
@@ -36,7 +37,7 @@ def run_reports(
     truths = {} if traces is None else _truths(policy, traces, ledgers)
     reports = []
     for number, (user, ledger) in enumerate(ledgers.items()):
-        own, truth = truths.get(user, (policy, None))
+        own, truth = truths[user] if user in truths else (policy_of_ledger(policy, ledger), None)
         reports.append(
             stream_report(
                 own,

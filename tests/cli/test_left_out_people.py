@@ -1,0 +1,51 @@
+"""People on whom the model is fitted, each guarded by that of the others, at every door."""
+
+from pathlib import Path
+
+from tests.cli.small_world import POLICY, write_policy, write_trips
+from tests.cli.test_commands import complaint_of, priste, told
+
+from priste.batch import ledger_of
+
+FITTED = POLICY.replace(
+    'kind = "gaussian"\nsigma = 1.0', 'kind = "fit"\ntraces = "trips.csv"\nsigma = 1.0'
+)
+OBSERVER = '\n[observer]\nknows = "population"\n'
+NIGHTS = """
+[events.treatment]
+formula = 'presence(home, "22:00-02:00")'
+every = "day"
+"""
+
+
+def test_their_ledgers_are_audited_and_reported_without_their_traces(tmp_path: Path) -> None:
+    """An auditor who has the policy and the ledger finds the model without the person."""
+    trips = write_trips(tmp_path)
+    policy = write_policy(tmp_path, FITTED + OBSERVER)
+    out = tmp_path / "o.csv"
+    found = told("protect", trips, "-p", policy, "-o", out, "--seed", 3)
+    audited = told("audit", ledger_of(out), "-p", policy)
+    assert audited["verdict"] == found["verdict"] == "kept"
+    for name, entry in found["events"].items():
+        assert audited["events"][name]["max"] == entry["max"]
+    told("report", ledger_of(out), "-p", policy, "-o", tmp_path / "r.html")
+    # A ledger that is nobody's is still refused.
+    changed = tmp_path / "changed.ledger.csv"
+    lines = ledger_of(out).read_text().splitlines()
+    fields = lines[-1].split(",")
+    fields[6] = "0.123456"
+    changed.write_text("\n".join([*lines[:-1], ",".join(fields)]) + "\n")
+    refused = priste("audit", changed, "-p", policy, code=2)
+    assert "was changed" in complaint_of(refused)
+
+
+def test_protect_tells_what_it_did_not_guard(tmp_path: Path) -> None:
+    """Nights that the clock cuts, or leaves out, are listed as `explain` lists them."""
+    policy = write_policy(tmp_path, POLICY + NIGHTS)
+    trips = write_trips(tmp_path, ("ada",))
+    run = ("protect", trips, "-p", policy, "--seed", 3, "-o")
+    listed = told("explain", policy)["unguarded"]
+    assert listed
+    assert told(*run, tmp_path / "o.csv")["unguarded"] == listed
+    words = " ".join(priste(*run, tmp_path / "p.csv").stdout.split())
+    assert f"Not guarded: {listed[0]}" in words
