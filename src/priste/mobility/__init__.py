@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from priste.mobility.gaussian import mass_beyond
 from priste.mobility.lingering import lingering_gaussian
+from priste.mobility.memory import MemoryScore, PopulationFit, fit_population, memories_of
 from priste.mobility.model import MarkovModel
 from priste.mobility.origin import ModelOrigin
+from priste.mobility.population import Shrinkage
 from priste.mobility.smoothed_counts import (
     AddEverywhere,
     AddNearby,
@@ -29,11 +31,16 @@ __all__ = [
     "GaussianPrior",
     "MarkovModel",
     "MaximumLikelihood",
+    "MemoryScore",
     "ModelOrigin",
+    "PopulationFit",
     "SeparableTransition",
+    "Shrinkage",
     "Smoothing",
     "SparseTransition",
     "Transition",
+    "fit_population",
     "lingering_gaussian",
     "mass_beyond",
+    "memories_of",
 ]

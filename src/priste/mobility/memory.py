@@ -1,0 +1,187 @@
+"""How much of the clock a fitted model should know: chosen by predicting people left out.
+
+A *memory* says which steps of a day or week share a matrix. More of it fits those better who
+were counted, and others worse once the phases get sparse; so every memory is scored on people
+who were not counted, each with its own best shrinkage, and the best one is fitted on everybody.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from priste.errors import InvalidParameter
+from priste.maps import Grid
+from priste.mobility.held_out import Comparison, folds_of, plain_transition, together
+from priste.mobility.model import MarkovModel
+from priste.mobility.population import Shrinkage, population_transitions, tally_of
+from priste.mobility.schedule import Schedule
+from priste.mobility.sequences import CellSequences, Moves, checked_sequences, moves_of
+from priste.mobility.validation import IntArray
+
+PLAIN = "plain"
+"""The name of the model without shrinkage: counts of all hours on a Gaussian."""
+
+NONE, DAY_PARTS, HOURS, WEEK = "none", "day parts", "hours", "weekday/weekend"
+MEMORIES = (NONE, DAY_PARTS, HOURS, WEEK)
+
+PART_STARTS = (6, 10, 16, 20)
+"""The hours at which the parts of a day change; the night is before the first."""
+
+_SATURDAY = 5
+
+
+def memories_of(start: datetime, step: timedelta) -> dict[str, tuple[int, ...]]:
+    """Return the memories that steps of this length can have, as the phase of each step.
+
+    ``start`` is what clocks show when step 0 begins. A step that does not divide the day leaves
+    only "none"; a memory whose phases are those of a simpler one is left out.
+
+    >>> from datetime import datetime, timedelta
+    >>> found = memories_of(datetime(2026, 3, 2), timedelta(hours=3))
+    >>> list(found), found["day parts"]
+    (['none', 'day parts', 'hours', 'weekday/weekend'], (0, 0, 1, 1, 2, 2, 3, 4))
+    """
+    found: dict[str, tuple[int, ...]] = {NONE: (0,)}
+    day = timedelta(days=1)
+    if step <= timedelta(0) or day % step:
+        return found
+    count = day // step
+    times = [start + number * step for number in range(7 * count)]
+    parts = [sum(when.hour >= begin for begin in PART_STARTS) for when in times]
+    week = [
+        part + (len(PART_STARTS) + 1) * (when.weekday() >= _SATURDAY)
+        for part, when in zip(parts, times, strict=True)
+    ]
+    hours = [when.hour for when in times[:count]]
+    for name, phases in ((DAY_PARTS, parts[:count]), (HOURS, hours), (WEEK, week)):
+        numbered = tuple(np.unique(phases, return_inverse=True)[1].tolist())
+        if max(numbered) > 0 and numbered not in found.values():
+            found[name] = numbered
+    return found
+
+
+@dataclass(frozen=True)
+class MemoryScore:
+    """How well one memory predicts those left out: the mean of -ln Pr(next cell | this cell)."""
+
+    memory: str
+    phases: int
+    nats_per_move: float
+
+
+@dataclass(frozen=True)
+class PopulationFit:
+    """A model fitted on people, and what was compared to choose it.
+
+    ``scores`` are those of :data:`PLAIN` and of each memory, on ``moves`` moves of people (or
+    stretches of time, where there is one person only) that were left out of the fit, each once;
+    empty when there was too little to leave out. ``uniform_nats`` is what a model loses that
+    knows nothing. ``shrinkage`` is None where the plain model was chosen.
+    """
+
+    model: MarkovModel
+    memory: str
+    shrinkage: Shrinkage | None
+    people: int
+    moves: int
+    scores: tuple[MemoryScore, ...]
+    uniform_nats: float
+
+    @property
+    def nats_per_move(self) -> float | None:
+        """What the chosen memory loses, None where nothing could be left out."""
+        found = [score.nats_per_move for score in self.scores if score.memory == self.memory]
+        return found[0] if found else None
+
+
+def fit_population(
+    grid: Grid,
+    people: Iterable[CellSequences],
+    memories: Mapping[str, Sequence[int]] | None = None,
+) -> PopulationFit:
+    """Fit the model that predicts people best whom it has not seen.
+
+    Each of ``people`` is a list of sequences of cells, one cell per step and ``None`` for a gap;
+    all begin at step 0 of the cycle. ``memories`` names what is compared, as :func:`memories_of`
+    gives it: the phase (0, 1, …) of each step of the cycle. Without it there is one phase.
+
+    Guarantee: on those left out, the chosen model is at most as far off as the plain one
+    (counts on a Gaussian, :data:`PLAIN`), which is chosen where nothing beats it. Unless the plain
+    one is chosen, every move has a positive probability.
+
+    >>> grid = Grid(rows=1, columns=3, cell_size=1.0)
+    >>> walks = [[[0, 0, 1, 1, 2, 2, 1, 0]], [[1, 1, 2, 2, 2, 1]], [[0, 0, 0, 1, 2, 2]]]
+    >>> bool(fit_population(grid, walks).model.transition(0).toarray().min() > 0)
+    True
+    """
+    clocks = {NONE: (0,)} if memories is None else memories
+    phases = {name: _checked_phases(name, clock) for name, clock in clocks.items()}
+    moves = []
+    for person in people:
+        found = checked_sequences(person, grid.size, owner="fit_population")
+        moves.append(moves_of(found, [0] * len(found)))
+    everybody = together(moves)
+    if not phases or not everybody.sources.size:
+        raise InvalidParameter(
+            "There is nothing to fit: nowhere do two known cells of anybody follow each other. "
+            "Give traces with more fixes, longer steps, or a model that needs no data."
+            if phases
+            else "The 'memories' of fit_population must name one memory at least. Got none."
+        )
+    scores, chosen, held = _compared(grid, phases, moves)
+    memory = min(scores, key=lambda score: score.nats_per_move).memory if scores else ""
+    if not scores:  # nothing to judge by: the least memory, and middling strengths
+        memory = min(phases, key=lambda name: int(phases[name].max()))
+        chosen = {memory: Shrinkage()}
+    shrinkage = chosen.get(memory)
+    return PopulationFit(
+        _model(grid, everybody, phases.get(memory), shrinkage),
+        memory,
+        shrinkage,
+        len(moves),
+        held,
+        scores,
+        math.log(grid.size),
+    )
+
+
+def _compared(
+    grid: Grid, phases: Mapping[str, IntArray], people: Sequence[Moves]
+) -> tuple[tuple[MemoryScore, ...], dict[str, Shrinkage], int]:
+    """Return the scores, plain first, the shrinkage of each memory, and the moves left out."""
+    cuts = list(folds_of(people)) if grid.size > 1 else []
+    if not cuts:
+        return (), {}, 0
+    comparison = Comparison(grid, phases, cuts)
+    best = comparison.best(phases)
+    scores = [MemoryScore(PLAIN, 1, comparison.plain_nats())]
+    for name, (nats, _) in best.items():
+        scores.append(MemoryScore(name, int(phases[name].max()) + 1, nats))
+    return tuple(scores), {name: each for name, (_, each) in best.items()}, comparison.moves
+
+
+def _checked_phases(name: str, clock: Sequence[int]) -> IntArray:
+    phases = np.asarray(clock)
+    if phases.ndim != 1 or not phases.size or phases.dtype.kind not in "iu":
+        raise InvalidParameter(f"The memory {name!r} must be a list of phase numbers.")
+    if name == PLAIN or set(phases.tolist()) != set(range(int(phases.max()) + 1)):
+        raise InvalidParameter(
+            f"The phases of the memory {name!r} must be numbered 0, 1, 2, … without holes, and "
+            f"none may be called {PLAIN!r}: that is what they are compared to."
+        )
+    return phases.astype(np.int64)
+
+
+def _model(
+    grid: Grid, moves: Moves, phases: IntArray | None, shrinkage: Shrinkage | None
+) -> MarkovModel:
+    if phases is None or shrinkage is None:
+        return MarkovModel(grid, plain_transition(grid, moves))
+    found = population_transitions(grid, tally_of(grid, moves, phases), shrinkage)
+    repeating = found if len(found) == 1 else tuple(found[phase] for phase in phases.tolist())
+    return MarkovModel(grid, Schedule((), repeating, cyclic=True))

@@ -1,0 +1,269 @@
+"""A model of how people move that also fits people whom it has not seen.
+
+Whether one stays and where one goes are two questions, each with its own shrinkage. In cell ``i``
+and phase ``p``, with counts of stays and of moves to another cell:
+
+    stay[i]     = (stays[i] + a * everywhere) / (all[i] + a)
+    stay[p, i]  = (stays[p, i] + c * shifted) / (all[p, i] + c)
+    go[i]       = (moves[i] + b * reach[i]) / (sum(moves[i]) + b)
+    go[p, i]    = (moves[p, i] + d * go[i]) / (sum(moves[p, i]) + d)
+
+``shifted`` has the odds of ``stay[i]`` times one factor of the phase, the one under which the phase
+has as many stays as were counted, so that a sparse phase borrows from all cells and all phases.
+``reach`` falls with the distance and leans towards cells where people arrive. The strengths
+``a, b, c, d``, the decay and the lean are chosen by how well people are predicted who were left
+out; see :mod:`priste.mobility.memory`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from priste.maps import Grid
+from priste.mobility.reach import own_shares, reach_factors
+from priste.mobility.sequences import Moves, counts_of
+from priste.mobility.structured import AnyTransition, BlendedTransition, SeparableTransition
+from priste.mobility.transitions import DenseTransition, sparse_entries
+from priste.mobility.validation import FloatArray, IntArray
+
+POPULARITY_LIMIT = 1000
+"""Up to this many cells a whole matrix is stored, and ``reach`` may lean towards popular cells."""
+
+_BISECTIONS = 48
+_FURTHEST_FACTOR = 1e6
+
+
+@dataclass(frozen=True)
+class Shrinkage:
+    """How strongly a cell leans on all cells, and a phase on all phases; in observed moves.
+
+    ``stay`` and ``go`` are the strengths ``a`` and ``b``; ``stay_by_phase`` and ``go_by_phase`` are
+    ``c`` and ``d``, and infinite ones let the phase add nothing of its own but the factor.
+    ``decay`` is the exponent of the distance; ``lean`` is 0, 0.5 or 1, the power of popularity.
+    """
+
+    stay: float = 100.0
+    go: float = 30.0
+    stay_by_phase: float = math.inf
+    go_by_phase: float = math.inf
+    decay: float = 2.0
+    lean: float = 0.5
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Counted moves by phase: stays, and moves to another cell."""
+
+    stays: FloatArray
+    leaves: FloatArray
+    moves: tuple[sparse.csr_array, ...]
+
+    @property
+    def phases(self) -> int:
+        """How many phases are told apart."""
+        return len(self.moves)
+
+    def pooled(self) -> Tally:
+        """Return the same moves without phases."""
+        if self.phases == 1:
+            return self
+        whole = self.moves[0]
+        for moves in self.moves[1:]:
+            whole = whole + moves
+        return Tally(
+            self.stays.sum(axis=0, keepdims=True),
+            self.leaves.sum(axis=0, keepdims=True),
+            (sparse.csr_array(whole),),
+        )
+
+
+def tally_of(grid: Grid, moves: Moves, phase_of_step: IntArray) -> Tally:
+    """Count moves by the phase of the step that they leave."""
+    phases = int(phase_of_step.max()) + 1
+    phase = phase_of_step[moves.steps % len(phase_of_step)]
+    still = moves.sources == moves.targets
+    shape = (phases, grid.size)
+
+    def by_phase(which: np.ndarray) -> FloatArray:
+        codes = phase[which] * grid.size + moves.sources[which]
+        counted = np.bincount(codes, minlength=phases * grid.size)
+        return counted.astype(np.float64).reshape(shape)
+
+    going = [
+        counts_of(moves.sources[here], moves.targets[here], (grid.size, grid.size))
+        for here in (~still & (phase == number) for number in range(phases))
+    ]
+    return Tally(by_phase(still), by_phase(~still), tuple(going))
+
+
+def stay_shares(tally: Tally, strength: float, by_phase: float) -> FloatArray:
+    """Return ``stay[p, i]`` of the module's formula, strictly between 0 and 1."""
+    return blended_stays(tally, shifted_stays(tally, strength), by_phase)
+
+
+def shifted_stays(tally: Tally, strength: float) -> FloatArray:
+    """Return ``stay[i]`` with the odds of each phase: what a phase without own counts has."""
+    pooled = tally.pooled()
+    stays, leaves = pooled.stays[0], pooled.leaves[0]
+    everywhere = (stays.sum() + 1.0) / (stays.sum() + leaves.sum() + 2.0)
+    share = (stays + strength * everywhere) / (stays + leaves + strength)
+    if tally.phases == 1:
+        return np.asarray(share[None, :])
+    odds = share / (1.0 - share)
+    moved = _odds_factors(odds, tally.stays + tally.leaves, tally.stays.sum(axis=1)) * odds
+    return np.asarray(moved / (1.0 + moved))
+
+
+def blended_stays(tally: Tally, shifted: FloatArray, by_phase: float) -> FloatArray:
+    """Let each phase's own counts speak against ``shifted`` with the weight ``by_phase``."""
+    if tally.phases == 1 or math.isinf(by_phase):
+        return shifted
+    counted = tally.stays + tally.leaves
+    return np.asarray((tally.stays + by_phase * shifted) / (counted + by_phase))
+
+
+def _odds_factors(odds: FloatArray, counted: FloatArray, stays: FloatArray) -> FloatArray:
+    """Return, as a column, the factor of each phase under which so many stays are expected.
+
+    As if one more stay and one more leave had been seen: a phase in which nobody ever moved is no
+    law. A phase that nobody was seen in has the factor 1.
+    """
+    total = counted.sum(axis=1)
+    mean_odds = (counted * odds).sum(axis=1) / np.maximum(total, 1.0)
+    low = np.full(total.size, 1.0 / _FURTHEST_FACTOR)
+    high = np.full(total.size, _FURTHEST_FACTOR)
+    for _ in range(_BISECTIONS):
+        middle = np.sqrt(low * high)
+        moved = middle[:, None] * odds
+        expected = (counted * (moved / (1.0 + moved))).sum(axis=1)
+        expected += 2.0 * middle * mean_odds / (1.0 + middle * mean_odds)
+        more = expected < stays + 1.0
+        low, high = np.where(more, middle, low), np.where(more, high, middle)
+    return np.where(total > 0.0, np.sqrt(low * high), 1.0)[:, None]
+
+
+class Reach:
+    """``reach`` of the module's formula: where those go who leave, before their counts are seen."""
+
+    def __init__(self, grid: Grid, tally: Tally, decay: float, lean: float) -> None:
+        self._grid = grid
+        self.factors = reach_factors(grid, decay)
+        self.own = own_shares(self.factors)
+        self.popular: FloatArray | None = None
+        if lean and grid.size <= POPULARITY_LIMIT:
+            arrivals = np.zeros(grid.size)
+            for moves in tally.moves:
+                arrivals += np.asarray(moves.sum(axis=0), dtype=np.float64).reshape(-1)
+            weights = 1.0 + arrivals / max(float(arrivals.mean()), 1.0 / grid.size)
+            self.popular = np.sqrt(weights) if lean == 0.5 else weights
+        if self.popular is None:
+            self._sums = 1.0 - self.own
+        else:
+            rows, columns = self.factors
+            spread = rows @ self.popular.reshape(grid.rows, grid.columns) @ columns.T
+            self._sums = spread.reshape(-1) - self.own * self.popular
+
+    def entries(self, sources: IntArray, targets: IntArray) -> FloatArray:
+        """Return the share of ``targets`` among those who leave ``sources`` for another cell."""
+        rows, columns = self.factors
+        from_row, from_column = np.divmod(sources, self._grid.columns)
+        to_row, to_column = np.divmod(targets, self._grid.columns)
+        weights = rows[from_row, to_row] * columns[from_column, to_column]
+        if self.popular is not None:
+            weights = weights * self.popular[targets]
+        return np.asarray(weights / self._sums[sources])
+
+    def toarray(self) -> FloatArray:
+        """Return the whole matrix, with nothing on its diagonal."""
+        whole = np.kron(*self.factors)
+        if self.popular is not None:
+            whole *= self.popular
+        np.fill_diagonal(whole, 0.0)
+        whole /= whole.sum(axis=1, keepdims=True)
+        return np.asarray(whole)
+
+
+def go_shares(
+    tally: Tally,
+    reach: FloatArray,
+    phase: IntArray,
+    sources: IntArray,
+    targets: IntArray,
+    shrinkage: Shrinkage,
+) -> FloatArray:
+    """Return ``go[p, i, j]`` of the module's formula at some moves, given their ``reach``."""
+    pooled = tally.pooled()
+    strength = shrinkage.go
+    seen = sparse_entries(pooled.moves[0], sources, targets)
+    found: FloatArray = (seen + strength * reach) / (pooled.leaves[0][sources] + strength)
+    if tally.phases == 1 or math.isinf(shrinkage.go_by_phase):
+        return found
+    seen = np.zeros(sources.size)
+    for number in np.unique(phase).tolist():
+        here = phase == number
+        seen[here] = sparse_entries(tally.moves[number], sources[here], targets[here])
+    strength = shrinkage.go_by_phase
+    return np.asarray((seen + strength * found) / (tally.leaves[phase, sources] + strength))
+
+
+def population_transitions(
+    grid: Grid, tally: Tally, shrinkage: Shrinkage
+) -> tuple[AnyTransition, ...]:
+    """Return one transition per phase, dense up to ``POPULARITY_LIMIT`` cells and blended above."""
+    if grid.size == 1:
+        return (DenseTransition(np.ones((1, 1))),) * tally.phases
+    stay = stay_shares(tally, shrinkage.stay, shrinkage.stay_by_phase)
+    reach = Reach(grid, tally, shrinkage.decay, shrinkage.lean)
+    pooled = tally.pooled()
+    form = _dense if grid.size <= POPULARITY_LIMIT else _blended
+    return tuple(
+        form(_Row(tally, pooled, number, shrinkage), stay[number], reach)
+        for number in range(tally.phases)
+    )
+
+
+class _Row:
+    """The parts of ``go`` in one phase: ``weight * reach`` plus what was seen (sparse)."""
+
+    def __init__(self, tally: Tally, pooled: Tally, number: int, shrinkage: Shrinkage) -> None:
+        strength = shrinkage.go_by_phase
+        if tally.phases == 1 or math.isinf(strength):
+            own, rest = np.zeros_like(pooled.leaves[0]), np.ones_like(pooled.leaves[0])
+        else:
+            own = 1.0 / (tally.leaves[number] + strength)
+            rest = strength * own
+        whole = rest / (pooled.leaves[0] + shrinkage.go)
+        self.weight: FloatArray = whole * shrinkage.go
+        seen = _scaled(pooled.moves[0], whole)
+        self.seen = sparse.csr_array(seen + _scaled(tally.moves[number], own))
+
+
+def _scaled(counts: sparse.csr_array, rows: FloatArray) -> sparse.csr_array:
+    scaled = sparse.csr_array(counts, copy=True)
+    scaled.data = scaled.data * np.repeat(rows, np.diff(scaled.indptr))
+    return scaled
+
+
+def _dense(row: _Row, stay: FloatArray, reach: Reach) -> DenseTransition:
+    whole = row.weight[:, None] * reach.toarray() + row.seen.toarray()
+    # The shares of those who go sum to 1 but for roundings, which are divided out.
+    whole *= ((1.0 - stay) / whole.sum(axis=1))[:, None]
+    np.fill_diagonal(whole, stay)
+    return DenseTransition(whole)
+
+
+def _blended(row: _Row, stay: FloatArray, reach: Reach) -> BlendedTransition:
+    """Return ``diag(w) @ product + rest``: the product leads back too, which the rest makes up for.
+
+    A cell whose ``stay`` is below what leads back gets that instead.
+    """
+    back = row.weight * reach.own / (1.0 - reach.own)
+    kept = np.maximum(stay, back / (1.0 + back))
+    weights = (1.0 - kept) * row.weight / (1.0 - reach.own)
+    diagonal = np.maximum(kept - weights * reach.own, 0.0)
+    seen = _scaled(row.seen, 1.0 - kept) + sparse.diags_array(diagonal)
+    return BlendedTransition(weights, SeparableTransition(*reach.factors), sparse.csr_array(seen))
