@@ -244,13 +244,13 @@ def test_compiles_without_a_place_for_machine_code(monkeypatch: pytest.MonkeyPat
     """Where numba finds no directory to write to, kernels still compile."""
     original = numba.njit
 
-    def no_locator(**options: bool):
+    def no_locator(signature: str, **options: bool):
         if options.get("cache"):
             raise RuntimeError("cannot cache function: no locator available")
-        return original(**options)
+        return original(signature, **options)
 
     monkeypatch.setattr(numba, "njit", no_locator)
-    double = compiled(lambda x: 2.0 * x)
+    double = compiled("f8(f8)")(lambda x: 2.0 * x)
     assert double(21.0) == 42.0
 
 

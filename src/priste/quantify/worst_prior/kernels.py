@@ -50,12 +50,16 @@ RAISE_PRECISION = 2.0**-40
 FEW_PAIRS = 4
 """Pairs per remaining row at which testing them is cheaper than another level."""
 
+WAITING = 256
+"""How many intervals of levels may wait: one for each halving of the range, which is far less."""
+
 NEVER = 1e300
 TINIEST = 5e-324
 B, D, A, C, E, INDEX = 0, 1, 2, 3, 4, 5
+LOW, HIGH, TOPS, BOTTOMS = 0, 1, 2, 3
 
 
-@compiled
+@compiled("b1(f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8, f8[:, ::1])", inner=True)
 def prepare_narrow(
     b: Floats, d: Floats, a: Floats, c: Floats, scale: Floats, absolute: float, rows: Floats
 ) -> bool:
@@ -86,11 +90,11 @@ def prepare_narrow(
             least_prior = ai
         if ci > 0.0 and ci < least_prior:
             least_prior = ci
-        largest = max(largest, max(bi, di), max(ai, ci))
+        largest = max(largest, max(max(bi, di), max(ai, ci)))
     return least_joint >= NARROW_JOINT and least_prior >= NARROW_PRIOR and largest <= 2.0
 
 
-@compiled
+@compiled("void(f8[::1], f8[::1], f8[::1], f8[::1], i8[::1], f8, f8[:, ::1])", inner=True)
 def prepare_wide(
     b: Floats, d: Floats, a: Floats, c: Floats, exponent: Integers, absolute: float, rows: Floats
 ) -> None:
@@ -126,7 +130,7 @@ def prepare_wide(
             rows[E, i] = highest if highest > -NEVER else 0.0
 
 
-@compiled
+@compiled("f8(f8, i8)", inner=True)
 def scaled_up(x: float, shift: int) -> float:
     """x * 2**shift, never below the exact value however far it underflows."""
     y = math.ldexp(x, shift)
@@ -135,7 +139,7 @@ def scaled_up(x: float, shift: int) -> float:
     return y
 
 
-@compiled
+@compiled("b1(f8[:, ::1], i8, f8[:, ::1], i8, f8)", inner=True)
 def pair_exceeds(ps: Floats, p: int, qs: Floats, q: int, r: float) -> bool:
     """Whether some mixture of two rows may have F > 0, each row alone having F <= 0.
 
@@ -166,7 +170,7 @@ def pair_exceeds(ps: Floats, p: int, qs: Floats, q: int, r: float) -> bool:
     return not cross <= root * math.sqrt(own_p) * math.sqrt(own_q) * down
 
 
-@compiled
+@compiled("f8(f8[:, ::1], i8, f8[:, ::1], i8, f8)", inner=True)
 def pair_supremum(ps: Floats, p: int, qs: Floats, q: int, r: float) -> float:
     """A ratio above r, close to the pair's supremum, that the pair does not exceed.
 
@@ -195,7 +199,7 @@ def pair_supremum(ps: Floats, p: int, qs: Floats, q: int, r: float) -> float:
     return high
 
 
-@compiled
+@compiled("Tuple((b1, f8, i8, i8))(f8[:, ::1], i8, f8[:, ::1], i8, b1, f8, b1)", inner=True)
 def any_pair(
     ps: Floats, p_count: int, qs: Floats, q_count: int, same: bool, r: float, raising: bool
 ) -> Found:
@@ -220,7 +224,7 @@ def any_pair(
     return one >= 0, r, one, other
 
 
-@compiled
+@compiled("Tuple((b1, f8, i8, i8))(f8[:, ::1], f8, b1)", inner=True)
 def any_row(rows: Floats, r: float, raising: bool) -> Found:
     """Test every row alone (F_ii > 0), as :func:`any_pair` does for pairs."""
     bs, ds, As, cs = rows[B], rows[D], rows[A], rows[C]
@@ -238,7 +242,7 @@ def any_row(rows: Floats, r: float, raising: bool) -> Found:
     return one >= 0, r, one, one
 
 
-@compiled
+@compiled("b1(f8, f8, f8, f8)", inner=True)
 def greater(mantissa: float, exponent: float, other_mantissa: float, other_exponent: float) -> bool:
     """Compare two slopes given as mantissa in [1/2, 1) (or plain, exponent 0) and exponent."""
     if exponent == other_exponent:
@@ -246,7 +250,7 @@ def greater(mantissa: float, exponent: float, other_mantissa: float, other_expon
     return exponent > other_exponent
 
 
-@compiled
+@compiled("UniTuple(f8, 2)(f8, f8, f8, b1)", inner=True)
 def slope(x: float, y: float, e: float, wide: bool) -> tuple[float, float]:
     """x / y * 2**e for x >= 0, y > 0 as mantissa and exponent, with one rounding."""
     if not wide:
@@ -259,7 +263,7 @@ def slope(x: float, y: float, e: float, wide: bool) -> tuple[float, float]:
     return quotient, e + float(x_shift - y_shift + shift)
 
 
-@compiled
+@compiled("UniTuple(f8, 2)(f8[:, ::1], i8, f8, f8, b1)", inner=True)
 def top_slope(rows: Floats, count: int, u: float, r: float, wide: bool) -> tuple[float, float]:
     """The largest (b - u d) / (r a - u ā) over the first ``count`` rows with b > u d."""
     bs = rows[B, :count]
@@ -288,7 +292,7 @@ def top_slope(rows: Floats, count: int, u: float, r: float, wide: bool) -> tuple
     return best, 0.0
 
 
-@compiled
+@compiled("UniTuple(f8, 2)(f8[:, ::1], i8, f8, f8, b1)", inner=True)
 def bottom_slope(rows: Floats, count: int, u: float, r: float, wide: bool) -> tuple[float, float]:
     """The smallest (u d - b) / (u ā - r a) over the first ``count`` rows with u ā > r a."""
     bs = rows[B, :count]
@@ -317,7 +321,15 @@ def bottom_slope(rows: Floats, count: int, u: float, r: float, wide: bool) -> tu
     return best, 0.0
 
 
-@compiled
+@compiled("void(f8[:, ::1], f8[:, ::1])", inner=True)
+def copy_rows(rows: Floats, copy: Floats) -> None:
+    """Copy entry by entry: an assignment of slices takes seconds to compile."""
+    for line in range(6):
+        for i in range(rows.shape[1]):
+            copy[line, i] = rows[line, i]
+
+
+@compiled("void(f8[:, ::1], i8, i8)", inner=True)
 def exchange(rows: Floats, i: int, j: int) -> None:
     """Swap two prepared rows in place."""
     if i != j:
@@ -327,7 +339,7 @@ def exchange(rows: Floats, i: int, j: int) -> None:
             rows[line, j] = kept
 
 
-@compiled
+@compiled("i8(f8[:, ::1], i8, f8, f8, b1, f8, f8)", inner=True)
 def keep_above(
     rows: Floats, count: int, u: float, r: float, wide: bool, mantissa: float, exponent: float
 ) -> int:
@@ -347,7 +359,7 @@ def keep_above(
     return kept
 
 
-@compiled
+@compiled("i8(f8[:, ::1], i8, f8, f8, b1, f8, f8)", inner=True)
 def keep_below(
     rows: Floats, count: int, u: float, r: float, wide: bool, mantissa: float, exponent: float
 ) -> int:
@@ -367,7 +379,7 @@ def keep_below(
     return kept
 
 
-@compiled
+@compiled("i8(f8[:, ::1], i8, f8, f8, b1, f8, f8, f8)", inner=True)
 def row_at(
     rows: Floats,
     count: int,
@@ -391,7 +403,7 @@ def row_at(
     return 0
 
 
-@compiled
+@compiled("Tuple((b1, i8, i8))(f8[:, ::1], f8, b1)", inner=True)
 def beyond_levels(rows: Floats, r: float, wide: bool) -> tuple[bool, int, int]:
     """Compare the rows that no level u separates: (whether nothing can exceed r, row, row).
 
@@ -428,7 +440,7 @@ def beyond_levels(rows: Floats, r: float, wide: bool) -> tuple[bool, int, int]:
     return False, -1, -1
 
 
-@compiled
+@compiled("UniTuple(f8, 2)(f8[:, ::1], f8)", inner=True)
 def level_range(rows: Floats, r: float) -> tuple[float, float]:
     """The levels u between which a top and a bottom row exist: min r a / ā, max b / d."""
     bs, ds, As, cs = rows[B], rows[D], rows[A], rows[C]
@@ -442,13 +454,23 @@ def level_range(rows: Floats, r: float) -> tuple[float, float]:
     return low * (1.0 - MARGIN), high * (1.0 + MARGIN)
 
 
-@compiled
+@compiled(
+    "Tuple((b1, f8, i8, i8))(f8[:, ::1], f8, b1, b1, f8[:, ::1], f8[:, ::1], f8[:, ::1])",
+    inner=True,
+)
 def search(
-    rows: Floats, r: float, raising: bool, wide: bool, tops: Floats, bottoms: Floats
+    rows: Floats,
+    r: float,
+    raising: bool,
+    wide: bool,
+    tops: Floats,
+    bottoms: Floats,
+    waits: Floats,
 ) -> Found:
     """Test all priors by levels u of w·b / w·d; the answer has the form of :func:`any_pair`.
 
-    ``tops`` and ``bottoms`` are scratch space, (6, n) each. No row alone may exceed r.
+    ``tops`` and ``bottoms`` (6, n) and ``waits`` (WAITING, 4) are scratch space. No row alone may
+    exceed r.
     A level u is exceeded iff the steepest row with b > u d ("top") is steeper than the
     flattest row with u ā > r a ("bottom"); both slopes fall with u, so an interval of
     levels is safe when the top slope at its lower end is not above the bottom slope at
@@ -475,21 +497,20 @@ def search(
     low, high = level_range(rows, r)
     if low >= high:
         return one >= 0, r, one, other
-    tops[:, :] = rows
-    bottoms[:, :] = rows
-    intervals = np.empty((2, 256))
-    counts = np.empty((2, 256), np.int64)
-    intervals[0, 0] = low
-    intervals[1, 0] = high
-    counts[:, 0] = n
+    copy_rows(rows, tops)
+    copy_rows(rows, bottoms)
+    waits[0, LOW] = low
+    waits[0, HIGH] = high
+    waits[0, TOPS] = n
+    waits[0, BOTTOMS] = n
     waiting = 1
     work = 0
     while waiting > 0:
         waiting -= 1
-        low = intervals[0, waiting]
-        high = intervals[1, waiting]
-        t = counts[0, waiting]
-        b = counts[1, waiting]
+        low = waits[waiting, LOW]
+        high = waits[waiting, HIGH]
+        t = int(waits[waiting, TOPS])
+        b = int(waits[waiting, BOTTOMS])
         work += t + b
         top, top_e = top_slope(tops, t, low, r, wide)
         bottom, bottom_e = bottom_slope(bottoms, b, high, r, wide)
@@ -525,21 +546,25 @@ def search(
             if r == math.inf:
                 return True, r, one, other
         if greater(middle_top, middle_top_e, bottom, bottom_e):
-            intervals[0, waiting] = middle
-            intervals[1, waiting] = high
-            counts[0, waiting] = t
-            counts[1, waiting] = b
+            waits[waiting, LOW] = middle
+            waits[waiting, HIGH] = high
+            waits[waiting, TOPS] = t
+            waits[waiting, BOTTOMS] = b
             waiting += 1
         if greater(top, top_e, middle_bottom, middle_bottom_e):
-            intervals[0, waiting] = low
-            intervals[1, waiting] = middle
-            counts[0, waiting] = t
-            counts[1, waiting] = b
+            waits[waiting, LOW] = low
+            waits[waiting, HIGH] = middle
+            waits[waiting, TOPS] = t
+            waits[waiting, BOTTOMS] = b
             waiting += 1
     return one >= 0, r, one, other
 
 
-@compiled
+@compiled(
+    "Tuple((b1, f8, i8, i8))(f8[::1], f8[::1], f8[::1], f8[::1], i8[::1], f8[::1], f8, f8, b1, b1, "
+    "f8[:, :, ::1], f8[:, ::1])",
+    inner=True,
+)
 def tested(
     b: Floats,
     d: Floats,
@@ -552,6 +577,7 @@ def tested(
     raising: bool,
     every_pair: bool,
     space: Floats,
+    waits: Floats,
 ) -> Found:
     """One direction of one column: prepare the rows, test each alone, then all mixtures."""
     rows = space[0]
@@ -567,14 +593,17 @@ def tested(
     if every_pair:
         mixed, r, i, j = any_pair(rows, n, rows, n, True, r, raising)
     else:
-        mixed, r, i, j = search(rows, r, raising, wide, space[1], space[2])
+        mixed, r, i, j = search(rows, r, raising, wide, space[1], space[2], waits)
     if mixed:
         return True, r, i, j
     return found, r, one, other
 
 
-@compiled
-def column_verdicts(
+@compiled(
+    "void(f8[:, ::1], f8[:, ::1], f8[::1], f8[::1], i8[::1], f8[::1], f8, f8[::1], b1, b1, "
+    "f8[:, :, ::1], f8[:, ::1], f8[:, ::1], i8[:, :, ::1])"
+)
+def column_search(
     events: Floats,
     complements: Floats,
     a: Floats,
@@ -582,55 +611,47 @@ def column_verdicts(
     exponent: Integers,
     scale: Floats,
     absolute: float,
-    up: float,
-    down: float,
+    bounds: Floats,
+    raising: bool,
     every_pair: bool,
-    passed: Flags,
-) -> None:
-    """For each line of ``events`` and ``complements``: is R surely within ``up`` for all priors,
-    and 1 / R within ``down``? An infinite bound is not tested."""
-    space = np.empty((3, 6, a.shape[0]))
-    for k in range(events.shape[0]):
-        b = events[k]
-        d = complements[k]
-        exceeded = False
-        if up < math.inf:
-            exceeded, _, _, _ = tested(
-                b, d, a, c, exponent, scale, absolute, up, False, every_pair, space
-            )
-        if not exceeded and down < math.inf:
-            exceeded, _, _, _ = tested(
-                d, b, c, a, exponent, scale, absolute, down, False, every_pair, space
-            )
-        passed[k] = not exceeded
-
-
-@compiled
-def column_suprema(
-    events: Floats,
-    complements: Floats,
-    a: Floats,
-    c: Floats,
-    exponent: Integers,
-    scale: Floats,
-    absolute: float,
-    every_pair: bool,
+    space: Floats,
+    waits: Floats,
     ratios: Floats,
     pairs: Integers,
 ) -> None:
-    """For each line of ``events`` and ``complements``: upper bounds of sup R and sup 1/R.
+    """For each line of ``events`` and ``complements``: does sup R exceed the first of ``bounds``,
+    and sup 1 / R the second?
 
-    ``ratios`` (2, k) gets the bounds, at least SMALLEST_RATIO; ``pairs`` (2, k, 2) the rows
-    that reach them: the same twice for one row, -1 if nothing exceeds SMALLEST_RATIO.
+    ``pairs`` (2, k, 2) gets rows that exceed: the same twice for one row, -1 if nothing does.
+    With ``raising`` they reach the supremum, of which ``ratios`` (2, k) gets an upper bound, at
+    least the bound given. Without it a direction whose bound is infinite is not tested, nor is the
+    second one where the first is exceeded. ``space`` (3, 6, rows) and
+    ``waits`` (WAITING, 4) are scratch space.
     """
-    space = np.empty((3, 6, a.shape[0]))
-    least = SMALLEST_RATIO
     for k in range(events.shape[0]):
-        b = events[k]
-        d = complements[k]
-        _, ratios[0, k], pairs[0, k, 0], pairs[0, k, 1] = tested(
-            b, d, a, c, exponent, scale, absolute, least, True, every_pair, space
-        )
-        _, ratios[1, k], pairs[1, k, 0], pairs[1, k, 1] = tested(
-            d, b, c, a, exponent, scale, absolute, least, True, every_pair, space
-        )
+        exceeded = False
+        for side in range(2):
+            pairs[side, k, 0] = -1
+            pairs[side, k, 1] = -1
+            if raising or (not exceeded and bounds[side] < math.inf):
+                b = complements[k] if side else events[k]
+                d = events[k] if side else complements[k]
+                e = c if side else a
+                f = a if side else c
+                exceeded, ratio, one, other = tested(
+                    b,
+                    d,
+                    e,
+                    f,
+                    exponent,
+                    scale,
+                    absolute,
+                    bounds[side],
+                    raising,
+                    every_pair,
+                    space,
+                    waits,
+                )
+                ratios[side, k] = ratio
+                pairs[side, k, 0] = one
+                pairs[side, k, 1] = other

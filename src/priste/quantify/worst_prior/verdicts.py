@@ -124,17 +124,12 @@ def passes(
         return np.zeros(columns_of(moments), dtype=np.bool_)
     if limits.up == limits.down == math.inf:
         return beliefs_within(moments, limits.belief)
-    from priste.quantify.worst_prior import kernels
-
-    passed = np.zeros(columns_of(moments), dtype=np.bool_)
-    events, complements = lines_of(moments.event), lines_of(moments.complement)
-    up, down = (
-        math.inf
-        if bound == math.inf
-        else min(math.exp(min(bound, 700.0)) / larger, kernels.LARGEST_RATIO)
+    bounds = [
+        math.inf if bound == math.inf else math.exp(min(bound, 700.0)) / larger
         for bound in (limits.up, limits.down)
-    )
-    kernels.column_verdicts(events, complements, *_shared(moments), up, down, every_pair, passed)
+    ]
+    _, pairs = _searched(moments, bounds, every_pair, raising=False)
+    passed = np.asarray(pairs[:, :, 0].max(axis=0) < 0)
     if limits.belief < math.inf:
         passed &= beliefs_within(moments, limits.belief)
     return passed
@@ -192,13 +187,36 @@ def doubt(moments: Moments) -> float:
 
 def _suprema(moments: Moments, method: Method) -> tuple[Floats, NDArray[np.int64]]:
     """Bounds of sup R and sup 1/R, (2, k), and the rows that reach them, (2, k, 2)."""
+    return _searched(moments, None, _every_pair(moments, method), raising=True)
+
+
+def _searched(
+    moments: Moments, bounds: list[float] | None, every_pair: bool, *, raising: bool
+) -> tuple[Floats, NDArray[np.int64]]:
+    """Ask the kernel about each column; None for the least bounds that it knows."""
     from priste.quantify.worst_prior import kernels
 
     events, complements = lines_of(moments.event), lines_of(moments.complement)
+    least = [kernels.SMALLEST_RATIO, kernels.SMALLEST_RATIO]
+    highest = [
+        bound if bound == math.inf else min(bound, kernels.LARGEST_RATIO)
+        for bound in (bounds or least)
+    ]
     ratios = np.empty((2, events.shape[0]))
     pairs = np.empty((2, events.shape[0], 2), dtype=np.int64)
-    every_pair = _every_pair(moments, method)
-    kernels.column_suprema(events, complements, *_shared(moments), every_pair, ratios, pairs)
+    space, waits = np.empty((3, 6, moments.rows)), np.empty((kernels.WAITING, 4))
+    kernels.column_search(
+        events,
+        complements,
+        *_shared(moments),
+        np.array(highest),
+        raising,
+        every_pair,
+        space,
+        waits,
+        ratios,
+        pairs,
+    )
     return ratios, pairs
 
 
