@@ -341,7 +341,8 @@ def test_audit_of_a_ledger(finished: Path) -> None:
         entry = found["events"][name]
         assert set(entry) == {
             "epsilon", "promise", "leakage", "max", "for_event", "against_event", "highest_belief",
-            "anybody", "any_movement", "worst_prior", "prior_belief", "belief", "user",
+            "anybody", "any_movement", "other_movement", "worst_prior", "prior_belief", "belief",
+            "user",
         }  # fmt: skip
         assert entry["leakage"] == [r.leakage[number] for r in ledger]
         assert entry["max"] == max(entry["leakage"]) <= entry["epsilon"]

@@ -2,10 +2,16 @@
 
 from pathlib import Path
 
+import pytest
 from tests.cli.small_world import POLICY, write_policy, write_trips
 from tests.cli.test_commands import complaint_of, priste, told
 
+from priste import MarkovModel
+from priste.audit import audit_stream
 from priste.batch import ledger_of
+from priste.policy import load_policy
+from priste.release import read_ledgers
+from priste.report import columns_of_releases
 
 FITTED = POLICY.replace(
     'kind = "gaussian"\nsigma = 1.0', 'kind = "fit"\ntraces = "trips.csv"\nsigma = 1.0'
@@ -37,6 +43,25 @@ def test_their_ledgers_are_audited_and_reported_without_their_traces(tmp_path: P
     changed.write_text("\n".join([*lines[:-1], ",".join(fields)]) + "\n")
     refused = priste("audit", changed, "-p", policy, code=2)
     assert "was changed" in complaint_of(refused)
+
+
+def test_audits_tell_how_much_hangs_on_the_model(tmp_path: Path) -> None:
+    """The same releases under half and double the spread, recomputed from the ledger by hand."""
+    policy_path = write_policy(tmp_path, POLICY)
+    out = tmp_path / "o.csv"
+    told("protect", write_trips(tmp_path, ("ada",)), "-p", policy_path, "-o", out, "--seed", 3)
+    found = told("audit", ledger_of(out), "-p", policy_path)
+    policy = load_policy(policy_path)
+    (ledger,) = read_ledgers(ledger_of(out)).values()
+    columns = columns_of_releases(policy, ledger)
+    for how, sigma in (("half", 0.5), ("twice", 2.0)):
+        model = MarkovModel.gaussian(policy.grid, sigma=sigma)
+        for name, event in policy.events.items():
+            expected = audit_stream(model, {name: event.event}, columns)[name].max
+            told_here = found["events"][name]["other_movement"][f"{how} as far as the model says"]
+            assert told_here == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    words = " ".join(priste("audit", ledger_of(out), "-p", policy_path).stdout.split())
+    assert "if people move otherwise" in words
 
 
 def test_protect_tells_what_it_did_not_guard(tmp_path: Path) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 from rich.console import Console
@@ -18,6 +18,9 @@ from priste.cli.options import AS_IT_TELLS, PolicyFile, Reading, User
 from priste.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from priste.audit import EventAudit
     from priste.mechanisms import Mechanism
     from priste.policy import Policy
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from priste.traces import Trace
 
 Audits = Mapping[str, "EventAudit"]
+Floats: TypeAlias = "NDArray[np.float64]"
 
 BARS = " ▁▂▃▄▅▆▇█"
 WIDTH = 64
@@ -38,6 +42,7 @@ class Audit:
     emission: str
     users: Mapping[str | None, Audits]
     ours: bool
+    otherwise: Mapping[str | None, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict:
@@ -68,7 +73,11 @@ class Audit:
             "observer": self.policy.chosen_observer.words,
             "verdict": str(self.verdict),
             "events": {
-                name: {**self._event(name, audit), "user": user}
+                name: {
+                    **self._event(name, audit),
+                    "user": user,
+                    "other_movement": self.otherwise[user][name],
+                }
                 for name, (user, audit) in self.worst().items()
             },
         }
@@ -137,6 +146,11 @@ class Audit:
                     "  If people move in another way than the model says, with the same moves "
                     f"possible, odds can move {odds(found.max_any_movement)}."
                 )
+            if self.otherwise[user][name]:
+                told = ", ".join(
+                    f"{odds(value)} if {how}" for how, value in self.otherwise[user][name].items()
+                )
+                out.print(f"  Odds can move, if people move otherwise: {told}.", markup=False)
             after = found.belief[-1] if found.belief else found.prior_belief
             out.print(
                 f"  an observer without a guess believes {percent(found.prior_belief)} before and "
@@ -260,15 +274,38 @@ def _check_centres(policy: Policy, trace: Trace, name: str) -> None:
 
 def _of_ledger(policy: Policy, path: Path, users: Sequence[str]) -> Audit:
     from priste.release import read_ledgers
-    from priste.report import audit_releases, choose_ledgers, policy_of_ledger
+    from priste.report import (
+        audit_releases,
+        choose_ledgers,
+        columns_of_releases,
+        policy_of_ledger,
+    )
 
     found: dict[str | None, Audits] = {}
+    own: dict[str | None, Policy] = {}
     ledgers = choose_ledgers(read_ledgers(path), users, most=None)
     with progress("Auditing") as tell:
         for number, (user, ledger) in enumerate(ledgers.items(), start=1):
-            found[user] = audit_releases(policy_of_ledger(policy, ledger), ledger)
+            own[user] = policy_of_ledger(policy, ledger)
+            found[user] = audit_releases(own[user], ledger)
             tell(number, len(ledgers))
-    return Audit(policy, f"{policy.mechanism!r} at the budgets of the ledger", found, ours=True)
+    made = f"{policy.mechanism!r} at the budgets of the ledger"
+    return _with_other_models(
+        Audit(policy, made, found, ours=True),
+        lambda user: (own[user], columns_of_releases(own[user], ledgers[user])),
+    )
+
+
+def _with_other_models(
+    audit: Audit, stream: Callable[[str | None], tuple[Policy, Sequence[Floats | None]]]
+) -> Audit:
+    """Add what the worst users' streams tell if people move otherwise than the model says."""
+    from priste.report import if_people_move_otherwise
+
+    with progress("Comparing models"):
+        worst = {user for user, _ in audit.worst().values()}
+        otherwise = {user: if_people_move_otherwise(*stream(user)) for user in worst}
+    return replace(audit, otherwise=otherwise)
 
 
 def _of_trace(
@@ -278,9 +315,10 @@ def _of_trace(
 
     Unless that is ``sure``, positions that it does not release are refused.
     """
-    from priste.report import audit_cells
+    from priste.report import audit_cells, columns_of_cells
 
     found: dict[str | None, Audits] = {}
+    released: dict[str | None, tuple[int | None, ...]] = {}
     wanted = {user or None for user in users}
     with progress("Auditing") as tell:
         for number, trace in enumerate(reading.open(path), start=1):
@@ -288,12 +326,15 @@ def _of_trace(
                 continue
             if not sure:
                 _check_centres(policy, trace, path.name)
-            cells = policy.for_user(trace).cells(trace)
-            found[trace.user] = audit_cells(policy, cells.cells)
+            released[trace.user] = policy.for_user(trace).cells(trace).cells
+            found[trace.user] = audit_cells(policy, released[trace.user])
             tell(number, number)
     if not found:
         raise InvalidParameter(f"{path.name} holds no fixes of {', '.join(users)}.")
-    return Audit(policy, f"{policy.mechanism!r} at every step", found, ours=False)
+    return _with_other_models(
+        Audit(policy, f"{policy.mechanism!r} at every step", found, ours=False),
+        lambda user: (policy, columns_of_cells(policy, released[user])),
+    )
 
 
 def sparkline(values: Sequence[float], width: int = WIDTH) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -70,27 +70,89 @@ class Fitting:
     sigma: float | None
     width: float = 1.0
 
-    def model(self, without: frozenset[str] = frozenset()) -> MarkovModel:
-        """Return the model fitted on everybody who has none of these days."""
-        others = [person for person in self.people if person.sources.isdisjoint(without)]
+    def without(self, sources: frozenset[str]) -> Fitting:
+        """Return the fitting on everybody who has none of these days."""
+        others = tuple(person for person in self.people if person.sources.isdisjoint(sources))
         if not others:
             raise InvalidParameter(
                 "The model of [mobility] would be fitted on nobody but the person it protects. "
                 "Give the traces of other people, or kind = 'gaussian'."
             )
+        return replace(self, people=others)
+
+    def model(self) -> MarkovModel:
+        """Return the fitted model."""
         sigma = self.sigma
         if self.width != 1.0:
-            typical = sigma or _usual_spread(self.grid, others)
-            sigma = self.width * typical
-        return fitted_model(self.grid, self.timeline, others, cycle=self.cycle, sigma=sigma)
+            sigma = self.width * (sigma or _usual_spread(self.grid, self.people))
+        return fitted_model(self.grid, self.timeline, self.people, cycle=self.cycle, sigma=sigma)
+
+    def relative(self, member: FamilyMember) -> Fitting:
+        """Return the fitting of another member of the family."""
+        if member in WIDTHS:
+            return replace(self, width=WIDTHS[member])
+        cycles: dict[FamilyMember, Cycle | None] = {"plain": None, "day": "day", "week": "week"}
+        return replace(self, cycle=cycles[member])
+
+    @property
+    def doubts(self) -> tuple[FamilyMember, ...]:
+        """The relatives in whose light releases are worth a second look."""
+        if self.cycle is not None:
+            return ("narrow", "wide", "plain")
+        return (
+            ("narrow", "wide")
+            if timedelta(days=1) % self.timeline.step
+            else ("narrow", "wide", "day")
+        )
+
+
+@dataclass(frozen=True)
+class Spreading:
+    """A Gaussian of a policy: how far people move in a step, how long they stay beyond the map."""
+
+    ground: Ground
+    sigma: float
+    away_hours: float | None
+
+    doubts: ClassVar[tuple[FamilyMember, ...]] = ("narrow", "wide")
+
+    def model(self) -> MarkovModel:
+        """Return the model."""
+        grid = self.ground.grid
+        if self.ground.outside != "elsewhere":
+            if self.away_hours is not None:
+                raise InvalidParameter(
+                    "'away_hours' is how long people stay beyond the map, which this policy has no "
+                    "place for. Leave it out, or write outside = 'elsewhere' in [release]."
+                )
+            return MarkovModel.gaussian(grid, sigma=self.sigma)
+        away = timedelta(hours=AWAY_HOURS if self.away_hours is None else self.away_hours)
+        stay = np.zeros(grid.size)
+        stay[sorted(grid.border)] = max(0.0, 1.0 - self.ground.timeline.step / away)
+        return lingering_gaussian(grid, self.sigma, stay)
+
+    def relative(self, member: FamilyMember) -> Spreading:
+        """Return another member of the family."""
+        return replace(self, sigma=self.sigma * WIDTHS[member])
 
 
 @dataclass(frozen=True)
 class ChosenModel:
-    """A model of a policy; ``fitting`` if the policy itself says on what it is fitted."""
+    """A model of a policy; ``made`` tells how, unless it was read from a file."""
 
     model: MarkovModel
-    fitting: Fitting | None = None
+    made: Fitting | Spreading | None = None
+
+    @property
+    def fitting(self) -> Fitting | None:
+        """What it was fitted on, if the policy itself says that."""
+        return self.made if isinstance(self.made, Fitting) else None
+
+    def relatives(self) -> dict[FamilyMember, MarkovModel]:
+        """Return the models that one may well doubt this one in favour of."""
+        if self.made is None:
+            return {}
+        return {member: self.made.relative(member).model() for member in self.made.doubts}
 
     def without(self, sources: frozenset[str]) -> ChosenModel:
         """Return the model for somebody with these days: one that was not fitted on them.
@@ -107,7 +169,8 @@ class ChosenModel:
                 "is released would tell about them. Fit it on other people or other days (priste "
                 "fit), or write kind = 'fit': then each person is left out of their own model."
             )
-        return ChosenModel(self.fitting.model(without=sources))
+        others = self.fitting.without(sources)
+        return ChosenModel(others.model(), others)
 
 
 def chosen_models(
@@ -116,10 +179,10 @@ def chosen_models(
     """Return the model that a policy's mobility section describes, and then its family."""
     grid, timeline = ground.grid, ground.timeline
     family = section.family or []
+    own: Fitting | Spreading
     if section.kind == "gaussian":
-        sigma = section.sigma or 0.0
-        widths = [1.0, *(WIDTHS[member] for member in family)]
-        return tuple(ChosenModel(_gaussian(section, ground, sigma * width)) for width in widths)
+        own = Spreading(ground, section.sigma or 0.0, section.away_hours)
+        return _with_family(own, family)
     if section.kind == "saved":
         model = MarkovModel.load(folder / (section.path or ""))
         if model.grid != grid:
@@ -138,31 +201,14 @@ def chosen_models(
         )
     )
     own = Fitting(grid, timeline, people, section.cycle, section.sigma)
-    fittings = [own, *(_relative(own, member) for member in family)]
-    return tuple(ChosenModel(fitting.model(), fitting) for fitting in fittings)
+    return _with_family(own, family)
 
 
-def _gaussian(section: MobilitySection, ground: Ground, sigma: float) -> MarkovModel:
-    grid = ground.grid
-    if ground.outside != "elsewhere":
-        if section.away_hours is not None:
-            raise InvalidParameter(
-                "'away_hours' is how long people stay beyond the map, which this policy has no "
-                "place for. Leave it out, or write outside = 'elsewhere' in [release]."
-            )
-        return MarkovModel.gaussian(grid, sigma=sigma)
-    hours = AWAY_HOURS if section.away_hours is None else section.away_hours
-    stay = np.zeros(grid.size)
-    stay[sorted(grid.border)] = max(0.0, 1.0 - ground.timeline.step / timedelta(hours=hours))
-    return lingering_gaussian(grid, sigma, stay)
-
-
-def _relative(own: Fitting, member: FamilyMember) -> Fitting:
-    """Return the fitting of one further member of the family."""
-    if member in WIDTHS:
-        return replace(own, width=WIDTHS[member])
-    cycles: dict[FamilyMember, Cycle | None] = {"plain": None, "day": "day", "week": "week"}
-    return replace(own, cycle=cycles[member])
+def _with_family(
+    own: Fitting | Spreading, family: Sequence[FamilyMember]
+) -> tuple[ChosenModel, ...]:
+    makers = [own, *(own.relative(member) for member in family)]
+    return tuple(ChosenModel(maker.model(), maker) for maker in makers)
 
 
 def on_clock(model: MarkovModel, timeline: Timeline, what: str) -> MarkovModel:

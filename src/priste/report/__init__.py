@@ -5,10 +5,13 @@ from priste.report.audits import (
     anybody_learns,
     audit_cells,
     audit_releases,
+    columns_of_cells,
+    columns_of_releases,
     keeps_its_promises,
     policy_of_ledger,
 )
 from priste.report.figures import figures_of, save_figures
+from priste.report.other_movement import if_people_move_otherwise
 from priste.report.page import render, write_html
 from priste.report.run_reports import MOST_SHOWN, choose_ledgers, run_reports
 from priste.report.run_summary import RunSummary, RunTotals, UserSummary, summarise_run
@@ -33,7 +36,10 @@ __all__ = [
     "bare_cells",
     "bare_releases",
     "choose_ledgers",
+    "columns_of_cells",
+    "columns_of_releases",
     "figures_of",
+    "if_people_move_otherwise",
     "keeps_its_promises",
     "length",
     "odds",

@@ -99,7 +99,7 @@ def _agrees(policy: Policy, releases: Ledger, steps: int) -> bool:
         return False
     columns = columns_of_releases(policy, releases, steps)
     return all(
-        _first_difference(_audited(policy, name, columns), releases, number) is None
+        _first_difference(audit_columns(policy, name, columns), releases, number) is None
         for number, name in enumerate(policy.events)
     )
 
@@ -130,7 +130,7 @@ def audit_releases(
     columns = columns_of_releases(policy, releases)
     found = {}
     for number, name in enumerate(policy.events):
-        audited = _audited(policy, name, columns)
+        audited = audit_columns(policy, name, columns)
         ledger = tuple(release.leakage[number] for release in releases)
         step = _first_difference(audited, releases, number)
         if step is not None:
@@ -145,7 +145,7 @@ def audit_releases(
     return found
 
 
-def _audited(
+def audit_columns(
     policy: Policy, name: str, columns: Sequence[NDArray[np.float64] | None]
 ) -> EventAudit:
     """Audit one event against the policy's observer, jointly over its models."""
@@ -196,6 +196,19 @@ def audit_cells(
     unless given, drawn independently given the true cells. If the releases were made in
     another way, the numbers are about that other way.
     """
+    columns = columns_of_cells(policy, cells, budget=budget)
+    found: dict[str, EventAudit] = {}
+    for number, name in enumerate(policy.events, start=1):
+        found[name] = audit_columns(policy, name, columns)
+        if on_event is not None:
+            on_event(number, len(policy.events))
+    return found
+
+
+def columns_of_cells(
+    policy: Policy, cells: Sequence[int | None], *, budget: float | None = None
+) -> list[NDArray[np.float64] | None]:
+    """Return the likelihood of each released cell under the model of :func:`audit_cells`."""
     mechanism = policy.mechanism
     level = mechanism.budget if budget is None else float(budget)
     mechanism.with_budget(level)  # says what is wrong with a budget before any work is done
@@ -204,10 +217,4 @@ def audit_cells(
         raise InvalidParameter("Only a mechanism whose outputs are the map's cells can be audited.")
     unknown = (0.0,) * len(policy.events)
     releases = [Release(step, cell, level, unknown, 1) for step, cell in enumerate(cells)]
-    columns = columns_of_releases(policy, releases)
-    found: dict[str, EventAudit] = {}
-    for number, name in enumerate(policy.events, start=1):
-        found[name] = _audited(policy, name, columns)
-        if on_event is not None:
-            on_event(number, len(policy.events))
-    return found
+    return columns_of_releases(policy, releases)

@@ -1,0 +1,39 @@
+"""The same releases in the light of other models of movement: how much hangs on the own one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste.policy import Policy
+from priste.policy.model_choice import ChosenModel
+from priste.report.audits import audit_columns
+
+OTHERWISE = {
+    "narrow": "half as far as the model says",
+    "wide": "twice as far as the model says",
+    "plain": "in the same way at all hours",
+    "day": "differently at each hour of the day",
+    "week": "differently at each hour of the week",
+}
+"""How people move if a relative of the model holds, after "if people move"."""
+
+
+def if_people_move_otherwise(
+    policy: Policy, columns: Sequence[NDArray[np.float64] | None]
+) -> dict[str, dict[str, float]]:
+    """Return, per event, the largest leakage of a stream under each relative of the first model.
+
+    By words that say how people then move. The observer is the policy's, who knows that other
+    model in place of the policy's. Nothing is promised about these: they tell how much hangs on the
+    model. Empty for a model that was read from a file.
+    """
+    found: dict[str, dict[str, float]] = {name: {} for name in policy.events}
+    for member, model in policy.chosen_models[0].relatives().items():
+        other = replace(policy, chosen_models=(ChosenModel(model),))
+        for name in policy.events:
+            found[name][OTHERWISE[member]] = audit_columns(other, name, columns).max
+    return found
