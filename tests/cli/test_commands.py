@@ -213,12 +213,15 @@ def test_fit_saves_a_model_that_policies_can_use(tmp_path: Path) -> None:
     policy = write_policy(tmp_path)
     found = told("fit", tmp_path / "trips.csv", "-p", policy, "-o", tmp_path / "m.npz")
     assert set(found) == {
-        "model", "path", "fingerprint", "cells", "people", "cycle", "held_out",
+        "model", "path", "fingerprint", "cells", "people", "memory", "held_out",
     }  # fmt: skip
     assert (found["people"], found["cells"], found["path"]) == (3, 16, "m.npz")
     assert found["held_out"]["nats_per_move"] > 0
-    text = POLICY.replace('kind = "gaussian"\nsigma = 1.0', 'kind = "fit"\ntraces = "trips.csv"')
+    fitted = 'kind = "fit"\ntraces = "trips.csv"\nmemory = "auto"'
+    text = POLICY.replace('kind = "gaussian"\nsigma = 1.0', fitted)
     assert load_policy(write_policy(tmp_path, text)).model.fingerprint() == found["fingerprint"]
+    memories = {each["memory"]: each["nats_per_move"] for each in found["held_out"]["memories"]}
+    assert memories[found["memory"]] == min(memories.values())
     words = priste("fit", tmp_path / "trips.csv", "-p", policy, "-o", tmp_path / "w.npz").stdout
     assert "nats a move" in words.replace("\n", " ")
     assert "already a file" in priste(

@@ -207,7 +207,7 @@ def regular_fit():
 
 def test_a_rhythm_is_found_and_helps_with_strangers(regular_fit) -> None:
     """Where people keep hours the choice knows them, and predicts new people better than plain."""
-    assert regular_fit.memory in ("day parts", "hours")
+    assert regular_fit.choice.memory in ("parts", "hours")
     strangers = [walk for person in commuters(10, 6, 2, regular=True) for walk in person]
     plain = MarkovModel.fit(CITY, [w for p in commuters(12, 6, 1, regular=True) for w in p])
     assert regular_fit.model.log_likelihood(strangers) > plain.log_likelihood(strangers) + 50
@@ -224,40 +224,41 @@ def test_no_rhythm_no_loss() -> None:
 def test_the_scores_are_those_of_models_fitted_without_the_left_out(regular_fit) -> None:
     """A score is the log-likelihood of each fold under the model fitted on the rest."""
     persons = commuters(12, 6, 1, regular=True)
-    clock = np.array(CLOCK[regular_fit.memory])
+    clock = np.array(CLOCK[regular_fit.choice.memory])
     total, moves = 0.0, 0
     for group in range(5):
         known = [walk for n, p in enumerate(persons) for walk in p if n % 5 != group]
         held = [walk for n, p in enumerate(persons) for walk in p if n % 5 == group]
         found = population_transitions(
-            CITY, tally_of(CITY, as_moves(known), clock), regular_fit.shrinkage
+            CITY, tally_of(CITY, as_moves(known), clock), regular_fit.choice.shrinkage
         )
         model = MarkovModel(CITY, [found[phase] for phase in clock], cycle=True)
         total += model.log_likelihood(held)
         moves += sum(len(walk) - 1 for walk in held)
-    assert regular_fit.moves == moves
-    assert regular_fit.nats_per_move == pytest.approx(-total / moves, abs=1e-5)
-    scores = {score.memory: score.nats_per_move for score in regular_fit.scores}
+    assert regular_fit.choice.moves == moves
+    assert regular_fit.choice.nats_per_move == pytest.approx(-total / moves, abs=1e-5)
+    scores = {score.memory: score.nats_per_move for score in regular_fit.choice.scores}
     assert list(scores) == [PLAIN, *MEMORIES]
-    assert min(scores.values()) == scores[regular_fit.memory]
+    assert min(scores.values()) == scores[regular_fit.choice.memory]
 
 
 def test_little_data_is_fitted_and_said() -> None:
     """One move gives a model, no score; one person is judged by stretches of their time."""
     one = fit_population(GRID, [[[0, 1]]], CLOCK)
-    assert (one.memory, one.scores, one.nats_per_move, one.moves) == (NONE, (), None, 0)
+    choice = one.choice
+    assert (choice.memory, choice.scores, choice.nats_per_move, choice.moves) == (NONE, (), None, 0)
     assert one.model.transition(0).toarray().min() > 0
     alone = fit_population(GRID, [[[0, 0, 1, 1, 2, 6, 6, 6, 5, 5] * 6]])
-    assert alone.moves == 59
-    assert alone.nats_per_move is not None
-    assert fit_population(Grid(1, 1, 1.0), [[[0, 0, 0]], [[0, 0]]]).memory == NONE
+    assert alone.choice.moves == 59
+    assert alone.choice.nats_per_move is not None
+    assert fit_population(Grid(1, 1, 1.0), [[[0, 0, 0]], [[0, 0]]]).choice.memory == NONE
 
 
 def test_what_cannot_be_fitted_is_refused() -> None:
     """No moves, no memories, holes among the phases, the name of the comparison."""
     with pytest.raises(InvalidParameter, match="nothing to fit"):
         fit_population(GRID, [[[0, None, 1]], []])
-    with pytest.raises(InvalidParameter, match="one memory at least"):
+    with pytest.raises(InvalidParameter, match="one at least"):
         fit_population(GRID, [[[0, 1]]], {})
     with pytest.raises(InvalidParameter, match="without holes"):
         fit_population(GRID, [[[0, 1]]], {"odd": [0, 2]})
@@ -273,10 +274,10 @@ def test_what_cannot_be_fitted_is_refused() -> None:
 def test_memories_follow_the_clock() -> None:
     """Phases begin where clocks say, weeks on the day that they start on."""
     from_eight = memories_of(datetime(2026, 3, 6, 8), timedelta(hours=2))
-    assert from_eight["day parts"] == (1, 2, 2, 2, 3, 3, 4, 4, 0, 0, 0, 1)
-    week = from_eight["weekday/weekend"]
+    assert from_eight["parts"] == (1, 2, 2, 2, 3, 3, 4, 4, 0, 0, 0, 1)
+    week = from_eight["week"]
     assert len(week) == 84
     friday, saturday = set(week[:8]), set(week[8:20])
     assert friday.isdisjoint(saturday)
     assert list(memories_of(datetime(2026, 3, 2), timedelta(minutes=7))) == [NONE]
-    assert list(memories_of(datetime(2026, 3, 2), timedelta(days=1))) == [NONE, "weekday/weekend"]
+    assert list(memories_of(datetime(2026, 3, 2), timedelta(days=1))) == [NONE, "week"]

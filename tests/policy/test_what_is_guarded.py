@@ -23,7 +23,8 @@ from priste.mobility import ModelOrigin
 from priste.policy import explain_policy, load_policy, read_policy
 from priste.policy.observer_choice import ObserverChoice
 from priste.policy.sections import ObserverSection
-from priste.traces import Fix, Trace
+from priste.traces import Fix, Trace, write_traces
+from priste.traces.town import residents
 
 GAUSSIAN = 'kind = "gaussian"\nsigma = 1.0'
 NIGHTS = (
@@ -297,3 +298,30 @@ def test_several_models_are_guarded_jointly() -> None:
     rows = read_policy(observed_in(two, 'knows = "population"')).chosen_observer.observer.rows
     assert len(rows) == 2
     assert policy.protector(rng=1).release(0).step == 0
+
+
+@pytest.mark.parametrize("memory", ["auto", "parts"])
+def test_a_chosen_memory_is_chosen_without_the_person_too(tmp_path, memory: str) -> None:
+    """With memory each person's model and its choice are made on the others alone."""
+    from priste.mobility import PopulationChoice
+    from priste.policy import cell_sequences, chosen_memory, population_model
+
+    people = residents(6, days=3)
+    write_traces(people, tmp_path / "trips.csv")
+    section = f'kind = "fit"\ntraces = "trips.csv"\nmemory = "{memory}"'
+    policy = read_policy(POLICY.replace(GAUSSIAN, section), folder=tmp_path)
+    own = policy.for_user(people[2])
+    others = [person for number, person in enumerate(people) if number != 2]
+    sequences = cell_sequences(others, policy.grid, policy.timeline, cycle="week")
+    choice = chosen_memory(policy.grid, policy.timeline, sequences, memory)
+    assert isinstance(choice, PopulationChoice)
+    wanted = population_model(policy.grid, policy.timeline, sequences, choice)
+    assert own.model.fingerprint() == wanted.fingerprint() != policy.model.fingerprint()
+    assert memory == "auto" or choice.memory == memory
+
+
+def test_memory_and_the_plain_keys_exclude_each_other(tmp_path) -> None:
+    """A section says one way of fitting."""
+    section = 'kind = "fit"\ntraces = "trips.csv"\nmemory = "auto"\ncycle = "day"'
+    with pytest.raises(PolicyError, match="'memory', or 'cycle'"):
+        read_policy(POLICY.replace(GAUSSIAN, section), folder=tmp_path)

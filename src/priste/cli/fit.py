@@ -6,16 +6,25 @@ import math
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
+from rich.table import Table
 
 from priste.cli.console import progress
-from priste.cli.options import AS_IT_TELLS, Cycle, Overwrite, PolicyFile, Reading
+from priste.cli.options import AS_IT_TELLS, Overwrite, PolicyFile, Reading
 
 if TYPE_CHECKING:
-    from priste.policy import HeldOut
+    from priste.mobility import PopulationChoice
+
+MEMORY_WORDS = {
+    "plain": "counts as they are, all hours alike",
+    "none": "all hours alike",
+    "parts": "by part of the day",
+    "hours": "by hour of the day",
+    "week": "by part of the day, weekdays and weekends apart",
+}
 
 
 @dataclass(frozen=True)
@@ -27,34 +36,54 @@ class Fitting:
     fingerprint: str
     cells: int
     people: int
-    cycle: str | None
-    held_out: HeldOut | None
+    choice: PopulationChoice
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; see docs/cli.md."""
+        choice = self.choice
+        held_out = {
+            "moves": choice.moves,
+            "nats_per_move": choice.nats_per_move,
+            "uniform_nats": choice.uniform_nats,
+            "memories": [asdict(score) for score in choice.scores],
+        }
         return {
             "model": str(self.model),
             "path": self.path,
             "fingerprint": self.fingerprint,
             "cells": self.cells,
             "people": self.people,
-            "cycle": self.cycle,
-            "held_out": None if self.held_out is None else asdict(self.held_out),
+            "memory": choice.memory,
+            "held_out": held_out if choice.scores else None,
         }
 
     def show(self, out: Console) -> None:
-        """Print where the model is and how well it predicts."""
-        out.print(f"Wrote {self.model}, fitted on {self.people} people over {self.cells} cells.")
-        score = self.held_out
-        if score is None:
+        """Print where the model is, how well it predicts, and what it was compared to."""
+        persons = "1 person" if self.people == 1 else f"{self.people} people"
+        out.print(f"Wrote {self.model}, fitted on {persons} over {self.cells} cells.")
+        nats = self.choice.nats_per_move
+        if nats is None:
             out.print("Too little data to hold any of it out: how well it predicts is unknown.")
         else:
+            who = "people" if self.people > 1 else "days"
             out.print(
-                f"On {score.moves} moves of people held out it loses {score.nats_per_move:.2f} "
-                f"nats a move, as if choosing among {math.exp(score.nats_per_move):.1f} cells; a "
-                f"model that knows nothing loses {score.uniform_nats:.2f}."
+                f"It moves {MEMORY_WORDS[self.choice.memory]}. On {self.choice.moves} moves of "
+                f"{who} left out it loses {nats:.3f} nats a move, as if choosing among "
+                f"{math.exp(nats):.1f} cells; a model that knows nothing loses "
+                f"{self.choice.uniform_nats:.2f}."
             )
+            out.print(self._comparison())
         out.print(f'In the policy: [mobility] kind = "saved", path = "{self.path}"', markup=False)
+
+    def _comparison(self) -> Table:
+        table = Table("memory", "matrices", "nats a move", "", box=None, pad_edge=False)
+        for score in self.choice.scores:
+            mark = "chosen" if score.memory == self.choice.memory else ""
+            words = MEMORY_WORDS[score.memory]
+            table.add_row(
+                f"{score.memory}: {words}", str(score.phases), f"{score.nats_per_move:.3f}", mark
+            )
+        return table
 
 
 def fit(
@@ -63,33 +92,32 @@ def fit(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The model file to write (.npz).")
     ] = Path("model.npz"),
-    cycle: Cycle = None,
-    sigma: Annotated[
-        float | None, typer.Option(help="Spread of the smoothing in km; from the data if left out.")
-    ] = None,
+    memory: Annotated[
+        Literal["auto", "none", "parts", "hours", "week"],
+        typer.Option(help="What of the clock it knows; auto: what predicts people left out best."),
+    ] = "auto",
     reading: Reading = AS_IT_TELLS,
     overwrite: Overwrite = False,
 ) -> Fitting:
     """Fit a mobility model on traces, on the map and clock of a policy."""
-    from priste.policy import cell_sequences, fitted_model, held_out_score, load_ground
+    from priste.policy import cell_sequences, chosen_memory, load_ground, population_model
     from priste.whole_files import check_apart, check_writable
 
     check_writable(output, overwrite=overwrite)
     check_apart({"model": output}, {"traces": traces, "policy": policy})
     ground = load_ground(policy)
+    grid, timeline = ground.grid, ground.timeline
     with progress("Fitting"):
-        sequences = cell_sequences(
+        people = cell_sequences(
             reading.open(traces),
-            ground.grid,
-            ground.timeline,
+            grid,
+            timeline,
             rule=ground.rule,
-            cycle=cycle,
+            cycle="week",
             outside=ground.beyond,
         )
-        score = held_out_score(ground.grid, ground.timeline, sequences, cycle=cycle, sigma=sigma)
-        model = fitted_model(ground.grid, ground.timeline, sequences, cycle=cycle, sigma=sigma)
+        choice = chosen_memory(grid, timeline, people, memory)
+        model = population_model(grid, timeline, people, choice)
     model.save(output)
     path = os.path.relpath(output, policy.parent)
-    return Fitting(
-        output, path, model.fingerprint(), ground.grid.size, len(sequences), cycle, score
-    )
+    return Fitting(output, path, model.fingerprint(), grid.size, len(people), choice)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -32,9 +32,6 @@ User = Annotated[list[str] | None, typer.Option(help="Only this user. May be rep
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing result.")]
 ShowTruth = Annotated[
     bool, typer.Option("--show-truth", help="Draw the true points in the report: keep it private.")
-]
-Cycle = Annotated[
-    Literal["day", "week"] | None, typer.Option(help="One matrix per step of the day or week.")
 ]
 
 

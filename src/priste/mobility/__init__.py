@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from priste.mobility.gaussian import mass_beyond
 from priste.mobility.lingering import lingering_gaussian
-from priste.mobility.memory import MemoryScore, PopulationFit, fit_population, memories_of
+from priste.mobility.memory import (
+    MemoryScore,
+    PopulationChoice,
+    PopulationFit,
+    choose_population,
+    fit_population,
+    memories_of,
+)
 from priste.mobility.model import MarkovModel
 from priste.mobility.origin import ModelOrigin
 from priste.mobility.population import Shrinkage
@@ -33,12 +40,14 @@ __all__ = [
     "MaximumLikelihood",
     "MemoryScore",
     "ModelOrigin",
+    "PopulationChoice",
     "PopulationFit",
     "SeparableTransition",
     "Shrinkage",
     "Smoothing",
     "SparseTransition",
     "Transition",
+    "choose_population",
     "fit_population",
     "lingering_gaussian",
     "mass_beyond",

@@ -26,11 +26,15 @@ from priste.mobility.validation import IntArray
 PLAIN = "plain"
 """The name of the model without shrinkage: counts of all hours on a Gaussian."""
 
-NONE, DAY_PARTS, HOURS, WEEK = "none", "day parts", "hours", "weekday/weekend"
-MEMORIES = (NONE, DAY_PARTS, HOURS, WEEK)
+NONE, PARTS, HOURS, WEEK = "none", "parts", "hours", "week"
+MEMORIES = (NONE, PARTS, HOURS, WEEK)
+"""One matrix for ever; one per part of the day, per hour, per part of weekdays and weekends."""
 
 PART_STARTS = (6, 10, 16, 20)
 """The hours at which the parts of a day change; the night is before the first."""
+
+MOST_JUDGED = 60
+"""So many people are left out in turn to choose; the model is fitted on all."""
 
 _SATURDAY = 5
 
@@ -43,8 +47,8 @@ def memories_of(start: datetime, step: timedelta) -> dict[str, tuple[int, ...]]:
 
     >>> from datetime import datetime, timedelta
     >>> found = memories_of(datetime(2026, 3, 2), timedelta(hours=3))
-    >>> list(found), found["day parts"]
-    (['none', 'day parts', 'hours', 'weekday/weekend'], (0, 0, 1, 1, 2, 2, 3, 4))
+    >>> list(found), found["parts"]
+    (['none', 'parts', 'hours', 'week'], (0, 0, 1, 1, 2, 2, 3, 4))
     """
     found: dict[str, tuple[int, ...]] = {NONE: (0,)}
     day = timedelta(days=1)
@@ -58,7 +62,7 @@ def memories_of(start: datetime, step: timedelta) -> dict[str, tuple[int, ...]]:
         for part, when in zip(parts, times, strict=True)
     ]
     hours = [when.hour for when in times[:count]]
-    for name, phases in ((DAY_PARTS, parts[:count]), (HOURS, hours), (WEEK, week)):
+    for name, phases in ((PARTS, parts[:count]), (HOURS, hours), (WEEK, week)):
         numbered = tuple(np.unique(phases, return_inverse=True)[1].tolist())
         if max(numbered) > 0 and numbered not in found.values():
             found[name] = numbered
@@ -75,21 +79,21 @@ class MemoryScore:
 
 
 @dataclass(frozen=True)
-class PopulationFit:
-    """A model fitted on people, and what was compared to choose it.
+class PopulationChoice:
+    """What predicts best those left out, and what it was compared to.
 
-    ``scores`` are those of :data:`PLAIN` and of each memory, on ``moves`` moves of people (or
-    stretches of time, where there is one person only) that were left out of the fit, each once;
-    empty when there was too little to leave out. ``uniform_nats`` is what a model loses that
-    knows nothing. ``shrinkage`` is None where the plain model was chosen.
+    ``phases`` is the phase of each step of the cycle, and ``shrinkage`` how much is borrowed; both
+    are None where the plain model was chosen. ``scores`` are those of :data:`PLAIN` and of each
+    memory, on ``moves`` moves of people (or stretches of time, where there is one person only)
+    that were left out, each once; empty when there was too little to leave out. ``uniform_nats``
+    is what a model loses that knows nothing.
     """
 
-    model: MarkovModel
     memory: str
+    phases: tuple[int, ...] | None
     shrinkage: Shrinkage | None
-    people: int
-    moves: int
     scores: tuple[MemoryScore, ...]
+    moves: int
     uniform_nats: float
 
     @property
@@ -98,11 +102,73 @@ class PopulationFit:
         found = [score.nats_per_move for score in self.scores if score.memory == self.memory]
         return found[0] if found else None
 
+    def model(self, grid: Grid, people: Iterable[CellSequences]) -> MarkovModel:
+        """Fit the chosen model on these people; see :func:`fit_population`."""
+        moves = together(_moves_of_each(grid, people))
+        if not moves.sources.size:
+            raise InvalidParameter(
+                "There is nothing to fit: nowhere do two known cells of anybody follow each other. "
+                "Give traces with more fixes, longer steps, or a model that needs no data."
+            )
+        if self.phases is None or self.shrinkage is None:
+            return MarkovModel(grid, plain_transition(grid, moves))
+        phases = np.array(self.phases, dtype=np.int64)
+        found = population_transitions(grid, tally_of(grid, moves, phases), self.shrinkage)
+        repeating = found if len(found) == 1 else tuple(found[phase] for phase in self.phases)
+        return MarkovModel(grid, Schedule((), repeating, cyclic=True))
+
+
+def choose_population(
+    grid: Grid,
+    people: Iterable[CellSequences],
+    memories: Mapping[str, Sequence[int]] | None = None,
+    *,
+    plain: bool = True,
+) -> PopulationChoice:
+    """Choose the memory and the shrinkage under which people left out are predicted best.
+
+    The arguments are those of :func:`fit_population`. The first ``MOST_JUDGED`` people who move
+    decide: more would take longer and hardly choose otherwise.
+    """
+    clocks = {NONE: (0,)} if memories is None else memories
+    if not clocks:
+        raise InvalidParameter("The 'memories' to choose from must be one at least. Got none.")
+    phases = {name: _checked_phases(name, clock) for name, clock in clocks.items()}
+    moving = [each for each in _moves_of_each(grid, people) if each.sources.size]
+    cuts = list(folds_of(moving[:MOST_JUDGED])) if grid.size > 1 else []
+    nothing_known = math.log(grid.size)
+    if not cuts:  # nothing to judge by: the least memory, and middling strengths
+        least = min(phases, key=lambda name: int(phases[name].max()))
+        return PopulationChoice(least, tuple(clocks[least]), Shrinkage(), (), 0, nothing_known)
+    comparison = Comparison(grid, phases, cuts)
+    best = comparison.best(phases)
+    scores = [MemoryScore(PLAIN, 1, comparison.plain_nats())]
+    for name, (nats, _) in best.items():
+        scores.append(MemoryScore(name, int(phases[name].max()) + 1, nats))
+    allowed = scores if plain else scores[1:]
+    memory = min(allowed, key=lambda score: score.nats_per_move).memory
+    clock = None if memory == PLAIN else tuple(phases[memory].tolist())
+    shrinkage = None if memory == PLAIN else best[memory][1]
+    return PopulationChoice(
+        memory, clock, shrinkage, tuple(scores), comparison.moves, nothing_known
+    )
+
+
+@dataclass(frozen=True)
+class PopulationFit:
+    """A model fitted on people, and the choice that it follows."""
+
+    model: MarkovModel
+    choice: PopulationChoice
+    people: int
+
 
 def fit_population(
     grid: Grid,
     people: Iterable[CellSequences],
     memories: Mapping[str, Sequence[int]] | None = None,
+    *,
+    plain: bool = True,
 ) -> PopulationFit:
     """Fit the model that predicts people best whom it has not seen.
 
@@ -111,58 +177,25 @@ def fit_population(
     gives it: the phase (0, 1, …) of each step of the cycle. Without it there is one phase.
 
     Guarantee: on those left out, the chosen model is at most as far off as the plain one
-    (counts on a Gaussian, :data:`PLAIN`), which is chosen where nothing beats it. Unless the plain
-    one is chosen, every move has a positive probability.
+    (counts on a Gaussian, :data:`PLAIN`), which is chosen where nothing beats it, unless
+    ``plain=False`` forbids that. Any other gives every move a positive probability.
 
     >>> grid = Grid(rows=1, columns=3, cell_size=1.0)
     >>> walks = [[[0, 0, 1, 1, 2, 2, 1, 0]], [[1, 1, 2, 2, 2, 1]], [[0, 0, 0, 1, 2, 2]]]
     >>> bool(fit_population(grid, walks).model.transition(0).toarray().min() > 0)
     True
     """
-    clocks = {NONE: (0,)} if memories is None else memories
-    phases = {name: _checked_phases(name, clock) for name, clock in clocks.items()}
+    everybody = list(people)
+    choice = choose_population(grid, everybody, memories, plain=plain)
+    return PopulationFit(choice.model(grid, everybody), choice, len(everybody))
+
+
+def _moves_of_each(grid: Grid, people: Iterable[CellSequences]) -> list[Moves]:
     moves = []
     for person in people:
         found = checked_sequences(person, grid.size, owner="fit_population")
         moves.append(moves_of(found, [0] * len(found)))
-    everybody = together(moves)
-    if not phases or not everybody.sources.size:
-        raise InvalidParameter(
-            "There is nothing to fit: nowhere do two known cells of anybody follow each other. "
-            "Give traces with more fixes, longer steps, or a model that needs no data."
-            if phases
-            else "The 'memories' of fit_population must name one memory at least. Got none."
-        )
-    scores, chosen, held = _compared(grid, phases, moves)
-    memory = min(scores, key=lambda score: score.nats_per_move).memory if scores else ""
-    if not scores:  # nothing to judge by: the least memory, and middling strengths
-        memory = min(phases, key=lambda name: int(phases[name].max()))
-        chosen = {memory: Shrinkage()}
-    shrinkage = chosen.get(memory)
-    return PopulationFit(
-        _model(grid, everybody, phases.get(memory), shrinkage),
-        memory,
-        shrinkage,
-        len(moves),
-        held,
-        scores,
-        math.log(grid.size),
-    )
-
-
-def _compared(
-    grid: Grid, phases: Mapping[str, IntArray], people: Sequence[Moves]
-) -> tuple[tuple[MemoryScore, ...], dict[str, Shrinkage], int]:
-    """Return the scores, plain first, the shrinkage of each memory, and the moves left out."""
-    cuts = list(folds_of(people)) if grid.size > 1 else []
-    if not cuts:
-        return (), {}, 0
-    comparison = Comparison(grid, phases, cuts)
-    best = comparison.best(phases)
-    scores = [MemoryScore(PLAIN, 1, comparison.plain_nats())]
-    for name, (nats, _) in best.items():
-        scores.append(MemoryScore(name, int(phases[name].max()) + 1, nats))
-    return tuple(scores), {name: each for name, (_, each) in best.items()}, comparison.moves
+    return moves
 
 
 def _checked_phases(name: str, clock: Sequence[int]) -> IntArray:
@@ -175,13 +208,3 @@ def _checked_phases(name: str, clock: Sequence[int]) -> IntArray:
             f"none may be called {PLAIN!r}: that is what they are compared to."
         )
     return phases.astype(np.int64)
-
-
-def _model(
-    grid: Grid, moves: Moves, phases: IntArray | None, shrinkage: Shrinkage | None
-) -> MarkovModel:
-    if phases is None or shrinkage is None:
-        return MarkovModel(grid, plain_transition(grid, moves))
-    found = population_transitions(grid, tally_of(grid, moves, phases), shrinkage)
-    repeating = found if len(found) == 1 else tuple(found[phase] for phase in phases.tolist())
-    return MarkovModel(grid, Schedule((), repeating, cyclic=True))

@@ -8,10 +8,9 @@ from priste.policy.explanation import (
 )
 from priste.policy.model_choice import (
     Ground,
-    HeldOut,
     cell_sequences,
-    fitted_model,
-    held_out_score,
+    chosen_memory,
+    population_model,
 )
 from priste.policy.observer_choice import ChosenObserver
 from priste.policy.policy import Policy, PolicyEvent, Unguarded
@@ -23,17 +22,16 @@ __all__ = [
     "ExplainedEvent",
     "Explanation",
     "Ground",
-    "HeldOut",
     "Policy",
     "PolicyEvent",
     "Unguarded",
     "cell_sequences",
+    "chosen_memory",
     "draft_policy",
     "explain_policy",
-    "fitted_model",
     "gaps_in_the_guard",
-    "held_out_score",
     "load_ground",
     "load_policy",
+    "population_model",
     "read_policy",
 ]

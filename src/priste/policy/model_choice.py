@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -14,17 +14,23 @@ import numpy as np
 
 from priste.errors import InvalidParameter
 from priste.maps import Grid, kilometres
-from priste.mobility import GaussianPrior, MarkovModel, ModelOrigin, lingering_gaussian
-from priste.policy.sections import FamilyMember, MobilitySection, Outside
+from priste.mobility import (
+    GaussianPrior,
+    MarkovModel,
+    ModelOrigin,
+    PopulationChoice,
+    choose_population,
+    lingering_gaussian,
+    memories_of,
+)
+from priste.mobility.memory import MOST_JUDGED
+from priste.policy.sections import FamilyMember, Memory, MobilitySection, Outside
 from priste.traces import Timeline, Trace, read_traces
 from priste.traces.fingerprints import day_fingerprints
 
 Rule = Literal["nearest", "majority", "interpolated", "any"]
 Cycle = Literal["day", "week"]
 CellSequence = tuple[int | None, ...]
-
-FOLD = 5
-"""One person of this many is held out."""
 
 AWAY_HOURS = 8.0
 """How long a Gaussian model takes people to stay beyond the map, unless told."""
@@ -69,6 +75,10 @@ class Fitting:
     cycle: Cycle | None
     sigma: float | None
     width: float = 1.0
+    memory: Memory | None = None
+    _choices: dict[tuple[frozenset[str], ...], PopulationChoice] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def without(self, sources: frozenset[str]) -> Fitting:
         """Return the fitting on everybody who has none of these days."""
@@ -82,22 +92,29 @@ class Fitting:
 
     def model(self) -> MarkovModel:
         """Return the fitted model."""
+        if self.memory is not None:
+            # Whoever is guarded has no part in the choice either; most of many share one.
+            judges = self.people[:MOST_JUDGED]
+            key = tuple(person.sources for person in judges)
+            if key not in self._choices:
+                self._choices[key] = chosen_memory(self.grid, self.timeline, judges, self.memory)
+            return population_model(self.grid, self.timeline, self.people, self._choices[key])
         sigma = self.sigma
         if self.width != 1.0:
             sigma = self.width * (sigma or _usual_spread(self.grid, self.people))
         return fitted_model(self.grid, self.timeline, self.people, cycle=self.cycle, sigma=sigma)
 
     def relative(self, member: FamilyMember) -> Fitting:
-        """Return the fitting of another member of the family."""
+        """Return the fitting of another member of the family: a count on a Gaussian."""
         if member in WIDTHS:
-            return replace(self, width=WIDTHS[member])
+            return replace(self, width=WIDTHS[member], memory=None)
         cycles: dict[FamilyMember, Cycle | None] = {"plain": None, "day": "day", "week": "week"}
-        return replace(self, cycle=cycles[member])
+        return replace(self, cycle=cycles[member], memory=None)
 
     @property
     def doubts(self) -> tuple[FamilyMember, ...]:
         """The relatives in whose light releases are worth a second look."""
-        if self.cycle is not None:
+        if self.cycle is not None or self.memory is not None:
             return ("narrow", "wide", "plain")
         return (
             ("narrow", "wide")
@@ -194,13 +211,13 @@ def chosen_models(
         return (ChosenModel(on_clock(model, timeline, f"The saved model {section.path!r}")),)
     traces = read_traces(folder / (section.traces or ""), section.format)
     # Whole weeks begin like whole days, so the longest cycle of the family serves all of it.
-    longest: Cycle | None = "week" if "week" in family else section.cycle
+    longest: Cycle | None = "week" if section.memory or "week" in family else section.cycle
     people = tuple(
         cell_sequences(
             traces, grid, timeline, rule=ground.rule, cycle=longest, outside=ground.beyond
         )
     )
-    own = Fitting(grid, timeline, people, section.cycle, section.sigma)
+    own = Fitting(grid, timeline, people, section.cycle, section.sigma, memory=section.memory)
     return _with_family(own, family)
 
 
@@ -291,12 +308,7 @@ def fitted_model(
     """
     smoothing = GaussianPrior(sigma=sigma)
     sequences = [person.cells for person in people]
-    origin = ModelOrigin(
-        timeline.start,
-        timeline.step,
-        str(timeline.zone),
-        frozenset().union(*(person.sources for person in people)),
-    )
+    origin = _origin(timeline, people)
     if cycle is None:
         return MarkovModel.fit(grid, sequences, smoothing).with_origin(origin)
     length = timedelta(days=7 if cycle == "week" else 1)
@@ -309,51 +321,32 @@ def fitted_model(
     return model.with_origin(origin)
 
 
-@dataclass(frozen=True)
-class HeldOut:
-    """How well a model predicts people it was not fitted on.
+def chosen_memory(
+    grid: Grid, timeline: Timeline, people: Sequence[PersonCells], memory: Memory
+) -> PopulationChoice:
+    """Return how much of the clock to know and how much to borrow, judged on people left out.
 
-    ``nats_per_move`` is the mean of -ln Pr(next cell | this cell), lower is better;
-    ``uniform_nats`` is that of a model that knows nothing.
+    The people's cells begin where a week of the timeline does. "auto" compares every memory that
+    the step allows, and the plain fit; any other is taken as it is said.
     """
+    shown = timeline.start.astimezone(timeline.zone).replace(tzinfo=None)
+    memories = memories_of(shown, timeline.step)
+    if memory != "auto" and memory not in memories:
+        raise InvalidParameter(
+            f"memory = {memory!r} needs a step that divides the day into parts that differ. Got "
+            f"steps of {timeline.step}. Say memory = 'none' or 'auto'."
+        )
+    asked: dict[str, tuple[int, ...]] = memories if memory == "auto" else {memory: memories[memory]}
+    sequences = ([person.cells] for person in people)
+    return choose_population(grid, sequences, asked, plain=memory == "auto")
 
-    people: int
-    moves: int
-    nats_per_move: float
-    uniform_nats: float
 
-
-def held_out_score(
-    grid: Grid,
-    timeline: Timeline,
-    people: Sequence[PersonCells],
-    *,
-    cycle: Cycle | None = None,
-    sigma: float | None = None,
-) -> HeldOut | None:
-    """Fit on four people of five and return how well the fifth is predicted.
-
-    With fewer than five people the last fifth of each one's steps is held out. None when there
-    is too little to hold out.
-    """
-    if len(people) >= FOLD:
-        tests = [(0, person.cells) for person in people[FOLD - 1 :: FOLD]]
-        known = [person for number, person in enumerate(people) if number % FOLD != FOLD - 1]
-    else:
-        cuts = [len(person.cells) - len(person.cells) // FOLD for person in people]
-        tests = [(cut, person.cells[cut:]) for cut, person in zip(cuts, people, strict=True)]
-        known = [
-            replace(person, cells=person.cells[:cut])
-            for cut, person in zip(cuts, people, strict=True)
-        ]
-    moves = sum(_moves(cells) for _, cells in tests)
-    if not moves or not any(_moves(person.cells) for person in known):
-        return None
-    model = fitted_model(grid, timeline, known, cycle=cycle, sigma=sigma)
-    total = model.log_likelihood(
-        [cells for _, cells in tests], offsets=[offset for offset, _ in tests]
-    )
-    return HeldOut(len(tests), moves, -total / moves, math.log(grid.size))
+def population_model(
+    grid: Grid, timeline: Timeline, people: Sequence[PersonCells], choice: PopulationChoice
+) -> MarkovModel:
+    """Return the chosen model fitted on people; it notes the clock and whose days it saw."""
+    model = choice.model(grid, ([person.cells] for person in people))
+    return model.with_origin(_origin(timeline, people))
 
 
 def _usual_spread(grid: Grid, people: Sequence[PersonCells]) -> float:
@@ -371,8 +364,9 @@ def _usual_spread(grid: Grid, people: Sequence[PersonCells]) -> float:
     return max(grid.cell_size, math.sqrt(float(np.mean(apart * apart)) / 2.0))
 
 
-def _moves(cells: CellSequence) -> int:
-    return sum(a is not None and b is not None for a, b in pairwise(cells))
+def _origin(timeline: Timeline, people: Sequence[PersonCells]) -> ModelOrigin:
+    sources: frozenset[str] = frozenset().union(*(person.sources for person in people))
+    return ModelOrigin(timeline.start, timeline.step, str(timeline.zone), sources)
 
 
 def _same_phase(moment: datetime, timeline: Timeline, cycle: Cycle | None) -> datetime:

@@ -19,6 +19,9 @@ Corner = Annotated[tuple[Latitude, Longitude], Field(strict=False)]  # TOML has 
 FamilyMember = Literal["narrow", "wide", "plain", "day", "week"]
 """A further model beside that of a mobility section: another width, or another memory."""
 
+Memory = Literal["auto", "none", "parts", "hours", "week"]
+"""How much of the clock a fitted model knows; "auto" is what predicts best those left out."""
+
 Outside = Literal["refuse", "nearest", "elsewhere", "gap"]
 """What becomes of a fix beyond the map."""
 
@@ -68,6 +71,7 @@ class MobilitySection(Section):
     format: str | None = None
     path: str | None = None
     cycle: Literal["day", "week"] | None = None
+    memory: Memory | None = None
     away_hours: Positive | None = None
     family: list[FamilyMember] | None = Field(default=None, min_length=1)
 
@@ -76,15 +80,18 @@ class MobilitySection(Section):
         needs = {"gaussian": "sigma", "fit": "traces", "saved": "path"}
         takes = {
             "gaussian": {"sigma", "away_hours", "family"},
-            "fit": {"traces", "format", "cycle", "sigma", "family"},
+            "fit": {"traces", "format", "cycle", "memory", "sigma", "family"},
             "saved": {"path"},
         }
         needed = needs[self.kind]
         if getattr(self, needed) is None:
             raise ValueError(f"kind = {self.kind!r} needs '{needed}'")
-        for name in ("sigma", "traces", "format", "path", "cycle", "away_hours", "family"):
+        others = ("sigma", "traces", "format", "path", "cycle", "memory", "away_hours", "family")
+        for name in others:
             if getattr(self, name) is not None and name not in takes[self.kind]:
                 raise ValueError(f"kind = {self.kind!r} does not take '{name}'")
+        if self.memory is not None and (self.cycle is not None or self.sigma is not None):
+            raise ValueError("give 'memory', or 'cycle' and 'sigma' of the plain fit, not both")
         self._check_family()
         return self
 
@@ -94,7 +101,7 @@ class MobilitySection(Section):
             raise ValueError("'family' names each of its members once")
         if self.kind == "gaussian" and not set(family) <= {"narrow", "wide"}:
             raise ValueError("the 'family' of kind = 'gaussian' is of \"narrow\" and \"wide\"")
-        if (self.cycle or "plain") in family:
+        if self.memory is None and (self.cycle or "plain") in family:
             raise ValueError(
                 f"'family' names further models; {self.cycle or 'plain'!r} is the section's own"
             )
