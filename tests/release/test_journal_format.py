@@ -75,7 +75,7 @@ def test_every_bit_matters(tmp_path: Path) -> None:
 def test_lines_cannot_be_moved(tmp_path: Path, change: str) -> None:
     """Lines removed from the middle, swapped, repeated or taken from another file are noticed."""
     lines = written(tmp_path / "s").splitlines(keepends=True)
-    other = files.encode({"stream": "other"}, RECORDS).splitlines(keepends=True)
+    other = files.encode({"stream": "other"}, RECORDS)[0].splitlines(keepends=True)
     changed = {
         "drop": lines[:3] + lines[4:],
         "swap": [*lines[:3], lines[4], lines[3], *lines[5:]],

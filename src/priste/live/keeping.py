@@ -18,6 +18,7 @@ from typing import Any
 from priste.errors import StateError
 from priste.live.point import Point
 from priste.policy import Policy
+from priste.release.stream_file.checkpoint import checkpoint_of
 from priste.whole_files import write_whole
 
 _VERSION = 1
@@ -66,6 +67,7 @@ class StateFolder:
     def drop_old_journals(self) -> None:
         """Remove journals whose releases the newest holds as well."""
         for path in sorted(self.folder.glob("[0-9]*.journal"))[:-1]:
+            checkpoint_of(path).unlink(missing_ok=True)
             path.unlink()
 
     def latest(self) -> Point | None:

@@ -19,6 +19,7 @@ from priste.quantify.possible_paths import (
 )
 from priste.quantify.promises import Belief, Odds, Promise, as_promise, promise_from_dict
 from priste.quantify.quantifier import Quantifier
+from priste.quantify.stream_snapshot import StreamSnapshot
 from priste.quantify.worst_prior import leakages, passes, worst_prior_leakage
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "Quantifier",
     "Stale",
     "Starts",
+    "StreamSnapshot",
     "as_promise",
     "leakages",
     "observer_from_dict",

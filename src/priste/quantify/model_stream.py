@@ -19,6 +19,7 @@ from priste.quantify.moments import Floats, Integers, Moments
 from priste.quantify.propagation import ForwardOperator, Likelihood, Record, replay
 from priste.quantify.rounding import relative_error_bound
 from priste.quantify.scaling import ScaledRows
+from priste.quantify.stream_snapshot import StreamSnapshot, check_snapshot, layout_digest
 
 if TYPE_CHECKING:
     from priste.events import Event
@@ -111,6 +112,26 @@ class ModelStream:
         self._inherited -= math.log1p(-relative_error)
         self._pending += forward
         self._replay_work += back
+
+    def snapshot(self) -> StreamSnapshot | None:
+        """Return what a stream without history remembers; None with one, or before any step."""
+        if self.keeps_history or not self.step:
+            return None
+        layout = layout_digest(self.chain, self.starts.labels, self.step)
+        rows = self._caught_up().rows
+        return StreamSnapshot(self.step, self.observed, self._inherited, rows, layout)
+
+    def restored(self, snapshot: StreamSnapshot) -> ModelStream:
+        """Return this stream as it was at a snapshot; ValueError if it is of another one."""
+        if self.keeps_history:
+            raise ValueError("this stream keeps its observations, and needs them")
+        check_snapshot(snapshot, self.chain, self.starts.labels)
+        twin = self.copy()
+        twin.records, twin._forgotten = [], snapshot.step
+        twin.observed, twin._inherited = snapshot.observed, snapshot.inherited
+        twin._operator = ForwardOperator(self.chain, snapshot.rows, snapshot.step)
+        twin._pending = twin._replayed = twin._replay_work = 0.0
+        return twin
 
     # ------------------------------------------------------------------ joint probabilities
 

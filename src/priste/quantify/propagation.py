@@ -37,7 +37,7 @@ class ForwardOperator:
         """``rows`` are (rows, worlds, states) after ``absorbed`` observations; see ``at_start``."""
         self._chain = chain
         self.absorbed = absorbed
-        self._rows = rows
+        self.rows = rows
         self._predicted = rows if absorbed == 0 else None
         self._candidates: ScaledRows | None = None
 
@@ -49,7 +49,7 @@ class ForwardOperator:
     def predicted(self) -> ScaledRows:
         """Return (rows, worlds, states) at step ``absorbed``, before what it releases."""
         if self._predicted is None:
-            self._predicted = self._chain.advanced(self._rows, self.absorbed)
+            self._predicted = self._chain.advanced(self.rows, self.absorbed)
         return self._predicted
 
     def observed(self, record: Record) -> ForwardOperator:
@@ -65,7 +65,7 @@ class ForwardOperator:
 
     def joint(self, backward: BackwardVectors) -> tuple[Floats, Integers]:
         """Return mantissas and exponents (rows, 2) of b and d; needs an observation."""
-        rows = self._rows
+        rows = self.rows
         vectors = backward.at(max(self.absorbed - 1, 0))
         if vectors.shape[2] == 1:
             outcome = vectors[:, :, 0].T

@@ -30,6 +30,7 @@ from priste.quantify.promises import Limits, Promise, as_limits
 from priste.quantify.screening import screened, worth_screening
 from priste.quantify.smoothing import location_posterior
 from priste.quantify.start_rows import FirstCells, start_rows
+from priste.quantify.stream_snapshot import StreamSnapshot
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -143,6 +144,28 @@ class Quantifier:
         """Return an independent quantifier in the same state. Cheap: the arrays are shared."""
         twin = copy.copy(self)
         twin._streams = [stream.copy() for stream in self._streams]
+        return twin
+
+    def snapshot(self) -> tuple[StreamSnapshot, ...] | None:
+        """Return what the observations left, one per model, to go on from with :meth:`restored`.
+
+        None before the first step, and for a quantifier that keeps its history.
+        """
+        taken = [stream.snapshot() for stream in self._streams]
+        found = tuple(each for each in taken if each is not None)
+        return found if len(found) == len(taken) else None
+
+    def restored(self, snapshots: Sequence[StreamSnapshot]) -> Quantifier:
+        """Return this quantifier with the observations of a snapshot in place of its own.
+
+        Raises ValueError if it was taken of another event, model, observer or method.
+        """
+        if len(snapshots) != len(self._streams) or len({each.step for each in snapshots}) != 1:
+            raise ValueError("it is of another number of models, or of several steps")
+        twin = copy.copy(self)
+        pairs = zip(self._streams, snapshots, strict=True)
+        twin._streams = [stream.restored(snapshot) for stream, snapshot in pairs]
+        twin._moments = None
         return twin
 
     def prior_by_start(self) -> Floats:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +12,15 @@ from numpy.typing import NDArray
 from priste.mobility import MarkovModel
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionSnapshot:
+    """Where the user was predicted to be at ``step``, and how many steps have passed since."""
+
+    states: Floats
+    step: int
+    due: int
 
 
 class Prediction:
@@ -47,6 +58,23 @@ class Prediction:
             if total > 0.0:
                 self._states = weighted / total
         self._due += 1
+
+    def snapshot(self) -> PredictionSnapshot:
+        """Return all that the prediction remembers."""
+        return PredictionSnapshot(self._states, self._step, self._due)
+
+    def restored(self, snapshot: PredictionSnapshot) -> Prediction:
+        """Return this prediction as it was at a snapshot; ValueError if it is of another one."""
+        states = snapshot.states
+        if snapshot.step < 0 or snapshot.due < 0:
+            raise ValueError("its prediction is of an impossible step")
+        if states.shape != (self._model.states(snapshot.step),):
+            raise ValueError("its prediction has another shape")
+        if not (states.min() >= 0.0 and states.max() < math.inf and states.sum() > 0.0):
+            raise ValueError("its prediction is no distribution")
+        twin = self.copy()
+        twin._states, twin._step, twin._due = states, snapshot.step, snapshot.due
+        return twin
 
     def copy(self) -> Prediction:
         """Return an independent copy."""

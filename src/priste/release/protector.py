@@ -21,11 +21,12 @@ from priste.release.calibrator import Calibrator, Draw, Law
 from priste.release.calibrators import DEFAULT_CALIBRATOR
 from priste.release.ledger import Ledger, Release
 from priste.release.public_state import PublicState
+from priste.release.stream_file import checkpoint
 from priste.release.stream_file import journal as files
 from priste.release.stream_file.binding import check_binding, checked_binding
 from priste.release.stream_file.entry import Entry, entry_to_json
 from priste.release.stream_file.header import terms_from_json, terms_to_json
-from priste.release.taking_in import recorded_column, recounted, replayed, taken_in
+from priste.release.taking_in import recalled, recorded_column, recounted, replayed, taken_in
 from priste.release.terms import Epsilons, Events, Models, Terms, make_terms
 
 MAX_SKIPPED_STEPS = 100_000
@@ -98,6 +99,7 @@ class Protector:
         self._binding = checked_binding(binding)
         self._stored: set[str] = set()  # digests of the columns that the journal holds
         self._packed: dict[str, bytes] = {}  # columns by their digests
+        self._checkpointed = 0  # how many steps the checkpoint beside the journal covers
         self._torn_bytes = 0
         self._stopped: str | None = None
         self._over_limit: tuple[str, ...] = ()
@@ -260,6 +262,7 @@ class Protector:
             self._journal.append(entry_to_json(entry, self._stored) for entry in entries)
         self._entries.extend(entries)
         self._stopped = None
+        self._keep_checkpoint()
 
     def _checked_step(self, step: int | None) -> int:
         if step is None:
@@ -305,7 +308,9 @@ class Protector:
             path = Path(path)
             if self._journal is not None and self._journal.is_at(path):
                 return  # every release is there already
-            files.replace(path, self._header(), self._records())
+            chain = files.replace(path, self._header(), self._records())
+            if self._state.step >= checkpoint.EVERY:
+                checkpoint.keep(path, chain, self._state.snapshot())
 
     @classmethod
     def load(
@@ -368,7 +373,10 @@ class Protector:
         belongs_to = check_binding(contents.header, binding, path)
         terms = terms_from_json(contents.header, path, mech=mech, calibrator=calibrator)
         stream, over_limit = contents.header.get("stream"), contents.header.get("over_limit")
-        if not isinstance(stream, str) or not isinstance(over_limit, list):
+        known = set(terms.event_names)
+        if not isinstance(stream, str) or not (
+            isinstance(over_limit, list) and all(name in known for name in over_limit)
+        ):
             raise StateError(f"The stream in {str(path)!r} has no name. It was left as it is.")
         self = cls._under(terms, rng)
         self._stream, self._binding = stream, belongs_to
@@ -379,7 +387,8 @@ class Protector:
                 "The last line of %s was unfinished (%d bytes): a crash came before its release "
                 "was returned. It does not count.", path, contents.torn
             )  # fmt: skip
-        for record in contents.records:
+        self._recall(path, contents)
+        for record in contents.records[len(self._entries) :]:
             try:
                 self._entries.append(replayed(record, self._packed, self._state))
             except (KeyError, TypeError, ValueError) as problem:
@@ -388,6 +397,27 @@ class Protector:
                 ) from problem
         self._stored = set(self._packed)
         return self
+
+    def _recall(self, path: Path, contents: files.Contents) -> None:
+        """Take up the steps of a file that its checkpoint covers, if it has one that fits."""
+        kept = checkpoint.found(path, contents.chains)
+        if kept is None:
+            return
+        covered = contents.records[: kept.state.step]
+        packed: dict[str, bytes] = {}
+        try:
+            self._entries = recalled(covered, packed, kept.state, self._state)
+        except (KeyError, TypeError, ValueError) as problem:
+            checkpoint.ignored(path, str(problem))
+            return
+        self._packed, self._checkpointed = packed, kept.state.step
+
+    def _keep_checkpoint(self) -> None:
+        """Spare the next one who opens the journal the replay of a long stream."""
+        journal, step = self._journal, self._state.step
+        if journal is not None and step - self._checkpointed >= checkpoint.EVERY:
+            self._checkpointed = step
+            checkpoint.keep(journal.path, journal.chain, self._state.snapshot())
 
     def _header(self) -> dict[str, Any]:
         return {

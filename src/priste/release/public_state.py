@@ -10,15 +10,16 @@ import copy
 import math
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
 from priste.mechanisms import Mechanism
-from priste.quantify import Belief, Moments, Promise, Quantifier
+from priste.quantify import Belief, Moments, Promise, Quantifier, StreamSnapshot
 from priste.release.calibrator import EventOperator, Law
-from priste.release.prediction import Prediction
+from priste.release.prediction import Prediction, PredictionSnapshot
 from priste.release.terms import Terms
 
 Floats = NDArray[np.float64]
@@ -26,6 +27,20 @@ Booleans = NDArray[np.bool_]
 
 TABLE_CACHE_BYTES = 2**28
 """How much memory the emission tables of recently used budgets may take: 256 MiB."""
+
+
+@dataclass(frozen=True, eq=False)
+class StateSnapshot:
+    """What the releases so far left in the quantifiers, one entry per event, and the prediction."""
+
+    step: int
+    quantifiers: tuple[tuple[StreamSnapshot, ...], ...]
+    prediction: PredictionSnapshot
+
+    @property
+    def bytes(self) -> int:
+        """How much memory the numbers take."""
+        return sum(each.bytes for snapshots in self.quantifiers for each in snapshots)
 
 
 class PublicState:
@@ -230,6 +245,41 @@ class PublicState:
                 )
             if isinstance(promise, Belief) and quantifier.prior_belief() > promise.at_most:
                 raise InvalidParameter(_cap_too_low(name, quantifier, promise))
+
+    def snapshot(self) -> StateSnapshot | None:
+        """Return what the releases so far left; None on maps so large that it is not kept."""
+        taken = [quantifier.snapshot() for quantifier in self._quantifiers]
+        found = tuple(each for each in taken if each is not None)
+        if len(found) < len(taken):
+            return None
+        return StateSnapshot(self._step, found, self._prediction.snapshot())
+
+    def restore(
+        self,
+        snapshot: StateSnapshot,
+        *,
+        leakage: tuple[float, ...],
+        belief: tuple[float, ...],
+        last_budget: float | None,
+        hints: tuple[int, ...],
+    ) -> None:
+        """Go on from a snapshot; the rest is what was told about the releases before it.
+
+        Raises ValueError, and changes nothing, if it is not one of a stream under these terms.
+        """
+        prediction = snapshot.prediction
+        steps = {each.step for snapshots in snapshot.quantifiers for each in snapshots}
+        if steps != {snapshot.step} or prediction.step + prediction.due != snapshot.step:
+            raise ValueError("its parts are of several steps")
+        pairs = zip(self._quantifiers, snapshot.quantifiers, strict=True)
+        quantifiers = [quantifier.restored(each) for quantifier, each in pairs]
+        self._prediction = self._prediction.restored(prediction)
+        self._quantifiers = quantifiers
+        self._step = snapshot.step
+        self._leakage, self._belief = leakage, belief
+        self._last_budget, self._hints = last_budget, hints
+        if self.terms.mechanism.uses_belief:
+            self._mechanism = None
 
     def copy(self) -> PublicState:
         """Return an independent copy: the same history, free to go another way."""

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from priste.float_text import floats_to_text
+from priste.mechanisms import Mechanism
 from priste.release.calibrator import Draw
 from priste.release.ledger import Release
-from priste.release.public_state import PublicState
+from priste.release.public_state import PublicState, StateSnapshot
 from priste.release.stream_file.entry import Entry, column_digest, entry_from_json, pack_column
+
+Floats = NDArray[np.float64]
 
 ANOTHER_MACHINE = 2.0**-33
 """How far, relatively, a column of a mechanism may be from the one another machine computed.
@@ -66,14 +69,8 @@ def replayed(record: Mapping[str, Any], packed: dict[str, bytes], state: PublicS
     ``packed`` holds the columns of lines before it, by digest. Raises KeyError, TypeError or
     ValueError if the line cannot be the next one of this stream.
     """
-    entry = entry_from_json(record, packed)
-    release, events = entry.release, len(state.terms.events)
-    if release.step != state.step:
-        raise ValueError(f"step {release.step} comes where step {state.step} should")
-    if len(release.leakage) != events:
-        raise ValueError(f"it has {len(release.leakage)} leakages")
-    if len(release.belief) != (0 if entry.older else events):
-        raise ValueError(f"it has {len(release.belief)} beliefs")
+    entry = _next_entry(record, packed, state.step, len(state.terms.events))
+    release = entry.release
     column, error = recorded_column(entry, state)
     state.advance(
         column,
@@ -86,6 +83,52 @@ def replayed(record: Mapping[str, Any], packed: dict[str, bytes], state: PublicS
     belief = state.belief if entry.older else release.belief
     said = dataclasses.replace(release, belief=belief, against=_against(state))
     return dataclasses.replace(entry, release=said)
+
+
+def recalled(
+    records: Sequence[Mapping[str, Any]],
+    packed: dict[str, bytes],
+    snapshot: StateSnapshot,
+    state: PublicState,
+) -> list[Entry]:
+    """Bring the state to a snapshot after ``records``, without replaying them.
+
+    The lines are checked as :func:`replayed` checks them, as far as nothing is computed anew.
+    Raises KeyError, TypeError or ValueError if that is not enough, or the snapshot is of
+    another stream; then the state is as before.
+    """
+    entries: list[Entry] = []
+    budget: float | None = None
+    hints: tuple[int, ...] = ()
+    for step, record in enumerate(records):
+        entry = _next_entry(record, packed, step, len(state.terms.events))
+        if entry.older:
+            raise ValueError("the file is from before beliefs were written")
+        if entry.release.cell is not None:
+            stored_column(entry, state.terms.mechanism)  # one that is not stored is not needed
+            budget, hints = entry.release.budget, entry.hints
+        said = dataclasses.replace(entry.release, against=_against(state))
+        entries.append(dataclasses.replace(entry, release=said))
+    last = entries[-1].release
+    state.restore(
+        snapshot, leakage=last.leakage, belief=last.belief, last_budget=budget, hints=hints
+    )
+    return entries
+
+
+def _next_entry(
+    record: Mapping[str, Any], packed: dict[str, bytes], step: int, events: int
+) -> Entry:
+    """Return the entry of a line, which must be about a step and have a number per event."""
+    entry = entry_from_json(record, packed)
+    release = entry.release
+    if release.step != step:
+        raise ValueError(f"step {release.step} comes where step {step} should")
+    if len(release.leakage) != events:
+        raise ValueError(f"it has {len(release.leakage)} leakages")
+    if len(release.belief) != (0 if entry.older else events):
+        raise ValueError(f"it has {len(release.belief)} beliefs")
+    return entry
 
 
 def recounted(entry: Entry, state: PublicState) -> Entry:
@@ -101,7 +144,7 @@ def _against(state: PublicState) -> str:
     return sys.intern(state.terms.observer.words())  # one text for all releases
 
 
-def recorded_column(entry: Entry, state: PublicState) -> tuple[NDArray[np.float64] | None, float]:
+def recorded_column(entry: Entry, state: PublicState) -> tuple[Floats | None, float]:
     """Return the column of a recorded release, and how far it may be from the one drawn from.
 
     ``state`` is that before the release. Files of the first versions do not hold the columns of
@@ -111,19 +154,33 @@ def recorded_column(entry: Entry, state: PublicState) -> tuple[NDArray[np.float6
     mechanism, release = state.terms.mechanism, entry.release
     if release.cell is None:
         return None, 0.0
-    if (entry.packed is not None or entry.likelihood is not None) and not (
-        release.cell < mechanism.outputs and 0.0 <= release.budget <= mechanism.budget
-    ):
-        raise ValueError("the mechanism has no such output or budget")
-    column = entry.stored_column(mechanism.grid.size)
-    stored = column is not None
-    if column is None:
-        column = state.column(release.cell, release.budget)
+    column = stored_column(entry, mechanism)
+    if column is not None:
+        return column, 0.0
+    column = state.column(release.cell, release.budget)
     if column_digest(column) == entry.column:
         return column, 0.0
-    if stored or mechanism.uses_belief:
+    if mechanism.uses_belief:
         raise ValueError(
-            f"step {release.step} was released with other probabilities than "
-            + ("are stored beside it" if stored else "this installation computes")
+            f"step {release.step} was released with other probabilities than this installation "
+            "computes"
         )
     return column, ANOTHER_MACHINE
+
+
+def stored_column(entry: Entry, mechanism: Mechanism) -> Floats | None:
+    """Return the column that is stored with a release, None if none is; ValueError if it is not it.
+
+    The release must be one that the mechanism could have made.
+    """
+    release = entry.release
+    if release.cell is None or (entry.packed is None and entry.likelihood is None):
+        return None
+    if not (release.cell < mechanism.outputs and 0.0 <= release.budget <= mechanism.budget):
+        raise ValueError("the mechanism has no such output or budget")
+    column = entry.stored_column(mechanism.grid.size)
+    if column is None or column_digest(column) != entry.column:
+        raise ValueError(
+            f"step {release.step} was released with other probabilities than are stored beside it"
+        )
+    return column

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,10 @@ class Entry:
 
 LARGEST_COLUMN = 2**27
 """Bytes of a column that is unpacked: that of 16 million cells."""
+
+
+MOST_HINTS = 1000
+"""How many whole numbers a calibrator may leave for itself with a release."""
 
 
 def pack_column(column: NDArray[np.float64]) -> bytes:
@@ -135,7 +139,14 @@ def entry_from_json(record: Mapping[str, Any], packed: dict[str, bytes]) -> Entr
             raise ValueError("its column is no text")
         packed[digest] = base64.b64decode(record["packed"], validate=True)
     known = packed.get(digest) if likelihood is None else None
-    return Entry(release, digest, likelihood, tuple(record["hints"]), known, older)
+    return Entry(release, digest, likelihood, _hints(record["hints"]), known, older)
+
+
+def _hints(values: Sequence[int]) -> tuple[int, ...]:
+    """Return what a calibrator left for itself: few whole numbers, as every law takes them."""
+    if len(values) > MOST_HINTS or not all(type(v) is int and abs(v) < 2**63 for v in values):
+        raise ValueError("its hints are no whole numbers")
+    return tuple(values)
 
 
 def _count(record: Mapping[str, Any], name: str) -> int:

@@ -32,13 +32,13 @@ import hashlib
 import json
 import os
 import re
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from priste.errors import StateError
+from priste.errors import OutputError, OutputExists, StateError
+from priste.whole_files import write_whole
 
 FORMAT = "priste-stream"
 VERSION = 1
@@ -57,14 +57,14 @@ class Contents:
     """What a state file says.
 
     ``end`` is the number of bytes that check, ``torn`` the number of bytes of an unfinished
-    last line after them, ``chain`` the digest of the last frame.
+    last line after them, ``chains[n]`` the digest of the line after which n steps are known.
     """
 
     header: Json
     records: tuple[Json, ...]
     end: int
     torn: int
-    chain: str
+    chains: tuple[str, ...]
     ends_with_newline: bool
 
 
@@ -82,14 +82,14 @@ def _first_digest() -> str:
     return hashlib.sha256(_MAGIC).hexdigest()[:32]
 
 
-def encode(header: Json, records: Iterable[Json]) -> bytes:
-    """Return the bytes of a whole file."""
+def encode(header: Json, records: Iterable[Json]) -> tuple[bytes, str]:
+    """Return the bytes of a whole file, and its chain: the digest of its last line."""
     head, chain = _frame(b"H", header, _first_digest())
     parts = [_MAGIC, head]
     for record in records:
         line, chain = _frame(b"R", record, chain)
         parts.append(line)
-    return b"".join(parts)
+    return b"".join(parts), chain
 
 
 def _corrupt(path: Path, what: str) -> StateError:
@@ -104,6 +104,7 @@ def decode(data: bytes, path: Path) -> Contents:
     if not data.startswith(_MAGIC):
         raise _not_ours(data, path)
     records: list[Json] = []
+    chains: list[str] = []
     header: Json | None = None
     chain = _first_digest()
     position = len(_MAGIC)
@@ -121,12 +122,15 @@ def decode(data: bytes, path: Path) -> Contents:
         digest = _digest(chain, kind, payload)
         if match[3].decode("ascii") != digest:
             raise _corrupt(path, f"{where} does not match its digest")
-        content = json.loads(payload)
+        content = _content(payload)
+        if content is None:
+            raise _corrupt(path, f"{where} holds no JSON object")
         if header is None:
             header = content
         else:
             records.append(content)
         chain = digest
+        chains.append(chain)
         position = len(data) if newline < 0 else newline + 1
     if header is None:
         raise _corrupt(path, "it ends before its header does")
@@ -135,7 +139,7 @@ def decode(data: bytes, path: Path) -> Contents:
         records=tuple(records),
         end=position,
         torn=len(data) - position,
-        chain=chain,
+        chains=tuple(chains),
         ends_with_newline=data[position - 1 : position] == b"\n",
     )
 
@@ -154,15 +158,17 @@ def _is_torn(tail: bytes, chain: str, step: int) -> bool:
     begins = b'{"step":%d,' % step
     if not (payload.startswith(begins) or begins.startswith(payload)):
         return False
-    return match[3].decode("ascii") != _digest(chain, b"R", payload) and not _is_whole(payload)
+    matches = match[3].decode("ascii") == _digest(chain, b"R", payload)
+    return not matches and _content(payload) is None
 
 
-def _is_whole(payload: bytes) -> bool:
+def _content(payload: bytes) -> Json | None:
+    """Return the JSON object that a frame holds, None if it is none; a forger's may be deep."""
     try:
-        json.loads(payload)
+        found = json.loads(payload)
     except (ValueError, RecursionError):
-        return False
-    return True
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _not_ours(data: bytes, path: Path) -> StateError:
@@ -195,33 +201,10 @@ def _bytes_of(path: Path) -> bytes:
         ) from problem
 
 
-def _sync_folder(path: Path) -> None:
-    folder = os.open(path.parent, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-def _write_private(path: Path, data: bytes) -> None:
-    """Write a new file of mode 0600 and push it to the disk; the path must be free."""
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        os.fchmod(fd, 0o600)  # an odd umask may have taken the owner's bits away
-        _write_all(fd, data)
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
 def _write_all(fd: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
-
-
-def _temporary(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
 
 
 def _lock(fd: int, path: Path) -> None:
@@ -238,37 +221,35 @@ def _lock(fd: int, path: Path) -> None:
         ) from problem
 
 
-def create(path: Path, header: Json, records: Iterable[Json] = ()) -> None:
-    """Create a state file in one piece; raise :class:`StateError` if the path is taken."""
-    temporary = _temporary(path)
+def create(path: Path, header: Json, records: Iterable[Json] = ()) -> str:
+    """Create a state file in one piece and return its chain; StateError if the path is taken."""
+    data, chain = encode(header, records)
     try:
-        _write_private(temporary, encode(header, records))
-        try:
-            os.link(temporary, path)  # unlike a rename, this cannot replace a file
-        finally:
-            os.unlink(temporary)
-        _sync_folder(path)
-    except FileExistsError as problem:
+        write_whole(path, data)
+    except OutputExists as problem:
         raise StateError(
             f"There is already a file at {str(path)!r}; it was not touched. Continue its stream "
             "with Protector.resume(path), or choose another path."
         ) from problem
-    except OSError as problem:
-        raise StateError(
-            f"The state file {str(path)!r} cannot be written: {problem.strerror}."
-        ) from problem
+    except OutputError as problem:
+        raise _unwritten(path, problem) from problem
+    return chain
 
 
-def replace(path: Path, header: Json, records: Sequence[Json]) -> None:
+def _unwritten(path: Path, problem: OutputError) -> StateError:
+    return StateError(f"The state file {str(path)!r} cannot be written. {problem}")
+
+
+def replace(path: Path, header: Json, records: Sequence[Json]) -> str:
     """Write a state file over an earlier state of the same stream, and over nothing else.
 
-    The earlier state must check, carry the same name and hold a beginning of ``records``.
+    The earlier state must check, carry the same name and hold a beginning of ``records``. Returns
+    the chain of the file.
     """
     try:
         fd = os.open(path, os.O_RDWR)
     except FileNotFoundError:
-        create(path, header, records)
-        return
+        return create(path, header, records)
     except OSError as problem:
         raise StateError(
             f"The file at {str(path)!r} cannot be replaced: {problem.strerror}."
@@ -282,16 +263,13 @@ def replace(path: Path, header: Json, records: Sequence[Json]) -> None:
                 f"The file at {str(path)!r} holds another stream, or more of this one than is "
                 "to be saved; it was not touched. Choose another path."
             )
-        temporary = _temporary(path)
-        _write_private(temporary, encode(header, records))
-        os.replace(temporary, path)
-        _sync_folder(path)
-    except OSError as problem:
-        raise StateError(
-            f"The state file {str(path)!r} cannot be written: {problem.strerror}."
-        ) from problem
+        data, chain = encode(header, records)
+        write_whole(path, data, overwrite=True)
+    except OutputError as problem:
+        raise _unwritten(path, problem) from problem
     finally:
         os.close(fd)
+    return chain
 
 
 def refuse_if_locked(path: Path) -> None:
@@ -342,7 +320,12 @@ class Journal:
         except BaseException:
             os.close(fd)
             raise
-        return cls(path, fd, size, contents.chain), contents
+        return cls(path, fd, size, contents.chains[-1]), contents
+
+    @property
+    def chain(self) -> str:
+        """The digest of the last line, which stands for the whole file."""
+        return self._chain
 
     def is_at(self, path: Path) -> bool:
         """Tell whether this open journal is the file at a path."""
