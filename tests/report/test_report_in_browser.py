@@ -70,14 +70,13 @@ def test_the_page_draws_and_asks_for_nothing(page: "Page", tmp_path: Path) -> No
     assert complaints == []
     assert requests == [path.as_uri()]
     assert page.locator("h1").inner_text() == "Ada's <day>"
-    figures = page.locator("svg")
-    # A map, two figures for each of two events, distances and budgets.
-    assert figures.count() == 1 + 2 * len(policy.events) + 2
-    for number in range(figures.count()):
-        box = figures.nth(number).bounding_box()
+    # Two maps side by side, and for each of two events leakage, belief and who learns most.
+    assert page.locator(".map .panel").count() == 2 + len(policy.events)
+    assert page.locator(".chart").count() >= 2 * len(policy.events) + 1
+    for box in (each.bounding_box() for each in page.locator(".map .panel, .chart").all()):
         assert box is not None
-        assert box["width"] > 300
-        assert box["height"] > 100
+        assert box["width"] > 200
+        assert box["height"] > 90
     page.locator("summary").last.click()
     assert page.locator("details tbody tr").last.is_visible()
     assert page.locator("details tbody tr").count() == len(truth)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from priste.mechanisms import Identity, Mechanism, PlanarLaplace, Uniform
 from priste.policy.observer_choice import ANYBODY
 from priste.policy.policy import Policy, PolicyEvent
 from priste.quantify import AnyStart, Odds, Quantifier
@@ -80,7 +81,7 @@ def explain_policy(policy: Policy) -> Explanation:
         f"{begin:%a %d %b %Y %H:%M} to {end:%a %d %b %Y %H:%M} ({policy.timeline.zone}).",
         _what_a_step_means(policy),
         OUTSIDE[policy.outside],
-        f"The mechanism is {policy.mechanism!r}, at this budget or a smaller one.",
+        _mechanism_words(policy.mechanism),
     ]
     if calibrator is not None:
         summary.append(calibrator.explained)
@@ -103,6 +104,25 @@ def explain_policy(policy: Policy) -> Explanation:
         events=tuple(_explained(policy, event) for event in policy.events.values()),
         drawings={name: region.drawing() for name, region in policy.regions.items()},
     )
+
+
+def _mechanism_words(mechanism: Mechanism) -> str:
+    """Say what noise is drawn, at most so little."""
+    base = getattr(mechanism, "base", mechanism)
+    if isinstance(base, Identity):
+        said = "The mechanism tells the cell itself, where nothing speaks against it"
+    elif isinstance(base, Uniform):
+        said = "The mechanism draws a cell blindly"
+    elif isinstance(base, PlanarLaplace):
+        said = (
+            f"The mechanism is planar Laplace noise with α = {base.budget:g} per km, that is "
+            f"about {2000 / base.budget:,.0f} m on average, or more where that is needed"
+        )
+    else:
+        said = f"The mechanism is {mechanism!r}, at this budget or a smaller one"
+    if base is not mechanism:
+        said += ", among the cells where the user may well be"
+    return f"{said}."
 
 
 def _what_a_step_means(policy: Policy) -> str:

@@ -18,6 +18,7 @@ from priste.policy import Policy, explain_policy
 from priste.randomness import BitSource, Seed, bit_source
 from priste.release import Bare, Ledger, Release
 from priste.report.audits import OnEvent, audit_releases
+from priste.report.outline import Line
 from priste.report.stream_report import EventTrack, StreamReport
 from priste.report.strip import strip_of
 from priste.report.usefulness import Usefulness, usefulness
@@ -59,13 +60,15 @@ def stream_report(
     truth: Cells | None = None,
     bare: Ledger | None = None,
     show_truth: bool = False,
+    outline: tuple[Line, ...] = (),
     on_event: OnEvent | None = None,
 ) -> StreamReport:
     """Return the report of one stream.
 
     ``releases`` is its ledger. With the true cells ``truth`` the report tells distances, and
     with ``bare``, a stream of :func:`bare_releases`, what the mechanism alone would have told. The
-    true path itself is in it only with ``show_truth``.
+    true path itself is in it only with ``show_truth``. ``outline`` is drawn on its maps; see
+    :func:`~priste.report.outline.read_outline`.
     """
     if truth is not None and len(truth) != len(releases):
         raise InvalidParameter(
@@ -122,6 +125,9 @@ def stream_report(
             },
         ),
         truth=tuple(truth) if show_truth and truth is not None else None,
+        step_hours=line.step.total_seconds() / 3600,
+        population=None if truth is None else policy.population,
+        outline=outline,
     )
 
 

@@ -8,8 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from priste.audit import EventAudit
-from priste.report.figures import figures_of, svg
-from priste.report.pages import drawn, page
+from priste.report.pages import page
+from priste.report.pictures import (
+    budget_chart,
+    distance_chart,
+    event_cards,
+    learners_words,
+    stream_map,
+)
 from priste.report.stream_report import StreamReport
 from priste.report.strip import LEVEL_WORDS
 from priste.report.verdict import Verdict
@@ -33,6 +39,8 @@ def render(reports: StreamReport | Sequence[StreamReport]) -> str:
         title=title,
         streams=[_shown(report) for report in streams],
         last_belief=_last_belief,
+        learners=learners_words,
+        infinity=math.inf,
         length=length,
         level_words=LEVEL_WORDS,
         number=_number,
@@ -54,7 +62,10 @@ def _shown(report: StreamReport) -> dict[str, Any]:
         "report": report,
         "mark": MARKS[report.verdict],
         "tiles": _tiles(report),
-        "pictures": {name: drawn(svg(draw())) for name, draw in figures_of(report).items()},
+        "map": stream_map(report),
+        "cards": event_cards(report),
+        "distances": distance_chart(report),
+        "budgets": budget_chart(report),
     }
 
 

@@ -9,6 +9,7 @@ from priste.policy import Policy
 from priste.release import Ledger
 from priste.report.assembly import bare_releases, stream_report
 from priste.report.audits import policy_of_ledger
+from priste.report.outline import Line
 from priste.report.stream_report import StreamReport
 from priste.traces import Traces
 
@@ -25,6 +26,7 @@ def run_reports(
     traces: Traces | None = None,
     seed: int | None = None,
     show_truth: bool = False,
+    outline: tuple[Line, ...] = (),
     on_progress: Callable[[int, int], None] | None = None,
 ) -> list[StreamReport]:
     """Return one report per ledger.
@@ -46,6 +48,7 @@ def run_reports(
                 truth=truth,
                 bare=None if truth is None else bare_releases(own, truth, seed),
                 show_truth=show_truth,
+                outline=outline,
                 on_event=None if on_progress is None else _of(on_progress, number, len(ledgers)),
             )
         )

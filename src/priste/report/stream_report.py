@@ -7,6 +7,9 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from priste.audit import EventAudit
 from priste.errors import InvalidParameter
 from priste.maps import Grid
@@ -70,7 +73,8 @@ class StreamReport:
     reader asked to see it. Sequences that run over steps have equal length.
     ``calibrator`` made the releases; None if that is unknown. ``against`` says whom the promise is
     against. ``usefulness`` and its ``strip`` of
-    days are there when the truth was at hand.
+    days are there when the truth was at hand, and so is ``population`` (m,), where people are: it
+    may be made from traces of others. ``outline`` holds lines in km, for context.
     """
 
     title: str
@@ -90,6 +94,9 @@ class StreamReport:
     usefulness: Usefulness | None = field(default=None, repr=False)
     strip: tuple[Day, ...] = ()
     truth: tuple[int | None, ...] | None = field(default=None, repr=False)
+    step_hours: float = 1.0
+    population: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
+    outline: tuple[tuple[tuple[float, float], ...], ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         steps = len(self.times)

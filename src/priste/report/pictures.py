@@ -1,0 +1,309 @@
+"""The pictures of a stream on its page: the map, a card for each event, the price."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from priste.quantify import Belief
+from priste.report.charts import (
+    Chart,
+    Line,
+    Mark,
+    Scale,
+    bands_of,
+    level,
+    over_steps,
+    path,
+    time_marks,
+    value_marks,
+)
+from priste.report.map_view import MapDrawing, MapView, Panel, degrees
+from priste.report.stream_report import EventTrack, StreamReport
+from priste.report.wording import length, odds, percent
+
+HOURS_AROUND = 12.0
+"""A chart of an event shows so many hours before and after it."""
+
+MOST_MULTIPLES = 14
+"""How many occurrences of a recurring event are drawn; the others are in the table."""
+
+CURVE_POINTS = 60
+
+MOST_OVER = 3.0
+"""What is more than so many times the promise, or what was reached, goes off the chart."""
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """One event, or one day or week of a recurring one: its charts, zoomed to the day around it."""
+
+    track: EventTrack
+    label: str
+    leakage: Chart
+    belief: Chart
+
+
+@dataclass(frozen=True)
+class EventCard:
+    """An event with all its occurrences, and where those who learn most think it began."""
+
+    name: str
+    occurrences: tuple[Occurrence, ...]
+    of: int
+    learners: MapView | None
+
+    @property
+    def first(self) -> EventTrack:
+        """The first occurrence."""
+        return self.occurrences[0].track
+
+    @property
+    def worst(self) -> EventTrack:
+        """The occurrence about which most was told."""
+        return max((each.track for each in self.occurrences), key=lambda each: each.guarded.max)
+
+
+def stream_map(report: StreamReport) -> MapView:
+    """Return the map: what was released and, if the report has it, the truth beside it."""
+    seen = {cell for cell in report.released if cell is not None}
+    if report.truth is not None:
+        seen |= {cell for cell in report.truth if cell is not None}
+    drawing = MapDrawing(report.grid, sorted(seen), report.regions)
+    panels = [_panel(drawing, report.released, "What was released", "told")]
+    if report.truth is not None:
+        panels.insert(0, _panel(drawing, report.truth, "Where the user was", "true"))
+    return drawing.view(panels, population=report.population, outline=report.outline)
+
+
+def _panel(drawing: MapDrawing, cells: Sequence[int | None], title: str, style: str) -> Panel:
+    there = [cell for cell in cells if cell is not None]
+    words = (
+        f"{title}: {len(there)} steps in {len(set(there))} cells; stronger cells have more steps."
+    )
+    return Panel(title, words, drawing.counted(there, style))
+
+
+def event_cards(report: StreamReport) -> tuple[EventCard, ...]:
+    """Return one card for each event; occurrences of a recurring one share a card and its scale."""
+    groups: dict[str, list[tuple[str, EventTrack]]] = {}
+    for track in report.events:
+        name, _, period = track.name.partition(", ")
+        groups.setdefault(name, []).append((period, track))
+    cards = []
+    for name, members in groups.items():
+        tracks = [track for _, track in members]
+        scale = _leakage_scale(tracks)
+        most = sorted(members, key=lambda each: each[1].guarded.max, reverse=True)[:MOST_MULTIPLES]
+        cards.append(
+            EventCard(
+                name,
+                tuple(
+                    Occurrence(
+                        track,
+                        period,
+                        _leakage_chart(report, track, scale, tracks),
+                        _belief_chart(report, track),
+                    )
+                    for period, track in members
+                    if (period, track) in most
+                ),
+                len(members),
+                _learners(report, tracks),
+            )
+        )
+    return tuple(cards)
+
+
+def _learners(report: StreamReport, tracks: Sequence[EventTrack]) -> MapView | None:
+    """Return where those who learn most think that the user began, over all occurrences."""
+    weights: dict[int, float] = {}
+    for track in tracks:
+        if track.guarded.max > 0:
+            for cell, weight in track.guarded.worst_prior.items():
+                weights[cell] = max(weights.get(cell, 0.0), weight)
+    if not weights:
+        return None
+    drawing = MapDrawing(report.grid, sorted(weights), report.regions)
+    words = "Those who learn most think that the user began at the marked places."
+    panel = Panel("Who learns most", words, (), drawing.dots(weights, words))
+    return drawing.view([panel], population=report.population, outline=report.outline)
+
+
+def learners_words(report: StreamReport, card: EventCard) -> str:
+    """Say where those begin who learn most, by region or by coordinates."""
+    places: dict[str, float] = {}
+    for each in card.occurrences:
+        if each.track.guarded.max > 0:
+            for cell, weight in each.track.guarded.worst_prior.items():
+                place = place_words(report, cell)
+                places[place] = max(places.get(place, 0.0), weight)
+    if not places:
+        return "No prior learns anything."
+    listed = [f"{place} ({percent(min(w, 1.0))})" for place, w in sorted(places.items())]
+    said = "Those who learn most think that the user began "
+    return said + (" or ".join(listed) if len(listed) < 4 else f"at {len(listed)} places") + "."
+
+
+def place_words(report: StreamReport, cell: int) -> str:
+    """Name a cell: by the region that holds it, by its coordinates, or by its number."""
+    for name, cells in report.regions.items():
+        if cell in cells:
+            return f"in {name}"
+    if not report.grid.is_geographic:
+        return f"in cell {cell}"
+    lat, lon = report.grid.latlon(cell)
+    return f"near {degrees(round(lat, 3), 'N', 'S')}, {degrees(round(lon, 3), 'E', 'W')}"
+
+
+def _around(report: StreamReport, track: EventTrack) -> range:
+    """Return the steps of the day around an event."""
+    reach = max(1, round(HOURS_AROUND / report.step_hours))
+    steps = [step for step in track.steps if step < report.steps]
+    if not steps:
+        return range(max(0, report.steps - 2 * reach), report.steps)
+    return range(max(0, min(steps) - reach), min(report.steps, max(steps) + reach + 1))
+
+
+def _leakage_scale(tracks: Sequence[EventTrack]) -> Scale:
+    """Return one scale for all occurrences; what is far over the promise goes off the chart."""
+    told = [1e-3]
+    others: list[float] = []
+    for track in tracks:
+        told += [v for v in track.guarded.leakage if math.isfinite(v)]
+        others += track.guarded.anybody if track.anybody else ()
+        others += () if track.bare is None else track.bare.leakage
+        if math.isfinite(track.epsilon):
+            told.append(1.2 * track.epsilon)
+    most = MOST_OVER * max(told)
+    return Scale(0.0, 1.05 * max([max(told), *(min(v, most) for v in others if math.isfinite(v))]))
+
+
+def _leakage_chart(
+    report: StreamReport, track: EventTrack, scale: Scale, tracks: Sequence[EventTrack]
+) -> Chart:
+    """Draw one occurrence; its legend says how far those of all ``tracks`` go off the chart."""
+    steps = _around(report, track)
+    silent = [cell is None for cell in report.released]
+    guarded = track.guarded
+
+    def line(label: str, style: str, values: Sequence[float], largest: float) -> Line:
+        if largest > scale.high:
+            label += ", without limit" if math.isinf(largest) else f", up to {largest:.3g}"
+        return Line(label, style, over_steps(values, steps, scale, silent))
+
+    lines = []
+    if track.bare is not None:
+        lines.append(
+            line(
+                "mechanism alone",
+                "bare",
+                track.bare.leakage,
+                max(each.bare.max for each in tracks if each.bare is not None),
+            )
+        )
+    if track.anybody and guarded.anybody:
+        lines.append(
+            line(
+                "to anybody at all",
+                "anybody",
+                guarded.anybody,
+                max(each.guarded.max_anybody for each in tracks),
+            )
+        )
+    lines.append(
+        line("with priste", "told", guarded.leakage, max(each.guarded.max for each in tracks))
+    )
+    promised = math.isfinite(track.epsilon)
+    return Chart(
+        words=f"Leakage about {track.name} over time: {odds(guarded.max)} at most with priste"
+        + (f", {odds(track.bare.max)} with the mechanism alone" if track.bare is not None else "")
+        + (f"; promised are {odds(track.epsilon)}." if promised else "."),
+        lines=tuple(lines),
+        across=time_marks(report.times, steps),
+        up=value_marks(scale),
+        levels=(level(track.epsilon, f"promised: ε = {track.epsilon:g}", scale),)
+        if promised
+        else (),
+        bands=bands_of(track.steps, steps),
+    )
+
+
+def _belief_chart(report: StreamReport, track: EventTrack) -> Chart:
+    steps = _around(report, track)
+    silent = [False] * report.steps  # beliefs move on in silence, with the event
+    guarded, scale = track.guarded, Scale(0.0, 1.0)
+    lines = []
+    if track.bare is not None:
+        lines.append(
+            Line("mechanism alone", "bare", over_steps(track.bare.belief, steps, scale, silent))
+        )
+    lines.append(Line("with priste", "told", over_steps(guarded.belief, steps, scale, silent)))
+    levels = [level(guarded.prior_belief, "before any release", scale)]
+    if isinstance(track.promised, Belief):
+        highest = over_steps(guarded.highest_belief, steps, scale, silent)
+        lines.append(Line("the surest, with priste", "anybody", highest))
+        cap = track.promised.at_most
+        levels.append(level(cap, f"promised: at most {percent(cap)}", scale))
+    return Chart(
+        words=f"What an observer believes about {track.name} over time: "
+        f"{percent(guarded.prior_belief)} before any release, "
+        f"{percent(max(guarded.belief, default=guarded.prior_belief))} at most with priste.",
+        lines=tuple(lines),
+        across=time_marks(report.times, steps),
+        up=tuple(Mark(round(100 * (1 - p), 1), f"{p:.0%}") for p in (0.0, 0.5, 1.0)),
+        levels=tuple(levels),
+        bands=bands_of(track.steps, steps),
+    )
+
+
+def distance_chart(report: StreamReport) -> Chart | None:
+    """Return the share of releases within a distance of the truth, with and without priste."""
+    samples = {"bare": report.bare_distances, "told": report.distances}
+    names = {"bare": "mechanism alone", "told": "with priste"}
+    farthest = max((sample[-1] for sample in samples.values() if sample), default=0.0)
+    if not farthest:
+        return None
+    across = Scale(0.0, farthest)
+    lines = []
+    for style, sample in samples.items():
+        if sample:
+            points: list[tuple[float, float] | None] = [(0.0, 0.0)]
+            for k in range(CURVE_POINTS + 1):
+                km = farthest * k / CURVE_POINTS
+                points.append((across.at(km), sum(x <= km for x in sample) / len(sample)))
+            lines.append(Line(names[style], style, path(points)))
+    return Chart(
+        words="Share of releases within a distance of the truth: half of them within "
+        f"{length(report.median_metres)} with priste.",
+        lines=tuple(lines),
+        across=tuple(
+            Mark(round(100 * across.at(km), 2), length(1000 * km)) for km in across.ticks(4)
+        ),
+        up=tuple(Mark(round(100 * (1 - p), 1), f"{p:.0%}") for p in (0.0, 0.5, 1.0)),
+    )
+
+
+def budget_chart(report: StreamReport) -> Chart | None:
+    """Return the budget of each release over the stream; None where all are the same."""
+    finite = [b for b in report.budgets if math.isfinite(b)]
+    if len(set(finite)) < 2:
+        return None
+    scale = Scale(0.0, 1.1 * max(finite))
+    steps = range(report.steps)
+    silent = [
+        cell is None or not math.isfinite(budget)
+        for cell, budget in zip(report.released, report.budgets, strict=True)
+    ]
+    levels: tuple[Mark, ...] = ()
+    if math.isfinite(report.full_budget):
+        levels = (level(report.full_budget, "mechanism alone", scale),)
+    return Chart(
+        words=f"Budget of each release, per km: {max(finite):g} at most.",
+        lines=(Line("with priste", "told", over_steps(report.budgets, steps, scale, silent)),),
+        across=time_marks(report.times, steps),
+        up=value_marks(scale),
+        levels=levels,
+        bands=bands_of([s for event in report.events for s in event.steps], steps),
+    )
