@@ -230,3 +230,23 @@ def test_a_fix_stays_private() -> None:
     with pytest.raises(OutsideMap) as refused:
         policy.cells(Trace.of([Fix("ada", START, 47.125, 7.03125)]))
     assert "47.1" not in str(refused.value)
+
+
+STAY_OR_GO = 'kind = "stay-or-go"\nstay = 0.6\nstay_at_night = 0.9\ndecay = 2.0'
+
+
+@pytest.mark.parametrize("outside", ["nearest", "elsewhere"])
+def test_people_who_stay_or_go(outside: str) -> None:
+    """The chance to stay is the night's from ten to six, and beyond the map that of the hours."""
+    text = AWAY.replace('kind = "gaussian"\nsigma = 1.0', STAY_OR_GO)
+    if outside != "elsewhere":
+        text = text[: text.index("[events.journey]")].replace('"elsewhere"', f'"{outside}"')
+    policy = read_policy(text)
+    inner = min(set(range(policy.grid.size)) - policy.grid.border)
+    hours = [policy.timeline.time_of(step).hour for step in range(24)]
+    for step, hour in enumerate(hours):
+        kept = policy.model.transition(step).toarray()[inner, inner]
+        assert kept == (0.9 if hour >= 22 or hour < 6 else 0.6)
+    if outside == "elsewhere":
+        border = min(policy.grid.border)
+        assert policy.model.transition(0).toarray()[border, border] == 1 - 1 / 8

@@ -27,6 +27,7 @@ from priste.mobility.smoothed_counts import (
     MaximumLikelihood,
     Smoothing,
 )
+from priste.mobility.stay_or_go import Habits, habits_of, stay_or_go
 from priste.mobility.structured import BlendedTransition, SeparableTransition
 from priste.mobility.transitions import DenseTransition, SparseTransition, Transition
 
@@ -36,6 +37,7 @@ __all__ = [
     "BlendedTransition",
     "DenseTransition",
     "GaussianPrior",
+    "Habits",
     "MarkovModel",
     "MaximumLikelihood",
     "MemoryScore",
@@ -49,7 +51,9 @@ __all__ = [
     "Transition",
     "choose_population",
     "fit_population",
+    "habits_of",
     "lingering_gaussian",
     "mass_beyond",
     "memories_of",
+    "stay_or_go",
 ]

@@ -6,8 +6,8 @@ from priste.policy.explanation import (
     explain_policy,
     gaps_in_the_guard,
 )
+from priste.policy.formula_models import Ground
 from priste.policy.model_choice import (
-    Ground,
     cell_sequences,
     chosen_memory,
     population_model,

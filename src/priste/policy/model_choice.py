@@ -1,4 +1,4 @@
-"""The mobility section of a policy: a Gaussian, a model fitted on traces, or a saved one."""
+"""The mobility section of a policy: a formula, a model fitted on traces, or a saved one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -20,38 +20,23 @@ from priste.mobility import (
     ModelOrigin,
     PopulationChoice,
     choose_population,
-    lingering_gaussian,
     memories_of,
 )
 from priste.mobility.memory import MOST_JUDGED
-from priste.policy.sections import FamilyMember, Memory, MobilitySection, Outside
+from priste.policy.formula_models import (
+    DECAY,
+    WIDTHS,
+    Ground,
+    Rule,
+    Spreading,
+    StayingOrGoing,
+)
+from priste.policy.sections import FamilyMember, Memory, MobilitySection
 from priste.traces import Timeline, Trace, read_traces
 from priste.traces.fingerprints import day_fingerprints
 
-Rule = Literal["nearest", "majority", "interpolated", "any"]
 Cycle = Literal["day", "week"]
 CellSequence = tuple[int | None, ...]
-
-AWAY_HOURS = 8.0
-"""How long a Gaussian model takes people to stay beyond the map, unless told."""
-
-WIDTHS: dict[FamilyMember, float] = {"narrow": 0.5, "wide": 2.0}
-"""Of the family of a model: its spread, times that of the section's own."""
-
-
-@dataclass(frozen=True)
-class Ground:
-    """The map and the clock of a policy, and how fixes become cells: what a model is fitted on."""
-
-    grid: Grid
-    timeline: Timeline
-    rule: Rule = "nearest"
-    outside: Outside = "refuse"
-
-    @property
-    def beyond(self) -> Literal["nearest", "gap"]:
-        """What a fix beyond the map does to a model: it counts where it would be released."""
-        return "nearest" if self.outside in ("nearest", "elsewhere") else "gap"
 
 
 @dataclass(frozen=True)
@@ -124,41 +109,11 @@ class Fitting:
 
 
 @dataclass(frozen=True)
-class Spreading:
-    """A Gaussian of a policy: how far people move in a step, how long they stay beyond the map."""
-
-    ground: Ground
-    sigma: float
-    away_hours: float | None
-
-    doubts: ClassVar[tuple[FamilyMember, ...]] = ("narrow", "wide")
-
-    def model(self) -> MarkovModel:
-        """Return the model."""
-        grid = self.ground.grid
-        if self.ground.outside != "elsewhere":
-            if self.away_hours is not None:
-                raise InvalidParameter(
-                    "'away_hours' is how long people stay beyond the map, which this policy has no "
-                    "place for. Leave it out, or write outside = 'elsewhere' in [release]."
-                )
-            return MarkovModel.gaussian(grid, sigma=self.sigma)
-        away = timedelta(hours=AWAY_HOURS if self.away_hours is None else self.away_hours)
-        stay = np.zeros(grid.size)
-        stay[sorted(grid.border)] = max(0.0, 1.0 - self.ground.timeline.step / away)
-        return lingering_gaussian(grid, self.sigma, stay)
-
-    def relative(self, member: FamilyMember) -> Spreading:
-        """Return another member of the family."""
-        return replace(self, sigma=self.sigma * WIDTHS[member])
-
-
-@dataclass(frozen=True)
 class ChosenModel:
     """A model of a policy; ``made`` tells how, unless it was read from a file."""
 
     model: MarkovModel
-    made: Fitting | Spreading | None = None
+    made: Fitting | Spreading | StayingOrGoing | None = None
 
     @property
     def fitting(self) -> Fitting | None:
@@ -196,9 +151,23 @@ def chosen_models(
     """Return the model that a policy's mobility section describes, and then its family."""
     grid, timeline = ground.grid, ground.timeline
     family = section.family or []
-    own: Fitting | Spreading
+    own: Fitting | Spreading | StayingOrGoing
+    if section.away_hours is not None and ground.outside != "elsewhere":
+        raise InvalidParameter(
+            "'away_hours' is how long people stay beyond the map, which this policy has no "
+            "place for. Leave it out, or write outside = 'elsewhere' in [release]."
+        )
     if section.kind == "gaussian":
         own = Spreading(ground, section.sigma or 0.0, section.away_hours)
+        return _with_family(own, family)
+    if section.kind == "stay-or-go":
+        own = StayingOrGoing(
+            ground,
+            section.stay or 0.0,
+            section.stay_at_night,
+            section.decay or DECAY,
+            section.away_hours,
+        )
         return _with_family(own, family)
     if section.kind == "saved":
         model = MarkovModel.load(folder / (section.path or ""))
@@ -222,7 +191,7 @@ def chosen_models(
 
 
 def _with_family(
-    own: Fitting | Spreading, family: Sequence[FamilyMember]
+    own: Fitting | Spreading | StayingOrGoing, family: Sequence[FamilyMember]
 ) -> tuple[ChosenModel, ...]:
     makers = [own, *(own.relative(member) for member in family)]
     return tuple(ChosenModel(maker.model(), maker) for maker in makers)

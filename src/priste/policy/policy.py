@@ -18,7 +18,8 @@ from priste.events import Event
 from priste.maps import Grid, Region
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
-from priste.policy.model_choice import ChosenModel, Rule
+from priste.policy.formula_models import Rule
+from priste.policy.model_choice import ChosenModel
 from priste.policy.observer_choice import ChosenObserver, ObserverChoice
 from priste.policy.sections import Outside
 from priste.quantify import Odds, Promise

@@ -23,8 +23,9 @@ from priste.mechanisms import (
     Uniform,
 )
 from priste.policy.calendar import NoSteps, StepReader, periods
+from priste.policy.formula_models import Ground
 from priste.policy.mistakes import Mistakes
-from priste.policy.model_choice import ChosenModel, Ground, chosen_models
+from priste.policy.model_choice import ChosenModel, chosen_models
 from priste.policy.observer_choice import ObserverChoice
 from priste.policy.policy import Policy, PolicyEvent, Unguarded
 from priste.policy.sections import (

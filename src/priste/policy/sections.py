@@ -12,6 +12,7 @@ from priste.quantify import Belief, Odds, Promise
 from priste.release.calibrators import CALIBRATORS, DEFAULT_CALIBRATOR
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, lt=1)]
 Latitude = Annotated[float, Field(ge=-90, le=90)]
 Longitude = Annotated[float, Field(ge=-180, le=180)]
 Corner = Annotated[tuple[Latitude, Longitude], Field(strict=False)]  # TOML has no tuples
@@ -65,8 +66,11 @@ class ClockSection(Section):
 class MobilitySection(Section):
     """How people move: what the adversary is taken to know."""
 
-    kind: Literal["gaussian", "fit", "saved"]
+    kind: Literal["gaussian", "stay-or-go", "fit", "saved"]
     sigma: Positive | None = None
+    stay: Share | None = None
+    stay_at_night: Share | None = None
+    decay: Annotated[float, Field(ge=0.5, le=8, multiple_of=0.5)] | None = None
     traces: str | None = None
     format: str | None = None
     path: str | None = None
@@ -77,8 +81,9 @@ class MobilitySection(Section):
 
     @model_validator(mode="after")
     def _what_each_kind_needs(self) -> MobilitySection:
-        needs = {"gaussian": "sigma", "fit": "traces", "saved": "path"}
+        needs = {"gaussian": "sigma", "stay-or-go": "stay", "fit": "traces", "saved": "path"}
         takes = {
+            "stay-or-go": {"stay", "stay_at_night", "decay", "away_hours", "family"},
             "gaussian": {"sigma", "away_hours", "family"},
             "fit": {"traces", "format", "cycle", "memory", "sigma", "family"},
             "saved": {"path"},
@@ -86,9 +91,9 @@ class MobilitySection(Section):
         needed = needs[self.kind]
         if getattr(self, needed) is None:
             raise ValueError(f"kind = {self.kind!r} needs '{needed}'")
-        others = ("sigma", "traces", "format", "path", "cycle", "memory", "away_hours", "family")
-        for name in others:
-            if getattr(self, name) is not None and name not in takes[self.kind]:
+        for name in type(self).model_fields:
+            given = name != "kind" and getattr(self, name) is not None
+            if given and name not in takes[self.kind]:
                 raise ValueError(f"kind = {self.kind!r} does not take '{name}'")
         if self.memory is not None and (self.cycle is not None or self.sigma is not None):
             raise ValueError("give 'memory', or 'cycle' and 'sigma' of the plain fit, not both")
@@ -99,8 +104,8 @@ class MobilitySection(Section):
         family = self.family or []
         if len(set(family)) < len(family):
             raise ValueError("'family' names each of its members once")
-        if self.kind == "gaussian" and not set(family) <= {"narrow", "wide"}:
-            raise ValueError("the 'family' of kind = 'gaussian' is of \"narrow\" and \"wide\"")
+        if self.kind != "fit" and not set(family) <= {"narrow", "wide"}:
+            raise ValueError(f'the \'family\' of kind = {self.kind!r} is of "narrow" and "wide"')
         if self.memory is None and (self.cycle or "plain") in family:
             raise ValueError(
                 f"'family' names further models; {self.cycle or 'plain'!r} is the section's own"

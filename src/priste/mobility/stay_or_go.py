@@ -1,0 +1,153 @@
+"""A model of movement in two or three numbers, for when there is nobody to learn it from.
+
+One stays, or goes to another cell, near ones rather than far ones (:mod:`priste.mobility.reach`).
+How often one stays may differ between day and night. Such a model says how somebody moves and
+nothing about where, so its numbers may be taken from the very person who is protected, at the
+price that they are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from priste.errors import InvalidParameter
+from priste.maps import Grid
+from priste.mobility.gaussian import DENSE_LIMIT
+from priste.mobility.model import MarkovModel
+from priste.mobility.population import Reach, tally_of
+from priste.mobility.reach import checked_decay, own_shares, reach_factors
+from priste.mobility.sequences import CellSequences, checked_offsets, checked_sequences, moves_of
+from priste.mobility.structured import AnyTransition, BlendedTransition, SeparableTransition
+from priste.mobility.transitions import DenseTransition
+from priste.mobility.validation import FloatArray, probability_array
+
+NEAR_AND_FAR = (1.0, 1.5, 2.0, 2.5, 3.0)
+"""The decays that :func:`habits_of` chooses from."""
+
+FEWEST_MOVES = 20
+"""Fewer moves than that say nothing about how often somebody stays."""
+
+
+def stay_or_go(
+    grid: Grid, stay: ArrayLike | Sequence[ArrayLike], decay: float, *, cycle: bool = False
+) -> MarkovModel:
+    """Return the model that stays with probability ``stay`` and else goes by distance.
+
+    ``stay`` is one probability in [0, 1) or one per cell, or with ``cycle=True`` a sequence of
+    such, one per step of the cycle. Along each axis a move of k cells weighs
+    ``max(k, 1) ** -decay``; ``decay`` is a multiple of 0.5 from 0.5 to 8. On maps above
+    ``DENSE_LIMIT`` cells a cell whose ``stay`` is very small (below 1/4) may get a little more, so
+    that no m by m array is needed.
+
+    >>> model = stay_or_go(Grid(rows=1, columns=3, cell_size=1.0), 0.7, decay=1.0)
+    >>> model.transition(0).toarray().round(2)
+    array([[0.7 , 0.2 , 0.1 ],
+           [0.15, 0.7 , 0.15],
+           [0.1 , 0.2 , 0.7 ]])
+    """
+    exponent = checked_decay(decay, "stay_or_go")
+    phases = list(stay) if cycle else [stay]  # type: ignore[arg-type]  # refused below
+    if not phases:
+        raise InvalidParameter("The 'stay' of stay_or_go must hold one phase at least. Got none.")
+    made: dict[bytes, AnyTransition] = {}
+    steps = []
+    for phase in phases:
+        shares = _stays(grid, phase)
+        key = shares.tobytes()
+        if key not in made:
+            made[key] = _transition(grid, shares, exponent)
+        steps.append(made[key])
+    return MarkovModel(grid, steps if cycle else steps[0], cycle=cycle)
+
+
+def _stays(grid: Grid, stay: object) -> FloatArray:
+    name = "'stay' of stay_or_go"
+    given = probability_array(stay, name=name)
+    if given.shape not in ((), (grid.size,)):
+        raise InvalidParameter(
+            f"The {name} must be one number, or one for each of the {grid.size} cells. Got shape "
+            f"{given.shape}."
+        )
+    shares = np.broadcast_to(given, (grid.size,))
+    if np.any(shares >= 1.0):
+        raise InvalidParameter(f"The {name} must be below 1. Got {float(shares.max())!r}.")
+    return np.ascontiguousarray(shares)
+
+
+def _transition(grid: Grid, stay: FloatArray, decay: float) -> AnyTransition:
+    if grid.size == 1:
+        return DenseTransition(np.ones((1, 1)))
+    factors = reach_factors(grid, decay)
+    own = own_shares(factors)
+    if grid.size <= DENSE_LIMIT:
+        whole = np.kron(*factors)
+        np.fill_diagonal(whole, 0.0)
+        whole *= ((1.0 - stay) / whole.sum(axis=1))[:, None]
+        np.fill_diagonal(whole, stay)
+        return DenseTransition(whole)
+    kept = np.maximum(stay, own)  # the product leads back too, with probability ``own``
+    weights = (1.0 - kept) / (1.0 - own)
+    rest = sparse.csr_array(sparse.diags_array(np.maximum(kept - weights * own, 0.0)))
+    return BlendedTransition(weights, SeparableTransition(*factors), rest)
+
+
+@dataclass(frozen=True)
+class Habits:
+    """How somebody moves, without where: chances to stay, and how fast longer ways get rarer.
+
+    ``stay_at_night`` is None where the nights hold too little to tell.
+    """
+
+    stay: float
+    stay_at_night: float | None
+    decay: float
+
+
+def habits_of(
+    grid: Grid,
+    sequences: CellSequences,
+    night: Sequence[bool] | None = None,
+    offsets: Iterable[int] | None = None,
+) -> Habits:
+    """Return the habits under which sequences of cells are likeliest, rounded to 1 in 100.
+
+    ``night`` tells of each step of a cycle whether it is at night; sequence k starts at step
+    ``offsets[k]`` of it. Without enough moves the answer is a middling one.
+    """
+    owner = "habits_of"
+    checked = checked_sequences(sequences, grid.size, owner=owner)
+    moves = moves_of(checked, checked_offsets(offsets, len(checked), owner=owner))
+    dark = np.zeros(1, dtype=np.bool_) if night is None else np.asarray(night, dtype=np.bool_)
+    asleep = dark[moves.steps % dark.size]
+    still = moves.sources == moves.targets
+    by_day, at_night = still[~asleep], still[asleep]
+    everything = tally_of(grid, moves, np.zeros(1, dtype=np.int64))
+    sources, targets = moves.sources[~still], moves.targets[~still]
+    likeliest = 2.0
+    if sources.size >= FEWEST_MOVES:
+        losses = {
+            decay: round(
+                -float(
+                    np.log(Reach(grid, everything, decay, 0.0).entries(sources, targets)).mean()
+                ),
+                7,
+            )
+            for decay in NEAR_AND_FAR
+        }
+        likeliest = min(losses, key=lambda decay: losses[decay])
+    return Habits(
+        _share(by_day if by_day.size >= FEWEST_MOVES else still),
+        _share(at_night) if at_night.size >= FEWEST_MOVES else None,
+        likeliest,
+    )
+
+
+def _share(stays: np.ndarray) -> float:
+    """Return a share that is neither never nor always."""
+    share = (int(stays.sum()) + 1) / (stays.size + 2) if stays.size >= FEWEST_MOVES else 0.8
+    return min(max(round(share, 2), 0.05), 0.99)

@@ -1,0 +1,103 @@
+"""Movement in two numbers: the formula, phases, large maps, and numbers taken from a walk."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from priste.errors import InvalidParameter
+from priste.maps import Grid
+from priste.mobility import Habits, habits_of, stay_or_go
+from priste.mobility.gaussian import DENSE_LIMIT
+from priste.mobility.structured import BlendedTransition
+
+FORMULA_ERROR = 1e-13
+
+
+def slow_row(grid: Grid, cell: int, stay: float, decay: int) -> list[float]:
+    """One row of the stated law, in fractions."""
+    weights = []
+    for other in range(grid.size):
+        down = max(abs(cell // grid.columns - other // grid.columns), 1)
+        along = max(abs(cell % grid.columns - other % grid.columns), 1)
+        weights.append(Fraction(0) if other == cell else Fraction(1, (down * along) ** decay))
+    left = 1 - Fraction(stay)
+    row = [float(left * weight / sum(weights)) for weight in weights]
+    row[cell] = stay
+    return row
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 5), st.integers(2, 5), st.floats(0, 0.99), st.integers(1, 3))
+def test_rows_are_those_of_the_formula(rows: int, columns: int, stay: float, decay: int) -> None:
+    """Staying has the given chance, and every other cell its share by distance."""
+    grid = Grid(rows, columns, 0.7)
+    matrix = stay_or_go(grid, stay, decay).transition(0).toarray()
+    for cell in range(grid.size):
+        assert np.allclose(matrix[cell], slow_row(grid, cell, stay, decay), rtol=FORMULA_ERROR)
+
+
+def test_half_decays_lie_between() -> None:
+    """A decay of 1.5 weighs a move of four cells an eighth."""
+    row = stay_or_go(Grid(1, 5, 1.0), 0.0, 1.5).transition(0).toarray()[0]
+    assert row[4] / row[1] == pytest.approx(1 / 8, rel=FORMULA_ERROR)
+
+
+def test_large_maps_need_no_square_array() -> None:
+    """Above the dense limit the law is the same wherever staying is likelier than the product."""
+    side = math.isqrt(DENSE_LIMIT) + 1
+    grid = Grid(side, side, 1.0)
+    step = stay_or_go(grid, 0.6, 2.0).transition(0)
+    assert isinstance(step, BlendedTransition)
+    every = np.arange(grid.size)
+    for cell in (0, 7, side * side // 2):
+        found = step.entries(np.full(grid.size, cell), every)
+        assert np.allclose(found, slow_row(grid, cell, 0.6, 2), rtol=1e-12, atol=0)
+
+
+def test_phases_follow_each_other() -> None:
+    """With a cycle each step has its own chance to stay; equal ones share a matrix."""
+    model = stay_or_go(Grid(1, 3, 1.0), [0.2, 0.9, 0.9], 2.0, cycle=True)
+    assert model.period == 3
+    assert model.transition(1) is model.transition(2)
+    assert model.transition(3).toarray()[1, 1] == 0.2
+    borders = stay_or_go(Grid(1, 3, 1.0), [0.9, 0.1, 0.9], 2.0).transition(0).toarray()
+    assert np.diagonal(borders).tolist() == [0.9, 0.1, 0.9]
+
+
+@pytest.mark.parametrize("decay", [1.0, 2.0, 3.0])
+def test_habits_are_found_in_a_walk(decay: float) -> None:
+    """What a walk was drawn with is what is read from it, night by night."""
+    grid = Grid(9, 9, 0.5)
+    night = [True] * 4 + [False] * 8
+    model = stay_or_go(grid, [0.95 if dark else 0.6 for dark in night], decay, cycle=True)
+    found = habits_of(grid, [model.sample(6000, rng=3)], night)
+    assert found.stay == pytest.approx(0.6, abs=0.04)
+    assert found.stay_at_night == pytest.approx(0.95, abs=0.03)
+    assert found.decay == decay
+
+
+def test_little_is_said_of_little() -> None:
+    """Nothing to learn from gives middling numbers, never certainty."""
+    grid = Grid(4, 4, 1.0)
+    assert habits_of(grid, [[0, 1]]) == Habits(0.8, None, 2.0)
+    assert habits_of(grid, [[5] * 500]) == Habits(0.99, None, 2.0)
+
+
+def test_what_is_no_law_is_refused() -> None:
+    """Certain staying, odd decays, no phases."""
+    grid = Grid(2, 2, 1.0)
+    for stay, decay, cycle in (
+        (1.0, 2.0, False),
+        (0.5, 0.7, False),
+        (0.5, 9.0, False),
+        ([], 2, True),
+    ):
+        with pytest.raises(InvalidParameter):
+            stay_or_go(grid, stay, decay, cycle=cycle)
+    assert stay_or_go(Grid(1, 1, 1.0), 0.5, 2.0).transition(0).toarray().tolist() == [[1.0]]
