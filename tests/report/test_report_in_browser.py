@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.cli.small_world import PATHS, POLICY
+from tests.report.test_crowd import a_run
+from tests.report.test_report import a_report
 
 from priste.policy import read_policy
 from priste.report import bare_releases, stream_report, write_html
@@ -87,6 +89,45 @@ def test_the_page_draws_and_asks_for_nothing(page: "Page", tmp_path: Path) -> No
     for width in (1000, 390):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_thousand_users_can_be_sorted_and_nothing_else_runs(page: "Page", tmp_path: Path) -> None:
+    """Clicking a head sorts by its numbers, both ways; what stands in a name never runs."""
+    run = a_run(1000)
+    path = write_html([a_report()], tmp_path / "crowd.html", summary=run)
+    complaints: list[str] = []
+    requests: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("dialog", lambda dialog: complaints.append(dialog.message))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(path.as_uri(), wait_until="networkidle")
+    assert (complaints, requests) == ([], [path.as_uri()])
+    column = (
+        "[...document.querySelectorAll('.sortable tbody tr')].map(r => r.cells[%d].dataset.key)"
+    )
+    metres = [round(u.worth.everywhere, 4) for u in run.users if u.worth is not None]
+    page.get_by_role("button", name="mean distance").click()
+    assert [float(key) for key in page.evaluate(column % 5)] == sorted(metres, reverse=True)
+    page.get_by_role("button", name="mean distance").click()
+    assert [float(key) for key in page.evaluate(column % 5)] == sorted(metres)
+    assert page.locator("th[aria-sort=ascending]").count() == 1
+    page.get_by_role("button", name="user", exact=True).click()
+    assert page.evaluate(column % 0)[0] == "user 999"
+    # A script that is not ours is stopped by the page's own policy.
+    page.evaluate(
+        "document.body.append(Object.assign(document.createElement('script'), "
+        "{textContent: 'document.title = \"broken in\"'}))"
+    )
+    assert page.title() == "1,000 protected users"
+    assert any("Content Security Policy" in text for text in complaints)
+    from axe_playwright_python.sync_playwright import Axe
+
+    for width, scheme in ((1000, "light"), (390, "dark")):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
 
 
 def test_the_page_is_accessible(page: "Page", tmp_path: Path) -> None:

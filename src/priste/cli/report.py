@@ -66,8 +66,8 @@ class Written:
             out.print(f"Wrote {len(self.plots)} figures to {self.plots[0].parent}.", markup=False)
         if len(self.users) < self.of_users:
             out.print(
-                f"It shows the {len(self.users)} of {self.of_users} users with the largest "
-                "leakage; choose others with --user."
+                f"It lists {self.of_users} users and tells everything about {len(self.users)} of "
+                "them, those who matter most; choose others with --user."
             )
         if self.reports[0].private:
             out.print("It was made with the true locations at hand: keep it to yourself.")
@@ -89,6 +89,10 @@ def report(
     plots: Annotated[
         Path | None, typer.Option(help="Also write every figure as PNG and PDF to this folder.")
     ] = None,
+    outline: Annotated[
+        Path | None,
+        typer.Option(help="Lines to draw on the maps: coasts, rivers, streets, as GeoJSON."),
+    ] = None,
     user: User = None,
     reading: Reading = AS_IT_TELLS,
     overwrite: Overwrite = False,
@@ -97,7 +101,14 @@ def report(
     from priste.batch import ledger_of
     from priste.policy import load_policy
     from priste.release import is_ledger, read_ledgers
-    from priste.report import choose_ledgers, run_reports, save_figures, write_html
+    from priste.report import (
+        choose_ledgers,
+        read_outline,
+        run_reports,
+        save_figures,
+        summarise_run,
+        write_html,
+    )
     from priste.whole_files import check_apart, check_writable
 
     check_writable(output, overwrite=overwrite)
@@ -105,17 +116,28 @@ def report(
     inputs = {"released file": released, "ledger": ledger, **files_of_policy(policy)}
     check_apart({"page": output}, inputs if input is None else {**inputs, "input": input})
     ledgers = read_ledgers(ledger)
-    chosen = choose_ledgers(ledgers, user or ())
+    named = choose_ledgers(ledgers, user) if user else None
     with progress("Reading the policy"):
         loaded = load_policy(policy)
+    lines = () if outline is None else read_outline(outline, loaded.grid)
     traces = None if input is None else reading.open(input)
+    summary = None
+    if named is None and len(ledgers) > 1:
+        with progress("Adding up") as tell:
+            summary = summarise_run(loaded, ledgers, traces=traces, on_progress=tell)
+    chosen = named or choose_ledgers(ledgers, summary=summary)
     with progress("Measuring") as tell:
         reports = run_reports(
-            loaded, chosen, traces=traces, show_truth=show_truth, on_progress=tell
+            loaded,
+            chosen,
+            traces=traces,
+            show_truth=show_truth,
+            outline=lines,
+            on_progress=tell,
         )
     figures: list[Path] = []
     with progress("Drawing"):
-        write_html(reports, output, overwrite=overwrite)
+        write_html(reports, output, summary=summary, overwrite=overwrite)
         if plots is not None:
             for number, each in enumerate(reports, start=1):
                 folder = plots if len(reports) == 1 else plots / f"user-{number}"

@@ -12,6 +12,7 @@ from priste.report.audits import (
 )
 from priste.report.figures import figures_of, save_figures
 from priste.report.other_movement import if_people_move_otherwise
+from priste.report.outline import read_outline
 from priste.report.page import render, write_html
 from priste.report.run_reports import MOST_SHOWN, choose_ledgers, run_reports
 from priste.report.run_summary import RunSummary, RunTotals, UserSummary, summarise_run
@@ -45,6 +46,7 @@ __all__ = [
     "odds",
     "percent",
     "policy_of_ledger",
+    "read_outline",
     "render",
     "run_reports",
     "save_figures",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,10 +91,8 @@ class Panel:
 class MapView:
     """The part of the map that is shown, and what all its panels share."""
 
-    left: int
-    top: int
-    columns: int
-    rows: int
+    rows_shown: range
+    columns_shown: range
     backdrop: tuple[Layer, ...]
     outline: str
     regions: tuple[Outline, ...]
@@ -103,7 +101,17 @@ class MapView:
     up: tuple[Mark, ...]
     bar_width: float
     bar_words: str
-    panels: tuple[Panel, ...] = field(default=())
+    panels: tuple[Panel, ...] = ()
+
+    @property
+    def columns(self) -> int:
+        """How many columns are shown."""
+        return len(self.columns_shown)
+
+    @property
+    def rows(self) -> int:
+        """How many rows are shown."""
+        return len(self.rows_shown)
 
 
 class MapDrawing:
@@ -128,10 +136,8 @@ class MapDrawing:
         width = len(columns) * self._grid.cell_size
         kilometres = _round_below(width / 3)
         return MapView(
-            left=columns.start,
-            top=0,
-            columns=len(columns),
-            rows=len(rows),
+            rows_shown=rows,
+            columns_shown=columns,
             backdrop=() if population is None else self.shaded(population, "people"),
             outline="".join(self._line(line) for line in outline),
             regions=tuple(

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from priste.audit import EventAudit
-from priste.report.pages import page
+from priste.report.crowd import crowd
+from priste.report.pages import page, script
 from priste.report.pictures import (
     budget_chart,
     distance_chart,
@@ -16,6 +17,7 @@ from priste.report.pictures import (
     learners_words,
     stream_map,
 )
+from priste.report.run_summary import RunSummary
 from priste.report.stream_report import StreamReport
 from priste.report.strip import LEVEL_WORDS
 from priste.report.verdict import Verdict
@@ -26,35 +28,48 @@ MARKS = {Verdict.KEPT: "kept", Verdict.BROKEN: "broken", Verdict.NOT_PROMISED: "
 """The style of each verdict."""
 
 
-def render(reports: StreamReport | Sequence[StreamReport]) -> str:
+def render(
+    reports: StreamReport | Sequence[StreamReport], summary: RunSummary | None = None
+) -> str:
     """Return the page for one stream or several, as text.
 
-    A pure function of its input: the same report gives the same bytes. The true cells
-    appear only if the report carries them.
+    With a ``summary`` of a run it begins with a table of all users, and the reports are those of
+    the users who matter. A pure function of its input: the same report gives the same
+    bytes. The true cells appear only if the report carries them.
     """
     streams = [reports] if isinstance(reports, StreamReport) else list(reports)
-    title = streams[0].title if len(streams) == 1 else f"{len(streams)} protected streams"
+    many = summary is not None and len(summary.users) > 1
+    title = f"{len(streams)} protected streams" if len(streams) > 1 else streams[0].title
+    code, allowed = script("sorting.js")
     return page(
         "report.html",
-        title=title,
+        title=f"{len(summary.users):,} protected users" if summary and many else title,
         streams=[_shown(report) for report in streams],
+        crowd=crowd(summary) if summary and many else None,
+        script=code if many else None,
+        script_source=f"; script-src {allowed}" if many else "",
         last_belief=_last_belief,
         learners=learners_words,
         infinity=math.inf,
         length=length,
         level_words=LEVEL_WORDS,
+        marks=MARKS,
         number=_number,
     )
 
 
 def write_html(
-    reports: StreamReport | Sequence[StreamReport], path: str | Path, *, overwrite: bool = False
+    reports: StreamReport | Sequence[StreamReport],
+    path: str | Path,
+    *,
+    summary: RunSummary | None = None,
+    overwrite: bool = False,
 ) -> Path:
-    """Write the page, private and whole or not at all, and return its path.
+    """Write the page of :func:`render`, private and whole or not at all, and return its path.
 
     Raises OutputExists if there is something at the path and ``overwrite`` is not asked for.
     """
-    return write_whole(path, render(reports), overwrite=overwrite)
+    return write_whole(path, render(reports, summary), overwrite=overwrite)
 
 
 def _shown(report: StreamReport) -> dict[str, Any]:

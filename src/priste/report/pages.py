@@ -37,6 +37,19 @@ def page(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(values)
 
 
+def script(name: str) -> tuple[Markup, str]:
+    """Return a script of ours and the source that a Content-Security-Policy allows for it alone."""
+    from base64 import b64encode
+    from hashlib import sha256
+    from importlib.resources import files
+
+    from markupsafe import Markup
+
+    text = files("priste.report").joinpath("templates", name).read_text(encoding="utf-8")
+    digest = b64encode(sha256(text.encode()).digest()).decode()
+    return Markup(text), f"'sha256-{digest}'"
+
+
 def drawn(svg: str) -> Markup:
     """Mark a picture that was drawn here as what may stand in a page unescaped."""
     from markupsafe import Markup

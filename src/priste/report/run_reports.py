@@ -10,11 +10,12 @@ from priste.release import Ledger
 from priste.report.assembly import bare_releases, stream_report
 from priste.report.audits import policy_of_ledger
 from priste.report.outline import Line
+from priste.report.run_summary import RunSummary
 from priste.report.stream_report import StreamReport
 from priste.traces import Traces
 
-MOST_SHOWN = 10
-"""How many users one page shows unless they are named: each takes some hundred kilobytes."""
+MOST_SHOWN = 6
+"""How many users one page tells everything about unless they are named."""
 
 Ledgers = Mapping[str | None, Ledger]
 
@@ -56,10 +57,15 @@ def run_reports(
 
 
 def choose_ledgers(
-    ledgers: Ledgers, users: Sequence[str] = (), *, most: int | None = MOST_SHOWN
+    ledgers: Ledgers,
+    users: Sequence[str] = (),
+    *,
+    most: int | None = MOST_SHOWN,
+    summary: RunSummary | None = None,
 ) -> Ledgers:
     """Return the ledgers of the named users, or those with the largest leakage, ``most`` of them.
 
+    With a ``summary``, those who matter: also the users who were released farthest off.
     An empty name stands for the user of a file that names none. Raises LedgerError for users
     without a ledger.
     """
@@ -71,6 +77,9 @@ def choose_ledgers(
         return {user: ledgers[user] for user in wanted}
     if most is None or len(ledgers) <= most:
         return dict(ledgers)
+
+    if summary is not None:
+        return {user: ledgers[user] for user in summary.who_matters(most)}
 
     def largest(user: str | None) -> float:
         return max((max(r.leakage) for r in ledgers[user]), default=0.0)

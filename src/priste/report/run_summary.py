@@ -17,9 +17,11 @@ from priste.events import near_events, near_reach
 from priste.maps import best_constant, kilometres
 from priste.policy import Policy
 from priste.randomness import BitSource, Seed, bit_source
-from priste.release import Ledger
+from priste.release import Calibrator, Ledger
 from priste.report.assembly import bare_cells, released_cells
+from priste.report.audits import keeps_its_promises
 from priste.report.usefulness import Worth, price_sentence, step_errors, worth_of
+from priste.report.verdict import Verdict, verdict
 from priste.report.wording import length, percent
 from priste.traces import Traces
 
@@ -32,13 +34,15 @@ Cells = Sequence[int | None]
 class UserSummary:
     """One user: how much was released, the largest leakage about each event, and the distances.
 
-    ``leakage`` is in the order of the policy's events; ``worth`` is None without the truth.
+    ``leakage`` is in the order of the policy's events; ``kept`` tells whether all promises were;
+    ``worth`` is None without the truth.
     """
 
     user: str | None
     steps: int
     releases: int
     leakage: tuple[float, ...]
+    kept: bool
     worth: Worth | None = field(default=None, repr=False)
 
 
@@ -51,9 +55,45 @@ class RunSummary:
     """
 
     users: tuple[UserSummary, ...]
-    event_names: tuple[str, ...]
+    epsilons: Mapping[str, float]
     ways: Mapping[str, Worth] = field(repr=False)
     cell_size: float
+    calibrator: Calibrator | None = None
+    against: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the promise was kept for everybody."""
+        return verdict(self.calibrator, (user.kept for user in self.users))
+
+    @property
+    def private(self) -> bool:
+        """Whether anything here was made from true locations."""
+        return bool(self.ways)
+
+    def used(self, user: UserSummary) -> tuple[float, str]:
+        """Return the largest leakage of a user as a share of what is allowed, and about what.
+
+        0 where no odds are bounded.
+        """
+        shares = [
+            (leakage / epsilon, name)
+            for leakage, (name, epsilon) in zip(user.leakage, self.epsilons.items(), strict=True)
+            if 0 < epsilon < math.inf
+        ]
+        return max(shares, default=(0.0, "–"))
+
+    def who_matters(self, most: int) -> list[str | None]:
+        """Return the users to tell about: those about whom most was told, those who paid most.
+
+        Half of them each, where distances are known; a user without a name is None.
+        """
+        told = sorted(self.users, key=lambda user: -self.used(user)[0])
+        paid = [user for user in self.users if user.worth is not None and user.releases]
+        paid.sort(key=lambda user: -user.worth.everywhere if user.worth else 0.0)
+        half = paid[: most // 2]
+        chosen = [user for user in told if user not in half][: most - len(half)]
+        return [user.user for user in (*chosen, *half)]
 
     def lines(self) -> tuple[str, ...]:
         """Say where the price is paid, beside the mechanism alone; empty without the truth.
@@ -62,7 +102,7 @@ class RunSummary:
         >>> bare = Worth(500.0, 480.0, 510.0, 0.4, 0.1)
         >>> constant = Worth(2000.0, 2000.0, 2000.0, 0.1, 0.1)
         >>> ways = {"with priste": way, "alone": bare, "one constant cell": constant}
-        >>> print(RunSummary((), (), ways, 0.1).lines()[-1])
+        >>> print(RunSummary((), {}, ways, 0.1).lines()[-1])
         The mechanism alone would have been 500 m off on average, with 10.0 % in the true cell.
         """
         if not self.ways:
@@ -129,6 +169,7 @@ class RunTotals:
                     max((release.leakage[k] for release in ledger), default=0.0)
                     for k in range(len(self._events))
                 ),
+                keeps_its_promises(own, ledger),
                 worth,
             )
         )
@@ -144,7 +185,14 @@ class RunTotals:
                 for name, errors in self._errors.items()
             }
             ways["one constant cell"] = self._constant()
-        return RunSummary(tuple(self._users), tuple(self._policy.events), ways, grid.cell_size)
+        return RunSummary(
+            tuple(self._users),
+            {name: event.epsilon for name, event in self._policy.events.items()},
+            ways,
+            grid.cell_size,
+            self._policy.calibrator,
+            self._policy.chosen_observer.words,
+        )
 
     def _constant(self) -> Worth:
         """Return the worth of the constant cell that is best for all truth that was added."""
