@@ -373,7 +373,7 @@ class PolicyReader:
                 )
                 continue
             with self._mistakes.at((*path, "formula")):
-                found, missed = _occurrences(name, section, named, timeline, steps)
+                found, missed = occurrences(name, section, named, timeline, steps)
                 unguarded += missed
                 for label, event, partly in found:
                     if (constant := event.automaton().constant) is not None:
@@ -387,7 +387,7 @@ class PolicyReader:
         return events, unguarded
 
 
-def _occurrences(
+def occurrences(
     name: str,
     section: EventSection,
     regions: Mapping[str, Any],

@@ -1,0 +1,268 @@
+"""Opening: the built-in town, or a file in any format that priste reads, and a draft to begin with."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from priste.errors import OutsideMap, PristeError
+from priste.forecast.neighbours import population
+from priste.maps import Grid, Region
+from priste.policy import Policy, draft_policy
+from priste.policy.places import frequent_places
+from priste.policy.town_policy import RESIDENTS, town_policy
+from priste.report import percent
+from priste.studio import sliders
+from priste.studio.policies import Policies, read_ground
+from priste.studio.setting import policy_text
+from priste.studio.wire import Refused, floats, read_numbers, whole_numbers
+from priste.traces import Trace, Traces, read_traces, write_traces
+from priste.traces.town import ada, residents
+
+MOST_PEOPLE = 5_000
+MOST_POINTS = 4_000
+"""The most people of a file that can be chosen from, and fixes of one that are drawn."""
+
+MOST_SUGGESTED = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """What was opened; ``folder`` is where the policy would lie, so that it finds its files."""
+
+    kind: Literal["town", "file", "upload"]
+    folder: Path
+    path: Path
+    draft: str = field(repr=False)
+    person: str | None
+    people: tuple[str | None, ...]
+    traces: Traces
+    trace: Trace = field(repr=False)
+    policies: Policies
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The names that a model may be fitted on."""
+        return ("residents.csv",) if self.kind == "town" else (self.path.name,)
+
+    def policy(self, setting: object) -> Policy:
+        """Return the policy of a setting for everybody; Refused with every mistake."""
+        return self.policies.policy(policy_text(setting, self.files))
+
+
+def open_town(folder: Path) -> Source:
+    """Build the town in a folder and return Ada's two weeks in it."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    path = folder / "ada.csv"
+    if not path.exists():
+        write_traces(residents(RESIDENTS), folder / "residents.csv")
+        write_traces([ada()], path)
+    return _source("town", folder, path, town_policy(), None)
+
+
+def open_file(
+    path: Path,
+    kind: Literal["file", "upload"],
+    *,
+    person: str | None = None,
+    format: str | None = None,
+    zone: str | None = None,
+) -> Source:
+    """Open a file of fixes; raises PristeError in words for one that cannot be read."""
+    traces = read_traces(path, format, zone=zone)
+    draft = draft_policy(traces, zone=zone, source=path.name, format=format)
+    return _source(kind, path.parent, path, draft, person, traces)
+
+
+def another_person(source: Source, person: str | None) -> Source:
+    """Return the same source with another of its people."""
+    return _source(source.kind, source.folder, source.path, source.draft, person, source.traces)
+
+
+def _source(
+    kind: Literal["town", "file", "upload"],
+    folder: Path,
+    path: Path,
+    draft: str,
+    person: str | None,
+    traces: Traces | None = None,
+) -> Source:
+    traces = read_traces(path) if traces is None else traces
+    people: list[str | None] = []
+    chosen: Trace | None = None
+    for trace in traces:
+        if len(people) < MOST_PEOPLE:
+            people.append(trace.user)
+        if (chosen is None and person is None) or (trace.user == person and person is not None):
+            chosen = trace
+    if chosen is None:
+        raise Refused(404, f"The file holds nobody called {person!r:.60}.")
+    return Source(
+        kind, folder, path, draft, chosen.user, tuple(people), traces, chosen, Policies(folder)
+    )
+
+
+def opened(source: Source, setting: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return all that the page shows of what was opened; ``setting`` replaces the draft."""
+    setting = draft_setting(source) if setting is None else setting
+    policy = source.policy(setting)
+    cells = _true_cells(policy, source.trace)
+    line, grid = policy.timeline, policy.grid
+    times = [line.time_of(step) for step in range(policy.steps)]
+    thin = np.linspace(0, len(source.trace) - 1, min(len(source.trace), MOST_POINTS)).astype(int)
+    report = source.traces.report
+    return {
+        "source": {
+            "kind": source.kind,
+            "name": source.path.name,
+            "format": str(source.traces.format),
+            "people": list(source.people),
+            "person": source.person,
+            "fixes": len(source.trace),
+            "notes": list(report.lines()),
+        },
+        "map": _map(grid),
+        "clock": {
+            "zone": str(line.zone),
+            "step_seconds": line.step.total_seconds(),
+            "steps": policy.steps,
+            "times": [time.isoformat() for time in times],
+            "labels": [f"{time:%a %d %b %H:%M}" for time in times],
+        },
+        "trace": {
+            "cells": whole_numbers(cells),
+            "points": {
+                "lat": floats(source.trace.lat[thin]),
+                "lon": floats(source.trace.lon[thin]),
+            },
+            "steps_with_fix": sum(cell is not None for cell in cells),
+        },
+        "suggestions": _suggestions(grid, source.trace),
+        "population": floats(population(policy)),
+        "observers": sliders.observers(policy),
+        "promises": sliders.promises(),
+        "upward": sliders.upward_promises(),
+        "beliefs": sliders.beliefs(),
+        "protections": sliders.protections(grid.cell_size),
+        "setting": setting,
+    }
+
+
+def _true_cells(policy: Policy, trace: Trace) -> tuple[int | None, ...]:
+    """Return the cell of each step, for the page alone; a fix beyond the map is shown as a gap."""
+    own = policy.for_user(trace)
+    try:
+        return own.cells(trace).cells
+    except PristeError:
+        line = own.timeline
+        return line.cells(trace, own.grid, outside="gap", steps=own.steps).cells
+
+
+def draft_setting(source: Source) -> dict[str, Any]:
+    """Return the draft of a source as a setting: its regions as cells of its map."""
+    tables = tomllib.loads(source.draft)
+    read = source.policies.policy(source.draft)
+    release = dict(tables["release"])
+    promise = {
+        key: release.pop(key)
+        for key in ("epsilon", "odds_up", "odds_down", "belief_at_most")
+        if key in release
+    }
+    clock = {
+        key: value.isoformat() if isinstance(value, datetime) else value
+        for key, value in tables["clock"].items()
+    }
+    return {
+        "map": tables["map"],
+        "clock": clock,
+        "mobility": tables["mobility"],
+        "mechanism": tables["mechanism"],
+        "observer": tables.get("observer", {"knows": "anything"}),
+        "promise": promise,
+        **release,
+        "regions": [
+            {"name": name, "cells": list(region.cells)} for name, region in read.regions.items()
+        ],
+        "events": [
+            {
+                "name": name,
+                "formula": table["formula"],
+                "every": table.get("every"),
+                **({"promise": own} if (own := _own_promise(table)) else {}),
+            }
+            for name, table in tables["events"].items()
+        ],
+    }
+
+
+def _own_promise(table: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if key not in ("formula", "every")}
+
+
+def regrounded(source: Source, setting: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Return a setting on another map or clock; painted regions become all cells they touch."""
+    moved = {**setting, **changes}
+    before = read_ground(policy_text(setting, source.files)).grid
+    grid = read_ground(policy_text(moved, source.files)).grid
+    if grid == before:
+        return moved
+    regions = []
+    for region in setting["regions"]:
+        cells = Region(before, read_numbers(region["cells"], "cells of a region"))
+        touched = sorted({cell for each in cells for cell in _touched(before, each, grid)})
+        if touched:
+            regions.append({"name": region["name"], "cells": touched})
+    return {**moved, "regions": regions}
+
+
+def _touched(before: Grid, cell: int, grid: Grid) -> tuple[int, ...]:
+    """Return the cells of another map that share area with a cell; none if it lies beyond."""
+    west, south, east, north = before.bounds_of(cell)
+    corners = [(west, south), (east, south), (east, north), (west, north)]
+    try:
+        return Region.polygon_latlon(grid, [before.latlon_at(x, y) for x, y in corners]).cells
+    except OutsideMap:
+        return ()
+
+
+def _map(grid: Grid) -> dict[str, Any]:
+    """Return where the cells lie: the corners of all of them, row by row from the south."""
+    across = np.arange(grid.columns + 1) * grid.cell_size
+    up = np.arange(grid.rows + 1) * grid.cell_size
+    lat, lon = grid.latlon_at(*(each.ravel() for each in np.meshgrid(across, up)))
+    center_lat, center_lon = grid.latlon(np.arange(grid.size))
+    return {
+        "rows": grid.rows,
+        "columns": grid.columns,
+        "cell_size_km": grid.cell_size,
+        "width_km": grid.width,
+        "height_km": grid.height,
+        "bounds": [float(lat.min()), float(lon.min()), float(lat.max()), float(lon.max())],
+        "mesh": {"rows": grid.rows, "columns": grid.columns, "lat": floats(lat), "lon": floats(lon)},
+        "centers": {"lat": floats(center_lat), "lon": floats(center_lon)},
+    }
+
+
+def _suggestions(grid: Grid, trace: Trace) -> list[dict[str, Any]]:
+    """Return the places where a person stays, each as the cell it lies in."""
+    found: dict[int, dict[str, Any]] = {}
+    for place in frequent_places([trace], most=2 * MOST_SUGGESTED):
+        try:
+            cell = grid.cell_at(place.lat, place.lon)
+        except OutsideMap:
+            continue
+        if cell not in found and len(found) < MOST_SUGGESTED:
+            found[cell] = {
+                "name": "home" if not found else f"place {len(found) + 1}",
+                "cells": [cell],
+                "lat": place.lat,
+                "lon": place.lon,
+                "share": place.share,
+                "words": f"{percent(place.share)} of the time",
+            }
+    return list(found.values())

@@ -1,0 +1,83 @@
+"""Policies as they are tried out: many texts, few models, each made once."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+
+from priste.errors import PolicyError
+from priste.policy import ChosenModel, Ground, Policy, read_policy
+from priste.policy.model_choice import chosen_models
+from priste.policy.policy_reader import PolicyReader
+from priste.policy.sections import MobilitySection
+from priste.studio.setting import MOST_CELLS
+from priste.studio.wire import Problem, Refused
+
+KEPT = 6
+"""How many policies, and how many models, are remembered."""
+
+_PLACE = re.compile(r"(?:line \d+: )?([^:\s]+): (.*)", re.DOTALL)
+
+
+class Policies:
+    """Reads policies whose files are in one folder; asks for a model only when it is a new one."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._read: OrderedDict[str, Policy] = OrderedDict()
+        self._models: OrderedDict[str, Sequence[ChosenModel]] = OrderedDict()
+
+    def policy(self, text: str) -> Policy:
+        """Return the policy of a text; Refused with every mistake if it has any."""
+        if text not in self._read:
+            try:
+                self._read[text] = read_policy(
+                    text, folder=self._folder, choose_models=self._chosen_models
+                )
+            except PolicyError as error:
+                raise mistakes(error) from None
+            _keep_newest(self._read)
+        self._read.move_to_end(text)
+        return self._read[text]
+
+    def _chosen_models(
+        self, section: MobilitySection, ground: Ground, folder: Path
+    ) -> Sequence[ChosenModel]:
+        if ground.grid.size > MOST_CELLS:
+            raise PolicyError(
+                f"The studio takes maps of up to {MOST_CELLS:,} cells. This one has "
+                f"{ground.grid.size:,}. Choose larger cells or a smaller area."
+            )
+        key = repr((section, ground))
+        if key not in self._models:
+            self._models[key] = chosen_models(section, ground, folder)
+            _keep_newest(self._models)
+        self._models.move_to_end(key)
+        return self._models[key]
+
+
+def _keep_newest(shelf: OrderedDict[str, object] | OrderedDict[str, Policy]) -> None:
+    while len(shelf) > KEPT:
+        shelf.popitem(last=False)
+
+
+def read_ground(text: str) -> Ground:
+    """Return the map and the clock of a policy's text alone; Refused with their mistakes."""
+    try:
+        return PolicyReader(text, tomllib.loads(text), Path("."), "The setting").ground()
+    except PolicyError as error:
+        raise mistakes(error) from None
+
+
+def mistakes(error: PolicyError) -> Refused:
+    """Return the mistakes of a policy as an answer, without the lines of a file nobody sees."""
+    problems = []
+    for each in error.problems or (str(error),):
+        found = _PLACE.fullmatch(each)
+        path, message = (found[1], found[2]) if found else ("", each)
+        problems.append(Problem(path, message))
+    words = [f"{each.path}: {each.message}" if each.path else each.message for each in problems]
+    return Refused(422, "\n".join(words), "Change what is named, then try again.", problems)

@@ -1,0 +1,114 @@
+"""The positions of the page's sliders: real observers, promises and noises, each in words."""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+from typing import Any
+
+from priste.errors import PristeError
+from priste.policy import Policy
+from priste.policy.observer_choice import ObserverChoice
+from priste.policy.sections import ObserverSection, PromiseSection
+from priste.report import odds, percent
+from priste.report.usefulness import length
+from priste.studio.setting import alpha_of, metres_of
+
+OBSERVERS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("Knows the population", {"knows": "population"}),
+    ("Near the population, within 2×", {"knows": "near", "factor": 2.0}),
+    ("Near the population, within 10×", {"knows": "near", "factor": 10.0}),
+    ("Saw you a day before", {"knows": "stale", "hours": 24.0}),
+    ("Saw you 8 hours before", {"knows": "stale", "hours": 8.0}),
+    ("Saw you 2 hours before", {"knows": "stale", "hours": 2.0}),
+    ("Anybody, whatever they know", {"knows": "anything"}),
+)
+"""From whom little is feared to whom everything is."""
+
+EPSILONS = (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0)
+BELIEFS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
+METRES = (100.0, 250.0, 500.0, 1000.0, 2000.0)
+
+
+def observers(policy: Policy) -> list[dict[str, Any]]:
+    """Return the observers that this policy could be against, in order; some maps have fewer."""
+    found: list[dict[str, Any]] = []
+    step: timedelta = policy.timeline.step
+    for title, section in OBSERVERS:
+        if section.get("hours", math.inf) * 3600 < step.total_seconds():
+            continue  # the same as anybody: it is where the user began
+        choice = ObserverChoice(ObserverSection.model_validate(section), None, {}, step)
+        try:
+            words = choice.observer(policy.models).words
+        except PristeError:
+            continue
+        found.append(
+            {
+                "position": len(found),
+                "name": section["knows"],
+                "title": title,
+                "words": words,
+                "observer": section,
+            }
+        )
+    return found
+
+
+def promises() -> list[dict[str, Any]]:
+    """Return how far odds may move, strongest first."""
+    return [
+        _promise(position, f"Odds within {odds(epsilon)}", {"epsilon": epsilon})
+        for position, epsilon in enumerate(EPSILONS)
+    ]
+
+
+def upward_promises() -> list[dict[str, Any]]:
+    """Return how far odds that it happened may rise, strongest first."""
+    return [
+        _promise(position, f"Odds rise at most {odds(epsilon)}", {"odds_up": epsilon})
+        for position, epsilon in enumerate(EPSILONS)
+    ]
+
+
+def beliefs() -> list[dict[str, Any]]:
+    """Return how sure anybody may get, strongest first."""
+    return [
+        _promise(position, f"Nobody surer than {percent(cap)}", {"belief_at_most": cap})
+        for position, cap in enumerate(BELIEFS)
+    ]
+
+
+def _promise(position: int, title: str, promise: dict[str, float]) -> dict[str, Any]:
+    found = PromiseSection.model_validate(promise).promise()
+    words = "" if found is None else found.words()
+    return {"position": position, "title": title, "words": words, "promise": promise}
+
+
+def protections(cell_km: float) -> list[dict[str, Any]]:
+    """Return noises before calibration in metres, the one that suits the cells among them."""
+    usual = round(1000 * cell_km)
+    choices = sorted({*METRES, float(usual)})
+    return [
+        {
+            "title": f"about {length(metres)}",
+            "metres": metres,
+            "alpha": alpha_of(metres),
+            "words": f"Before calibration a released point lies {length(metres)} from the truth on "
+            "average.",
+        }
+        for metres in choices
+    ]
+
+
+def noise_words(mechanism: Any) -> dict[str, Any]:
+    """Return the noise of a mechanism section of a setting in metres, where it has any."""
+    alpha = mechanism.get("alpha") if isinstance(mechanism, dict) else None
+    if not isinstance(alpha, int | float) or not 0 < alpha < math.inf:
+        return {"alpha": None, "metres": None, "words": "No noise of its own."}
+    metres = metres_of(float(alpha))
+    return {
+        "alpha": float(alpha),
+        "metres": metres,
+        "words": f"{length(metres)} of noise on average, before calibration.",
+    }
+
