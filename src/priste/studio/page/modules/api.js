@@ -1,0 +1,176 @@
+// Talking to the server on this machine. Nothing here, and nothing on the page, asks anybody else.
+
+const KEPT = "priste-token";
+
+/** The token is in the fragment of the address, which browsers never send; it does not stay there. */
+export function takeToken() {
+  const found = /(?:^#|&)token=([^&]+)/.exec(location.hash);
+  if (found) {
+    sessionStorage.setItem(KEPT, decodeURIComponent(found[1]));
+    history.replaceState(null, "", location.pathname);
+  }
+  return sessionStorage.getItem(KEPT);
+}
+
+/** What went wrong, in the words of the server or, where there is none, in ours. */
+export class Problem extends Error {
+  constructor({ message, hint = "", problems = [] }, status = 0) {
+    super(message);
+    this.hint = hint;
+    this.problems = problems;
+    this.status = status;
+  }
+}
+
+const UNREACHABLE = {
+  message: "The studio on this machine does not answer.",
+  hint: "Was its terminal closed? Start “priste studio” again and open the address that it prints.",
+};
+
+export class Api {
+  #token;
+  #session = null;
+  #opening = null;
+
+  constructor(token) {
+    this.#token = token;
+  }
+
+  async #request(path, { method = "GET", body, headers = {}, signal, keepalive } = {}) {
+    const form = body instanceof FormData;
+    let answer;
+    try {
+      answer = await fetch(path, {
+        method,
+        signal,
+        keepalive,
+        cache: "no-store",
+        headers: { "X-Priste-Token": this.#token ?? "", ...(body && !form ? { "Content-Type": "application/json" } : {}), ...headers },
+        body: body === undefined || form ? body : JSON.stringify(body),
+      });
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      throw new Problem(UNREACHABLE);
+    }
+    if (answer.ok) return answer;
+    let told = null;
+    try {
+      told = (await answer.json()).error;
+    } catch {
+      // Not our server's words; ours will do.
+    }
+    throw new Problem(told ?? { message: `The studio answered with ${answer.status} and no words.`, hint: "Reload the page." }, answer.status);
+  }
+
+  async #json(path, options) {
+    return (await this.#request(path, options)).json();
+  }
+
+  info() {
+    return this.#json("/api/info");
+  }
+
+  basemap(path) {
+    return this.#request(`/api/basemap/${path}`);
+  }
+
+  /** One session for each tab, opened when first needed. */
+  async #own(path = "") {
+    if (!this.#session) {
+      this.#opening ??= this.#json("/api/sessions", { method: "POST" }).then(({ session }) => {
+        this.#session = session;
+      });
+      try {
+        await this.#opening;
+      } finally {
+        this.#opening = null;
+      }
+    }
+    return `/api/sessions/${this.#session}${path}`;
+  }
+
+  async get(path, options = {}) {
+    return this.#json(await this.#own(path), options);
+  }
+
+  async post(path, body, options = {}) {
+    return this.#json(await this.#own(path), { ...options, method: "POST", body });
+  }
+
+  async remove(path) {
+    await this.#request(await this.#own(path), { method: "DELETE" });
+  }
+
+  async file(path, options = {}) {
+    return this.#request(await this.#own(path), options);
+  }
+
+  /** Read server-sent events with `fetch`, which can carry the token; breaks are mended by resuming. */
+  async *events(path, { signal } = {}) {
+    let last = null;
+    let missed = 0;
+    const address = await this.#own(path);
+    while (true) {
+      try {
+        const answer = await this.#request(address, { signal, headers: last === null ? {} : { "Last-Event-ID": last } });
+        for await (const message of messages(answer.body)) {
+          missed = 0;
+          last = message.id ?? last;
+          yield { name: message.name, data: message.data ? JSON.parse(message.data) : {} };
+          if (["done", "failed", "cancelled"].includes(message.name)) return;
+        }
+      } catch (error) {
+        if (signal?.aborted || error.name === "AbortError") return;
+        if (error instanceof Problem && error.status) throw error;
+      }
+      missed += 1;
+      if (missed > 5) throw new Problem(UNREACHABLE);
+      await new Promise((resume) => setTimeout(resume, 300 * missed));
+    }
+  }
+
+  /** Tell the server that this tab is gone; it frees what it held for it. */
+  leave() {
+    if (this.#session) void this.#request(`/api/sessions/${this.#session}`, { method: "DELETE", keepalive: true }).catch(() => {});
+    this.#session = null;
+  }
+}
+
+async function* messages(body) {
+  let rest = "";
+  for await (const text of chunks(body.pipeThrough(new TextDecoderStream()))) {
+    rest += text.replaceAll("\r\n", "\n");
+    for (let end = rest.indexOf("\n\n"); end >= 0; end = rest.indexOf("\n\n")) {
+      const message = { name: "message", data: "" };
+      for (const line of rest.slice(0, end).split("\n")) {
+        const [, key, value] = /^(\w*):? ?(.*)$/.exec(line) ?? [];
+        if (key === "event") message.name = value;
+        else if (key === "id") message.id = value;
+        else if (key === "data") message.data += message.data ? `\n${value}` : value;
+      }
+      rest = rest.slice(end + 2);
+      if (message.data || message.name !== "message") yield message;
+    }
+  }
+}
+
+// Chromium's streams can be iterated; Safari's cannot yet.
+async function* chunks(stream) {
+  const reader = stream.getReader();
+  try {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) yield part.value;
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+}
+
+/** Read an array that the server packed; -1 and NaN stand for "none". */
+export function unpacked(packed) {
+  if (Array.isArray(packed)) return packed;
+  const [[kind, text]] = Object.entries(packed);
+  const buffer = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer;
+  return kind === "i32" ? new Int32Array(buffer) : new Float32Array(buffer);
+}
+
+/** The text "inf" is how JSON carries infinity. */
+export const finite = (value) => (value === "inf" ? Infinity : value === "-inf" ? -Infinity : value);

@@ -1,0 +1,105 @@
+// Leakage and belief over time, with and without priste. Every chart has the same numbers as a table.
+
+import { drawing, element, show } from "./elements.js";
+import { exact, percent } from "./words.js";
+
+const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [420, 130, 38, 8, 10, 18];
+
+const known = (values) => Array.from(values).filter((value) => value !== null && !Number.isNaN(value));
+const finiteMost = (values) => known(values).reduce((most, value) => (Number.isFinite(value) ? Math.max(most, value) : most), 0);
+
+/**
+ * Draw curves over `steps` moments.
+ * `marks` are the steps that the event speaks of; `limit` is what was promised; `now` the moment shown.
+ */
+export function chart({ title, words, steps, withPriste, without, limit, level, top, format, marks, now, moments }) {
+  const most = top ?? 1;
+  const x = (step) => LEFT + ((WIDTH - LEFT - RIGHT) * step) / Math.max(1, steps - 1);
+  const y = (value) => HEIGHT - BOTTOM - ((HEIGHT - BOTTOM - TOP) * Math.min(value, most * 1.04)) / most;
+  const curve = (values, kind) => {
+    let path = "";
+    let open = false;
+    values.forEach((value, step) => {
+      if (value === null || Number.isNaN(value)) {
+        open = false;
+        return;
+      }
+      path += `${open ? "L" : "M"}${x(step).toFixed(1)} ${y(value).toFixed(1)}`;
+      open = true;
+    });
+    return drawing("path", { d: path, class: kind });
+  };
+  const svg = drawing("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${title}. ${words}` });
+  for (const [from, to] of stretches(marks)) svg.append(drawing("rect", { x: x(from) - 1, y: TOP, width: Math.max(2, x(to) - x(from) + 2), height: HEIGHT - TOP - BOTTOM, class: "when" }));
+  for (const share of [0, 0.5, 1]) {
+    svg.append(drawing("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(share * most), y2: y(share * most), class: "axis" }));
+    svg.append(drawing("text", { x: LEFT - 5, y: y(share * most) + 4, "text-anchor": "end" }, format(share * most)));
+  }
+  if (level !== undefined && level !== null) svg.append(drawing("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(level), y2: y(level), class: "level" }));
+  if (limit !== undefined && limit !== null && limit <= most) svg.append(drawing("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(limit), y2: y(limit), class: "limit" }));
+  if (without) svg.append(curve(without, "without"));
+  svg.append(curve(withPriste, "with"));
+  if (now !== null && now !== undefined) svg.append(drawing("line", { x1: x(now), x2: x(now), y1: TOP, y2: HEIGHT - BOTTOM, class: "now" }));
+  if (moments.length) {
+    svg.append(drawing("text", { x: LEFT, y: HEIGHT - 4 }, moments[0]));
+    svg.append(drawing("text", { x: WIDTH - RIGHT, y: HEIGHT - 4, "text-anchor": "end" }, moments.at(-1)));
+  }
+  return element("div", { class: "chart" }, element("h4", {}, title), svg);
+}
+
+function stretches(marks) {
+  const result = [];
+  for (const mark of marks) {
+    const last = result.at(-1);
+    if (last && mark === last[1] + 1) last[1] = mark;
+    else result.push([mark, mark]);
+  }
+  return result;
+}
+
+export function leakageChart({ curves, bound, ...rest }) {
+  const guarded = finiteMost(curves.leakage);
+  const bare = finiteMost(curves.bareLeakage);
+  // The promise stays readable: what rises far above it is cut, and the words say how far it goes.
+  const top = Math.max(0.1, Math.max(guarded, bound ?? 0) * 1.25, Math.min(bare * 1.05, 4 * Math.max(bound ?? 0, guarded, 0.25)));
+  const over = known(curves.bareLeakage).some((value) => value > top);
+  const words = `With priste at most ${exact(guarded, 2)}${bound ? ` of ${exact(bound, 2)} promised` : ""}; without it ${over && !Number.isFinite(Math.max(...known(curves.bareLeakage), 0)) ? "without limit" : exact(bare, 2)}.`;
+  return [chart({ title: "How far odds can have moved (ln)", words, withPriste: curves.leakage, without: curves.bareLeakage, limit: bound, top, format: (value) => exact(value, top < 1 ? 2 : 1), ...rest }), element("p", { class: "small quiet" }, words)];
+}
+
+export function beliefChart({ curves, cap, ...rest }) {
+  const top = Math.min(1, Math.max(0.05, 1.15 * Math.max(finiteMost(curves.belief), finiteMost(curves.bareBelief), curves.before ?? 0, cap ?? 0)));
+  const last = known(curves.belief).at(-1);
+  const bare = known(curves.bareBelief).at(-1);
+  const words = `Before any release ${percent(curves.before)}; now ${percent(last)} with priste${bare === undefined ? "" : `, ${percent(bare)} without it`}.`;
+  return [chart({ title: "How sure that it happened", words, withPriste: curves.belief, without: curves.bareBelief, limit: cap, level: curves.before, top, format: (value) => `${exact(100 * value, top < 0.1 ? 1 : 0)} %`, ...rest }), element("p", { class: "small quiet" }, words)];
+}
+
+export const chartKeys = () =>
+  element(
+    "ul",
+    { class: "keys", "aria-hidden": "true" },
+    element("li", {}, element("span", { class: "line is-released" }), "with priste"),
+    element("li", {}, element("span", { class: "line is-bare" }), "noise alone"),
+    element("li", {}, element("span", { class: "line is-limit" }), "promised"),
+    element("li", {}, element("span", { class: "box when-key" }), "the event’s time"),
+  );
+
+/** The same numbers as a table, made when it is opened. */
+export function chartTable(name, rows) {
+  const holder = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Numbers of ${name}` });
+  const node = element("details", {}, element("summary", {}, "As a table"), holder);
+  node.addEventListener("toggle", () => {
+    if (!node.open) return;
+    show(
+      holder,
+      element(
+        "table",
+        {},
+        element("thead", {}, element("tr", {}, ["time", "leakage", "alone", "belief", "alone"].map((head) => element("th", { scope: "col" }, head)))),
+        element("tbody", {}, rows().map(([time, ...values]) => element("tr", {}, element("td", {}, time), values.map((value) => element("td", {}, value))))),
+      ),
+    );
+  });
+  return node;
+}

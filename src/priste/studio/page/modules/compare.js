@@ -1,0 +1,95 @@
+// Two settings side by side: one that was kept, and the one at hand.
+
+import { button, element, show } from "./elements.js";
+import { forecastParts } from "./protection.js";
+import { finite } from "./api.js";
+import { settingOf } from "./setting.js";
+import { exact, metres, odds, percent } from "./words.js";
+
+export function openCompare(store, view) {
+  const body = element("div", { class: "list" });
+  const keep = button("Keep the setting at hand as A", () => {
+    const forecast = store.get("forecast");
+    const run = store.get("run");
+    store.set({ kept: { setting: settingOf(store), words: describe(store), forecast: forecast?.state === "known" ? forecast : null, run: run?.done && sameSetting(run.setting, settingOf(store)) ? run : null } });
+  }, { class: "main" });
+  show(
+    view,
+    element("h2", {}, "Compare two settings"),
+    element("p", { class: "quiet" }, "Keep one as A, change anything, run or forecast again: B is always the setting at hand."),
+    element("div", { class: "row" }, keep, button("Swap A and B", () => swap(store), { "data-swap": "yes" })),
+    body,
+  );
+
+  store.watch(["kept", "forecast", "run", "protection", "events", "regions", "tab"], () => {
+    if (!store.get("world") || store.get("tab") !== "compare") return;
+    const kept = store.get("kept");
+    view.querySelector("[data-swap]").disabled = !kept;
+    const run = store.get("run");
+    const hand = { words: describe(store), forecast: store.get("forecast"), run: run?.done && sameSetting(run.setting, settingOf(store)) ? run : null };
+    show(body, kept ? [table(kept, hand), element("div", { class: "pair" }, side("A", kept), side("B", hand))] : [element("div", { class: "empty" }, "Nothing is kept yet. Keep the setting at hand as A, then change something."), side("B", hand)]);
+  });
+}
+
+const sameSetting = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
+function describe(store) {
+  const { observer, promise, mechanism, calibrator } = store.get("protection");
+  const observers = store.get("world").observers;
+  const found = observers.find((entry) => sameSetting(entry.observer, observer));
+  const who = found?.title ?? observer.knows;
+  const what = "belief_at_most" in promise ? `at most ${percent(promise.belief_at_most)} sure` : `odds ${"epsilon" in promise ? "either way" : "upwards"} at most ${odds(promise.epsilon ?? promise.odds_up)}`;
+  return [`Against: ${who}`, `Promise: ${what}`, mechanism.alpha ? `Noise: about ${metres(2000 / mechanism.alpha)}` : `Mechanism: ${mechanism.kind}`, `Calibrator: ${calibrator}`, `Secrets: ${store.get("events").map((event) => event.name).join(", ") || "none"}`];
+}
+
+function side(name, { words, forecast, run }) {
+  return element(
+    "section",
+    { class: "card" },
+    element("h3", {}, name),
+    element("ul", { class: "list small" }, words.map((line) => element("li", {}, line))),
+    element("h4", {}, "Forecast"),
+    forecast ? forecastParts(forecast) : element("p", { class: "quiet small" }, "not computed"),
+    run ? null : element("p", { class: "quiet small" }, "Not run yet."),
+  );
+}
+
+/** The numbers of both runs, or of both forecasts, in one table. */
+function table(kept, hand) {
+  const rows = [];
+  const line = (words, a, b, format) => rows.push(element("tr", {}, element("td", {}, words), element("td", {}, format(a)), element("td", { class: format(a) === format(b) ? null : "differs" }, format(b))));
+  const way = (side) => side.run?.done.ways["with priste"] ?? null;
+  const cost = (side, part) => side.forecast?.found?.[part]?.metres ?? null;
+  line("run: mean distance", finite(way(kept)?.everywhere), finite(way(hand)?.everywhere), metres);
+  line("run: far from the secret", finite(way(kept)?.far), finite(way(hand)?.far), metres);
+  line("run: near it", finite(way(kept)?.near), finite(way(hand)?.near), metres);
+  line("run: released exactly", finite(way(kept)?.exact), finite(way(hand)?.exact), percent);
+  const most = (side) => (side.run ? Math.max(...side.run.steps.flatMap((step) => step.events.map((event) => event.leakage))) : null);
+  line("run: largest leakage (ln)", most(kept), most(hand), (value) => exact(value, 3));
+  line("forecast: far", cost(kept, "far"), cost(hand, "far"), metres);
+  line("forecast: near", cost(kept, "near"), cost(hand, "near"), metres);
+  return element("section", { class: "card" }, element("h3", {}, "Side by side"), element("table", { class: "compare-table" }, element("thead", {}, element("tr", {}, ["", "A", "B"].map((head) => (head ? element("th", { scope: "col" }, head) : element("td", {}))))), element("tbody", {}, rows)));
+}
+
+/** Take A back to hand, and keep what was at hand. */
+function swap(store) {
+  const kept = store.get("kept");
+  if (!kept) return;
+  const now = settingOf(store);
+  const run = store.get("run");
+  const forecast = store.get("forecast");
+  const { observer, promise, mechanism, calibrator } = kept.setting;
+  const next = { setting: now, words: describe(store), forecast: forecast?.state === "known" ? forecast : null, run: run?.done && sameSetting(run.setting, now) ? run : null };
+  const old = store.get("regions");
+  const regions = kept.setting.regions.map((region, number) => ({ ...region, tone: old.find((each) => each.name === region.name)?.tone ?? number }));
+  store.set({
+    kept: next,
+    protection: { ...store.get("protection"), observer, promise, mechanism, calibrator },
+    regions,
+    activeRegion: 0,
+    events: kept.setting.events.map((event, number) => ({ ...(store.get("events")[number] ?? { id: -1 - number }), ...event, shape: null, answer: null, writer: null })),
+    run: kept.run ?? run,
+    shown: kept.run ? kept.run.steps.length - 1 : store.get("shown"),
+    forecast: kept.forecast ?? { state: "computing" },
+  });
+}

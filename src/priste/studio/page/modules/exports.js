@@ -1,0 +1,53 @@
+// Taking things along. Nothing is written anywhere until one of these is pressed.
+
+import { button, element, show } from "./elements.js";
+import { missing, settingOf } from "./setting.js";
+
+export function openExport(store, view, api) {
+  const state = element("p", { "aria-live": "polite" });
+  const list = element("div", { class: "list" });
+  show(view, element("h2", {}, "Take it along"), element("p", { class: "quiet" }, "The same files, to the bit, as the command line makes with the same policy and seed."), list, state);
+
+  async function save(words, ask, name) {
+    show(state, element("span", { class: "busy" }, `preparing ${words}`));
+    try {
+      const answer = await ask();
+      const told = /filename="([^"]+)"/.exec(answer.headers.get("Content-Disposition") ?? "");
+      const address = URL.createObjectURL(await answer.blob());
+      const link = element("a", { href: address, download: told?.[1] ?? name });
+      document.body.append(link);
+      link.click();
+      link.remove();
+      // The browser needs the address until it has begun to save.
+      setTimeout(() => URL.revokeObjectURL(address), 60_000);
+      show(state, `Saved ${words} as ${told?.[1] ?? name}.`);
+    } catch (error) {
+      show(state, element("span", { class: "says bad" }, [error.message, error.hint].filter(Boolean).join(" ")));
+    }
+  }
+
+  const fromRun = (what) => () => api.file(`/runs/${store.get("run").id}/export/${what}`);
+  const policyOf = () => api.file("/policy", { method: "POST", body: { setting: settingOf(store) } });
+
+  store.watch(["run", "events", "regions", "world", "protection"], () => {
+    if (!store.get("world")) return;
+    const run = store.get("run");
+    const finished = Boolean(run?.done);
+    const wrong = missing(store);
+    const row = (title, words, press, disabled, why, properties) =>
+      element("section", { class: "card" }, element("div", { class: "row spread" }, element("div", { class: "grow" }, element("h3", {}, title), element("p", { class: "quiet small" }, disabled ? why : words)), button("Save", press, { disabled, "aria-label": `Save ${title.toLowerCase()}`, ...properties })));
+    const key = `${finished}:${run?.id}:${wrong}`;
+    if (list.dataset.key === key) return;
+    list.dataset.key = key;
+    const first = "Run the week first.";
+    show(
+      list,
+      row("The policy", "What you chose, as a file that every priste command reads.", () => save("the policy", finished ? fromRun("policy.toml") : policyOf, "policy.toml"), Boolean(wrong), wrong),
+      row("The released trace", "What apps and people may see. No true location is in it.", () => save("the released trace", fromRun("released"), "released.csv"), !finished, first),
+      row("The report", "A page that may be shared: what was released, and what it tells.", () => save("the report", fromRun("report.html"), "report.html"), !finished, first),
+      row("The report with the truth", "For your eyes only: it shows the true path.", () => save("the report with the truth", fromRun("report.html?truth=1"), "report-private.html"), !finished, first),
+      row("The ledger", "Every release with its budget and leakage.", () => save("the ledger", fromRun("ledger.csv"), "ledger.csv"), !finished, first),
+      row("Everything", "All of these in one archive.", () => save("everything", fromRun("all.zip"), "priste.zip"), !finished, first),
+    );
+  });
+}

@@ -1,0 +1,117 @@
+// The page begins here: it opens the parts, and keeps what the server sent in the form that they use.
+
+import { Api, Problem, takeToken, unpacked } from "./api.js";
+import { openCompare } from "./compare.js";
+import { element, show } from "./elements.js";
+import { eventOf, openEvents, renameInEvents } from "./events.js";
+import { openExport } from "./exports.js";
+import { Geometry } from "./geometry.js";
+import { openLive } from "./live.js";
+import { openMap } from "./map.js";
+import { openPlayer } from "./player.js";
+import { openProtection } from "./protection.js";
+import { openRegions } from "./regions.js";
+import { openRun } from "./run.js";
+import { openStart } from "./start.js";
+import { Store } from "./store.js";
+import { openTabs } from "./tabs.js";
+import { openWeek } from "./week.js";
+
+const FRESH = {
+  world: null, geometry: null, suggestions: [], regions: [], activeRegion: 0, events: [], protection: null, chances: null, forecast: null,
+  run: null, shown: null, follow: true, playing: false, view: null, chosenEvent: 0, prior: "worst", paintedPrior: new Map(), worstShown: [],
+  kept: null, live: null, cursor: null, readFor: null, tool: "move",
+};
+
+const store = new Store({
+  ...FRESH,
+  phase: "start",
+  info: null,
+  opening: null,
+  tab: "week",
+  layers: { truth: true, released: true, bare: false, population: true, worst: true },
+});
+const api = new Api(takeToken());
+const at = (id) => document.getElementById(id);
+
+/** Take in what was opened, and begin with the draft that the server made of it. */
+function begin(opened) {
+  const { map, clock, trace, setting } = opened;
+  const points = { lat: unpacked(trace.points.lat), lon: unpacked(trace.points.lon) };
+  const geometry = new Geometry({ rows: map.rows, columns: map.columns, lat: unpacked(map.mesh.lat), lon: unpacked(map.mesh.lon) });
+  store.set({
+    ...FRESH,
+    phase: "bench",
+    opening: null,
+    geometry,
+    world: {
+      ...opened,
+      map: { ...map, cellSize: map.cell_size_km },
+      clock,
+      trace: { cells: unpacked(trace.cells), stepsWithFix: trace.steps_with_fix, points: Array.from(points.lat, (lat, number) => (Number.isNaN(lat) ? null : [lat, points.lon[number]])) },
+      population: Array.from(unpacked(opened.population)),
+    },
+    suggestions: opened.suggestions.map((place) => ({ ...place, cells: Array.from(unpacked(place.cells)), at: [place.lat, place.lon] })),
+    regions: setting.regions.map((region, tone) => ({ name: region.name, cells: Array.from(unpacked(region.cells)), tone })),
+    events: setting.events.map(eventOf),
+    protection: { observer: setting.observer, promise: setting.promise, mechanism: setting.mechanism, calibrator: setting.calibrator, outside: setting.outside, seed: store.get("info")?.seed ?? 1 },
+  });
+}
+
+/** Ask the server to open something; while it does, and if it fails, the page says so. */
+async function open(ask, what) {
+  store.set({ opening: { state: "opening", what } });
+  try {
+    begin(await ask());
+  } catch (error) {
+    const told = error instanceof Problem ? error : new Problem({ message: "The page could not show what the studio sent.", hint: "Reload the page. If it happens again, it is a fault of priste." });
+    if (told !== error) console.error(error);
+    store.set({ opening: { state: "failed", message: told.message, hint: [told.hint, ...told.problems.map((each) => each.message)].filter(Boolean).join(" ") } });
+  }
+}
+
+const close = () => store.set({ ...FRESH, phase: "start", tab: "week", opening: null });
+
+// First of all, so that the map opens in a frame that has its size.
+store.watch(["phase", "world"], () => {
+  const phase = store.get("phase");
+  at("start").hidden = phase !== "start";
+  at("bench").hidden = phase === "start";
+  at("panel-bench").hidden = phase !== "bench";
+  at("panel-live").hidden = phase !== "live";
+  const source = store.get("world")?.source;
+  at("source").textContent = phase === "live" ? "watching priste live" : source ? (source.kind === "town" ? "a town that does not exist" : source.name) : "";
+});
+
+openTabs(store, at("tabs"), at("views"));
+openStart(store, at("start"), { open, api });
+openWeek(store, at("view-week"), { open, api, close });
+openRegions(store, at("view-places"), { renameInEvents: renameInEvents(store) });
+openEvents(store, at("view-secrets"), api);
+openProtection(store, at("view-protection"), api);
+openRun(store, at("view-run"), api);
+openCompare(store, at("view-compare"));
+openExport(store, at("view-export"), api);
+openPlayer(store, at("player"));
+openMap(store, at("map"), api);
+openLive(store, at("live-alone"), api);
+at("live-close").addEventListener("click", close);
+
+// Watching a stream without a week of one's own: the map goes where the points are.
+store.watch(["live", "phase"], () => {
+  const point = store.get("live")?.points[0];
+  if (store.get("phase") !== "live" || !point || store.get("geometry")) return;
+  const [lat, lon] = point;
+  store.set({ geometry: new Geometry({ rows: 1, columns: 1, lat: [lat - 0.03, lat - 0.03, lat + 0.03, lat + 0.03], lon: [lon - 0.04, lon + 0.04, lon - 0.04, lon + 0.04] }) });
+});
+
+addEventListener("pagehide", () => api.leave());
+// A page from the browser's memory has lost its session; begin anew rather than fail at the first press.
+addEventListener("pageshow", (event) => event.persisted && location.reload());
+
+try {
+  store.set({ info: await api.info() });
+} catch (error) {
+  show(at("start"), element("div", { class: "says bad", role: "alert" }, element("b", {}, error.status === 401 ? "This address has lost its key. " : "The studio cannot be reached. "), error.message, " ", error.hint ?? ""));
+}
+document.documentElement.dataset.ready = "yes";

@@ -1,0 +1,88 @@
+// Through whose eyes the releases are read: the worst of the class, one who knows the population,
+// one who knows nothing, or a belief that is painted on the map.
+
+import { choice, element, field, show } from "./elements.js";
+import { latest } from "./lateness.js";
+import { finite, unpacked } from "./api.js";
+
+export const PRIORS = [
+  ["worst", "the worst observer of the class"],
+  ["population", "one who knows the population"],
+  ["uniform", "one who thinks every start equally likely"],
+  ["painted", "one whose belief I paint on the map"],
+];
+
+/** Paints a belief about the first cell; every painted cell weighs the same. */
+export class PriorBrush {
+  constructor(store) {
+    this.store = store;
+  }
+
+  paint(cells, erase) {
+    const weights = new Map(this.store.get("paintedPrior"));
+    for (const cell of cells) {
+      if (erase) weights.delete(cell);
+      else weights.set(cell, 1);
+    }
+    this.store.set({ paintedPrior: weights });
+  }
+}
+
+/** The choice of a prior; its curves are put into the store as `view`. */
+export function openPrior(store, api) {
+  const select = choice(PRIORS, store.get("prior"), (value) => store.set({ prior: value, ...(value === "painted" ? { tool: "paint" } : {}) }));
+  const state = element("p", { class: "quiet small", "aria-live": "polite" });
+  const node = element("div", { class: "list" }, field("Read the releases as", select), state);
+
+  const ask = latest(400, (signal, id, prior) => api.post(`/runs/${id}/prior`, { prior }, { signal }), {
+    waiting: () => show(state, element("span", { class: "busy" }, "reading every release with that belief")),
+    answer: (found) => {
+      show(state, found.words ?? "");
+      store.set({ view: { prior: store.get("prior"), events: found.events.map(curves) } });
+    },
+    failed: (error) => show(state, element("span", { class: "says bad" }, error.message)),
+  });
+
+  let asked = null;
+  store.watch(["prior", "paintedPrior", "run"], () => {
+    const run = store.get("run");
+    const prior = store.get("prior");
+    select.value = prior;
+    if (!run) return;
+    const painted = store.get("paintedPrior");
+    const key = `${run.id}:${run.state}:${prior}:${prior === "painted" ? [...painted.keys()].join() : ""}`;
+    if (key === asked) return;
+    asked = key;
+    if (prior === "worst" || prior === "population") {
+      // The run itself tells these two, step by step.
+      store.set({ view: null });
+      show(state, prior === "worst" ? "Of everybody in the class, whoever has learnt most by each moment." : "One observer, who knows how people here move.");
+    } else if (run.state === "running" || run.state === "queued") {
+      store.set({ view: null });
+      show(state, "Drawn when the run is over; until then, the population’s curves.");
+    } else if (prior === "painted" && painted.size === 0) {
+      store.set({ view: null });
+      show(state, "Paint on the map where this observer believes the week began.");
+    } else ask(run.id, prior === "uniform" ? "uniform" : { cells: [...painted.keys()], weights: [...painted.values()] });
+  });
+  return node;
+}
+
+function curves({ before, leakage, belief, bare_leakage: bareLeakage, bare_belief: bareBelief, worst }) {
+  return { before, leakage: unpacked(leakage), belief: unpacked(belief), bareLeakage: unpacked(bareLeakage), bareBelief: unpacked(bareBelief), worst };
+}
+
+/** The curves of one event through the chosen eyes, from the run's own steps or from the server's answer. */
+export function curvesOf(run, number, prior, view) {
+  if (view && view.events[number]) return view.events[number];
+  const event = run.start.events[number];
+  const every = (pick) => run.steps.map((step) => finite(pick(step)) ?? NaN);
+  const surest = prior === "worst";
+  return {
+    before: surest ? event.before.highest : event.before.population,
+    leakage: every((step) => step.events[number]?.leakage),
+    belief: every((step) => (surest ? step.events[number]?.surest ?? step.events[number]?.belief : step.events[number]?.belief)),
+    bareLeakage: every((step) => step.bareEvents?.[number]?.leakage),
+    bareBelief: every((step) => (surest ? step.bareEvents?.[number]?.surest ?? step.bareEvents?.[number]?.belief : step.bareEvents?.[number]?.belief)),
+  };
+}
