@@ -18,6 +18,7 @@ from priste.cli.init import init
 from priste.cli.protect import protect
 from priste.cli.report import report
 from priste.cli.reproduce import reproduce
+from priste.cli.studio import studio
 
 app = typer.Typer(
     name="priste",
@@ -29,6 +30,7 @@ app = typer.Typer(
 for each in (init, explain, forecast, fit, protect, audit, evaluate, report, reproduce, demo):
     app.command()(command(each))
 app.add_typer(live.app, name="live")
+app.command()(studio)
 
 
 def _version(wanted: bool) -> None:

@@ -37,25 +37,41 @@ def columns_of_releases(
     own), and otherwise the column of the policy's mechanism at the budget of the release. Releases
     must be of steps 0, 1, 2, … and outputs of that mechanism, else InvalidParameter is raised.
     """
-    state = policy.protector().public_state()
-    outputs = policy.mechanism.outputs
-    columns: list[NDArray[np.float64] | None] = []
-    for step, release in enumerate(islice(releases, steps)):
+    columns = StreamColumns(policy)
+    return [columns.next(releases) for _ in islice(releases, steps)]
+
+
+class StreamColumns:
+    """The likelihood of each release of a stream at every cell, release by release."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._mechanism = policy.mechanism
+        self._state = policy.protector().public_state()
+        self._step = 0
+
+    def next(self, releases: Sequence[Release]) -> NDArray[np.float64] | None:
+        """Return the column of the first release that was not asked for; None for silence.
+
+        ``releases`` are all so far, the same ones at each call and more; see
+        :func:`columns_of_releases`.
+        """
+        step = self._step
+        release = releases[step]
         if release.step != step:
             raise InvalidParameter(
                 f"A stream must hold the steps 0, 1, 2, … in order. Step {step} is missing."
             )
-        if release.cell is not None and not 0 <= release.cell < outputs:
+        if release.cell is not None and not 0 <= release.cell < self._mechanism.outputs:
             raise InvalidParameter(
                 f"The release of step {step} is not an output of this policy's mechanism. "
                 "Was it made under another policy?"
             )
-        column = _column(state, releases, step)
-        columns.append(column)
-        if policy.mechanism.uses_belief:
+        column = _column(self._state, releases, step)
+        if self._mechanism.uses_belief:
             # Only then do later columns depend on earlier releases.
-            state.advance(column, release.budget, leakage=release.leakage)
-    return columns
+            self._state.advance(column, release.budget, leakage=release.leakage)
+        self._step += 1
+        return column
 
 
 def _column(

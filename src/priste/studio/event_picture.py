@@ -29,9 +29,7 @@ _ENTRY = 10**9
 """Numbers of steps are entry * this + which of its steps."""
 
 
-def structure_of(
-    formula: str, regions: Iterable[str], steps: StepReader
-) -> Structure | None:
+def structure_of(formula: str, regions: Iterable[str], steps: StepReader) -> Structure | None:
     """Return the tree of a formula that can be read; None if it is too large for a picture.
 
     >>> tree = structure_of("presence(home, 3..4, 7)", ["home"], lambda a, b: [0, 1])
@@ -67,10 +65,17 @@ def _node(
     if isinstance(node, Constant):
         return {"kind": "true" if node.value else "false"}
     if isinstance(node, At):
-        return {"kind": "at", "region": _region(node.cells, names), "when": words[node.step // _ENTRY]}
+        return {
+            "kind": "at",
+            "region": _region(node.cells, names),
+            "when": words[node.step // _ENTRY],
+        }
     if isinstance(node, AtLeast):
         entries = sorted({step // _ENTRY for step in node.steps})
-        found: Structure = {"region": _region(node.cells, names), "when": [words[e] for e in entries]}
+        found: Structure = {
+            "region": _region(node.cells, names),
+            "when": [words[e] for e in entries],
+        }
         if node.count == 1:
             return {"kind": "presence", **found}
         return {"kind": "at_least", "times": node.count, **found}

@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from priste.errors import EventSyntaxError, PristeError
 from priste.events import Event
-from priste.forecast.neighbours import population
 from priste.maps import Region
 from priste.policy import Ground, Policy, PolicyEvent
 from priste.policy.calendar import StepReader, periods
@@ -49,9 +48,7 @@ def read_events(setting: Mapping[str, Any], files: Sequence[str]) -> list[dict[s
     return [_read(event, regions, ground, steps) for event in events]
 
 
-def _read(
-    event: Any, regions: Mapping[str, Any], ground: Ground, steps: int
-) -> dict[str, Any]:
+def _read(event: Any, regions: Mapping[str, Any], ground: Ground, steps: int) -> dict[str, Any]:
     if not isinstance(event, dict):
         raise Refused(422, "An event must be an object.")
     name, formula = str(event.get("name", "")), event.get("formula")
@@ -127,7 +124,7 @@ def chance_before(policy: Policy, event: PolicyEvent) -> dict[str, float]:
     return {
         "lowest": max(0.0, 1.0 - other),
         "highest": highest,
-        "population": Quantifier(policy.models, event.event, Priors(population(policy))).posterior(
+        "population": Quantifier(policy.models, event.event, Priors(policy.population)).posterior(
             alike(policy, 1)
         ),
     }
@@ -145,8 +142,10 @@ def chances(policy: Policy) -> list[dict[str, Any]]:
     for name, event in policy.events.items():
         chance = chance_before(policy, event)
         low, high = percent(chance["lowest"]), percent(chance["highest"])
-        words = f"{low} before any release" if low == high else (
-            f"between {low} and {high} before any release, as the observer's beliefs go"
+        words = (
+            f"{low} before any release"
+            if low == high
+            else (f"between {low} and {high} before any release, as the observer's beliefs go")
         )
         found.append({"name": name, "event": name.partition(", ")[0], **chance, "words": words})
     return found

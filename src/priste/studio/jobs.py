@@ -135,7 +135,9 @@ class Jobs:
     def start(self, kind: str, given: Any) -> Job:
         """Return a new job; Refused if too many wait already. ``given`` is sent to its process."""
         if len(self._waiting) >= MOST_WAITING:
-            raise Refused(429, "Too much is waiting already.", "Cancel something, or wait a little.")
+            raise Refused(
+                429, "Too much is waiting already.", "Cancel something, or wait a little."
+            )
         job = Job(kind)
         self._waiting.append((job, given))
         self._go_on()

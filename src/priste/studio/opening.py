@@ -1,4 +1,4 @@
-"""Opening: the built-in town, or a file in any format that priste reads, and a draft to begin with."""
+"""Opening: the built-in town, or a file in any format that priste reads, and its draft."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any, Literal
 import numpy as np
 
 from priste.errors import OutsideMap, PristeError
-from priste.forecast.neighbours import population
 from priste.maps import Grid, Region
 from priste.policy import Policy, draft_policy
 from priste.policy.places import frequent_places
@@ -143,7 +142,7 @@ def opened(source: Source, setting: dict[str, Any] | None = None) -> dict[str, A
             "steps_with_fix": sum(cell is not None for cell in cells),
         },
         "suggestions": _suggestions(grid, source.trace),
-        "population": floats(population(policy)),
+        "population": floats(policy.population),
         "observers": sliders.observers(policy),
         "promises": sliders.promises(),
         "upward": sliders.upward_promises(),
@@ -243,7 +242,12 @@ def _map(grid: Grid) -> dict[str, Any]:
         "width_km": grid.width,
         "height_km": grid.height,
         "bounds": [float(lat.min()), float(lon.min()), float(lat.max()), float(lon.max())],
-        "mesh": {"rows": grid.rows, "columns": grid.columns, "lat": floats(lat), "lon": floats(lon)},
+        "mesh": {
+            "rows": grid.rows,
+            "columns": grid.columns,
+            "lat": floats(lat),
+            "lon": floats(lon),
+        },
         "centers": {"lat": floats(center_lat), "lon": floats(center_lon)},
     }
 

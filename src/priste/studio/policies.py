@@ -7,10 +7,11 @@ import tomllib
 from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from priste.errors import PolicyError
-from priste.policy import ChosenModel, Ground, Policy, read_policy
-from priste.policy.model_choice import chosen_models
+from priste.policy import Ground, Policy, read_policy
+from priste.policy.model_choice import ChosenModel, chosen_models
 from priste.policy.policy_reader import PolicyReader
 from priste.policy.sections import MobilitySection
 from priste.studio.setting import MOST_CELLS
@@ -59,7 +60,7 @@ class Policies:
         return self._models[key]
 
 
-def _keep_newest(shelf: OrderedDict[str, object] | OrderedDict[str, Policy]) -> None:
+def _keep_newest(shelf: OrderedDict[str, Any]) -> None:
     while len(shelf) > KEPT:
         shelf.popitem(last=False)
 

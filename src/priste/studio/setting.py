@@ -50,7 +50,7 @@ def metres_of(alpha: float) -> float:
 
 
 def policy_text(setting: object, files: Collection[str] = ()) -> str:
-    """Return the policy that a setting means; ``files`` are the names that a model may be fitted on.
+    """Return the policy that a setting means; ``files`` are what a model may be fitted on.
 
     Raises Refused for what is no setting at all; whether its values are right is for
     ``read_policy`` to say.
@@ -86,15 +86,19 @@ def _part(name: str, given: object, files: Collection[str]) -> list[str]:
     if name == "mechanism" and "metres" in values:
         metres = values.pop("metres")
         if not isinstance(metres, int | float) or not 0 < metres < math.inf:
-            raise _wrong("mechanism.metres", f"The metres must be a number > 0. Got {metres!r:.40}.")
+            raise _wrong(
+                "mechanism.metres", f"The metres must be a number > 0. Got {metres!r:.40}."
+            )
         values["alpha"] = alpha_of(float(metres))
-    if name == "mobility" and values.get("traces", None) not in (None, *files):
+    if name == "mobility" and values.get("traces") not in (None, *files):
         raise _wrong("mobility.traces", "A model is fitted on the people of the opened file alone.")
     if name == "clock":
         values["start"] = _moment(values.get("start"))
         steps = values.get("steps")
         if isinstance(steps, int) and steps > MOST_STEPS:
-            raise _wrong("clock.steps", f"The studio takes at most {MOST_STEPS:,} steps. Got {steps}.")
+            raise _wrong(
+                "clock.steps", f"The studio takes at most {MOST_STEPS:,} steps. Got {steps}."
+            )
     written = [
         f"{key} = {_value(value, f'{name}.{key}')}"
         for key, value in values.items()

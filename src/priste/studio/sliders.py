@@ -10,8 +10,7 @@ from priste.errors import PristeError
 from priste.policy import Policy
 from priste.policy.observer_choice import ObserverChoice
 from priste.policy.sections import ObserverSection, PromiseSection
-from priste.report import odds, percent
-from priste.report.usefulness import length
+from priste.report import length, odds, percent
 from priste.studio.setting import alpha_of, metres_of
 
 OBSERVERS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -111,4 +110,3 @@ def noise_words(mechanism: Any) -> dict[str, Any]:
         "metres": metres,
         "words": f"{length(metres)} of noise on average, before calibration.",
     }
-

@@ -113,4 +113,6 @@ def text_of(value: Any) -> str:
 
 def answer(value: Any, status: int = 200) -> Response:
     """Return a value as an answer."""
-    return Response(text_of(value).encode("utf-8", "replace"), status, media_type="application/json")
+    return Response(
+        text_of(value).encode("utf-8", "replace"), status, media_type="application/json"
+    )

@@ -66,9 +66,7 @@ def _fail(pipe: Connection, number: str, message: str, hint: str) -> None:
     pipe.send((number, "failed", text_of({"message": message, "hint": hint}), None))
 
 
-def _listen(
-    pipe: Connection, jobs: queue.Queue[tuple[str, str, Any]], unwanted: set[str]
-) -> None:
+def _listen(pipe: Connection, jobs: queue.Queue[tuple[str, str, Any]], unwanted: set[str]) -> None:
     """Take in jobs and cancellations; end with the server, however that ended."""
     with suppress(EOFError, OSError):
         while True:

@@ -1,0 +1,98 @@
+"""``priste studio``: the page on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from priste.cli.console import clean_errors, notices, warn_of_seed
+from priste.cli.options import Format, Zone
+from priste.errors import InvalidParameter
+
+
+def studio(
+    file: Annotated[
+        Path | None, typer.Argument(help="A trace to begin with, in any format priste reads.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
+    no_open: Annotated[
+        bool, typer.Option("--no-open", help="Only print the address; open no browser.")
+    ] = False,
+    basemap: Annotated[
+        Path | None, typer.Option(help="Streets from a file: town.pmtiles or town.geojson.")
+    ] = None,
+    tiles: Annotated[
+        str | None,
+        typer.Option(
+            help="Offer map images from this address, as https://HOST/{z}/{x}/{y}.png. Its owner "
+            "sees which area you look at, once you switch them on in the page."
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Repeatable draws, for experiments: NOT private.")
+    ] = None,
+    format: Format = None,
+    zone: Zone = None,
+) -> None:
+    """Open a page on this machine: see a week, paint what is secret, choose whom you fear."""
+    with clean_errors():
+        _need_servers()
+        from priste.studio.basemap import open_basemap
+        from priste.studio.routes import Studio
+        from priste.studio.server import Server
+
+        if file is not None and not file.exists():
+            raise InvalidParameter(f"There is no file {str(file)!r} to begin with.")
+        warn_of_seed(seed)
+        pages = Studio(
+            file=None if file is None else file.resolve(),
+            reading={"format": format, "zone": zone},
+            basemap=None if basemap is None else open_basemap(basemap),
+            tiles=None if tiles is None else checked_tiles(tiles),
+            seed=seed,
+        )
+        server = Server(pages, port)
+
+        def greet() -> None:
+            out = notices()
+            out.print("The studio runs on this machine alone. Open it in a browser:")
+            out.print(f"  {server.address}", soft_wrap=True, markup=False, highlight=False)
+            out.print("Stop it with Ctrl-C; what was not exported is then gone.")
+            if not no_open:
+                import webbrowser
+
+                webbrowser.open(server.address)
+
+        server.run(greet)
+
+
+def checked_tiles(address: str) -> str:
+    """Return the address of tiles; it becomes part of a security policy, so it must be plain.
+
+    >>> checked_tiles("https://tiles.example/{z}/{x}/{y}.png")
+    'https://tiles.example/{z}/{x}/{y}.png'
+    """
+    import re
+
+    plain = r"https://[A-Za-z0-9.-]+(:\d{1,5})?/[A-Za-z0-9._~/{}=&?-]*"
+    if re.fullmatch(plain, address) and all(part in address for part in ("{z}", "{x}", "{y}")):
+        return address
+    raise InvalidParameter(
+        "The --tiles are an address such as https://HOST/{z}/{x}/{y}.png, with https and all of "
+        f"{{z}}, {{x}} and {{y}}. Got {address!r:.80}."
+    )
+
+
+def _need_servers() -> None:
+    try:
+        import pmtiles  # noqa: F401
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+        import xstatic.pkg.leaflet  # noqa: F401
+    except ImportError as missing:
+        raise InvalidParameter(
+            f"priste studio needs {missing.name}, which is not installed: "
+            "pip install 'priste[studio]'"
+        ) from None

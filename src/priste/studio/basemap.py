@@ -1,0 +1,135 @@
+"""A map to draw under the cells, from a file of the user's own: GeoJSON or PMTiles.
+
+A PMTiles archive is read here, tile by tile; the page gets images, or for vector tiles the GeoJSON
+that they hold. Nothing is asked of any network.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import threading
+import zlib
+from pathlib import Path
+from typing import Any
+
+from priste.errors import InvalidParameter
+
+LARGEST_GEOJSON = 60_000_000
+LARGEST_TILE = 8_000_000
+
+_MEDIA = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "AVIF": "image/avif"}
+
+
+class Basemap:
+    """One file; see :func:`open_basemap`."""
+
+    def describe(self) -> dict[str, Any]:
+        """Return what the page needs to know to draw it."""
+        raise NotImplementedError
+
+    def features(self) -> bytes | None:
+        """Return all of it as GeoJSON, None if it comes in tiles."""
+        return None
+
+    def tile(self, zoom: int, column: int, row: int) -> tuple[bytes, str] | None:
+        """Return a tile and its media type; None if there is none."""
+        return None
+
+
+class GeoJsonMap(Basemap):
+    """A GeoJSON file, as it is."""
+
+    def __init__(self, path: Path) -> None:
+        if path.stat().st_size > LARGEST_GEOJSON:
+            raise InvalidParameter(
+                f"The basemap {path.name} is larger than {LARGEST_GEOJSON / 1e6:.0f} MB. Cut out "
+                "the town, or make a PMTiles file of it."
+            )
+        self._content = path.read_bytes()
+        try:
+            found = json.loads(self._content)
+        except (ValueError, RecursionError):
+            raise InvalidParameter(f"The basemap {path.name} is not GeoJSON.") from None
+        if not isinstance(found, dict) or found.get("type") not in ("FeatureCollection", "Feature"):
+            raise InvalidParameter(
+                f"The basemap {path.name} must be a GeoJSON Feature or FeatureCollection."
+            )
+
+    def describe(self) -> dict[str, Any]:
+        """Return the kind."""
+        return {"kind": "geojson"}
+
+    def features(self) -> bytes:
+        """Return the file."""
+        return self._content
+
+
+class PmtilesMap(Basemap):
+    """A PMTiles archive of images or of vector tiles."""
+
+    def __init__(self, path: Path) -> None:
+        import pmtiles.reader
+
+        archives: Any = pmtiles.reader  # it has no types
+        self._file = path.open("rb")
+        self._reader: Any = archives.Reader(archives.MmapSource(self._file))
+        self._turn = threading.Lock()
+        try:
+            self._header = self._reader.header()
+        except Exception:
+            raise InvalidParameter(f"The basemap {path.name} is not a PMTiles archive.") from None
+        self._type = self._header["tile_type"].name
+        if self._type not in _MEDIA and self._type != "MVT":
+            raise InvalidParameter(f"The basemap {path.name} holds tiles of an unknown kind.")
+
+    def describe(self) -> dict[str, Any]:
+        """Return the kind, the zooms and the bounds."""
+        header = self._header
+        ends = ("min_lat_e7", "min_lon_e7", "max_lat_e7", "max_lon_e7")
+        found = {
+            "kind": "vector" if self._type == "MVT" else "raster",
+            "min_zoom": header["min_zoom"],
+            "max_zoom": header["max_zoom"],
+            "bounds": [header[end] / 1e7 for end in ends],
+        }
+        return found if self._type == "MVT" else {**found, "media_type": _MEDIA[self._type]}
+
+    def tile(self, zoom: int, column: int, row: int) -> tuple[bytes, str] | None:
+        """Return the image of a tile, or the GeoJSON of a vector tile; None where there is none."""
+        with self._turn:
+            found = self._reader.get(zoom, column, row)
+        if not found:
+            return None
+        if self._header["tile_compression"].name == "GZIP":
+            found = _unpacked(found)
+        if self._type != "MVT":
+            return found, _MEDIA[self._type]
+        from priste.studio.vector_tiles import geojson_of_tile
+
+        features = geojson_of_tile(found, zoom, column, row)
+        return json.dumps(features, separators=(",", ":")).encode(), "application/geo+json"
+
+
+def _unpacked(packed: bytes) -> bytes:
+    """Return a tile that was packed with gzip, of a bounded size."""
+    with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
+        try:
+            found = file.read(LARGEST_TILE + 1)
+        except (OSError, EOFError, zlib.error):
+            raise InvalidParameter("A tile of the basemap is damaged.") from None
+    if len(found) > LARGEST_TILE:
+        raise InvalidParameter("A tile of the basemap is too large.")
+    return found
+
+
+def open_basemap(path: Path) -> Basemap:
+    """Open the file of a basemap; InvalidParameter in words for anything else."""
+    if not path.is_file():
+        raise InvalidParameter(f"There is no basemap {str(path)!r}.")
+    if path.suffix.lower() == ".pmtiles":
+        return PmtilesMap(path)
+    if path.suffix.lower() in (".geojson", ".json"):
+        return GeoJsonMap(path)
+    raise InvalidParameter(f"A basemap is a .pmtiles or a .geojson file. Got {path.name!r}.")

@@ -1,0 +1,79 @@
+"""Exports: the files that the command line would write, handed to the browser."""
+
+from __future__ import annotations
+
+import base64
+import io
+import zipfile
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from starlette.responses import Response
+
+from priste.studio.following import RunMade
+from priste.studio.jobs_at_work import ExportOrder
+from priste.studio.opening import Source
+from priste.studio.wire import Refused
+
+Fetch = Callable[[str], Awaitable[bytes]]
+
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)
+"""The time of every file in an archive, so that the same run gives the same bytes."""
+
+
+def order(
+    made: RunMade, what: str, path: Path, reading: Mapping[str, str | None], truth: bool
+) -> ExportOrder:
+    """Return the wish for one file."""
+    return ExportOrder(made, what, path, reading.get("format"), reading.get("zone"), truth)
+
+
+def content(found: dict[str, Any]) -> bytes:
+    """Return the bytes that an export came to."""
+    return base64.b64decode(found["data"])
+
+
+async def exported(what: str, made: RunMade, source: Source, fetch: Fetch) -> Response:
+    """Return one file of a run, or all of them as an archive; ``fetch`` makes the long ones."""
+    policy = made.order.text.encode("utf-8")
+    released = f"{source.path.stem}.released{source.path.suffix}"
+    if what == "policy.toml":
+        return download(policy, what, "text/plain")
+    if what == "released":
+        return download(await fetch("released"), released, "application/octet-stream")
+    if what == "ledger.csv":
+        return download(await fetch("ledger"), f"{released}.ledger.csv", "text/csv")
+    if what == "report.html":
+        return download(await fetch("report"), what, "text/html")
+    if what != "all.zip":
+        raise Refused(
+            404,
+            "There is no such export.",
+            "There are policy.toml, released, ledger.csv, report.html and all.zip.",
+        )
+    files = {
+        "policy.toml": policy,
+        released: await fetch("released"),
+        f"{released}.ledger.csv": await fetch("ledger"),
+        "report.html": await fetch("report"),
+    }
+    if source.kind == "town":  # the policy names them
+        for name in ("ada.csv", "residents.csv"):
+            files[name] = (source.folder / name).read_bytes()
+    return download(_archive(files), "priste.zip", "application/zip")
+
+
+def _archive(files: Mapping[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(zipfile.ZipInfo(name, _LONG_AGO), data, zipfile.ZIP_DEFLATED)
+    return packed.getvalue()
+
+
+def download(data: bytes, name: str, media_type: str) -> Response:
+    """Return a file that a browser saves and never shows."""
+    disposition = f"attachment; filename*=UTF-8''{quote(name)}"
+    return Response(data, media_type=media_type, headers={"Content-Disposition": disposition})

@@ -1,0 +1,271 @@
+"""A run, followed step by step: what is released, and what each release tells, with and without.
+
+The draws are those of ``priste protect`` under the same policy and seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from priste.maps import kilometres
+from priste.policy import Policy, PolicyEvent
+from priste.quantify import AnyStart, Belief, Leakage, Priors, Quantifier
+from priste.release import Bare, Ledger, Protector
+from priste.release.seeded_steps import SeededSteps, seed_of_user
+from priste.report import keeps_its_promises, odds, percent, usefulness, verdict
+from priste.report.assembly import released_cells
+from priste.report.audits import StreamColumns
+from priste.report.strip import level, strip_of
+from priste.studio.event_reading import alike, chance_before, steps_of
+from priste.studio.policies import Policies
+from priste.studio.wire import whole_numbers
+from priste.studio.worker import Tell
+from priste.traces import Trace
+
+MOST_WORST = 8
+"""How many cells of a worst prior are told with each step."""
+
+
+@dataclass(frozen=True)
+class RunOrder:
+    """What a run is made from. ``trace`` is the truth: it is never printed."""
+
+    folder: Path
+    text: str
+    trace: Trace = field(repr=False)
+    seed: int | None
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class RunMade:
+    """What a run made: the ledger, that of the bare mechanism, and the true cells."""
+
+    order: RunOrder
+    ledger: Ledger = field(repr=False)
+    bare: Ledger = field(repr=False)
+    truth: tuple[int | None, ...] = field(repr=False)
+
+
+def own_policy(policies: Policies, order: RunOrder) -> Policy:
+    """Return the policy of an order for its person: no model was fitted on them."""
+    return policies.policy(order.text).for_user(order.trace)
+
+
+def follow(policies: Policies, order: RunOrder, tell: Tell) -> tuple[dict[str, Any], RunMade]:
+    """Release a person's steps one by one, telling of each; return a summary and what was made."""
+    policy = own_policy(policies, order)
+    truth = true_cells(policy, order.trace)
+    tell("start", _start(policy, order, len(truth)))
+    seeded = None if order.seed is None else SeededSteps(seed_of_user(order.seed, order.trace.user))
+    guarded = _Side(policy, policy.protector(rng=seeded))
+    bare = _Side(policy, policy.protector(rng=order.seed, calibrator=Bare()))
+    for step, cell in enumerate(truth):
+        if seeded is not None:
+            seeded.begin(step)
+        tell("step", _step(policy, step, cell, guarded.take(cell), bare.take(cell)))
+    made = RunMade(order, guarded.ledger, bare.ledger, truth)
+    return _done(policy, guarded, made), made
+
+
+def true_cells(policy: Policy, trace: Trace) -> tuple[int | None, ...]:
+    """Return the cells of a person's steps up to the last with a fix: a stream ends with it."""
+    cells = policy.cells(trace).cells
+    last = max((step for step, cell in enumerate(cells) if cell is not None), default=-1)
+    return cells[: last + 1]
+
+
+class _Side:
+    """One way of releasing: its stream, and what those learn who see it."""
+
+    def __init__(self, policy: Policy, protector: Protector) -> None:
+        self._policy = policy
+        self.protector = protector
+        self._columns = StreamColumns(policy)
+        self._alike = alike(policy, 1)
+        known = Priors(policy.population)
+        self._watched = [
+            (
+                event,
+                Quantifier(policy.models, event.event, policy.chosen_observer.observer),
+                Quantifier(policy.models, event.event, known),
+            )
+            for event in policy.events.values()
+        ]
+        self.released: int | None = None
+        self.highest = [0.0] * len(self._watched)
+        self.surest = [0.0] * len(self._watched)
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.protector.ledger
+
+    def take(self, cell: int | None) -> dict[str, Any]:
+        """Release a step; return what it tells."""
+        release = self.protector.release(cell)
+        ledger = self.protector.ledger
+        column = self._columns.next(ledger)
+        self.released = released_cells(self._policy, ledger[-1:])[0]
+        told = []
+        for number, (event, quantifier, known) in enumerate(self._watched):
+            quantifier.observe(column)
+            known.observe(column)
+            found = quantifier.leakage()
+            reached = (
+                found.over(event.promise)
+                if not isinstance(event.promise, Belief)
+                else (found.value)
+            )
+            surest = quantifier.belief()
+            self.highest[number] = max(self.highest[number], reached)
+            self.surest[number] = max(self.surest[number], surest)
+            told.append(
+                {
+                    "leakage": reached,
+                    "for_event": found.for_event,
+                    "against_event": found.against_event,
+                    "belief": known.posterior(self._alike),
+                    "surest": surest,
+                    "worst": worst_cells(self._policy, found),
+                }
+            )
+        return {
+            "released": self.released,
+            "budget": release.budget,
+            "attempts": release.attempts,
+            "events": told,
+        }
+
+
+def worst_cells(policy: Policy, found: Leakage, most: int = MOST_WORST) -> list[list[float]]:
+    """Return the cells of a worst prior with their weights, the heaviest first."""
+    ranked = sorted(cell_weights(policy, found.worst_prior).items(), key=lambda item: -item[1])
+    return [[cell, weight] for cell, weight in ranked[:most]]
+
+
+def cell_weights(policy: Policy, worst: Mapping[int, float]) -> dict[int, float]:
+    """Return a worst prior over cells: where one began, or for a stale observer was last seen."""
+    observer = policy.chosen_observer.observer
+    if not isinstance(observer, Priors):
+        return dict(worst)
+    mixed = np.zeros(policy.grid.size)
+    for row, weight in worst.items():
+        mixed += weight * observer.rows[row]
+    return {int(cell): float(mixed[cell]) for cell in np.flatnonzero(mixed)}
+
+
+def _start(policy: Policy, order: RunOrder, steps: int) -> dict[str, Any]:
+    return {
+        "seed": order.seed,
+        "label": order.label,
+        "steps": steps,
+        "person": order.trace.user,
+        "against": policy.chosen_observer.words,
+        "events": [_event(policy, event) for event in policy.events.values()],
+        "policy": order.text,
+    }
+
+
+def _event(policy: Policy, event: PolicyEvent) -> dict[str, Any]:
+    promise = event.promise
+    return {
+        "name": event.name,
+        "event": event.name.partition(", ")[0],
+        "text": event.text,
+        "promise": promise.words(),
+        "bound": None if isinstance(promise, Belief) else event.epsilon,
+        "cap": promise.at_most if isinstance(promise, Belief) else None,
+        "steps": whole_numbers(steps_of(event.event)),
+        "before": chance_before(policy, event),
+    }
+
+
+def _step(
+    policy: Policy,
+    step: int,
+    cell: int | None,
+    guarded: dict[str, Any],
+    bare: dict[str, Any],
+) -> dict[str, Any]:
+    time = policy.timeline.time_of(step)
+    error = _km(policy, cell, guarded["released"])
+    return {
+        "step": step,
+        "time": time.isoformat(),
+        "label": f"{time:%a %d %b %H:%M}",
+        "true": -1 if cell is None else cell,
+        "true_at": _place(policy, cell),
+        "released_at": _place(policy, guarded["released"]),
+        "error_m": None if error is None else 1000 * error,
+        "level": level(error, policy.grid.cell_size),
+        **guarded,
+        "released": -1 if guarded["released"] is None else guarded["released"],
+        "bare": {
+            "released": -1 if bare["released"] is None else bare["released"],
+            "at": _place(policy, bare["released"]),
+            "error_m": None if (off := _km(policy, cell, bare["released"])) is None else 1000 * off,
+            "events": [
+                {"leakage": each["leakage"], "belief": each["belief"], "surest": each["surest"]}
+                for each in bare["events"]
+            ],
+        },
+    }
+
+
+def _km(policy: Policy, cell: int | None, other: int | None) -> float | None:
+    if cell is None or other is None:
+        return None
+    return float(kilometres(policy.grid, np.array([cell]), np.array([other]))[0])
+
+
+def _place(policy: Policy, cell: int | None) -> list[float] | None:
+    return None if cell is None else [float(degrees) for degrees in policy.grid.latlon(cell)]
+
+
+def _done(policy: Policy, guarded: _Side, made: RunMade) -> dict[str, Any]:
+    line = policy.timeline
+    released = released_cells(policy, made.ledger)
+    worth = usefulness(
+        policy.grid,
+        made.truth,
+        released,
+        [event.event for event in policy.events.values()],
+        line.step.total_seconds(),
+        released_cells(policy, made.bare),
+    )
+    found = verdict(policy.calibrator, [keeps_its_promises(policy, made.ledger)])
+    times = [line.time_of(step) for step in range(len(made.truth))]
+    marked = {step for event in policy.events.values() for step in steps_of(event.event)}
+    days = strip_of(times, line.step, worth.errors, policy.grid.cell_size, marked)
+    return {
+        "verdict": str(found),
+        "sentence": found.sentence,
+        "ways": {name: asdict(way) for name, way in worth.ways.items()},
+        "usefulness": worth.sentence(),
+        "strip": [asdict(day) for day in days],
+        "events": list(_ends(policy, guarded)),
+    }
+
+
+def _ends(policy: Policy, guarded: _Side) -> Iterator[dict[str, Any]]:
+    """Yield what was reached about each event, and what anybody else could have learnt."""
+    anybody: list[float | None] = [None] * len(policy.events)
+    if policy.chosen_observer.observer != AnyStart():
+        anybody = [each.value for each in guarded.protector.leakage_against(AnyStart())]
+    rows = zip(policy.events, guarded.highest, guarded.surest, anybody, strict=True)
+    for name, highest, surest, other in rows:
+        yield {
+            "name": name,
+            "leakage": highest,
+            "reached": f"odds moved by at most {odds(max(highest, 0.0))}; the surest believes "
+            f"{percent(surest)}",
+            "anybody": other,
+            "anybody_words": ""
+            if other is None
+            else f"Not promised: to anybody, whatever they believe, odds can move {odds(other)}.",
+        }

@@ -1,0 +1,237 @@
+"""What a worker process can do: forecasts, runs, other priors, exports."""
+
+from __future__ import annotations
+
+import base64
+import tempfile
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste.audit.estimates import Estimate
+from priste.forecast import Metres, quick_forecast
+from priste.policy import Policy
+from priste.quantify import Belief, Leakage, Priors, Quantifier
+from priste.release import write_ledgers
+from priste.report import render, run_reports
+from priste.report.audits import columns_of_releases
+from priste.studio.event_reading import alike
+from priste.studio.following import RunMade, RunOrder, cell_weights, follow, own_policy
+from priste.studio.policies import Policies
+from priste.studio.wire import Refused, floats
+from priste.studio.worker import Tell
+from priste.traces import read_traces, write_released
+
+Floats = NDArray[np.float64]
+Made = tuple[dict[str, Any], Any]
+
+FORECAST_SECONDS = 8.0
+"""How long a forecast takes at most, as far as that can be said beforehand."""
+
+_policies: OrderedDict[Path, Policies] = OrderedDict()
+
+
+def _policies_of(folder: Path) -> Policies:
+    """Return the policies of a folder that this process has read; of a few folders."""
+    found = _policies.pop(folder, None) or Policies(folder)
+    _policies[folder] = found
+    while len(_policies) > 4:
+        _policies.popitem(last=False)
+    return found
+
+
+@dataclass(frozen=True)
+class ForecastOrder:
+    """What a forecast is made from: nothing of anybody."""
+
+    folder: Path
+    text: str
+    runs: int
+    seconds: float | None = FORECAST_SECONDS
+
+
+def forecast(order: ForecastOrder, tell: Tell) -> Made:
+    """Say what a policy will cost in metres."""
+    policy = _policies_of(order.folder).policy(order.text)
+
+    def progress(done: int, total: int) -> None:
+        tell("progress", {"done": done, "total": total})
+
+    row = quick_forecast(policy, seconds=order.seconds, runs=order.runs, on_progress=progress)
+    cost = row.cost
+    what, _, against = row.promise.partition("; against ")
+    return {
+        **_metres(cost.released),
+        "alone": _metres(cost.alone),
+        "constant": _metres(cost.nothing),
+        "over_constant": cost.over_nothing,
+        "runs": cost.runs,
+        "steps": cost.steps,
+        "of_steps": cost.of_steps,
+        "sentence": row.sentence(),
+        "basis": row.basis(),
+        "promised": what,
+        "against": against,
+    }, None
+
+
+def _metres(found: Metres) -> dict[str, Any]:
+    return {
+        "everywhere": _estimate(found.all),
+        "near": _estimate(found.near),
+        "far": _estimate(found.far),
+        "exact": found.exact.value,
+    }
+
+
+def _estimate(found: Estimate | None) -> dict[str, float] | None:
+    return None if found is None else {"metres": found.value, "half": (found.high - found.low) / 2}
+
+
+def run(order: RunOrder, tell: Tell) -> Made:
+    """Release one person's stream, telling of every step."""
+    return follow(_policies_of(order.folder), order, tell)
+
+
+@dataclass(frozen=True)
+class PriorOrder:
+    """A question about a run that was made: how it looks under one prior."""
+
+    made: RunMade
+    prior: str | Mapping[int, float]
+
+
+def prior(order: PriorOrder, tell: Tell) -> Made:
+    """Say what a run tells somebody with a given prior, or with the worst of the observer's."""
+    policy = own_policy(_policies_of(order.made.order.folder), order.made.order)
+    size = policy.grid.size
+    worst = order.prior == "worst"
+    weights = None if worst else _weights(policy, order.prior)
+    sides = {
+        "": columns_of_releases(policy, order.made.ledger),
+        "bare_": columns_of_releases(policy, order.made.bare),
+    }
+    observer = policy.chosen_observer.observer if weights is None else Priors(weights)
+    events: list[dict[str, Any]] = []
+    shown = weights
+    for number, (name, event) in enumerate(policy.events.items()):
+        told: dict[str, Any] = {"name": name}
+        for side, columns in sides.items():
+            asked = Quantifier(policy.models, event.event, observer)
+            leakages, beliefs = [], []
+            found: Leakage | None = None
+            for step, column in enumerate(columns):
+                asked.observe(column)
+                found = asked.leakage()
+                bounded = not isinstance(event.promise, Belief)
+                leakages.append(found.over(event.promise) if bounded else found.value)
+                beliefs.append(asked.belief() if worst else asked.posterior(alike(policy, 1)))
+                tell("progress", {"done": step + 1, "total": len(columns), "event": number})
+            told |= {f"{side}leakage": floats(leakages), f"{side}belief": floats(beliefs)}
+            if not side:
+                before = Quantifier(policy.models, event.event, observer)
+                told["before"] = (
+                    before.prior_belief() if worst else before.posterior(alike(policy, 1))
+                )
+                if worst and found is not None:
+                    cells = cell_weights(policy, found.worst_prior)
+                    told["worst"] = [[cell, weight] for cell, weight in cells.items()][:200]
+                    if shown is None:
+                        shown = np.zeros(size)
+                        shown[list(cells)] = list(cells.values())
+        events.append(told)
+    return {
+        "words": _prior_words(order.prior),
+        "cells": floats([] if shown is None else shown),
+        "events": events,
+    }, None
+
+
+def _weights(policy: Policy, chosen: str | Mapping[int, float]) -> Floats:
+    if chosen == "uniform":
+        return np.full(policy.grid.size, 1.0 / policy.grid.size)
+    if chosen == "population":
+        return policy.population
+    if isinstance(chosen, str):
+        raise Refused(422, "A prior is 'uniform', 'population', 'worst', or painted cells.")
+    weights = np.zeros(policy.grid.size)
+    for cell, weight in chosen.items():
+        if not 0 <= cell < policy.grid.size or not 0.0 <= weight < np.inf:
+            raise Refused(422, "A painted prior has weights >= 0 on cells of the map.")
+        weights[cell] += weight
+    if not weights.sum() > 0:
+        raise Refused(422, "Paint at least one cell where somebody thinks that you began.")
+    return np.asarray(weights / weights.sum())
+
+
+def _prior_words(chosen: str | Mapping[int, float]) -> str:
+    words = {
+        "uniform": "to whom every first cell is equally likely",
+        "population": "who knows where people are",
+        "worst": "who learns most among those whom the promise is against",
+    }
+    known = words.get(chosen) if isinstance(chosen, str) else None
+    return f"As seen by somebody {known or 'who thinks that you began in the painted cells'}."
+
+
+@dataclass(frozen=True)
+class ExportOrder:
+    """A wish for a file of a run that was made."""
+
+    made: RunMade
+    what: str
+    path: Path
+    format: str | None
+    zone: str | None
+    truth: bool = False
+
+
+def export(order: ExportOrder, tell: Tell) -> Made:
+    """Return the bytes of a file as ``priste protect`` writes it."""
+    tell("progress", {})
+    made = order.made
+    user = made.order.trace.user
+    policy = _policies_of(made.order.folder).policy(made.order.text)
+    own = own_policy(_policies_of(made.order.folder), made.order)
+    traces = read_traces(order.path, order.format, zone=order.zone)
+    with tempfile.TemporaryDirectory(prefix="priste-export-") as folder:
+        target = Path(folder) / f"{order.path.stem}.released{order.path.suffix}"
+        if order.what == "released":
+            write_released(
+                traces,
+                target,
+                {user: [release.cell for release in made.ledger]},
+                own.timeline,
+                own.grid,
+                point=own.points,
+                rng=made.order.seed,
+                rows="steps",
+            )
+            content = target.read_bytes()
+        elif order.what == "ledger":
+            write_ledgers(target, tuple(own.events), {user: made.ledger})
+            content = target.read_bytes()
+        else:
+            reports = run_reports(
+                policy,
+                {user: made.ledger},
+                traces=traces,
+                seed=made.order.seed,
+                show_truth=order.truth,
+                on_progress=lambda done, total: tell("progress", {"done": done, "total": total}),
+            )
+            content = render(reports).encode("utf-8")
+    return {"data": base64.b64encode(content).decode("ascii")}, None
+
+
+PERFORM: dict[str, Callable[[Any, Tell], Made]] = {
+    "forecast": forecast,
+    "run": run,
+    "prior": prior,
+    "export": export,
+}

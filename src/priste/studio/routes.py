@@ -1,0 +1,420 @@
+"""The studio's addresses: what each answers. See docs/studio.md for the list."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from priste import __version__
+from priste.errors import PristeError
+from priste.policy import explain_policy
+from priste.release import CALIBRATORS
+from priste.studio import exporting
+from priste.studio.basemap import Basemap
+from priste.studio.event_reading import chances, read_events
+from priste.studio.following import RunOrder
+from priste.studio.jobs import Job, Jobs
+from priste.studio.jobs_at_work import ForecastOrder, PriorOrder
+from priste.studio.live_watch import Watch
+from priste.studio.opening import Source, another_person, open_file, open_town, opened, regrounded
+from priste.studio.sessions import Session, Sessions
+from priste.studio.setting import policy_text
+from priste.studio.sliders import noise_words
+from priste.studio.uploads import LARGEST_UPLOAD, receive
+from priste.studio.wire import Refused, answer, read_numbers
+from priste.traces import Format
+
+LARGEST_BODY = 4_000_000
+"""Bytes of a request that is not an upload: a setting with every cell painted fits."""
+
+MOST_FORECAST_RUNS = 20
+
+PAGE = Path(__file__).parent / "page"
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def leaflet_folder() -> Path:
+    """Return where the installed package keeps Leaflet's files."""
+    from xstatic.pkg import leaflet
+
+    return Path(leaflet.BASE_DIR)
+
+
+class Studio:
+    """The addresses and what they share: jobs, sessions, the basemap, the file to begin with."""
+
+    def __init__(
+        self,
+        *,
+        file: Path | None = None,
+        reading: dict[str, str | None] | None = None,
+        basemap: Basemap | None = None,
+        tiles: str | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.jobs = Jobs()
+        self.sessions = Sessions(self.jobs)
+        self._file = file
+        self._reading = reading or {}
+        self._basemap = basemap
+        self._tiles = tiles
+        self._seed = seed
+
+    def application(self) -> Starlette:
+        """Return the application, without the guard around it."""
+        session = "/api/sessions/{session}"
+        listed: list[tuple[str, str, Handler]] = [
+            ("GET", "/", self._index),
+            ("GET", "/api/info", self._info),
+            ("GET", "/api/basemap/geojson", self._features),
+            ("GET", "/api/basemap/tiles/{zoom:int}/{column:int}/{row:int}", self._tile),
+            ("POST", "/api/sessions", self._begin),
+            ("DELETE", session, self._end),
+            ("POST", f"{session}/town", self._town),
+            ("POST", f"{session}/file", self._open_file),
+            ("POST", f"{session}/upload", self._upload),
+            ("POST", f"{session}/person", self._person),
+            ("POST", f"{session}/ground", self._ground),
+            ("POST", f"{session}/events", self._events),
+            ("POST", f"{session}/chances", self._chances),
+            ("POST", f"{session}/explain", self._explain),
+            ("POST", f"{session}/policy", self._policy),
+            ("POST", f"{session}/forecasts", self._forecast),
+            ("POST", f"{session}/runs", self._run),
+            ("GET", f"{session}/jobs/{{job}}/events", self._job_events),
+            ("POST", f"{session}/jobs/{{job}}/cancel", self._cancel),
+            ("GET", f"{session}/runs/{{job}}", self._run_so_far),
+            ("POST", f"{session}/runs/{{job}}/prior", self._prior),
+            ("GET", f"{session}/runs/{{job}}/export/{{what}}", self._export),
+            ("POST", f"{session}/live", self._watch),
+            ("GET", f"{session}/live/{{watch}}/events", self._watched),
+            ("DELETE", f"{session}/live/{{watch}}", self._unwatch),
+        ]
+        routes: list[Route | Mount] = [
+            Route(path, _answering(handler), methods=[method]) for method, path, handler in listed
+        ]
+        routes.append(Mount("/page", StaticFiles(directory=PAGE, check_dir=False)))
+        routes.append(Mount("/leaflet", StaticFiles(directory=leaflet_folder())))
+        missing = _answering(self._missing)
+        handlers: dict[Any, Any] = {404: lambda request, _: missing(request)}
+        return Starlette(routes=routes, exception_handlers=handlers)
+
+    @property
+    def tile_host(self) -> str | None:
+        """The one host that images may come from, if the user named one."""
+        if self._tiles is None:
+            return None
+        found = urlsplit(self._tiles)
+        return f"{found.scheme}://{found.netloc}"
+
+    def close(self) -> None:
+        """End all work and remove all that was uploaded."""
+        self.sessions.close()
+        self.jobs.close()
+
+    # ------------------------------------------------------------------ the page and its map
+
+    async def _index(self, request: Request) -> Response:
+        return FileResponse(PAGE / "index.html")
+
+    async def _missing(self, request: Request) -> Response:
+        raise Refused(404, "There is nothing at this address.")
+
+    async def _info(self, request: Request) -> Response:
+        return answer(
+            {
+                "version": __version__,
+                "file": None if self._file is None else self._file.name,
+                "upload_bytes": LARGEST_UPLOAD,
+                "basemap": None if self._basemap is None else self._basemap.describe(),
+                "tiles": None
+                if self._tiles is None
+                else {"url": self._tiles, "host": urlsplit(self._tiles).hostname},
+                "seed": self._seed,
+                "formats": [str(each) for each in Format],
+                "calibrators": [
+                    {"name": name, "promise": each.promise, "words": each.explained}
+                    for name, each in CALIBRATORS.items()
+                ],
+            }
+        )
+
+    async def _features(self, request: Request) -> Response:
+        content = None if self._basemap is None else self._basemap.features()
+        if content is None:
+            raise Refused(404, "There is no GeoJSON basemap.")
+        return Response(content, media_type="application/geo+json")
+
+    async def _tile(self, request: Request) -> Response:
+        at = request.path_params
+        zoom, column, row = at["zoom"], at["column"], at["row"]
+        if self._basemap is None or zoom > 24 or max(column, row) >= 2**zoom:
+            raise Refused(404, "There is no such tile.")
+        found = await asyncio.to_thread(self._basemap.tile, zoom, column, row)
+        if found is None:
+            raise Refused(404, "There is no such tile.")
+        return Response(found[0], media_type=found[1])
+
+    # ------------------------------------------------------------------ sessions and sources
+
+    async def _begin(self, request: Request) -> Response:
+        self.jobs.warm()
+        return answer({"session": self.sessions.begin().id})
+
+    async def _end(self, request: Request) -> Response:
+        self.sessions.end(request.path_params["session"])
+        return answer({})
+
+    def _session(self, request: Request) -> Session:
+        return self.sessions.session(request.path_params["session"])
+
+    async def _town(self, request: Request) -> Response:
+        session = self._session(request)
+        return await self._take(session, partial(open_town, session.folder / "town"))
+
+    async def _open_file(self, request: Request) -> Response:
+        session = self._session(request)
+        if self._file is None:
+            raise Refused(409, "No file was named on the command line.")
+        session.reading = dict(self._reading)
+        return await self._take(session, partial(open_file, self._file, "file", **self._reading))
+
+    async def _upload(self, request: Request) -> Response:
+        session = self._session(request)
+        folder = session.folder / f"upload-{len(list(session.folder.iterdir()))}"
+        folder.mkdir(mode=0o700)
+        path = await receive(request, folder)
+        reading = {name: request.query_params.get(name) or None for name in ("format", "zone")}
+        session.reading = reading
+        return await self._take(session, partial(open_file, path, "upload", **reading))
+
+    async def _person(self, request: Request) -> Response:
+        session, body = self._session(request), await _body(request)
+        return await self._take(
+            session, partial(another_person, session.opened(), body.get("user"))
+        )
+
+    async def _take(self, session: Session, open_source: Callable[[], Source]) -> Response:
+        source = await asyncio.to_thread(open_source)
+        shown = await asyncio.to_thread(opened, source)
+        session.take(source)
+        return answer(shown)
+
+    async def _ground(self, request: Request) -> Response:
+        source, body = self._session(request).opened(), await _body(request)
+        setting = _setting(body)
+        changes: dict[str, Any] = {
+            name: body[name] for name in ("map", "clock", "outside") if name in body
+        }
+        moved = await asyncio.to_thread(regrounded, source, setting, changes)
+        return answer(await asyncio.to_thread(opened, source, moved))
+
+    # ------------------------------------------------------------------ what a setting means
+
+    async def _events(self, request: Request) -> Response:
+        source, body = self._session(request).opened(), await _body(request)
+        found = await asyncio.to_thread(read_events, _setting(body), source.files)
+        return answer({"events": found})
+
+    async def _chances(self, request: Request) -> Response:
+        source, body = self._session(request).opened(), await _body(request)
+        policy = await asyncio.to_thread(source.policy, _setting(body))
+        return answer({"events": await asyncio.to_thread(chances, policy)})
+
+    async def _explain(self, request: Request) -> Response:
+        source, body = self._session(request).opened(), await _body(request)
+        setting = _setting(body)
+        policy = await asyncio.to_thread(source.policy, setting)
+        explained = await asyncio.to_thread(explain_policy, policy)
+        return answer(
+            {
+                "summary": explained.summary,
+                "against": explained.against,
+                "promised": explained.promised,
+                "not_promised": explained.not_promised,
+                "unguarded": explained.unguarded,
+                "mechanism": noise_words(setting.get("mechanism")),
+                "policy": policy.source,
+                "cells": policy.grid.size,
+                "steps": policy.steps,
+            }
+        )
+
+    async def _policy(self, request: Request) -> Response:
+        source, body = self._session(request).opened(), await _body(request)
+        policy = await asyncio.to_thread(source.policy, _setting(body))
+        return exporting.download(policy.source.encode("utf-8"), "policy.toml", "text/plain")
+
+    # ------------------------------------------------------------------ forecasts and runs
+
+    async def _forecast(self, request: Request) -> Response:
+        session, body = self._session(request), await _body(request)
+        source = session.opened()
+        text = policy_text(_setting(body), source.files)
+        runs = body.get("runs", 2)
+        if type(runs) is not int or not 2 <= runs <= MOST_FORECAST_RUNS:
+            raise Refused(
+                422, f"A forecast takes 2 to {MOST_FORECAST_RUNS} runs. Got {runs!r:.40}."
+            )
+        if session.forecast is not None:
+            self.jobs.cancel(session.forecast)
+        session.forecast = self.jobs.start("forecast", ForecastOrder(source.folder, text, runs))
+        return answer({"job": session.forecast.id})
+
+    async def _run(self, request: Request) -> Response:
+        session, body = self._session(request), await _body(request)
+        source = session.opened()
+        text = policy_text(_setting(body), source.files)
+        seed = body.get("seed", self._seed)
+        if seed is not None and (type(seed) is not int or not 0 <= seed < 2**63):
+            raise Refused(422, "A seed is a whole number >= 0, or null for real randomness.")
+        label = str(body.get("label", ""))[:80]
+        order = RunOrder(source.folder, text, source.trace, seed, label)
+        job = self.jobs.start("run", order)
+        session.add_run(job)
+        return answer({"run": job.id, "job": job.id})
+
+    async def _job_events(self, request: Request) -> Response:
+        job = self._session(request).job(request.path_params["job"])
+        last = request.headers.get("last-event-id", "")
+        after = int(last) if last.isascii() and last.isdigit() and len(last) < 10 else -1
+        return StreamingResponse(job.stream(after), media_type="text/event-stream")
+
+    async def _cancel(self, request: Request) -> Response:
+        self.jobs.cancel(self._session(request).job(request.path_params["job"]))
+        return answer({})
+
+    async def _run_so_far(self, request: Request) -> Response:
+        job = self._session(request).run(request.path_params["job"])
+        found: dict[str, Any] = {"state": job.state, "start": None, "steps": [], "end": None}
+        for event, text in job.messages:
+            if event == "start":
+                found["start"] = json.loads(text)
+            elif event == "step":
+                found["steps"].append(json.loads(text))
+            elif event in ("done", "failed"):
+                found["end"] = json.loads(text)
+        return answer(found)
+
+    async def _prior(self, request: Request) -> Response:
+        session, body = self._session(request), await _body(request)
+        made = session.made(request.path_params["job"])
+        job = self.jobs.start("prior", PriorOrder(made, _prior(body.get("prior"))))
+        return answer(await outcome(job, self.jobs, request))
+
+    async def _export(self, request: Request) -> Response:
+        session = self._session(request)
+        made = session.made(request.path_params["job"])
+        truth = request.query_params.get("truth") == "1"
+        what = request.path_params["what"]
+        source = session.opened()
+        reading = session.reading if source.kind != "town" else {}
+
+        async def fetch(kind: str) -> bytes:
+            order = exporting.order(made, kind, source.path, reading, truth)
+            return exporting.content(await outcome(self.jobs.start("export", order), self.jobs))
+
+        return await exporting.exported(what, made, source, fetch)
+
+    # ------------------------------------------------------------------ a running priste live
+
+    async def _watch(self, request: Request) -> Response:
+        session, body = self._session(request), await _body(request)
+        watch = Watch.asked(body)
+        number = f"watch-{len(session.watches)}"
+        session.watches[number] = watch
+        return answer({"watch": number})
+
+    async def _watched(self, request: Request) -> Response:
+        watch = self._session(request).watches.get(request.path_params["watch"])
+        if not isinstance(watch, Watch):
+            raise Refused(404, "This service is not being watched.")
+        return StreamingResponse(watch.messages(), media_type="text/event-stream")
+
+    async def _unwatch(self, request: Request) -> Response:
+        self._session(request).watches.pop(request.path_params["watch"], None)
+        return answer({})
+
+
+def _answering(handler: Handler) -> Handler:
+    """Let nothing but words out of a handler: no traceback, and no text of unexpected errors."""
+
+    async def answered(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except Refused as refusal:
+            return refusal.response()
+        except PristeError as error:
+            return Refused(422, str(error)).response()
+        except ClientDisconnect:
+            return Response(status_code=400)
+        except Exception as problem:
+            # Its text could hold a true location.
+            words = f"This went wrong in an unexpected way ({type(problem).__name__})."
+            return Refused(500, words, "The rest of the page works on.").response()
+
+    return answered
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    """Return the JSON object that was sent; Refused for anything else."""
+    received = bytearray()
+    async for chunk in request.stream():
+        received += chunk
+        if len(received) > LARGEST_BODY:
+            raise Refused(413, "The request is too large.")
+    try:
+        found = json.loads(received.decode("utf-8"))
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise Refused(422, "The request must be a JSON object.")
+    return found
+
+
+def _setting(body: dict[str, Any]) -> dict[str, Any]:
+    found = body.get("setting")
+    if not isinstance(found, dict):
+        raise Refused(422, "The request must hold a 'setting'.")
+    return found
+
+
+def _prior(given: Any) -> str | dict[int, float]:
+    if isinstance(given, str):
+        return given
+    if not isinstance(given, dict):
+        raise Refused(422, "A prior is 'uniform', 'population', 'worst', or painted cells.")
+    cells = read_numbers(given.get("cells"), "cells of a prior")
+    weights = given.get("weights", [1.0] * len(cells))
+    if (
+        not isinstance(weights, list)
+        or len(weights) != len(cells)
+        or not all(isinstance(weight, int | float) for weight in weights)
+    ):
+        raise Refused(422, "A painted prior has one weight per cell.")
+    return {cell: float(weight) for cell, weight in zip(cells, weights, strict=True)}
+
+
+async def outcome(job: Job, jobs: Jobs, request: Request | None = None) -> dict[str, Any]:
+    """Wait for a job and return what it came to; Refused if it failed."""
+    try:
+        await job.finished()
+    finally:
+        jobs.cancel(job)  # of use only when whoever asked has gone
+    event, text = job.messages[-1]
+    found: dict[str, Any] = json.loads(text)
+    if event == "done":
+        return found
+    raise Refused(422, found.get("message", "This was cancelled."), found.get("hint", ""))

@@ -1,0 +1,146 @@
+"""Sessions: one per tab, each with its own source, jobs and private folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import tempfile
+from collections import OrderedDict
+from contextlib import suppress
+from pathlib import Path
+
+from priste.studio.following import RunMade
+from priste.studio.jobs import Job, Jobs
+from priste.studio.opening import Source
+from priste.studio.wire import Refused
+
+MOST_SESSIONS = 16
+"""When one more tab opens, the session that was idle longest ends."""
+
+MOST_RUNS = 6
+"""How many runs of a session are kept; the oldest goes first."""
+
+_PREFIX = "priste-studio-"
+_FOLDER = re.compile(rf"{_PREFIX}(\d+)-[^/]+")
+
+
+class Session:
+    """What one tab works on. Nothing of it is anybody else's."""
+
+    def __init__(self, folder: Path, jobs: Jobs) -> None:
+        self.id = secrets.token_urlsafe(16)
+        self.folder = folder / secrets.token_hex(8)
+        self.folder.mkdir(mode=0o700)
+        self.jobs = jobs
+        self.source: Source | None = None
+        self.reading: dict[str, str | None] = {}
+        self.runs: OrderedDict[str, Job] = OrderedDict()
+        self.forecast: Job | None = None
+        self.watches: dict[str, object] = {}
+
+    def opened(self) -> Source:
+        """Return the source; Refused as long as nothing was opened."""
+        if self.source is None:
+            raise Refused(409, "Nothing is open yet.", "Open the town or a file first.")
+        return self.source
+
+    def take(self, source: Source) -> None:
+        """Work on another source: what was made of the former one is over."""
+        self.cancel_all()
+        self.runs.clear()
+        self.source = source
+
+    def job(self, number: str) -> Job:
+        """Return a job by its id."""
+        if self.forecast is not None and self.forecast.id == number:
+            return self.forecast
+        return self.run(number)
+
+    def run(self, number: str) -> Job:
+        """Return a run by its id."""
+        if number not in self.runs:
+            raise Refused(404, "There is no such run in this tab any more.", "Run it again.")
+        return self.runs[number]
+
+    def made(self, number: str) -> RunMade:
+        """Return what a finished run made."""
+        found = self.run(number).result
+        if not isinstance(found, RunMade):
+            raise Refused(409, "This run did not come to its end.", "Wait for it, or run it again.")
+        return found
+
+    def add_run(self, job: Job) -> None:
+        """Keep a run, and let go of the oldest if there are too many."""
+        self.runs[job.id] = job
+        while len(self.runs) > MOST_RUNS:
+            _, oldest = self.runs.popitem(last=False)
+            self.jobs.cancel(oldest)
+
+    def cancel_all(self) -> None:
+        """End everything that is still going on."""
+        for job in [*self.runs.values(), *([self.forecast] if self.forecast else [])]:
+            self.jobs.cancel(job)
+
+    def close(self) -> None:
+        """End the session, and leave nothing."""
+        self.cancel_all()
+        self.watches.clear()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Sessions:
+    """All sessions of a server, and the private folder that holds theirs."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        sweep()
+        self.folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+        self._jobs = jobs
+        self._all: OrderedDict[str, Session] = OrderedDict()
+
+    def begin(self) -> Session:
+        """Return a new session."""
+        while len(self._all) >= MOST_SESSIONS:
+            self._all.popitem(last=False)[1].close()
+        session = Session(self.folder, self._jobs)
+        self._all[session.id] = session
+        return session
+
+    def session(self, number: str) -> Session:
+        """Return a session by its id."""
+        if number not in self._all:
+            raise Refused(404, "This tab's session is over.", "Reload the page.")
+        self._all.move_to_end(number)
+        return self._all[number]
+
+    def end(self, number: str) -> None:
+        """End a session; one that is over already is fine."""
+        session = self._all.pop(number, None)
+        if session is not None:
+            session.close()
+
+    def close(self) -> None:
+        """End every session and remove the folder."""
+        for number in list(self._all):
+            self.end(number)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def sweep() -> None:
+    """Remove what studios left behind that were killed before they could."""
+    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        found = _FOLDER.fullmatch(path.name)
+        with suppress(OSError):
+            if found and path.stat().st_uid == os.getuid() and not _lives(int(found[1])):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

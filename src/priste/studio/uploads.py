@@ -1,0 +1,57 @@
+"""Uploads: bounded, written to a private folder under a name that can only be a name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+from starlette.requests import Request
+
+from priste.studio.wire import Refused
+
+LARGEST_UPLOAD = 40_000_000
+"""Bytes. More is a whole history of a life; the command line reads it."""
+
+MOST_DRAINED = 2_000_000_000
+"""A browser reads an answer only when it has sent everything, so that much more is thrown away."""
+
+_UNUSUAL = re.compile(r"[^\w.,+()-]+")
+
+
+async def receive(request: Request, folder: Path) -> Path:
+    """Write the body of a request to a file in ``folder`` and return its path.
+
+    The name comes percent-encoded in the header ``X-Priste-Name``; of it only the last part is
+    kept. Raises Refused for a file that is too large or empty; then nothing is left of it.
+    """
+    target = folder / safe_name(unquote(request.headers.get("x-priste-name", "upload")))
+    size = 0
+    with target.open("xb") as file:
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size <= LARGEST_UPLOAD:
+                file.write(chunk)
+            elif size > MOST_DRAINED:
+                break
+    if 0 < size <= LARGEST_UPLOAD:
+        return target
+    target.unlink()
+    if not size:
+        raise Refused(422, "The file is empty.")
+    raise Refused(
+        413,
+        f"The file is larger than the {LARGEST_UPLOAD / 1e6:.0f} MB that the studio takes.",
+        "Cut it to the weeks that matter, or protect it with `priste protect`.",
+    )
+
+
+def safe_name(name: str) -> str:
+    """Return a name without a path in it, that tells its format as before.
+
+    >>> safe_name("../../etc/pass wd.gpx"), safe_name(".."), safe_name("Ä b.csv")
+    ('pass_wd.gpx', 'upload', 'Ä_b.csv')
+    """
+    last = re.split(r"[/\\]", name)[-1]
+    cleaned = _UNUSUAL.sub("_", last)[-100:].strip(".")
+    return cleaned or "upload"
