@@ -79,6 +79,7 @@ def quick_forecast(
     seconds: float | None = QUICK_SECONDS,
     runs: int = QUICK_RUNS,
     seed: int = 1,
+    outsiders: bool = False,
     on_progress: OnProgress | None = None,
 ) -> Row:
     """Return what the policy as it is will cost, within about ``seconds``.
@@ -86,7 +87,8 @@ def quick_forecast(
     Where the time is over before the steps are, the row tells of the steps that were reached
     (``cost.steps`` of ``cost.of_steps``); they are the same on every machine, how many is not.
     ``on_progress`` (done, total) is called after every release; to cancel, raise from it: what it
-    raises passes through.
+    raises passes through. With ``outsiders`` the row also tells what those learn whom the
+    promise is not against (``cost.anybody``), and takes longer.
     """
     return forecast(
         policy,
@@ -94,6 +96,7 @@ def quick_forecast(
         seed=seed,
         neighbours=False,
         seconds=seconds,
+        outsiders=outsiders,
         on_progress=on_progress,
     ).rows[0]
 
@@ -106,6 +109,7 @@ def forecast(
     steps: int | None = None,
     neighbours: bool = True,
     seconds: float | None = None,
+    outsiders: bool = False,
     on_progress: OnProgress | None = None,
 ) -> Forecast:
     """Simulate streams under a policy and its neighbours, and measure them in metres.
@@ -117,7 +121,9 @@ def forecast(
     """
     told = followed_steps(policy, steps)
     settings = list(neighbours_of(policy)) if neighbours else [next(neighbours_of(policy))]
-    return Forecast(simulated_rows(policy, settings, told, runs, seed, seconds, on_progress), seed)
+    return Forecast(
+        simulated_rows(policy, settings, told, runs, seed, seconds, outsiders, on_progress), seed
+    )
 
 
 def followed_steps(policy: Policy, steps: int | None = None) -> Flags:
@@ -150,6 +156,7 @@ def simulated_rows(
     runs: int,
     seed: int,
     seconds: float | None = None,
+    outsiders: bool = False,
     on_progress: OnProgress | None = None,
 ) -> tuple[Row, ...]:
     """Simulate each setting on the same people and steps."""
@@ -177,6 +184,7 @@ def simulated_rows(
             near_steps=reach,
             seed=seed,
             seconds=share,
+            outsiders=outsiders,
             on_step=step_done,
         )
         rows.append(Row(each.name, each.promise, cost))

@@ -7,7 +7,7 @@ nothing here has anything to do with anybody's data. What is released goes nowhe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
@@ -21,7 +21,7 @@ from priste.forecast.measures import Floats, Integers
 from priste.maps import best_constant, kilometres
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
-from priste.quantify import Observer, Promise
+from priste.quantify import AnyStart, Observer, Promise
 from priste.randomness import BitSource, bit_source
 from priste.release import Calibrator, Protector
 from priste.release.prediction import Prediction
@@ -87,7 +87,8 @@ class Cost:
     ``nothing`` always releases the public cell that is best over the steps simulated.
     ``leakage`` maps each event to the largest figure that a release of any run had. ``steps`` is
     how many steps of each stream were released, ``of_steps`` how many were to be: fewer are when
-    the time was over.
+    the time was over. ``anybody`` maps each event to what the releases of a run told, at most, to
+    those whom the promise is not against; empty if there are none, or nobody asked.
     """
 
     runs: int
@@ -97,6 +98,7 @@ class Cost:
     alone: Metres
     nothing: Metres
     leakage: Mapping[str, float]
+    anybody: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def over_nothing(self) -> float:
@@ -113,6 +115,7 @@ def simulate(
     near_steps: int,
     seed: int,
     seconds: float | None = None,
+    outsiders: bool = False,
     on_step: OnStep | None = None,
 ) -> Cost:
     """Release ``runs`` (>= 2) simulated streams, and measure them.
@@ -123,6 +126,7 @@ def simulate(
 
     The same seed gives the same people under every setting, so that settings are compared on
     the same movement. ``on_step`` is called after each release; what it raises ends the simulation.
+    With ``outsiders`` all releases are gone through once more, to tell what anybody learns.
     """
     if runs < FEWEST_RUNS:
         raise InvalidParameter(f"A forecast needs at least {FEWEST_RUNS} runs. Got {runs!r}.")
@@ -157,7 +161,17 @@ def simulate(
         of_steps=int(told.sum()),
         **{name: _metres([_figures(each, near) for each in w], near) for name, w in ways.items()},
         leakage={name: max(stream.leakage[name] for stream in streams) for name in setting.events},
+        anybody=_anybody(setting, streams) if outsiders else {},
     )
+
+
+def _anybody(setting: Setting, streams: Sequence[_Stream]) -> dict[str, float]:
+    if setting.observer == AnyStart():
+        return {}
+    told = [stream.protector.leakage_against(AnyStart()) for stream in streams]
+    return {
+        name: max(each[number].value for each in told) for number, name in enumerate(setting.events)
+    }
 
 
 class _Stream:

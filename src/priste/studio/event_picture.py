@@ -22,7 +22,7 @@ MOST_PARTS = 300
 DEEPEST = 40
 """How deep a tree may be that a page sends."""
 
-_REGION = 10**15
+_REGION = 2_000_000_000
 """Numbers from here on stand for names of regions; no map has so many cells."""
 
 _ENTRY = 10**9

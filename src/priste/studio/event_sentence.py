@@ -50,8 +50,14 @@ def _clause(tree: Mapping[str, Any], timeline: Timeline) -> str:
         stops = [f"in {_place(p['region'])} {_time(p['when'], timeline)}" for p in tree["places"]]
         return f"you are {', and '.join(stops)}"
     if kind == "not":
-        return f"it is not so that {_clause(tree['part'], timeline)}"
-    return f", {kind} ".join(_clause(part, timeline) for part in tree["parts"])
+        return f"it is not so that {_bracketed(tree['part'], timeline)}"
+    return f", {kind} ".join(_bracketed(part, timeline) for part in tree["parts"])
+
+
+def _bracketed(tree: Mapping[str, Any], timeline: Timeline) -> str:
+    """Return a clause inside another one; brackets say what belongs together."""
+    said = _clause(tree, timeline)
+    return f"({said})" if tree["kind"] in ("and", "or", "pattern") else said
 
 
 def _place(region: str | Mapping[str, Sequence[int]]) -> str:

@@ -265,7 +265,10 @@ def _ends(policy: Policy, guarded: _Side) -> Iterator[dict[str, Any]]:
             "reached": f"odds moved by at most {odds(max(highest, 0.0))}; the surest believes "
             f"{percent(surest)}",
             "anybody": other,
-            "anybody_words": ""
-            if other is None
-            else f"Not promised: to anybody, whatever they believe, odds can move {odds(other)}.",
+            "anybody_words": "" if other is None else outsider_words(other),
         }
+
+
+def outsider_words(leakage: float) -> str:
+    """Say what those learn whom the promise is not against."""
+    return f"Not promised: to anybody, whatever they believe, odds can move {odds(leakage)}."

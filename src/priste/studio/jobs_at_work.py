@@ -21,7 +21,14 @@ from priste.release import write_ledgers
 from priste.report import render, run_reports
 from priste.report.audits import columns_of_releases
 from priste.studio.event_reading import alike
-from priste.studio.following import RunMade, RunOrder, cell_weights, follow, own_policy
+from priste.studio.following import (
+    RunMade,
+    RunOrder,
+    cell_weights,
+    follow,
+    outsider_words,
+    own_policy,
+)
 from priste.studio.policies import Policies
 from priste.studio.wire import Refused, floats
 from priste.studio.worker import Tell
@@ -62,7 +69,9 @@ def forecast(order: ForecastOrder, tell: Tell) -> Made:
     def progress(done: int, total: int) -> None:
         tell("progress", {"done": done, "total": total})
 
-    row = quick_forecast(policy, seconds=order.seconds, runs=order.runs, on_progress=progress)
+    row = quick_forecast(
+        policy, seconds=order.seconds, runs=order.runs, outsiders=True, on_progress=progress
+    )
     cost = row.cost
     what, _, against = row.promise.partition("; against ")
     return {
@@ -77,6 +86,10 @@ def forecast(order: ForecastOrder, tell: Tell) -> Made:
         "basis": row.basis(),
         "promised": what,
         "against": against,
+        "anybody": [
+            {"event": name, "leakage": told, "words": outsider_words(told)}
+            for name, told in cost.anybody.items()
+        ],
     }, None
 
 

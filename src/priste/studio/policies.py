@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import tomllib
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -30,19 +31,21 @@ class Policies:
         self._folder = folder
         self._read: OrderedDict[str, Policy] = OrderedDict()
         self._models: OrderedDict[str, Sequence[ChosenModel]] = OrderedDict()
+        self._turn = threading.Lock()
 
     def policy(self, text: str) -> Policy:
         """Return the policy of a text; Refused with every mistake if it has any."""
-        if text not in self._read:
-            try:
-                self._read[text] = read_policy(
-                    text, folder=self._folder, choose_models=self._chosen_models
-                )
-            except PolicyError as error:
-                raise mistakes(error) from None
-            _keep_newest(self._read)
-        self._read.move_to_end(text)
-        return self._read[text]
+        with self._turn:  # two questions about one policy make its model once
+            if text not in self._read:
+                try:
+                    self._read[text] = read_policy(
+                        text, folder=self._folder, choose_models=self._chosen_models
+                    )
+                except PolicyError as error:
+                    raise mistakes(error) from None
+                _keep_newest(self._read)
+            self._read.move_to_end(text)
+            return self._read[text]
 
     def _chosen_models(
         self, section: MobilitySection, ground: Ground, folder: Path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -71,6 +72,7 @@ class Studio:
         self._basemap = basemap
         self._tiles = tiles
         self._seed = seed
+        self._building = threading.Lock()
 
     def application(self) -> Starlette:
         """Return the application, without the guard around it."""
@@ -181,8 +183,16 @@ class Studio:
         return self.sessions.session(request.path_params["session"])
 
     async def _town(self, request: Request) -> Response:
-        session = self._session(request)
-        return await self._take(session, partial(open_town, session.folder / "town"))
+        return await self._take(self._session(request), self._open_town)
+
+    def _open_town(self) -> Source:
+        """Return the town, which is built once and shared: nobody lives in it."""
+        with self._building:
+            return open_town(self.sessions.folder / "town")
+
+    def prepare(self) -> None:
+        """Build the town before somebody asks for it, beside everything else."""
+        threading.Thread(target=self._open_town, daemon=True).start()
 
     async def _open_file(self, request: Request) -> Response:
         session = self._session(request)

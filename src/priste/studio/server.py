@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import secrets
+import signal
 import socket
-from collections.abc import Callable
-from contextlib import closing
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 
 import uvicorn
 
@@ -15,6 +17,23 @@ from priste.studio.routes import Studio
 
 LOOPBACK = "127.0.0.1"
 MOST_CONNECTIONS = 200
+STOPS = (signal.SIGINT, signal.SIGTERM)
+
+
+class _Server(uvicorn.Server):
+    """A server whose end by Ctrl-C is its usual end: the signal is not raised again after it."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        usual = {each: signal.signal(each, self.handle_exit) for each in STOPS}
+        try:
+            yield
+        finally:
+            for each, handler in usual.items():
+                signal.signal(each, handler)
 
 
 class Server:
@@ -54,8 +73,9 @@ class Server:
         )
         with closing(self._socket):
             self._socket.listen()
+            self._studio.prepare()
             when_ready()
             try:
-                uvicorn.Server(config).run(sockets=[self._socket])
+                _Server(config).run(sockets=[self._socket])
             finally:
                 self._studio.close()
