@@ -22,6 +22,13 @@ export class Problem extends Error {
   }
 }
 
+/** An error for people. What is not the server's word is a fault of this page, and goes to the console. */
+export function inWords(error) {
+  if (error instanceof Problem) return [error.message, error.hint, ...error.problems.map((each) => each.message).filter((each) => !error.message.includes(each))].filter(Boolean).join(" ");
+  console.error(error);
+  return "The page could not make sense of what the studio sent. Reload it; if that does not help, it is a fault of priste.";
+}
+
 const UNREACHABLE = {
   message: "The studio on this machine does not answer.",
   hint: "Was its terminal closed? Start “priste studio” again and open the address that it prints.",

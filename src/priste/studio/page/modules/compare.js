@@ -34,10 +34,10 @@ export function openCompare(store, view) {
 const sameSetting = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
 function describe(store) {
-  const { observer, promise, mechanism, calibrator } = store.get("protection");
+  const { observer, also, promise, mechanism, calibrator } = store.get("protection");
   const observers = store.get("world").observers;
   const found = observers.find((entry) => sameSetting(entry.observer, observer));
-  const who = found?.title ?? observer.knows;
+  const who = `${found?.title ?? observer.knows}${observer.knows === "population" && also.length ? `, perhaps ${also.join(", ")}` : ""}`;
   const what = "belief_at_most" in promise ? `at most ${percent(promise.belief_at_most)} sure` : `odds ${"epsilon" in promise ? "either way" : "upwards"} at most ${odds(promise.epsilon ?? promise.odds_up)}`;
   return [`Against: ${who}`, `Promise: ${what}`, mechanism.alpha ? `Noise: about ${metres(2000 / mechanism.alpha)}` : `Mechanism: ${mechanism.kind}`, `Calibrator: ${calibrator}`, `Secrets: ${store.get("events").map((event) => event.name).join(", ") || "none"}`];
 }
@@ -78,13 +78,13 @@ function swap(store) {
   const now = settingOf(store);
   const run = store.get("run");
   const forecast = store.get("forecast");
-  const { observer, promise, mechanism, calibrator } = kept.setting;
+  const { observer: { also = [], ...observer }, promise, mechanism, calibrator } = kept.setting;
   const next = { setting: now, words: describe(store), forecast: forecast?.state === "known" ? forecast : null, run: run?.done && sameSetting(run.setting, now) ? run : null };
   const old = store.get("regions");
   const regions = kept.setting.regions.map((region, number) => ({ ...region, tone: old.find((each) => each.name === region.name)?.tone ?? number }));
   store.set({
     kept: next,
-    protection: { ...store.get("protection"), observer, promise, mechanism, calibrator },
+    protection: { ...store.get("protection"), observer, also, promise, mechanism, calibrator },
     regions,
     activeRegion: 0,
     events: kept.setting.events.map((event, number) => ({ ...(store.get("events")[number] ?? { id: -1 - number }), ...event, shape: null, answer: null, writer: null })),

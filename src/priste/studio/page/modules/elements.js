@@ -5,8 +5,12 @@ const SVG = "http://www.w3.org/2000/svg";
 
 function fill(node, properties, children) {
   for (const [name, value] of Object.entries(properties ?? {})) {
-    if (value === undefined || value === null || value === false) continue;
-    if (name === "on") {
+    if (value === undefined || value === null) continue;
+    if (name.startsWith("aria-")) {
+      node.setAttribute(name, String(value)); // "false" says something, too
+    } else if (value === false) {
+      continue;
+    } else if (name === "on") {
       for (const [type, listener] of Object.entries(value)) node.addEventListener(type, listener);
     } else if (name === "style") {
       // Property by property: the content security policy forbids style attributes.

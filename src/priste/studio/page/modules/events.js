@@ -5,7 +5,7 @@ import { button, choice, element, field, freshId, segments, show } from "./eleme
 import { latest } from "./lateness.js";
 import { settingOf } from "./setting.js";
 import { timeline } from "./timeline.js";
-import { unpacked } from "./api.js";
+import { inWords, unpacked } from "./api.js";
 import { percent, plural } from "./words.js";
 
 const KINDS = [
@@ -28,6 +28,7 @@ export const eventOf = ({ name, formula, every }) => ({ id: (numbers += 1), name
 
 /** What the picture can show of a structure; null where only the text can say it. */
 export function shapeOf(structure) {
+  if (!structure) return null;
   const named = (part) => part.kind === "presence" && typeof part.region === "string";
   if (named(structure)) return { kind: "presence", stages: [{ region: structure.region, when: structure.when }], times: 2 };
   if (structure.kind === "at_least" && typeof structure.region === "string") return { kind: "at_least", stages: [{ region: structure.region, when: structure.when }], times: structure.times };
@@ -48,7 +49,9 @@ export function structureOf(shape) {
 export function renameInEvents(store) {
   return (old, name) => {
     const quoted = (word) => (/^[^\W\d][\w-]*$/u.test(word) ? word : `"${word}"`);
+    const { also, ...protection } = store.get("protection");
     store.set({
+      protection: { ...protection, also: also.map((place) => (place === old ? name : place)) },
       events: store.get("events").map((event) => {
         if (!event.shape) return { ...event, formula: event.formula.replaceAll(quoted(old), quoted(name)) };
         const stages = event.shape.stages.map((stage) => (stage.region === old ? { ...stage, region: name } : stage));
@@ -96,7 +99,7 @@ export function openEvents(store, view, api) {
       });
     },
     failed: (error) => {
-      const events = store.get("events").map((event) => ({ ...event, answer: { ok: false, problem: { message: error.message, position: null } } }));
+      const events = store.get("events").map((event) => ({ ...event, answer: { ok: false, problem: { message: inWords(error), position: null } } }));
       store.set({ events, readFor: readKey() });
     },
   });
@@ -121,7 +124,7 @@ export function openEvents(store, view, api) {
   const ask = latest(350, (signal) => api.post("/chances", { setting: settingOf(store) }, { signal }), {
     waiting: () => store.set({ chances: { ...store.get("chances"), state: "computing" } }),
     answer: ({ events }) => store.set({ chances: { state: "known", events } }),
-    failed: (error) => store.set({ chances: { state: "failed", events: [], message: error.message } }),
+    failed: (error) => store.set({ chances: { state: "failed", events: [], message: inWords(error) } }),
   });
   let lastAsked = null;
   store.watch(["events", "regions", "protection"], () => {

@@ -1,6 +1,7 @@
 // Taking things along. Nothing is written anywhere until one of these is pressed.
 
 import { button, element, show } from "./elements.js";
+import { inWords } from "./api.js";
 import { missing, settingOf } from "./setting.js";
 
 export function openExport(store, view, api) {
@@ -22,7 +23,7 @@ export function openExport(store, view, api) {
       setTimeout(() => URL.revokeObjectURL(address), 60_000);
       show(state, `Saved ${words} as ${told?.[1] ?? name}.`);
     } catch (error) {
-      show(state, element("span", { class: "says bad" }, [error.message, error.hint].filter(Boolean).join(" ")));
+      show(state, element("span", { class: "says bad" }, inWords(error)));
     }
   }
 

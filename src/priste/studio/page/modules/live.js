@@ -1,6 +1,7 @@
 // Watching a `priste live` that runs on this machine. The server of the studio asks it, with its token;
 // the page itself talks to nobody else.
 
+import { inWords } from "./api.js";
 import { button, element, field, show } from "./elements.js";
 
 export function openLive(store, node, api) {
@@ -39,7 +40,7 @@ export function openLive(store, node, api) {
         else if (name === "failed") tell({ state: "failed", words: data.message });
       }
     } catch (error) {
-      tell({ state: "failed", words: [error.message, error.hint].filter(Boolean).join(" ") });
+      tell({ state: "failed", words: inWords(error) });
     }
   }
 

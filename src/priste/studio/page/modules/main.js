@@ -1,6 +1,6 @@
 // The page begins here: it opens the parts, and keeps what the server sent in the form that they use.
 
-import { Api, Problem, takeToken, unpacked } from "./api.js";
+import { Api, inWords, takeToken, unpacked } from "./api.js";
 import { openCompare } from "./compare.js";
 import { element, show } from "./elements.js";
 import { eventOf, openEvents, renameInEvents } from "./events.js";
@@ -54,8 +54,13 @@ function begin(opened) {
     suggestions: opened.suggestions.map((place) => ({ ...place, cells: Array.from(unpacked(place.cells)), at: [place.lat, place.lon] })),
     regions: setting.regions.map((region, tone) => ({ name: region.name, cells: Array.from(unpacked(region.cells)), tone })),
     events: setting.events.map(eventOf),
-    protection: { observer: setting.observer, promise: setting.promise, mechanism: setting.mechanism, calibrator: setting.calibrator, outside: setting.outside, seed: store.get("info")?.seed ?? 1 },
+    protection: { ...known(setting.observer), promise: setting.promise, mechanism: setting.mechanism, calibrator: setting.calibrator ?? "optimal", outside: setting.outside, seed: store.get("info")?.seed ?? null },
   });
+}
+
+/** An observer and, apart from it, the places where they may know that the week began. */
+function known({ also, ...observer }) {
+  return { observer, also: also ?? [] };
 }
 
 /** Ask the server to open something; while it does, and if it fails, the page says so. */
@@ -64,9 +69,7 @@ async function open(ask, what) {
   try {
     begin(await ask());
   } catch (error) {
-    const told = error instanceof Problem ? error : new Problem({ message: "The page could not show what the studio sent.", hint: "Reload the page. If it happens again, it is a fault of priste." });
-    if (told !== error) console.error(error);
-    store.set({ opening: { state: "failed", message: told.message, hint: [told.hint, ...told.problems.map((each) => each.message)].filter(Boolean).join(" ") } });
+    store.set({ opening: { state: "failed", message: inWords(error) } });
   }
 }
 

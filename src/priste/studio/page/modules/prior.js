@@ -3,7 +3,7 @@
 
 import { choice, element, field, show } from "./elements.js";
 import { latest } from "./lateness.js";
-import { finite, unpacked } from "./api.js";
+import { finite, inWords, unpacked } from "./api.js";
 
 export const PRIORS = [
   ["worst", "the worst observer of the class"],
@@ -40,7 +40,7 @@ export function openPrior(store, api) {
       show(state, found.words ?? "");
       store.set({ view: { prior: store.get("prior"), events: found.events.map(curves) } });
     },
-    failed: (error) => show(state, element("span", { class: "says bad" }, error.message)),
+    failed: (error) => show(state, element("span", { class: "says bad" }, inWords(error))),
   });
 
   let asked = null;

@@ -1,6 +1,7 @@
 // Protection: whom it is against and how sure anybody may get, in words; the expert's numbers one click away.
 
-import { button, choice, element, field, freshId, segments, show } from "./elements.js";
+import { button, checkbox, choice, element, field, freshId, segments, show } from "./elements.js";
+import { Problem, inWords } from "./api.js";
 import { latest } from "./lateness.js";
 import { missing, settingOf } from "./setting.js";
 import { exact, metres } from "./words.js";
@@ -16,12 +17,11 @@ const kindOf = (promise) => ("belief_at_most" in promise ? "belief" : "epsilon" 
 /** The number of a promise that its slider moves. */
 const size = (promise) => promise.belief_at_most ?? promise.epsilon ?? promise.odds_up ?? promise.odds_down;
 
-const asUpwards = (entry) => ({ ...entry, promise: { odds_up: entry.promise.epsilon } });
-
 export function openProtection(store, view, api) {
   const whom = slider("Whom do you fear?", "knows the population", "anybody");
   const sure = slider("How sure may anybody get?", "no surer at all", "quite sure");
   const blur = slider("How much noise at most, before that?", "exact where allowed", "very vague");
+  const besides = element("fieldset", {});
   const kinds = element("div", {});
   const expert = element("div", { class: "expert" });
   const words = element("div", { class: "list" });
@@ -29,7 +29,7 @@ export function openProtection(store, view, api) {
   show(
     view,
     element("h2", {}, "Whom do you fear, and how much?"),
-    element("section", { class: "card" }, whom.node),
+    element("section", { class: "card" }, whom.node, besides),
     element("section", { class: "card" }, kinds, sure.node),
     element("section", { class: "card" }, blur.node),
     element("details", {}, element("summary", {}, "The expert’s numbers"), element("section", { class: "card" }, expert)),
@@ -45,13 +45,28 @@ export function openProtection(store, view, api) {
     const kind = kindOf(store.get("protection").promise);
     return {
       observers: world.observers,
-      promises: kind === "belief" ? world.beliefs : kind === "up" ? world.promises.map(asUpwards) : world.promises,
+      promises: kind === "belief" ? world.beliefs : kind === "up" ? world.upward : world.promises,
       noises: world.protections,
     };
   };
   whom.move((place) => change({ observer: ladders().observers[place].observer }));
   sure.move((place) => change({ promise: ladders().promises[place].promise }));
   blur.move((place) => change({ mechanism: { kind: "planar-laplace", alpha: ladders().noises[place].alpha } }));
+
+  // Places that one who knows the population may know besides: most people know where somebody lives.
+  store.watch(["world", "protection", "regions"], () => {
+    if (!store.get("world")) return;
+    const { observer, also } = store.get("protection");
+    const places = store.get("regions").filter((region) => region.cells.length).map((region) => region.name);
+    besides.hidden = observer.knows !== "population" || places.length === 0;
+    const key = JSON.stringify([places, also]);
+    if (besides.dataset.key === key) return;
+    besides.dataset.key = key;
+    const focused = [...besides.querySelectorAll("input")].indexOf(document.activeElement);
+    const turn = (name) => (on) => change({ also: places.filter((place) => (place === name ? on : store.get("protection").also.includes(place))) });
+    show(besides, element("legend", {}, "who perhaps knows besides that you began at"), element("div", { class: "row" }, places.map((name) => checkbox(name, also.includes(name), turn(name)))));
+    if (focused >= 0) besides.querySelectorAll("input")[focused]?.focus();
+  });
 
   store.watch(["world", "protection"], () => {
     if (!store.get("world")) return;
@@ -104,7 +119,7 @@ export function openProtection(store, view, api) {
     if (observer.knows === "stale") rows.push(number("stale by hours", observer.hours, (hours) => change({ observer: { ...observer, hours } })));
     const makers = store.get("info")?.calibrators.filter((each) => each.promise).map((each) => each.name) ?? [calibrator];
     rows.push(field("Calibrator", choice(makers.map((name) => [name, name]), calibrator, (value) => change({ calibrator: value }))));
-    rows.push(number("Seed", seed, (value) => change({ seed: Math.round(value) }), { step: "1" }));
+    rows.push(field("Seed", element("input", { type: "number", min: "0", step: "1", value: seed === null ? "" : String(seed), on: { change: (event) => change({ seed: event.target.value === "" ? null : Math.max(0, Math.round(Number(event.target.value))) }) } }), "Empty: drawn anew by the system, which is what protects. A number repeats a run, for experiments."));
     show(expert, rows);
   }
 
@@ -119,7 +134,7 @@ export function openProtection(store, view, api) {
       found.unguarded.length ? [element("h4", {}, "Not guarded"), element("ul", {}, found.unguarded.map((line) => element("li", { class: "small" }, line)))] : null,
       found.summary.map((line) => element("p", { class: "quiet small" }, line)),
     ),
-    failed: (error) => show(words, element("p", { class: "says bad" }, error.message)),
+    failed: (error) => show(words, element("p", { class: "says bad" }, inWords(error))),
   });
 
   // --- the forecast moves with every choice ---------------------------------------------------------------------------
@@ -132,14 +147,14 @@ export function openProtection(store, view, api) {
       if (signal.aborted) break;
       if (name === "progress") store.set({ forecast: { ...store.get("forecast"), progress: data } });
       if (name === "done") return data;
-      if (name === "failed") throw Object.assign(new Error(data.message), { hint: data.hint });
+      if (name === "failed") throw new Problem(data);
       if (name === "cancelled") break;
     }
     return null;
   }, {
     waiting: () => store.set({ forecast: { ...store.get("forecast"), state: "computing", progress: null } }),
     answer: (found, setting) => found && store.set({ forecast: { state: "known", found, setting } }),
-    failed: (error) => store.set({ forecast: { state: "failed", message: error.message, hint: error.hint ?? "" } }),
+    failed: (error) => store.set({ forecast: { state: "failed", message: inWords(error) } }),
   });
   let asked = null;
   store.watch(["events", "regions", "protection", "tab", "world", "run"], () => {
@@ -208,9 +223,9 @@ function slider(title, low, high) {
 
 /** The forecast in its states; used by the comparison as well. */
 export function forecastParts(forecast) {
-  const { state, found, message, hint, progress } = forecast ?? {};
+  const { state, found, message, progress } = forecast ?? {};
   if (state === "missing") return [element("p", { class: "quiet" }, message)];
-  if (state === "failed") return [element("p", { class: "says bad" }, message, hint ? ` ${hint}` : "")];
+  if (state === "failed") return [element("p", { class: "says bad" }, message)];
   const busy = state === "computing" ? element("span", { class: "busy" }, progress?.words ?? "trying it on people drawn from the model") : null;
   if (!found) return [busy];
   return [element("div", { class: busy ? "computing list" : "list" }, costs(found)), busy];

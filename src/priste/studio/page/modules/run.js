@@ -1,7 +1,7 @@
 // A run: releases are made one by one on this machine, and shown as they are made.
 
 import { button, choice, element, field, show } from "./elements.js";
-import { finite, unpacked } from "./api.js";
+import { finite, inWords, unpacked } from "./api.js";
 import { beliefChart, chartKeys, chartTable, leakageChart } from "./charts.js";
 import { curvesOf, openPrior } from "./prior.js";
 import { openStrip } from "./strip.js";
@@ -51,7 +51,7 @@ export class Runner {
     };
     this.#store.set({ run, shown: null, follow: true, view: null, playing: false });
     try {
-      const { run: id } = await this.#api.post("/runs", { setting, seed });
+      const { run: id } = await this.#api.post("/runs", { setting, ...(seed === null ? {} : { seed }) });
       tell({ id });
       for await (const { name, data } of this.#api.events(`/jobs/${id}/events`, { signal: reading.signal })) {
         if (reading.signal.aborted) return;
@@ -66,7 +66,7 @@ export class Runner {
         else if (name === "cancelled") tell({ state: "cancelled" });
       }
     } catch (error) {
-      tell({ state: "failed", message: [error.message, error.hint, ...(error.problems ?? []).map((each) => each.message)].filter(Boolean).join(" ") });
+      tell({ state: "failed", message: inWords(error) });
     }
   }
 

@@ -3,15 +3,18 @@
 /** Everything that decides what is released, as one value to post. */
 export function settingOf(store) {
   const opened = store.get("world").setting;
-  const { observer, promise, mechanism, calibrator, outside } = store.get("protection");
+  const { observer, also, promise, mechanism, calibrator, outside } = store.get("protection");
+  const regions = store.get("regions").filter((region) => region.cells.length).map(({ name, cells }) => ({ name, cells }));
+  const known = also.filter((name) => regions.some((region) => region.name === name));
   return {
     ...opened,
     mechanism,
-    observer,
+    // Only one who knows the population may know a place besides; all others know more, or something else.
+    observer: observer.knows === "population" && known.length ? { ...observer, also: known } : observer,
     promise,
     calibrator,
     ...(outside ? { outside } : {}),
-    regions: store.get("regions").filter((region) => region.cells.length).map(({ name, cells }) => ({ name, cells })),
+    regions,
     events: store.get("events").map(({ name, formula, every }) => ({ name, formula, every })),
   };
 }
