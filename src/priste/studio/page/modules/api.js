@@ -44,7 +44,7 @@ export class Api {
   }
 
   async #request(path, { method = "GET", body, headers = {}, signal, keepalive } = {}) {
-    const form = body instanceof FormData;
+    const raw = body instanceof Blob;
     let answer;
     try {
       answer = await fetch(path, {
@@ -52,8 +52,8 @@ export class Api {
         signal,
         keepalive,
         cache: "no-store",
-        headers: { "X-Priste-Token": this.#token ?? "", ...(body && !form ? { "Content-Type": "application/json" } : {}), ...headers },
-        body: body === undefined || form ? body : JSON.stringify(body),
+        headers: { "X-Priste-Token": this.#token ?? "", ...(body && !raw ? { "Content-Type": "application/json" } : {}), ...headers },
+        body: body === undefined || raw ? body : JSON.stringify(body),
       });
     } catch (error) {
       if (error.name === "AbortError") throw error;
@@ -102,6 +102,11 @@ export class Api {
 
   async post(path, body, options = {}) {
     return this.#json(await this.#own(path), { ...options, method: "POST", body });
+  }
+
+  /** Send a file as it is; its name goes in a header because it may hold anything. */
+  async upload(file) {
+    return this.#json(await this.#own("/upload"), { method: "POST", body: file, headers: { "X-Priste-Name": encodeURIComponent(file.name) } });
   }
 
   async remove(path) {

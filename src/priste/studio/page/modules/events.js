@@ -257,7 +257,9 @@ function eventCard(store, id, change) {
       if (document.activeElement !== name) name.value = event.name;
       drawStages(event);
       if (every.value !== (event.every ?? "")) every.value = event.every ?? "";
-      if (document.activeElement !== text && text.value !== event.formula) text.value = event.formula;
+      // What somebody is writing is theirs; as soon as the picture speaks, the text follows it.
+      const writing = document.activeElement === text && event.writer === "text";
+      if (!writing && text.value !== event.formula) text.value = event.formula;
       const { answer } = event;
       const incomplete = event.shape && !structureOf(event.shape);
       const wrong = answer && !answer.ok && !incomplete;

@@ -18,7 +18,7 @@ import { openTabs } from "./tabs.js";
 import { openWeek } from "./week.js";
 
 const FRESH = {
-  world: null, geometry: null, suggestions: [], regions: [], activeRegion: 0, events: [], protection: null, chances: null, forecast: null,
+  world: null, geometry: null, suggestions: [], regions: [], activeRegion: 0, events: [], protection: null, chances: null, forecast: null, forecastJob: null,
   run: null, shown: null, follow: true, playing: false, view: null, chosenEvent: 0, prior: "worst", paintedPrior: new Map(), worstShown: [],
   kept: null, live: null, cursor: null, readFor: null, tool: "move",
 };

@@ -311,7 +311,7 @@ function paintAll(store, brush, { cursor, outline }) {
     if (layers.worst && tab === "run") {
       const worst = store.get("worstShown") ?? [];
       brush.outline(worst.map(({ cell }) => cell), colour("--bad"), 3, [6, 3]);
-      if (worst.length <= 4) for (const { cell, share } of worst) brush.label(geometry.center(cell), `${Math.round(100 * share)} %`, colour("--bad"), edge, 15);
+      if (worst.length <= 4) for (const { cell, share } of worst) brush.label(geometry.center(cell), share < 0.01 ? "< 1 %" : `${Math.round(100 * share)} %`, colour("--bad"), edge, 15);
     }
     if (now) {
       if (layers.truth && now.truth) brush.dot(now.truth, 7, colour("--true"), edge);

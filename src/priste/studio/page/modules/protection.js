@@ -139,10 +139,12 @@ export function openProtection(store, view, api) {
 
   // --- the forecast moves with every choice ---------------------------------------------------------------------------
   let job = null;
+  let asked = null;
   const foretell = latest(500, async (signal) => {
     if (job) await api.post(`/jobs/${job}/cancel`).catch(() => {});
     const started = await api.post("/forecasts", { setting: settingOf(store) }, { signal });
     job = started.job;
+    store.set({ forecastJob: job });
     for await (const { name, data } of api.events(`/jobs/${job}/events`, { signal })) {
       if (signal.aborted) break;
       if (name === "progress") store.set({ forecast: { ...store.get("forecast"), progress: data } });
@@ -153,13 +155,19 @@ export function openProtection(store, view, api) {
     return null;
   }, {
     waiting: () => store.set({ forecast: { ...store.get("forecast"), state: "computing", progress: null } }),
-    answer: (found, setting) => found && store.set({ forecast: { state: "known", found, setting } }),
+    answer: (found, setting) => {
+      if (found) store.set({ forecast: { state: "known", found, setting } });
+      else {
+        // A run took its place; it is asked for again when this step is opened again.
+        asked = null;
+        store.set({ forecast: { ...store.get("forecast"), state: "stopped" } });
+      }
+    },
     failed: (error) => store.set({ forecast: { state: "failed", message: inWords(error) } }),
   });
-  let asked = null;
-  store.watch(["events", "regions", "protection", "tab", "world", "run"], () => {
+  store.watch(["events", "regions", "protection", "tab", "world"], () => {
     const world = store.get("world");
-    // While a run uses the processor a forecast waits; it is asked for when somebody looks at it.
+    // Asked for when somebody looks at it: a forecast takes the processor that a run needs.
     if (!world || !["protection", "compare"].includes(store.get("tab"))) return;
     const wrong = missing(store);
     if (wrong) {
@@ -227,7 +235,7 @@ export function forecastParts(forecast) {
   if (state === "missing") return [element("p", { class: "quiet" }, message)];
   if (state === "failed") return [element("p", { class: "says bad" }, message)];
   const busy = state === "computing" ? element("span", { class: "busy" }, progress?.words ?? "trying it on people drawn from the model") : null;
-  if (!found) return [busy];
+  if (!found) return [busy ?? element("p", { class: "quiet" }, "Stopped, because a run needed the processor. Open this step again to go on.")];
   return [element("div", { class: busy ? "computing list" : "list" }, costs(found)), busy];
 }
 
@@ -247,6 +255,7 @@ function costs(found) {
     element("p", {}, found.sentence),
     group("Far from the secret", "far"),
     group("Near it", "near"),
-    found.outside.length ? element("div", {}, element("h4", {}, "Observers outside the class could learn"), element("ul", { class: "list small" }, found.outside.map((each) => element("li", {}, element("b", {}, each.event), `: ${each.words}`)))) : null,
+    found.basis ? element("p", { class: "quiet small" }, found.basis) : null,
+    found.anybody?.length ? element("div", {}, element("h4", {}, "Observers outside the class could learn"), element("ul", { class: "list small" }, found.anybody.map((each) => element("li", {}, element("b", {}, each.event), `: ${each.words}`)))) : null,
   ];
 }

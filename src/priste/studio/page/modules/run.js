@@ -51,6 +51,9 @@ export class Runner {
     };
     this.#store.set({ run, shown: null, follow: true, view: null, playing: false });
     try {
+      const forecast = this.#store.get("forecastJob");
+      // A forecast that is still at work would keep the run waiting.
+      if (forecast && this.#store.get("forecast")?.state === "computing") await this.#api.post(`/jobs/${forecast}/cancel`).catch(() => {});
       const { run: id } = await this.#api.post("/runs", { setting, ...(seed === null ? {} : { seed }) });
       tell({ id });
       for await (const { name, data } of this.#api.events(`/jobs/${id}/events`, { signal: reading.signal })) {
@@ -143,6 +146,8 @@ export function openRun(store, view, api) {
     });
   });
 
+  const sentenceOf = ({ event, text }) => store.get("events").find((each) => each.name === event)?.answer?.sentence ?? text;
+
   function draw(run) {
     const shown = store.get("shown") ?? run.steps.length - 1;
     const done = run.steps.slice(0, shown + 1);
@@ -176,7 +181,7 @@ export function openRun(store, view, api) {
     charts.dataset.event = event.name;
     return show(
       charts,
-      element("p", { class: "small" }, event.sentence ?? event.text, " ", element("span", { class: "quiet" }, `Promised: ${event.promise}.`)),
+      element("p", { class: "small" }, event.sentence ?? sentenceOf(event), " ", element("span", { class: "quiet" }, `Promised: ${event.promise}.`)),
       leakageChart({ ...common, bound: event.bound }),
       beliefChart({ ...common, cap: event.cap }),
       worst.length ? element("p", { class: "small quiet" }, `At this moment the observer who learns most believes the week began in ${worst.length === 1 ? "one cell" : `${worst.length} cells`} of the map (dashed): ${worst.slice(0, 4).map(([cell, share]) => `cell ${cell}, ${percent(share)}`).join("; ")}${worst.length > 4 ? "; …" : ""}.`) : null,
@@ -196,7 +201,7 @@ function verdictCard(run) {
     "section",
     { class: `card verdict${kind}` },
     element("h3", {}, run.done.sentence),
-    (run.done.events ?? []).map((event) => element("p", { class: "small" }, element("b", {}, event.name), `: ${event.reached}. `, element("span", { class: "quiet" }, [event.who_learns_most, event.anybody].filter(Boolean).join(" ")))),
+    (run.done.events ?? []).map((event) => element("p", { class: "small" }, element("b", {}, event.name), `: ${event.reached}. `, element("span", { class: "quiet" }, event.anybody_words ?? ""))),
     ways.length
       ? element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Mean distances" }, element(
           "table",

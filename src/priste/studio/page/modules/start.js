@@ -50,15 +50,13 @@ export function openStart(store, node, { open, api }) {
   });
 
   function take(file) {
-    const most = store.get("info")?.upload_bytes ?? 41943040;
+    const most = store.get("info")?.upload_bytes ?? 40_000_000;
     input.value = "";
     if (file.size > most) {
       store.set({ opening: { state: "failed", message: `“${file.name}” has ${bytes(file.size)}; the studio reads files of up to ${bytes(most)}.`, hint: `Name it on the command line instead: priste studio ${file.name}` } });
       return;
     }
-    const body = new FormData();
-    body.append("file", file, file.name);
-    void open(() => api.post("/upload", body), `“${file.name}”`);
+    void open(() => api.upload(file), `“${file.name}”`);
   }
 
   // Everywhere on the page: who misses the box by a hand's breadth should not get the file shown by the browser.

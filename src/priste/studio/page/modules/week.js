@@ -2,6 +2,7 @@
 
 import { button, choice, element, field, show } from "./elements.js";
 import { openLive } from "./live.js";
+import { settingOf } from "./setting.js";
 import { metres, percent, plural } from "./words.js";
 
 const CELLS = [["0.1", "100 m"], ["0.2", "200 m"], ["0.3", "300 m"], ["0.5", "500 m"], ["0.65", "650 m"], ["1", "1 km"], ["2", "2 km"], ["5", "5 km"]];
@@ -30,7 +31,7 @@ export function openWeek(store, view, { open, api, close }) {
         { class: "card" },
         element("h3", {}, "How finely it is cut"),
         element("p", { class: "quiet small" }, `${map.columns} by ${map.rows} cells, ${plural(clock.steps, "step")} in ${clock.zone}. Smaller cells and shorter steps say more and take longer.`),
-        element("div", { class: "row" }, element("div", { class: "grow" }, field("Size of a cell", choice(withOwn(CELLS, size, metres(1000 * map.cellSize)), size, (value) => open(() => api.post("/ground", { setting: undefined, map: { ...world.setting.map, cell_size: Number(value) } }), "the map")))), element("div", { class: "grow" }, field("Length of a step", choice(withOwn(STEPS, step, step), step, (value) => open(() => api.post("/ground", { clock: regrained(world.setting.clock, clock, value) }), "the clock"))))),
+        element("div", { class: "row" }, element("div", { class: "grow" }, field("Size of a cell", choice(withOwn(CELLS, size, metres(1000 * map.cellSize)), size, (value) => open(() => api.post("/ground", { setting: settingOf(store), map: { ...world.setting.map, cell_size: Number(value) } }), "the map")))), element("div", { class: "grow" }, field("Length of a step", choice(withOwn(STEPS, step, step), step, (value) => open(() => api.post("/ground", { setting: settingOf(store), clock: regrained(world.setting.clock, clock, value) }), "the clock"))))),
         opening?.state === "failed" ? element("p", { class: "says bad", role: "alert" }, opening.message, " ", opening.hint ?? "") : null,
         opening?.state === "opening" ? element("span", { class: "busy" }, "cutting it anew") : null,
       ),
