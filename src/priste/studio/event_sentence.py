@@ -28,7 +28,8 @@ its own.'
         return "A formula of many parts: it means what its text says."
     said = _clause(structure, timeline)
     own = "" if every is None else f" Each {every} is an event of its own."
-    return f"{said[0].upper()}{said[1:]}.{own}"
+    first = len(said) - len(said.lstrip("("))
+    return f"{said[:first]}{said[first].upper()}{said[first + 1 :]}.{own}"
 
 
 def _clause(tree: Mapping[str, Any], timeline: Timeline) -> str:

@@ -15,6 +15,7 @@ from priste.maps import Grid, Region
 from priste.policy import Policy, draft_policy
 from priste.policy.places import frequent_places
 from priste.policy.town_policy import RESIDENTS, town_policy
+from priste.release.calibrators import DEFAULT_CALIBRATOR
 from priste.report import percent
 from priste.studio import sliders
 from priste.studio.policies import Policies, read_ground
@@ -183,6 +184,7 @@ def draft_setting(source: Source) -> dict[str, Any]:
         "mechanism": tables["mechanism"],
         "observer": tables.get("observer", {"knows": "anything"}),
         "promise": promise,
+        "calibrator": DEFAULT_CALIBRATOR,
         **release,
         "regions": [
             {"name": name, "cells": list(region.cells)} for name, region in read.regions.items()

@@ -25,7 +25,7 @@ from priste.studio import exporting
 from priste.studio.basemap import Basemap
 from priste.studio.event_reading import chances, read_events
 from priste.studio.following import RunOrder
-from priste.studio.jobs import Job, Jobs
+from priste.studio.job_queue import Job, Jobs
 from priste.studio.jobs_at_work import ForecastOrder, PriorOrder
 from priste.studio.live_watch import Watch
 from priste.studio.opening import Source, another_person, open_file, open_town, opened, regrounded
@@ -109,8 +109,7 @@ class Studio:
         ]
         routes.append(Mount("/page", StaticFiles(directory=PAGE, check_dir=False)))
         routes.append(Mount("/leaflet", StaticFiles(directory=leaflet_folder())))
-        missing = _answering(self._missing)
-        handlers: dict[Any, Any] = {404: lambda request, _: missing(request)}
+        handlers: dict[Any, Any] = {404: _nowhere, 405: _nowhere}
         return Starlette(routes=routes, exception_handlers=handlers)
 
     @property
@@ -130,9 +129,6 @@ class Studio:
 
     async def _index(self, request: Request) -> Response:
         return FileResponse(PAGE / "index.html")
-
-    async def _missing(self, request: Request) -> Response:
-        raise Refused(404, "There is nothing at this address.")
 
     async def _info(self, request: Request) -> Response:
         return answer(
@@ -322,19 +318,23 @@ class Studio:
         session, body = self._session(request), await _body(request)
         made = session.made(request.path_params["job"])
         job = self.jobs.start("prior", PriorOrder(made, _prior(body.get("prior"))))
-        return answer(await outcome(job, self.jobs, request))
+        return answer(await outcome(job, self.jobs))
 
     async def _export(self, request: Request) -> Response:
         session = self._session(request)
-        made = session.made(request.path_params["job"])
+        run, what = request.path_params["job"], request.path_params["what"]
+        made = session.made(run)
         truth = request.query_params.get("truth") == "1"
-        what = request.path_params["what"]
         source = session.opened()
         reading = session.reading if source.kind != "town" else {}
 
         async def fetch(kind: str) -> bytes:
-            order = exporting.order(made, kind, source.path, reading, truth)
-            return exporting.content(await outcome(self.jobs.start("export", order), self.jobs))
+            key = (run, kind, truth and kind == "report")
+            if key not in session.exports:
+                order = exporting.order(made, kind, source.path, reading, truth)
+                found = await outcome(self.jobs.start("export", order), self.jobs)
+                session.exports[key] = exporting.content(found)
+            return session.exports[key]
 
         return await exporting.exported(what, made, source, fetch)
 
@@ -356,6 +356,10 @@ class Studio:
     async def _unwatch(self, request: Request) -> Response:
         self._session(request).watches.pop(request.path_params["watch"], None)
         return answer({})
+
+
+async def _nowhere(request: Request, _: Exception) -> Response:
+    return Refused(404, "There is nothing at this address.").response()
 
 
 def _answering(handler: Handler) -> Handler:
@@ -417,7 +421,7 @@ def _prior(given: Any) -> str | dict[int, float]:
     return {cell: float(weight) for cell, weight in zip(cells, weights, strict=True)}
 
 
-async def outcome(job: Job, jobs: Jobs, request: Request | None = None) -> dict[str, Any]:
+async def outcome(job: Job, jobs: Jobs) -> dict[str, Any]:
     """Wait for a job and return what it came to; Refused if it failed."""
     try:
         await job.finished()

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from priste.studio.following import RunMade
-from priste.studio.jobs import Job, Jobs
+from priste.studio.job_queue import Job, Jobs
 from priste.studio.opening import Source
 from priste.studio.wire import Refused
 
@@ -38,6 +38,7 @@ class Session:
         self.reading: dict[str, str | None] = {}
         self.runs: OrderedDict[str, Job] = OrderedDict()
         self.forecast: Job | None = None
+        self.exports: dict[tuple[str, str, bool], bytes] = {}
         self.watches: dict[str, object] = {}
 
     def opened(self) -> Source:
@@ -50,6 +51,7 @@ class Session:
         """Work on another source: what was made of the former one is over."""
         self.cancel_all()
         self.runs.clear()
+        self.exports.clear()
         self.source = source
 
     def job(self, number: str) -> Job:
@@ -77,6 +79,8 @@ class Session:
         while len(self.runs) > MOST_RUNS:
             _, oldest = self.runs.popitem(last=False)
             self.jobs.cancel(oldest)
+            for key in [key for key in self.exports if key[0] == oldest.id]:
+                del self.exports[key]
 
     def cancel_all(self) -> None:
         """End everything that is still going on."""

@@ -1,0 +1,316 @@
+"""Runs, forecasts and exports: what the page is told is what the command line does."""
+
+from __future__ import annotations
+
+import copy
+import io
+import os
+import signal
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.cli.small_world import PATHS, write_trips
+from tests.studio.running_studio import (
+    PATIENCE,
+    SMALL_SETTING,
+    RunningStudio,
+    Tab,
+    array,
+)
+from typer.testing import CliRunner
+
+from priste.cli.application import app
+from priste.policy import load_policy
+from priste.quantify import Priors, Quantifier
+from priste.release import read_ledgers
+from priste.report.audits import columns_of_releases
+from priste.traces import read_traces
+
+SEED = 7
+CLOSE = 1e-6
+"""Numbers come as they are in JSON, and as 32-bit floats in arrays."""
+
+LONG = {
+    **copy.deepcopy(SMALL_SETTING),
+    "map": {**SMALL_SETTING["map"], "cell_size": 0.16},
+    "regions": [{"name": "clinic", "cells": [100]}, {"name": "home", "cells": [0]}],
+}
+"""A map so fine that a run takes long enough to be stopped."""
+
+
+@pytest.fixture(scope="module")
+def made(studio: RunningStudio, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Return a tab with a finished run: (tab, run id, messages)."""
+    tab = Tab(studio)
+    tab.open_small_world(tmp_path_factory.mktemp("made"))
+    run, said = tab.run(SMALL_SETTING, seed=SEED, label="A")
+    assert "failed" not in said, said["failed"]
+    yield tab, run, said
+    tab.close()
+
+
+def protect(folder: Path, policy: bytes, *more: str) -> Path:
+    """Run the command line on the exported policy and return the folder with what it wrote."""
+    (folder / "policy.toml").write_bytes(policy)
+    source = write_trips(folder, ("ada",))
+    arguments = ["protect", str(source), "-p", str(folder / "policy.toml"), "--seed", str(SEED)]
+    result = CliRunner().invoke(app, [*arguments, "--report", str(folder / "report.html"), *more])
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+def test_a_run_is_told_step_by_step(made: Any) -> None:
+    """One message per step with the truth, the release, and what each event leaks."""
+    _, _, said = made
+    (start,), steps, (done,) = said["start"], said["step"], said["done"]
+    assert [each["true"] for each in steps] == PATHS["ada"]
+    assert [each["step"] for each in steps] == list(range(12))
+    assert [each["name"] for each in start["events"]] == ["visit", "homecoming"]
+    bounds = [each["bound"] for each in start["events"]]
+    assert bounds == [0.8, 1.2]
+    for each in steps:
+        for told, bound in zip(each["events"], bounds, strict=True):
+            assert told["leakage"] <= bound
+            assert told["leakage"] == max(told["for_event"], told["against_event"])
+            assert 0.0 <= told["belief"] <= told["surest"] + CLOSE
+            assert sum(weight for _, weight in told["worst"]) <= 1 + CLOSE
+    assert done["verdict"] == "kept"
+    assert set(done["ways"]) == {"with priste", "alone", "one constant cell"}
+    assert done["strip"][0]["label"] == "Wed 04 Mar"
+    assert "Not promised" in done["events"][0]["anybody_words"]
+
+
+def test_exports_are_what_the_command_line_writes(made: Any, tmp_path: Path) -> None:
+    """Policy, released file, ledger and report are equal to the byte for the same seed."""
+    tab, run, _ = made
+    folder = protect(tmp_path, tab.export(run, "policy.toml"))
+    assert tab.export(run, "released") == (folder / "trips.released.csv").read_bytes()
+    ledger = (folder / "trips.released.csv.ledger.csv").read_bytes()
+    assert tab.export(run, "ledger.csv") == ledger
+    assert tab.export(run, "report.html") == (folder / "report.html").read_bytes()
+    with zipfile.ZipFile(io.BytesIO(tab.export(run, "all.zip"))) as archive:
+        assert archive.read("trips.released.csv.ledger.csv") == ledger
+        assert archive.read("report.html") == (folder / "report.html").read_bytes()
+    shown = tab.client.get(f"{tab.path}/runs/{run}/export/report.html?truth=1").content
+    assert shown.startswith(b"<!doctype html>")
+    assert len(shown) > len(tab.export(run, "report.html"))  # the true path is drawn only on demand
+
+
+@pytest.mark.parametrize(
+    "prior", ["uniform", "population", {"cells": [0, 5], "weights": [3, 1]}, "worst"]
+)
+def test_any_prior_can_be_asked_about(made: Any, tmp_path: Path, prior: Any) -> None:
+    """Leakage and belief under a prior are those of a quantifier that sees the exported ledger."""
+    tab, run, _ = made
+    told = tab.post(f"runs/{run}/prior", {"prior": prior})
+    (tmp_path / "policy.toml").write_bytes(tab.export(run, "policy.toml"))
+    (tmp_path / "ledger.csv").write_bytes(tab.export(run, "ledger.csv"))
+    policy = load_policy(tmp_path / "policy.toml")
+    columns = columns_of_releases(policy, read_ledgers(tmp_path / "ledger.csv")["ada"])
+    weights = np.full(16, 1 / 16)
+    if prior == "population":
+        weights = policy.population
+    elif isinstance(prior, dict):
+        weights = np.zeros(16)
+        weights[[0, 5]] = 0.75, 0.25
+    observer = policy.chosen_observer.observer if prior == "worst" else Priors(weights)
+    for event, found in zip(policy.events.values(), told["events"], strict=True):
+        asked = Quantifier(policy.models, event.event, observer)
+        leakages, beliefs = [], []
+        for column in columns:
+            asked.observe(column)
+            leakages.append(asked.leakage().value)
+            beliefs.append(asked.belief())
+        np.testing.assert_allclose(array(found["leakage"]), leakages, rtol=CLOSE, atol=CLOSE)
+        np.testing.assert_allclose(array(found["belief"]), beliefs, rtol=CLOSE, atol=CLOSE)
+        assert len(array(found["bare_leakage"])) == 12
+    if prior != "worst":
+        np.testing.assert_allclose(array(told["cells"]), weights, rtol=CLOSE, atol=CLOSE)
+
+
+@pytest.mark.parametrize("prior", ["mine", {"cells": [99]}, {"cells": [0], "weights": [-1]}, 3])
+def test_no_prior_is_told_in_words(made: Any, prior: Any) -> None:
+    """What is no prior is refused."""
+    tab, run, _ = made
+    assert tab.post(f"runs/{run}/prior", {"prior": prior}, 422)["error"]["message"]
+
+
+def test_two_settings_side_by_side_share_the_seed(made: Any) -> None:
+    """Another run of the same seed repeats it; another promise gives another run beside it."""
+    tab, run, said = made
+    again, same = tab.run(SMALL_SETTING, seed=SEED, label="A")
+    other, weaker = tab.run({**SMALL_SETTING, "promise": {"epsilon": 3.0}}, seed=SEED, label="B")
+    assert len({run, again, other}) == 3
+    released = [[each["released"] for each in one["step"]] for one in (said, same, weaker)]
+    assert released[0] == released[1] != released[2]
+    assert [each["bare"]["released"] for each in said["step"]] == [
+        each["bare"]["released"] for each in weaker["step"]
+    ]
+    kept = tab.ask("GET", f"{tab.path}/runs/{run}")
+    assert kept["state"] == "done"
+    assert kept["steps"] == said["step"]
+
+
+def test_a_stream_of_messages_goes_on_where_it_was(made: Any) -> None:
+    """Who lost the connection is told what came after the last message."""
+    tab, run, _ = made
+    whole = list(tab.messages(run))
+    assert list(tab.messages(run, after=4)) == whole[5:]
+
+
+def test_without_a_seed_runs_differ(tab: Tab, tmp_path: Path) -> None:
+    """Unless a seed is given the draws are real, and two runs differ."""
+    tab.open_small_world(tmp_path)
+    setting = {**SMALL_SETTING, "promise": {"epsilon": 50.0}, "calibrator": "certified"}
+    runs = [tab.run(setting)[1] for _ in range(3)]
+    assert len({tuple(each["released"] for each in one["step"]) for one in runs}) > 1
+
+
+def test_forecasts_say_what_it_costs_and_what_others_learn(tab: Tab, tmp_path: Path) -> None:
+    """Metres beside the mechanism alone and a constant; and what those outside the class learn."""
+    tab.open_small_world(tmp_path)
+    job = tab.post("forecasts", {"setting": SMALL_SETTING})["job"]
+    said = list(tab.messages(job))
+    assert [event for event, _ in said][:2] == ["queued", "started"]
+    assert any(event == "progress" for event, _ in said)
+    event, done = said[-1]
+    assert event == "done"
+    for way in (done, done["alone"], done["constant"]):
+        assert way["everywhere"]["metres"] >= 0
+    assert {each["event"] for each in done["anybody"]} == {"visit", "homecoming"}
+    assert all(each["leakage"] >= 0 for each in done["anybody"])
+    assert "nothing was released" in done["basis"]
+    refused = tab.post("forecasts", {"setting": SMALL_SETTING, "runs": 1}, 422)
+    assert "runs" in refused["error"]["message"]
+
+
+def test_a_newer_forecast_ends_the_older(tab: Tab, tmp_path: Path) -> None:
+    """Moving a slider leaves no forecasts behind."""
+    tab.open_small_world(tmp_path)
+    older = tab.post("forecasts", {"setting": LONG})["job"]
+    stream = tab.messages(older)
+    assert next(stream)[0] == "queued"
+    newer = tab.post("forecasts", {"setting": SMALL_SETTING})["job"]
+    assert [event for event, _ in stream][-1] == "cancelled"
+    assert list(tab.messages(newer))[-1][0] == "done"
+
+
+def children_of(process: int) -> set[int]:
+    """Return the processes that a process has started."""
+    found = Path(f"/proc/{process}/task/{process}/children")
+    return {int(number) for number in found.read_text().split()}
+
+
+def test_a_long_run_is_cancelled(tab: Tab, tmp_path: Path) -> None:
+    """Cancelling ends the run whatever it is at, and the next one runs."""
+    tab.open_small_world(tmp_path)
+    run = tab.post("runs", {"setting": LONG})["run"]
+    stream = tab.messages(run)
+    assert next(stream)[0] == "queued"
+    tab.post(f"jobs/{run}/cancel")
+    said = [event for event, _ in stream]
+    assert said[-1] == "cancelled"
+    assert "done" not in said
+    assert tab.ask("GET", f"{tab.path}/runs/{run}")["state"] == "cancelled"
+    answer = tab.client.get(f"{tab.path}/runs/{run}/export/released")
+    assert answer.status_code == 409
+    assert tab.run(SMALL_SETTING, seed=1)[1]["done"]
+
+
+def test_a_run_whose_process_dies_leaves_the_page_alive(
+    studio: RunningStudio, tab: Tab, tmp_path: Path
+) -> None:
+    """Killed workers fail their runs in words; everything else goes on, and so does the next."""
+    tab.open_small_world(tmp_path)
+    run = tab.post("runs", {"setting": LONG})["run"]
+    stream = tab.messages(run)
+    while next(stream)[0] != "started":
+        pass
+    workers = {
+        number
+        for number in children_of(studio.process.pid)
+        if "spawn_main" in Path(f"/proc/{number}/cmdline").read_text()
+    }
+    assert workers
+    for number in workers:
+        os.kill(number, signal.SIGKILL)
+    event, value = list(stream)[-1]
+    assert event == "failed"
+    assert "died" in value["message"]
+    assert tab.post("chances", {"setting": SMALL_SETTING})["events"]
+    assert tab.run(SMALL_SETTING, seed=1)[1]["done"]
+
+
+def test_a_run_that_cannot_be_made_fails_in_words(tab: Tab, tmp_path: Path) -> None:
+    """A promise that cannot be kept is told, not traced."""
+    tab.open_small_world(tmp_path)
+    _, said = tab.run({**SMALL_SETTING, "promise": {"belief_at_most": 0.001}})
+    (failed,) = said["failed"]
+    assert "done" not in said
+    assert failed["message"]
+    assert "Traceback" not in failed["message"]
+
+
+def test_two_tabs_do_not_mix(studio: RunningStudio, tab: Tab, tmp_path: Path) -> None:
+    """What one tab opened, set and ran is nothing to another."""
+    other = Tab(studio)
+    tab.open_small_world(tmp_path, ("ada",))
+    other.upload(write_trips(tmp_path, ("ben",), "others.csv").read_bytes(), "others.csv")
+    run, said = tab.run(SMALL_SETTING, seed=1)
+    _, others = other.run(SMALL_SETTING, seed=1)
+    assert [each["true"] for each in said["step"]] == PATHS["ada"]
+    assert [each["true"] for each in others["step"]] == PATHS["ben"]
+    for what in (f"runs/{run}", f"jobs/{run}/events", f"runs/{run}/export/released"):
+        other.ask("GET", f"{other.path}/{what}", status=404)
+    other.ask("DELETE", other.path)
+    other.ask("GET", f"{other.path}/runs/{run}", status=404)
+    other.close()
+    assert tab.ask("GET", f"{tab.path}/runs/{run}")["state"] == "done"
+
+
+def test_one_person_of_many_gets_what_the_command_line_gives_them(tab: Tab, tmp_path: Path) -> None:
+    """Of a file of several people, the released points of one are those of the whole run."""
+    tab.open_small_world(tmp_path, ("ada", "ben"))
+    tab.post("person", {"user": "ben"})
+    run, _ = tab.run(SMALL_SETTING, seed=SEED)
+    (tmp_path / "one.csv").write_bytes(tab.export(run, "released"))
+    (tmp_path / "policy.toml").write_bytes(tab.export(run, "policy.toml"))
+    source = tmp_path / "trips.csv"
+    target = tmp_path / "all.csv"
+    arguments = ["-p", str(tmp_path / "policy.toml"), "--seed", str(SEED), "-o", str(target)]
+    result = CliRunner().invoke(app, ["protect", str(source), *arguments])
+    assert result.exit_code == 0, result.output
+    everybody = {trace.user: trace for trace in read_traces(target)}
+    (ben,) = read_traces(tmp_path / "one.csv")
+    assert ben.user == "ben"
+    np.testing.assert_array_equal(ben.lat, everybody["ben"].lat)
+    np.testing.assert_array_equal(ben.lon, everybody["ben"].lon)
+
+
+def test_nothing_true_is_printed_or_kept(studio: RunningStudio, tmp_path: Path) -> None:
+    """The log holds no position and no token but the address; a closed tab leaves no file."""
+    tab = Tab(studio)
+    tab.open_small_world(tmp_path)
+    tab.run(SMALL_SETTING, seed=1)
+    tab.post("explain", {"setting": {**SMALL_SETTING, "map": {}}}, 422)
+    before = set(studio.folder.glob("priste-studio-*/*/upload-*"))
+    assert before
+    tab.close()
+    end = time.monotonic() + PATIENCE
+    while (set(studio.folder.glob("priste-studio-*/*/upload-*")) == before) and (
+        time.monotonic() < end
+    ):
+        time.sleep(0.05)
+    assert set(studio.folder.glob("priste-studio-*/*/upload-*")) < before
+    printed = studio.printed()
+    assert "46.0" not in printed
+    assert "7.0" not in printed.replace("127.0.0", "")
+    assert printed.count(studio.token) == 1
+    assert "Traceback" not in printed
+    for folder in studio.folder.glob("priste-studio-*"):
+        assert folder.stat().st_mode & 0o077 == 0

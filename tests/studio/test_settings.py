@@ -1,0 +1,287 @@
+"""What a setting means: drafts, policies, events as text and tree, sentences and probabilities."""
+
+from __future__ import annotations
+
+import copy
+import tomllib
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.cli.small_world import POLICY
+from tests.studio.running_studio import SMALL_SETTING, Tab, array
+
+from priste.events import parse_event
+from priste.policy import read_policy
+from priste.policy.calendar import StepReader
+from priste.quantify import Quantifier
+from priste.studio.event_picture import formula_of, structure_of
+from priste.studio.event_sentence import sentence
+from priste.studio.setting import alpha_of, metres_of, policy_text
+from priste.studio.wire import Refused
+from priste.traces import Timeline
+
+CLOSE = 1e-6
+"""Numbers come as they are in JSON, and as 32-bit floats in arrays."""
+
+LINE = Timeline(datetime(2026, 3, 2), timedelta(hours=1), "UTC")
+STEPS = StepReader(LINE, 336)
+REGIONS = ["home", "hospital", "or", "two words"]
+
+
+def changed(**parts: Any) -> dict[str, Any]:
+    """Return the small setting with some parts replaced."""
+    return {**copy.deepcopy(SMALL_SETTING), **parts}
+
+
+def test_a_setting_is_the_policy_it_says() -> None:
+    """The text reads as the same map, clock, promises and events as the policy written by hand."""
+    made = read_policy(policy_text(changed(observer=None, calibrator=None)))
+    by_hand = read_policy(POLICY.replace("pace = 0.3\n", ""))
+    assert made.grid == by_hand.grid
+    assert (made.timeline, made.steps) == (by_hand.timeline, by_hand.steps)
+    assert {name: region.cells for name, region in made.regions.items()} == {
+        name: region.cells for name, region in by_hand.regions.items()
+    }
+    assert {n: (e.event, e.promise) for n, e in made.events.items()} == {
+        n: (e.event, e.promise) for n, e in by_hand.events.items()
+    }
+
+
+@settings(max_examples=50)
+@given(st.text(min_size=1, max_size=40), st.text(max_size=60))
+def test_names_and_formulas_of_any_characters_are_kept_or_refused(name: str, formula: str) -> None:
+    """Whatever stands in a name or a formula comes back from TOML as it was, or is refused."""
+    setting = changed(events=[{"name": name, "formula": formula}])
+    try:
+        text = policy_text(setting)
+    except Refused:
+        return
+    assert tomllib.loads(text)["events"] == {name: {"formula": formula}}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"mobility": {"kind": "fit", "traces": "/etc/passwd"}},
+        {"mobility": {"kind": "fit", "traces": "../other.csv"}},
+        {"mobility": {"kind": "saved", "path": "model.npz"}},
+        {"observer": {"knows": "population", "population": "shares.csv"}},
+        {"regions": [{"name": "a", "geojson": "x.json"}]},
+        {"regions": [{"name": "a", "cells": "all"}]},
+        {"regions": [{"name": "a", "cells": [1]}, {"name": "a", "cells": [2]}]},
+        {"mechanism": {"kind": "planar-laplace", "metres": 0}},
+        {"mechanism": []},
+        {"clock": {**SMALL_SETTING["clock"], "start": "tomorrow"}},
+        {"clock": {**SMALL_SETTING["clock"], "steps": 10**9}},
+        {"promise": {"epsilon": float("inf")}},
+        {"secret": 1},
+        {"events": {}},
+        {"events": [1]},
+        {"events": [{"name": "", "formula": "true"}]},
+    ],
+)
+def test_what_is_no_setting_is_refused_in_words(parts: dict[str, Any]) -> None:
+    """Files, unknown keys and wrong kinds are refused before anything is read."""
+    with pytest.raises(Refused) as caught:
+        policy_text(changed(**parts), ["trips.csv"])
+    assert caught.value.status == 422
+    assert caught.value.message
+
+
+def test_metres_and_alpha_are_one_thing() -> None:
+    """Metres are 2/α: the mean of the planar Laplace law, a Gamma(2) radius."""
+    assert alpha_of(500.0) == 4.0
+    assert metres_of(alpha_of(730.0)) == pytest.approx(730.0, rel=1e-5)
+    text = policy_text(changed(mechanism={"kind": "planar-laplace", "metres": 500}))
+    assert tomllib.loads(text)["mechanism"]["alpha"] == 4.0
+
+
+region = st.sampled_from(REGIONS) | st.lists(
+    st.integers(0, 50), min_size=1, max_size=3, unique=True
+).map(lambda cells: {"cells": sorted(cells)})
+when = st.sampled_from(
+    ["3", "12..20", "wed 14:00-16:00", "2026-03-04", "2026-03-02..2026-03-06 09:00-17:00", "daily"]
+)
+moment = st.sampled_from(["3", "2026-03-04T14:00", "wed 2026-03-04 09:00"])
+leaf = st.one_of(
+    st.builds(lambda r, w: {"kind": "at", "region": r, "when": w}, region, moment),
+    st.builds(
+        lambda r, w: {"kind": "presence", "region": r, "when": w},
+        region,
+        st.lists(when, min_size=1, max_size=2, unique=True),
+    ),
+    st.builds(
+        lambda n, r, w: {"kind": "at_least", "times": n, "region": r, "when": [w]},
+        st.integers(2, 3),
+        region,
+        st.sampled_from(["12..20", "daily"]),
+    ),
+    st.sampled_from([{"kind": "true"}, {"kind": "false"}]),
+)
+
+
+def _not(part: dict[str, Any]) -> dict[str, Any]:
+    return part["part"] if part["kind"] == "not" else {"kind": "not", "part": part}
+
+
+trees = st.recursive(
+    leaf,
+    lambda parts: st.one_of(
+        parts.map(_not),
+        st.builds(
+            lambda kind, each: {"kind": kind, "parts": each},
+            st.sampled_from(["and", "or"]),
+            st.lists(parts, min_size=2, max_size=3),
+        ),
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=30)
+@given(trees)
+def test_pictures_and_texts_say_the_same(tree: dict[str, Any]) -> None:
+    """A tree's text reads as a tree whose text is the same, and both have a sentence."""
+    text = formula_of(tree)
+    read = structure_of(text, REGIONS, STEPS)
+    assert read is not None
+    again = formula_of(read)
+    assert structure_of(again, REGIONS, STEPS) == read
+    cells = {name: [60 + number] for number, name in enumerate(REGIONS)}
+    written, drawn = (parse_event(each, cells, steps=STEPS) for each in (text, again))
+    for walk in np.random.default_rng(1).integers(0, 64, size=(20, 336)).tolist():
+        assert written.holds(walk) == drawn.holds(walk)
+    said = sentence(read, None, LINE)
+    assert said.lstrip("(")[0].isupper()
+    assert said.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            'presence(hospital, "wed 14:00-16:00")',
+            "You are in hospital at some time on Wednesdays from 14:00 to 16:00.",
+        ),
+        (
+            'at_least(3, home, "weekdays 22:00-06:00")',
+            "You are in home at 3 or more of the steps on weekdays from 22:00 to 06:00.",
+        ),
+        (
+            'pattern(home@3, hospital@"2026-03-05T10:00")',
+            "You are in home at step 3 (Mon 02 Mar 03:00), and in hospital at 10:00 on Thu 5 Mar "
+            "2026.",
+        ),
+        (
+            'not presence(home, "2026-03-04") or at({1, 2}, 5)',
+            "It is not so that you are in home at some time on Wed 4 Mar 2026, or you are in one "
+            "of 2 cells at step 5 (Mon 02 Mar 05:00).",
+        ),
+        ('presence(home, "daily")', "You are in home at some time on any day."),
+    ],
+)
+def test_events_are_read_back(text: str, said: str) -> None:
+    """The sentences, word for word."""
+    assert sentence(structure_of(text, REGIONS, STEPS), None, LINE) == said
+
+
+def test_events_say_what_is_wrong_and_where(tab: Tab, tmp_path: Path) -> None:
+    """A mistake in one event has words and a place, and leaves the others readable."""
+    tab.open_small_world(tmp_path)
+    events = [
+        {"name": "good", "structure": {"kind": "presence", "region": "home", "when": ["3..5"]}},
+        {"name": "bad", "formula": "presence(hme, 3)"},
+        {"name": "late", "formula": "at(home, 99)"},
+        {"name": "weekly", "formula": 'presence(home, "wed 05:00-07:00")', "every": "week"},
+        {"name": "none"},
+    ]
+    found = tab.post("events", {"setting": changed(events=events)})["events"]
+    good, bad, late, weekly, none = found
+    assert good["ok"]
+    assert good["formula"] == "presence(home, 3..5)"
+    assert array(good["steps"]).tolist() == [3, 4, 5]
+    assert not bad["ok"]
+    assert bad["problem"]["position"] == 9
+    assert "'home'" in bad["problem"]["message"]
+    assert "12" in late["problem"]["message"] or "11" in late["problem"]["message"]
+    assert [each["name"] for each in weekly["occurrences"]] == ["weekly, week of 2026-03-02"]
+    assert weekly["structure"]["when"] == ["wed 05:00-07:00"]
+    assert not none["ok"]
+
+
+@pytest.mark.parametrize(
+    "observer", [{"knows": "anything"}, {"knows": "population"}, {"knows": "stale", "hours": 2.0}]
+)
+def test_chances_are_the_range_over_the_observers_priors(
+    tab: Tab, tmp_path: Path, observer: dict[str, Any]
+) -> None:
+    """Before any release: the least and largest of Pr(EVENT | row) over the observer's rows."""
+    tab.open_small_world(tmp_path)
+    setting = changed(observer=observer)
+    policy = read_policy(policy_text(setting))
+    told = {each["name"]: each for each in tab.post("chances", {"setting": setting})["events"]}
+    rows = {
+        "anything": np.eye(policy.grid.size),
+        "population": policy.population[None, :],
+        "stale": np.linalg.matrix_power(policy.model.transition(0).toarray(), 2),
+    }[observer["knows"]]
+    for name, event in policy.events.items():
+        by_start = Quantifier(policy.model, event.event).prior_by_start()
+        assert told[name]["lowest"] == pytest.approx((rows @ by_start).min(), abs=CLOSE)
+        assert told[name]["highest"] == pytest.approx((rows @ by_start).max(), abs=CLOSE)
+        assert told[name]["population"] == pytest.approx(policy.population @ by_start, abs=CLOSE)
+
+
+def test_an_upload_becomes_a_draft_that_can_be_used(tab: Tab, tmp_path: Path) -> None:
+    """Opening shows map, clock, trace and a setting which is a policy without mistakes."""
+    opened = tab.open_small_world(tmp_path, ("ada", "ben"))
+    assert opened["source"]["people"] == ["ada", "ben"]
+    assert opened["source"]["person"] == "ada"
+    rows, columns = opened["map"]["rows"], opened["map"]["columns"]
+    assert array(opened["map"]["mesh"]["lat"]).size == (rows + 1) * (columns + 1)
+    assert array(opened["map"]["centers"]["lat"]).size == rows * columns
+    assert array(opened["population"]).sum() == pytest.approx(1.0, abs=1e-4)
+    cells = array(opened["trace"]["cells"])
+    assert (cells >= -1).all()
+    assert (cells < rows * columns).all()
+    explained = tab.post("explain", {"setting": opened["setting"]})
+    assert explained["promised"]
+    read_policy(explained["policy"])
+    other = tab.post("person", {"user": "ben"})
+    assert other["source"]["person"] == "ben"
+    assert "nobody called" in tab.post("person", {"user": "dora"}, 404)["error"]["message"]
+
+
+def test_another_map_takes_painted_regions_along(tab: Tab, tmp_path: Path) -> None:
+    """With half the cell size a painted cell becomes all the cells that it touches, or more."""
+    tab.open_small_world(tmp_path)
+    finer = {**SMALL_SETTING["map"], "cell_size": 0.5}
+    moved = tab.post("ground", {"setting": SMALL_SETTING, "map": finer})
+    assert moved["map"]["rows"] >= 2 * 3
+    before = read_policy(policy_text(SMALL_SETTING))
+    after = read_policy(policy_text(moved["setting"]))
+    for name, region in before.regions.items():
+        for cell in region:
+            west, south, east, north = before.grid.bounds_of(cell)
+            for x in np.linspace(west + 0.01, east - 0.01, 5):
+                for y in np.linspace(south + 0.01, north - 0.01, 5):
+                    assert after.grid.cell_at(*before.grid.latlon_at(x, y)) in after.regions[name]
+
+
+def test_mistakes_of_a_setting_are_told_together(tab: Tab, tmp_path: Path) -> None:
+    """Each mistake has the place where it stands, in words without line numbers."""
+    tab.open_small_world(tmp_path)
+    wrong = changed(
+        promise={"epsilon": -1},
+        mechanism={"kind": "planar-laplace"},
+        events=[{"name": "e", "formula": "at(nowhere, 1)"}],
+    )
+    error = tab.post("explain", {"setting": wrong}, 422)["error"]
+    assert {each["path"].split(".")[0] for each in error["problems"]} >= {"release", "mechanism"}
+    assert "line" not in error["message"]
+    assert "Traceback" not in error["message"]
