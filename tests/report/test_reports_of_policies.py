@@ -8,7 +8,15 @@ from tests.cli.small_world import GRID, PATHS, POLICY, STEPS
 from priste import InvalidParameter
 from priste.policy import Policy, read_policy
 from priste.release import Ledger
-from priste.report import audit_cells, audit_releases, bare_releases, render, stream_report
+from priste.report import (
+    audit_cells,
+    audit_releases,
+    bare_releases,
+    columns_of_cells,
+    if_people_move_otherwise,
+    render,
+    stream_report,
+)
 
 SAME_LEAKAGE = 1e-6
 
@@ -41,6 +49,22 @@ def test_a_report_tells_the_ledger(policy: Policy, ledger: Ledger) -> None:
     assert report.events[0].steps == (5, 6, 7)
     assert report.times[0] == "Wed 04 Mar 00:00"
     assert "Keep this page to yourself" not in render(report)
+
+
+def test_the_page_tells_how_much_hangs_on_the_model(policy: Policy, ledger: Ledger) -> None:
+    """For the event about which most was told: the same releases under other spreads."""
+    report = stream_report(policy, ledger, title="Ada")
+    told = max(report.events, key=lambda event: event.guarded.max)
+    assert [event.name for event in report.events if event.otherwise] == [told.name]
+    wide = replace(policy, chosen_models=read_policy(POLICY.replace("sigma = 1.0", "sigma = 2.0"))
+                   .chosen_models)  # fmt: skip
+    cells = [release.cell for release in bare_releases(policy, PATHS["ada"], 1)]
+    columns = columns_of_cells(policy, cells)
+    found = if_people_move_otherwise(policy, columns)
+    for name, audit in audit_cells(wide, cells).items():
+        assert found[name]["twice as far as the model says"] == pytest.approx(audit.max, rel=1e-9)
+    page = " ".join(render(report).split())
+    assert "If they move half as far as the model says, odds can move" in page
 
 
 def test_whatever_comes_from_true_locations_makes_it_private(

@@ -17,7 +17,8 @@ from priste.maps import Grid
 from priste.policy import Policy, explain_policy
 from priste.randomness import BitSource, Seed, bit_source
 from priste.release import Bare, Ledger, Release
-from priste.report.audits import OnEvent, audit_releases
+from priste.report.audits import OnEvent, audit_releases, columns_of_releases
+from priste.report.other_movement import if_people_move_otherwise
 from priste.report.outline import Line
 from priste.report.stream_report import EventTrack, StreamReport
 from priste.report.strip import strip_of
@@ -79,6 +80,9 @@ def stream_report(
         raise InvalidParameter("To show the truth, give it: the file that was protected.")
     guarded = audit_releases(policy, releases, on_event=on_event)
     alone = {} if bare is None else audit_releases(policy, bare)
+    # One event stands for all: it takes as long again for every other way to move.
+    most_told = max(guarded, key=lambda name: guarded[name].max)
+    otherwise = if_people_move_otherwise(policy, columns_of_releases(policy, releases), {most_told})
     grid, line = policy.grid, policy.timeline
     explained = explain_policy(policy)
     places = policy.mechanism.output_cells()
@@ -98,6 +102,7 @@ def stream_report(
                 steps=tuple(layer.step for layer in event.event.automaton().layers),
                 guarded=guarded[name],
                 bare=alone.get(name),
+                otherwise=otherwise.get(name, {}),
             )
             for name, event in policy.events.items()
         ),

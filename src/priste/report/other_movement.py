@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,17 +23,20 @@ OTHERWISE = {
 
 
 def if_people_move_otherwise(
-    policy: Policy, columns: Sequence[NDArray[np.float64] | None]
+    policy: Policy,
+    columns: Sequence[NDArray[np.float64] | None],
+    names: Collection[str] | None = None,
 ) -> dict[str, dict[str, float]]:
     """Return, per event, the largest leakage of a stream under each relative of the first model.
 
-    By words that say how people then move. The observer is the policy's, who knows that other
-    model in place of the policy's. Nothing is promised about these: they tell how much hangs on the
-    model. Empty for a model that was read from a file.
+    Of all events, or of those in ``names``; by words that say how people then move. The observer is
+    the policy's, who knows that other model in place of the policy's. Nothing is promised about
+    these: they tell how much hangs on the model. Empty for a model that was read from a file.
     """
-    found: dict[str, dict[str, float]] = {name: {} for name in policy.events}
+    wanted = [name for name in policy.events if names is None or name in names]
+    found: dict[str, dict[str, float]] = {name: {} for name in wanted}
     for member, model in policy.chosen_models[0].relatives().items():
         other = replace(policy, chosen_models=(ChosenModel(model),))
-        for name in policy.events:
+        for name in wanted:
             found[name][OTHERWISE[member]] = audit_columns(other, name, columns).max
     return found

@@ -27,7 +27,8 @@ class EventTrack:
 
     ``steps`` are the steps the event speaks of. ``guarded`` is what priste's releases
     told, ``bare`` what the same mechanism at full budget would have told, None if
-    that was not computed.
+    that was not computed. ``otherwise`` tells how far the same releases leak if people move
+    otherwise than the model says, by words for how.
     """
 
     name: str
@@ -36,6 +37,7 @@ class EventTrack:
     steps: tuple[int, ...]
     guarded: EventAudit
     bare: EventAudit | None = None
+    otherwise: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def within(self) -> bool:
