@@ -185,6 +185,7 @@ def test_explain_in_json(tmp_path: Path) -> None:
     path = write_policy(tmp_path)
     found = told("explain", path)
     keys = {"summary", "against", "promised", "not_promised", "unguarded", "events", "drawings"}
+    keys |= {"cost"}
     assert set(found) == keys
     policy = load_policy(path)
     for event in found["events"]:

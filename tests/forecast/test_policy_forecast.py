@@ -9,9 +9,10 @@ from tests.cli.small_world import POLICY, write_policy
 from typer.testing import CliRunner
 
 from priste.cli.application import app
-from priste.errors import InvalidParameter
-from priste.forecast import forecast, quick_forecast, suggest
+from priste.errors import InvalidParameter, OutputExists
+from priste.forecast import Row, forecast, quick_forecast, suggest
 from priste.forecast.neighbours import neighbours_of, setting_of
+from priste.forecast.picture import forecast_page, groups_of, save_forecast
 from priste.forecast.policy_cost import followed_steps
 from priste.forecast.suggestion import LADDER, MOST_TRIED, _strongest
 from priste.policy import Policy, load_policy, read_policy
@@ -167,3 +168,61 @@ def test_the_command_in_words_and_in_json(folder: Path) -> None:
     assert "strongest promises" in " ".join(told.stdout.split())
     none = runner.invoke(app, [*base, "--at-most", "0.001"])
     assert "No promise that was tried" in " ".join(none.stdout.split())
+
+
+@pytest.fixture(scope="module")
+def rows(policy: Policy) -> tuple[Row, ...]:
+    """Return a short forecast."""
+    return forecast(policy, runs=2, steps=8).rows
+
+
+def test_the_picture_tells_the_figures(rows: tuple[Row, ...]) -> None:
+    """Each bar is as long as its mean, its line as its interval; both comparisons come first."""
+    groups = groups_of(rows)
+    first = rows[0].cost
+    ways = [first.alone, first.nothing, *(row.cost.released for row in rows)]
+    names = [group.name for group in groups]
+    assert names[:3] == ["mechanism alone", "one constant cell", "as it is"]
+    scales = []
+    for group, way in zip(groups, ways, strict=True):
+        kinds = {"everywhere": way.all} if way.far is None else {"far": way.far, "near": way.near}
+        assert [bar.name for bar in group.bars] == list(kinds)
+        for bar, each in zip(group.bars, kinds.values(), strict=True):
+            assert each is not None
+            assert 0 <= bar.low <= bar.width <= bar.high <= 100
+            if bar.width > 1:
+                scales.append(each.value / bar.width)
+    assert max(scales) == pytest.approx(min(scales), rel=0.02)  # one scale for all
+
+
+def test_pictures_are_files_by_their_suffix(rows: tuple[Row, ...], tmp_path: Path) -> None:
+    """A page and pictures; the same forecast gives the same bytes; nothing is replaced unasked."""
+    page = save_forecast(rows, tmp_path / "cost.html").read_text(encoding="utf-8")
+    assert page == forecast_page(rows)
+    assert "default-src 'none'" in page
+    assert "<script" not in page
+    assert rows[0].sentence() in page
+    for kind, magic in (("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")):
+        one, two = (save_forecast(rows, tmp_path / f"{name}.{kind}") for name in "ab")
+        assert one.read_bytes().startswith(magic)
+        assert one.read_bytes() == two.read_bytes()
+    with pytest.raises(OutputExists):
+        save_forecast(rows, tmp_path / "cost.html")
+    with pytest.raises(InvalidParameter, match=r"\.html, \.png"):
+        save_forecast(rows, tmp_path / "cost.bmp")
+
+
+def test_the_command_draws_and_explain_tells_in_short(folder: Path) -> None:
+    """--plot writes the page; explain ends with a sentence, unless it is told not to."""
+    runner = CliRunner(env={"COLUMNS": "80", "TERM": "dumb"})
+    policy = str(folder / "policy.toml")
+    page = folder / "cost.html"
+    asked = ["forecast", policy, "--runs", "2", "--steps", "2", "--no-neighbours", "--plot"]
+    assert runner.invoke(app, [*asked, str(page)]).exit_code == 0
+    assert "In a sentence" in page.read_text(encoding="utf-8")
+    assert runner.invoke(app, [*asked, str(page)]).exit_code == 2
+    told = json.loads(runner.invoke(app, ["explain", policy, "--json"]).stdout)
+    assert told["cost"][0].startswith("Expect releases")
+    assert "priste forecast" in told["cost"][1]
+    quiet = runner.invoke(app, ["explain", policy, "--no-forecast", "--json"])
+    assert json.loads(quiet.stdout)["cost"] == []

@@ -12,9 +12,10 @@ from rich.padding import Padding
 from rich.text import Text
 
 from priste.cli.console import progress
+from priste.errors import PristeError
 
 if TYPE_CHECKING:
-    from priste.policy import Explanation
+    from priste.policy import Explanation, Policy
 
 
 @dataclass(frozen=True)
@@ -22,10 +23,11 @@ class Explained:
     """What a policy says, to be told."""
 
     explanation: Explanation
+    cost: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; see docs/cli.md."""
-        return self.explanation.to_dict()
+        return {**self.explanation.to_dict(), "cost": list(self.cost)}
 
     def show(self, out: Console) -> None:
         """Print what is promised, what is not, each event's numbers and each region's drawing."""
@@ -41,6 +43,8 @@ class Explained:
         _paragraphs(out, "What is not promised", explained.not_promised)
         if explained.unguarded:
             _paragraphs(out, "What is not guarded", explained.unguarded, style="yellow")
+        if self.cost:
+            _paragraphs(out, "What it will cost", self.cost)
         out.print("[bold]The events[/bold]")
         for event in explained.events:
             out.print()
@@ -59,12 +63,30 @@ class Explained:
 
 def explain(
     policy: Annotated[Path, typer.Argument(help="The policy, a TOML file.")],
+    foretold: Annotated[
+        bool,
+        typer.Option("--forecast/--no-forecast", help="Also tell what to expect."),
+    ] = True,
 ) -> Explained:
-    """Say in plain words what a policy promises, against whom, and what not."""
+    """Say in plain words what a policy promises, against whom, what not, and what it costs."""
     from priste.policy import explain_policy, load_policy
 
     with progress("Reading the policy"):
-        return Explained(explain_policy(load_policy(policy)))
+        loaded = load_policy(policy)
+        explained = explain_policy(loaded)
+    return Explained(explained, cost_words(loaded) if foretold else ())
+
+
+def cost_words(policy: Policy) -> tuple[str, ...]:
+    """Return the short form of a forecast, or why there is none."""
+    from priste.forecast import quick_forecast
+
+    with progress("Simulating") as tell:
+        try:
+            row = quick_forecast(policy, on_progress=tell)
+        except PristeError as error:
+            return (f"This cannot be foretold: {error}",)
+    return row.sentence(), f"{row.basis()} More with: priste forecast"
 
 
 def _paragraphs(

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from priste.cli.console import progress
+from priste.cli.options import Overwrite
 
 if TYPE_CHECKING:
     from priste.audit.estimates import Estimate
@@ -21,10 +22,11 @@ class Foreseen:
     """What ``priste forecast`` found."""
 
     forecast: Forecast
+    plot: Path | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; see docs/forecast.md."""
-        return self.forecast.to_dict()
+        return {**self.forecast.to_dict(), "plot": None if self.plot is None else str(self.plot)}
 
     def show(self, out: Console) -> None:
         """Print the policy's own cost in a sentence, and a table of its neighbours."""
@@ -39,6 +41,8 @@ class Foreseen:
             what, _, whom = row.promise.partition("; against ")
             said = what if row is not first and whom == against else row.promise
             out.print(f"[bold]{row.name}[/bold]: {said}.")
+        if self.plot is not None:
+            out.print(f"\nWrote {self.plot}.", markup=False)
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,10 @@ def forecast(
     alone: Annotated[
         bool, typer.Option("--no-neighbours", help="Only the policy as it is.")
     ] = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw it: a page (.html) or a picture (.png, .pdf, .svg).")
+    ] = None,
+    overwrite: Overwrite = False,
     at_most: Annotated[
         float | None,
         typer.Option(help="Find the strongest promises that cost this many metres or less."),
@@ -112,8 +120,11 @@ def forecast(
     """Tell what a policy will cost in metres, before anything is released."""
     from priste.forecast import forecast as foresee
     from priste.forecast import suggest
+    from priste.forecast.picture import check_plot, save_forecast
     from priste.policy import load_policy
 
+    if plot is not None:
+        check_plot(plot, overwrite=overwrite)
     with progress("Reading the policy"):
         loaded = load_policy(policy)
     if at_most is not None:
@@ -139,4 +150,6 @@ def forecast(
             seconds=seconds,
             on_progress=tell,
         )
-    return Foreseen(found)
+    if plot is not None:
+        save_forecast(found.rows, plot, overwrite=overwrite)
+    return Foreseen(found, plot)
