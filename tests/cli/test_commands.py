@@ -93,9 +93,8 @@ def test_the_entry_point_from_init_to_report(tmp_path: Path) -> None:
     """The installed `priste` drafts, protects, audits and reports without a word on stderr."""
     write_trips(tmp_path, ("ada",))
     first = installed("init", "trips.csv", cwd=tmp_path)
-    assert first.stdout == (
-        "Wrote policy.toml. Edit its places and events, then: priste explain policy.toml\n"
-    )
+    assert first.stdout.startswith("Wrote policy.toml.\nClock: 2026-03-04 01:00 to ")
+    assert "Forecast: Expect releases" in first.stdout
     done = installed("protect", "trips.csv", "-p", "policy.toml", "-o", "out.csv", cwd=tmp_path)
     assert "what may be handed out" in done.stdout
     assert first.stderr == done.stderr == ""
@@ -148,14 +147,15 @@ def test_version() -> None:
 def test_init_writes_a_private_policy_and_never_over_another(tmp_path: Path) -> None:
     """The draft reads, only its owner may read it, and an existing file stays."""
     path = tmp_path / "p.toml"
-    found = told("init", write_trips(tmp_path, ("ada",)), "-o", path, "--zone", "Europe/Paris")
+    found = told("init", write_trips(tmp_path, ("ada",)), "-o", path, "--zone", "Europe/Paris",
+                 "--no-forecast")  # fmt: skip
     assert found["policy"] == str(path)
     assert load_policy(path).timeline.zone.key == "Europe/Paris"  # type: ignore[attr-defined]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     before = path.read_bytes()
     assert "already a file" in complaint_of(priste("init", "-o", path, code=2))
     assert path.read_bytes() == before
-    priste("init", "-o", path, "--overwrite")
+    priste("init", "-o", path, "--overwrite", "--no-forecast")
     assert path.read_bytes() != before
 
 

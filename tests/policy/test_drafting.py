@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from priste import InvalidParameter
-from priste.policy import draft_policy, read_policy
+from priste.policy import draft_policy, drafted, read_policy
+from priste.policy.draft_clock import busiest_stretch
 from priste.policy.places import frequent_places
 from priste.traces import Trace, write_traces
 from priste.traces.town import ada, residents, town_places
@@ -17,7 +18,7 @@ from priste.traces.town import ada, residents, town_places
 NEAR_DEGREES = 0.002
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     st.floats(-85, 85),
     st.floats(-180, 180),
@@ -38,7 +39,7 @@ def test_a_draft_from_any_trace_is_a_policy(
     trace = Trace("x", times, lats, lons)
     policy = read_policy(draft_policy([trace], zone=zone))
     policy.cells(trace)
-    assert policy.grid.size <= 25 * 25
+    assert policy.grid.size <= 17 * 17
     assert policy.events
 
 
@@ -86,9 +87,10 @@ def test_one_trip_does_not_make_the_map() -> None:
     text = draft_policy([Trace(None, times, lat, lon)])
     policy = read_policy(text)
     assert policy.grid.cell_size <= 1.0
-    assert policy.outside == "nearest"
-    assert "of the time lies beyond the map" in text
-    assert policy.cells(Trace(None, times, lat, lon)).outside > 0
+    assert policy.outside == "elsewhere"
+    assert "(0.6 % of the recorded time)" in text
+    cells = policy.cells(Trace(None, times, lat, lon)).cells
+    assert sum(cell in policy.grid.border for cell in cells) == 4
 
 
 def test_the_zone_follows_the_place() -> None:
@@ -100,9 +102,10 @@ def test_the_zone_follows_the_place() -> None:
 def test_places_lie_in_different_cells() -> None:
     """No two regions share a cell, so that one can be told from the other."""
     policy = read_policy(draft_policy([ada()]))
-    cells = [policy.grid.cell_at(*middle_of(policy, name)) for name in policy.regions]
-    assert len(set(cells)) == len(cells) > 1
+    cells = [cell for name in policy.regions for cell in policy.regions[name]]
+    assert len(set(cells)) == len(cells) >= len(policy.regions) > 1
     assert next(iter(policy.regions)) == "home"
+    assert middle_of(policy, "home")[0] == pytest.approx(town_places()["home"][0], abs=NEAR_DEGREES)
 
 
 def middle_of(policy, name: str) -> tuple[float, float]:
@@ -125,6 +128,84 @@ def test_many_people_are_their_own_model(tmp_path) -> None:
     text = draft_policy(people, source="town.csv")
     policy = read_policy(text, folder=tmp_path)
     assert 'kind = "fit"' in text
+    assert "home" not in policy.regions  # a crowd has none
+    assert "by 6 of 6 people" in text or "people, mostly" in text
     own = policy.for_user(people[0])
     assert own.model.fingerprint() != policy.model.fingerprint()
     assert own.cells(people[0]).cells
+
+
+def week_of(seed: int, days: list[int], per_day: int = 20) -> Trace:
+    """Somebody with fixes on some days after 2026-03-02, near one place, every twenty minutes."""
+    rng = np.random.default_rng(seed)
+    begin = 1_772_409_600_000_000  # 2026-03-02T00:00Z
+    times = np.concatenate(
+        [begin + day * DAY + 8 * HOUR + np.arange(per_day) * HOUR // 3 for day in sorted(days)]
+    )
+    lat, lon = (46.0 + rng.uniform(0, 0.02, times.size), 7.0 + rng.uniform(0, 0.02, times.size))
+    return Trace(f"p{seed}", times, lat, lon)
+
+
+HOUR = timedelta(hours=1) // timedelta(microseconds=1)
+DAY = 24 * HOUR
+day_lists = st.lists(st.integers(0, 60), min_size=1, max_size=12, unique=True)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(day_lists, min_size=1, max_size=3))
+def test_the_clock_holds_the_busiest_fortnight(people: list[list[int]]) -> None:
+    """No other fourteen days hold more of the recorded time; all of it if it is no longer."""
+    traces = [week_of(seed, days) for seed, days in enumerate(people)]
+    stretch = busiest_stretch(traces, "UTC", None, None)
+    begin = (stretch.begin - datetime(2026, 3, 2, tzinfo=UTC)).days
+    every = [day for days in people for day in days]
+    held = [sum(first <= day < first + 14 for day in every) for first in range(-14, 61)]
+    end = (stretch.end - datetime(2026, 3, 2, tzinfo=UTC)).days
+    assert end - begin <= 14 or (begin, end) == (min(every), max(every) + 1)
+    assert sum(begin <= day < end for day in every) == max(held)
+    assert stretch.share == pytest.approx(max(held) / len(every))
+
+
+def test_another_stretch_can_be_asked_for() -> None:
+    """What is asked for is taken whole; a time without data is refused with what there is."""
+    trace = week_of(1, [0, 1, 2, 30, 31])
+    asked = drafted([trace], zone="UTC", since=datetime(2026, 4, 1), until=datetime(2026, 4, 2))
+    clock = tomllib.loads(asked.text)["clock"]
+    assert (clock["start"], clock["steps"]) == (datetime(2026, 4, 1, 8), 13)
+    assert any("20 % of the recorded time; --from" in note for note in asked.notes)
+    whole = drafted([trace], zone="UTC", since=datetime(2026, 3, 1))
+    assert tomllib.loads(whole.text)["clock"]["start"] == datetime(2026, 3, 2)
+    assert any("all of the recorded time" in note for note in whole.notes)
+    with pytest.raises(InvalidParameter, match="from 2026-03-02 to 2026-04-02"):
+        drafted([trace], zone="UTC", since=datetime(2027, 1, 1))
+
+
+def test_home_is_where_the_nights_are() -> None:
+    """Not the place of most time, but that of the nights; usual hours are told."""
+    times = 1_772_409_600_000_000 + np.arange(3 * 144) * (HOUR // 6)
+    hours = (times // HOUR) % 24
+    asleep = (hours >= 23) | (hours < 6)
+    lat = np.where(asleep, 46.0, 46.03)
+    text = draft_policy([Trace(None, times, lat, np.full(times.size, 7.0))], zone="UTC")
+    regions = tomllib.loads(text)["regions"]
+    assert list(regions) == ["home", "place2"]
+    assert regions["home"]["circle"]["lat"] == 46.0
+    assert "[regions.home]  # 28 % of the recorded time, mostly 23:00-05:00" in text
+    assert 'also = ["home"]' in text
+
+
+def test_drafts_say_no_place() -> None:
+    """What is printed about a draft holds no coordinate of it."""
+    draft = drafted([ada()])
+    circles = [each["circle"] for each in tomllib.loads(draft.text)["regions"].values()]
+    told = " ".join(draft.notes)
+    assert all(f"{circle[k]:.2f}" not in told for circle in circles for k in ("lat", "lon"))
+
+
+def test_several_files_are_one_crowd(tmp_path) -> None:
+    """The model is fitted on all files that were given, each person left out of their own."""
+    people = residents(6, days=2)
+    for name, half in (("a.csv", people[:3]), ("b.csv", people[3:])):
+        write_traces(half, tmp_path / name)
+    policy = read_policy(draft_policy(people, source=["a.csv", "b.csv"]), folder=tmp_path)
+    assert len(policy.chosen_models[0].fitting.people) == 6

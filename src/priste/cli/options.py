@@ -28,6 +28,10 @@ Column = Annotated[
     list[str] | None,
     typer.Option(help="Name a column: lat=y, lon=x, time=t or user=id. May be repeated."),
 ]
+AsUser = Annotated[
+    str | None,
+    typer.Option(help="Everything is this one user's, as the many files of one person's export."),
+]
 User = Annotated[list[str] | None, typer.Option(help="Only this user. May be repeated.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing result.")]
 ShowTruth = Annotated[
@@ -43,7 +47,7 @@ def files_of_policy(policy: Path) -> dict[str, Path]:
     except (OSError, ValueError, RecursionError):
         return found  # reading it says what is wrong with it
     for path in _texts(tables.get("mobility"), ("traces", "path")):
-        found["model of the policy"] = policy.parent / path
+        found[f"model's file {path} of the policy"] = policy.parent / path
     regions = tables.get("regions")
     for region in regions.values() if isinstance(regions, dict) else ():
         for path in _texts(region, ("geojson",)):
@@ -53,7 +57,8 @@ def files_of_policy(policy: Path) -> dict[str, Path]:
 
 def _texts(table: object, names: tuple[str, ...]) -> list[str]:
     values = [table.get(name) for name in names] if isinstance(table, dict) else []
-    return [value for value in values if isinstance(value, str)]
+    listed = [each for value in values for each in (value if isinstance(value, list) else [value])]
+    return [value for value in listed if isinstance(value, str)]
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,7 @@ class Reading:
     format: Format = None
     zone: Zone = None
     column: Column = None
+    as_user: AsUser = None
 
     def open(self, path: Path) -> Traces:
         """Open a source of fixes; columns are texts such as ``lat=y``."""
@@ -77,7 +83,9 @@ class Reading:
             if not found or not name:
                 raise InvalidParameter(f"A --column is written PART=NAME, as lat=y. Got {text!r}.")
             named[part] = name
-        return read_traces(path, self.format, columns=named or None, zone=self.zone)
+        return read_traces(
+            path, self.format, columns=named or None, zone=self.zone, user=self.as_user
+        )
 
 
 AS_IT_TELLS = Reading()

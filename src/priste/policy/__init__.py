@@ -14,7 +14,7 @@ from priste.policy.model_choice import (
 )
 from priste.policy.observer_choice import ChosenObserver
 from priste.policy.policy import Policy, PolicyEvent, Unguarded
-from priste.policy.policy_draft import draft_policy
+from priste.policy.policy_draft import PolicyDraft, draft_policy, drafted
 from priste.policy.policy_reader import load_ground, load_policy, read_policy
 
 __all__ = [
@@ -23,11 +23,13 @@ __all__ = [
     "Explanation",
     "Ground",
     "Policy",
+    "PolicyDraft",
     "PolicyEvent",
     "Unguarded",
     "cell_sequences",
     "chosen_memory",
     "draft_policy",
+    "drafted",
     "explain_policy",
     "gaps_in_the_guard",
     "load_ground",

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -178,7 +178,8 @@ def chosen_models(
                 "Fit one on this map: priste fit"
             )
         return (ChosenModel(on_clock(model, timeline, f"The saved model {section.path!r}")),)
-    traces = read_traces(folder / (section.traces or ""), section.format)
+    paths = [section.traces] if isinstance(section.traces, str) else section.traces or []
+    traces = chain.from_iterable(read_traces(folder / path, section.format) for path in paths)
     # Whole weeks begin like whole days, so the longest cycle of the family serves all of it.
     longest: Cycle | None = "week" if section.memory or "week" in family else section.cycle
     people = tuple(

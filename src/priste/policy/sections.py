@@ -71,7 +71,7 @@ class MobilitySection(Section):
     stay: Share | None = None
     stay_at_night: Share | None = None
     decay: Annotated[float, Field(ge=0.5, le=8, multiple_of=0.5)] | None = None
-    traces: str | None = None
+    traces: str | list[str] | None = None
     format: str | None = None
     path: str | None = None
     cycle: Literal["day", "week"] | None = None

@@ -1,0 +1,237 @@
+"""What traces tell about the policy that suits them: map, clock, places, habits, an event."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+
+import numpy as np
+
+from priste.errors import InvalidParameter
+from priste.maps import Grid, Region
+from priste.mobility import Habits, habits_of
+from priste.policy.calendar import DAY_NAMES
+from priste.policy.draft_clock import SLOT, DraftClock, busiest_stretch, clock_of, cut, length_of
+from priste.policy.draft_map import Frame, east_of, frame_of
+from priste.policy.formula_models import nights
+from priste.policy.places import KM_PER_DEGREE, STAY_RADIUS_KM, Place, frequent_places
+from priste.traces import Timeline, Trace
+from priste.traces.fixes import utc_datetime
+from priste.traces.zones import zone_of
+
+MOST_TRACES = 60
+"""Places and habits are looked for in this many people."""
+
+MOST_PLACES = 4
+FEWEST_AT_HOME = 3600.0
+"""Seconds of nights somewhere from which on it may be called home."""
+
+RADIUS_KM = 0.1
+FEWEST_PEOPLE = 5
+"""From this many people on, the draft fits its model on them, each person left out of their own."""
+
+
+@dataclass(frozen=True)
+class NamedPlace:
+    """A region of the draft, and what is said about it."""
+
+    name: str
+    place: Place
+    about: str
+
+
+@dataclass(frozen=True)
+class DraftFacts:
+    """All that a draft is written from.
+
+    ``people`` counts all, ``present`` those with fixes while the clock runs, and ``covered`` is the
+    share of the recorded time then. ``when`` is the time of the example event at ``event_place``.
+    """
+
+    frame: Frame
+    clock: DraftClock
+    zone: str
+    places: tuple[NamedPlace, ...]
+    event_place: str
+    when: str
+    habits: Habits
+    people: int
+    present: int
+    covered: float
+
+    @property
+    def length(self) -> timedelta:
+        """How long the clock runs."""
+        return self.clock.steps * length_of(self.clock.step)
+
+    @property
+    def home(self) -> str | None:
+        """The name of the place that seems to be the home of the one person."""
+        found = [each.name for each in self.places if each.name == "home"]
+        return found[0] if found else None
+
+
+def example_facts(day: date, zone: str) -> DraftFacts:
+    """Return what a draft without traces says, from midnight of ``day`` for a week."""
+    clinic = NamedPlace("clinic", Place(52.52, 13.40, 0.0), "")
+    return DraftFacts(
+        frame=Frame((52.48, 13.33, 52.56, 13.47), 0.5, 0.0),
+        clock=DraftClock(datetime.combine(day, time.min), "1h", 168, is_outing=False),
+        zone=zone,
+        places=(clinic,),
+        event_place="clinic",
+        when="wed 14:00-16:00",
+        habits=Habits(0.7, 0.95, 2.0),
+        people=0,
+        present=0,
+        covered=1.0,
+    )
+
+
+def facts_of(
+    traces: Iterable[Trace],
+    *,
+    zone: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> DraftFacts:
+    """Return what traces tell. ``since`` and ``until`` (end excluded) are times of the zone."""
+    everybody = list(traces)
+    if not everybody:
+        raise InvalidParameter("A policy is drafted from at least one trace. Got none.")
+    longest = max(everybody, key=len)
+    zone = zone or zone_at(float(np.median(longest.lat)), float(longest.lon[len(longest) // 2]))
+    stretch = busiest_stretch(everybody, zone, since, until)
+    present = [part for part in (cut(trace, stretch) for trace in everybody) if part is not None]
+    found = frequent_places(present[:MOST_TRACES], most=24)
+    slots = [np.unique(trace.times // SLOT, return_index=True)[1] for trace in present]
+    lat = np.concatenate([trace.lat[kept] for trace, kept in zip(present, slots, strict=True)])
+    lon = np.concatenate([trace.lon[kept] for trace, kept in zip(present, slots, strict=True)])
+    frame = frame_of(lat, lon, found[:2])
+    grid = Grid.covering(*frame.bounds, frame.cell_size)
+    clock = clock_of(present, zone)
+    timeline = Timeline(clock.start, length_of(clock.step), zone)
+    offset = timeline.start.astimezone(timeline.zone).utcoffset() or timedelta(0)
+    alone = len(everybody) == 1
+    home = _home(grid, found, offset) if alone and not clock.is_outing else None
+    ordered = found if home is None else [home, *(each for each in found if each is not home)]
+    chosen = _apart(grid, ordered) or [_most_visited(grid, lat, lon)]
+    places = tuple(
+        NamedPlace(
+            "home" if place is home else f"place{number}",
+            place,
+            _about(place, offset, alone, len(present)),
+        )
+        for number, place in enumerate(chosen, 1)
+    )
+    event = _example_place(places, alone)
+    return DraftFacts(
+        frame=frame,
+        clock=clock,
+        zone=zone,
+        places=places,
+        event_place=event.name,
+        when=_usual_time(present, event.place, zone, clock.is_outing),
+        habits=_habits(present[:MOST_TRACES], grid, timeline),
+        people=len(everybody),
+        present=len(present),
+        covered=stretch.share,
+    )
+
+
+def zone_at(lat: float, lon: float) -> str:
+    """Return the time zone of a position, UTC where none is known."""
+    import tzfpy
+
+    found = str(tzfpy.get_tz(lon, lat) or "UTC")
+    try:
+        zone_of(found)
+    except InvalidParameter:
+        return "UTC"  # a name that this machine's zones do not have
+    return found
+
+
+def _apart(grid: Grid, places: Sequence[Place]) -> list[Place]:
+    """Return the first places on the map whose regions share no cell."""
+    chosen: list[Place] = []
+    taken: set[int] = set()
+    for place in places:
+        if len(chosen) == MOST_PLACES or not _on(grid, place):
+            continue
+        cells = set(Region.circle_latlon(grid, place.lat, place.lon, RADIUS_KM))
+        if not cells & taken:
+            taken |= cells
+            chosen.append(place)
+    return chosen
+
+
+def _most_visited(grid: Grid, lat: np.ndarray, lon: np.ndarray) -> Place:
+    """Return the middle of the fixes in the cell with the most of them: there are no stays."""
+    cells = np.asarray(grid.cell_at(lat, lon, outside="nearest"))
+    here = cells == int(np.argmax(np.bincount(cells)))
+    east = east_of(lon[here], float(lon[here][0]))
+    middle = (float(lon[here][0]) + float(np.median(east)) + 180.0) % 360.0 - 180.0
+    place = Place(float(np.median(lat[here])), middle, 0.0)
+    if _on(grid, place):
+        return place
+    inner_lat, inner_lon = grid.latlon(int(cells[here][0]))  # fixes beyond the map's border
+    return Place(float(inner_lat), float(inner_lon), 0.0)
+
+
+def _home(grid: Grid, places: Sequence[Place], offset: timedelta) -> Place | None:
+    """Return the place on the map where one person's nights are spent, if it can be told."""
+    inside = [place for place in places if _on(grid, place)]
+    best = max(inside, key=lambda place: place.night_seconds(offset), default=None)
+    return best if best is not None and best.night_seconds(offset) >= FEWEST_AT_HOME else None
+
+
+def _on(grid: Grid, place: Place) -> bool:
+    x, y = grid.xy(place.lat, place.lon)
+    return 0 < x < grid.width and 0 < y < grid.height
+
+
+def _about(place: Place, offset: timedelta, alone: bool, present: int) -> str:
+    if not place.share:
+        return "no stay: where most fixes are"
+    words = f"{_percent(place.share)} of the recorded time"
+    if not alone:
+        words += f", by {place.visitors} of {present} people"
+    hours = place.usual_hours(offset)
+    return words if hours is None else f"{words}, mostly {hours[0]:02d}:00-{hours[1]:02d}:00"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"
+
+
+def _example_place(places: Sequence[NamedPlace], alone: bool) -> NamedPlace:
+    """Return what the example is about: a place seldom visited, or among people the most common."""
+    return places[-1] if alone else places[0]
+
+
+def _usual_time(people: Sequence[Trace], place: Place, zone: str, is_outing: bool) -> str:
+    """Return when a place is visited most: two hours of a weekday, or of a date."""
+    counts: Counter[tuple[str, int]] = Counter()
+    everywhere: Counter[tuple[str, int]] = Counter()
+    where = zone_of(zone)
+    for trace in people:
+        kept = np.unique(trace.times // SLOT, return_index=True)[1]
+        east = east_of(trace.lon[kept], place.lon) * math.cos(math.radians(place.lat))
+        away = np.hypot(trace.lat[kept] - place.lat, east) * KM_PER_DEGREE
+        for instant, near in zip(
+            trace.times[kept].tolist(), away <= 2 * STAY_RADIUS_KM, strict=True
+        ):
+            local = utc_datetime(instant).astimezone(where)
+            day = f"{local:%Y-%m-%d}" if is_outing else DAY_NAMES[local.weekday()]
+            (counts if near else everywhere)[day, local.hour // 2 * 2] += 1
+    most = max((counts or everywhere).items(), key=lambda item: (item[1], item[0]))
+    day, hour = most[0]
+    return f"{day} {hour:02d}:00-{hour + 2:02d}:00"
+
+
+def _habits(people: Sequence[Trace], grid: Grid, timeline: Timeline) -> Habits:
+    sequences = [timeline.cells(trace, grid, outside="gap").cells for trace in people]
+    return habits_of(grid, sequences, nights(timeline))

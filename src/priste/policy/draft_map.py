@@ -1,0 +1,136 @@
+"""The map of a draft: a box of where people are, with cells in keeping with where they stay."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste.policy.places import KM_PER_DEGREE, Place
+
+CELLS_ACROSS = 14
+"""How many cells the longer side has, about."""
+
+LARGE_MAP_KM = 24.0
+"""A larger map than that is cut to a square of this side around where most time is spent."""
+
+COVERAGES = (1.0, 0.98, 0.96, 0.94, 0.9)
+"""Shares of each axis that the box is tried with, from all to the least."""
+
+FINEST_KM = 0.2
+"""Cells need not be finer than that to tell places apart: a stay is not known better."""
+
+Floats = NDArray[np.float64]
+_Span = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """South, west, north, east of a map; the size of its cells (km); the share of time beyond."""
+
+    bounds: tuple[float, float, float, float]
+    cell_size: float
+    outside: float
+
+
+def frame_of(lat: Floats, lon: Floats, places: Sequence[Place]) -> Frame:
+    """Return the map of positions that each stand for as much time.
+
+    All of them if that gives cells that tell ``places`` apart, else as much of the middle of each
+    axis as does; where none does, as much as is no larger than ``LARGE_MAP_KM``; and where that
+    would leave out too much too, a square of that side around where most time is spent, so that
+    one trip does not make all cells huge.
+    """
+    middle = float(lon[0])
+    east = east_of(lon, middle)
+    wanted = _telling_apart(places, LARGE_MAP_KM / CELLS_ACROSS)
+    tried = [_quantiles(lat, east, coverage) for coverage in COVERAGES]
+    for limit in (wanted * CELLS_ACROSS, LARGE_MAP_KM):
+        small = [spans for spans in tried if _longer_side(*spans) <= limit]
+        if small:
+            return _framed(lat, east, middle, *small[0])
+    inside = _everyday(lat, east)
+    return _framed(lat, east, middle, *_quantiles(lat[inside], east[inside], 1.0))
+
+
+def east_of(lon: Floats, middle: float) -> Floats:
+    """Return degrees east of a longitude, the short way round."""
+    return (lon - middle + 180.0) % 360.0 - 180.0
+
+
+def round_up(km: float) -> float:
+    """Return the next round number: 1, 1.5, 2, 2.5, 3, 4 or 5 times a power of ten."""
+    scale = 10.0 ** math.floor(math.log10(km))
+    return next(
+        round(f * scale, 6) for f in (1, 1.5, 2, 2.5, 3, 4, 5, 10) if f * scale >= km * (1 - 1e-9)
+    )
+
+
+def _telling_apart(places: Sequence[Place], otherwise: float) -> float:
+    """Return the cell size at which the nearest two of the main places lie in different cells."""
+    distances = [
+        KM_PER_DEGREE
+        * math.hypot(
+            a.lat - b.lat, ((a.lon - b.lon + 180) % 360 - 180) * math.cos(math.radians(a.lat))
+        )
+        for number, a in enumerate(places)
+        for b in places[:number]
+    ]
+    # Two places half a cell apart or more are usually in different cells; diagonally nearer.
+    return min(otherwise, max(FINEST_KM, min(distances) / 1.5)) if distances else otherwise
+
+
+def _quantiles(lat: Floats, east: Floats, coverage: float) -> tuple[_Span, _Span]:
+    tail = (1.0 - coverage) / 2
+    south, north = np.quantile(lat, (tail, 1.0 - tail)).tolist()
+    west, far_east = np.quantile(east, (tail, 1.0 - tail)).tolist()
+    return (south, north), (west, far_east)
+
+
+def _km_per_lon(south_north: _Span) -> float:
+    return KM_PER_DEGREE * max(math.cos(math.radians(sum(south_north) / 2)), 0.01)
+
+
+def _longer_side(south_north: _Span, west_east: _Span) -> float:
+    height = (south_north[1] - south_north[0]) * KM_PER_DEGREE
+    return max(height, (west_east[1] - west_east[0]) * _km_per_lon(south_north))
+
+
+def _everyday(lat: Floats, east: Floats) -> NDArray[np.bool_]:
+    """Tell which positions lie within a square of ``LARGE_MAP_KM`` around where most time is."""
+    # Squares of a quarter of that are counted; at these latitudes a degree is as wide as here.
+    tile = LARGE_MAP_KM / 4
+    scale = KM_PER_DEGREE * np.maximum(np.cos(np.radians(lat)), 0.01)
+    tiles = np.stack([lat * KM_PER_DEGREE // tile, east * scale // tile], axis=1)
+    _, number, counts = np.unique(tiles, axis=0, return_inverse=True, return_counts=True)
+    most = number.reshape(-1) == int(np.argmax(counts))
+    middle_lat, middle_east = float(lat[most].mean()), float(east[most].mean())
+    here = KM_PER_DEGREE * max(math.cos(math.radians(middle_lat)), 0.01)
+    inside: NDArray[np.bool_] = (np.abs(lat - middle_lat) * KM_PER_DEGREE <= LARGE_MAP_KM / 2) & (
+        np.abs(east - middle_east) * here <= LARGE_MAP_KM / 2
+    )
+    return inside
+
+
+def _framed(
+    lat: Floats, east: Floats, middle: float, south_north: _Span, west_east: _Span
+) -> Frame:
+    """Return the frame with a margin around it and round cells."""
+    per_lon = _km_per_lon(south_north)
+    side = _longer_side(south_north, west_east)
+    margin = max(0.25, 0.03 * side)
+    cell_size = round_up((side + 2 * margin) / CELLS_ACROSS)
+    south = max(south_north[0] - margin / KM_PER_DEGREE, -90.0)
+    north = min(south_north[1] + margin / KM_PER_DEGREE, 90.0)
+    west, far_east = west_east[0] - margin / per_lon, west_east[1] + margin / per_lon
+    inside = (lat >= south) & (lat <= north) & (east >= west) & (east <= far_east)
+    bounds = (
+        round(south, 4),
+        round((middle + west + 180.0) % 360.0 - 180.0, 4),
+        round(north, 4),
+        round((middle + far_east + 180.0) % 360.0 - 180.0, 4),
+    )
+    return Frame(bounds, cell_size, 1.0 - float(np.count_nonzero(inside)) / inside.size)
