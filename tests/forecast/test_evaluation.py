@@ -30,6 +30,12 @@ def test_nothing_is_the_best_constant(both: list) -> None:
     apart = [math.dist(GRID.centers[t], GRID.centers[r]) for t, r in kept]
     assert found.released.distance.mean == pytest.approx(1000 * np.mean(apart))
     assert found.released.distance.median == pytest.approx(1000 * np.median(apart))
+    ranked = sorted(1000 * km for km in apart)
+    place = 0.95 * (len(ranked) - 1)  # between two of them, in proportion
+    low, high = ranked[math.floor(place)], ranked[math.ceil(place)]
+    assert found.released.distance.p95 == pytest.approx(low + (place % 1) * (high - low))
+    for radius, share in found.released.within.items():
+        assert share == pytest.approx(np.mean([km <= radius for km in apart]))
     constants = [
         np.mean([math.dist(GRID.centers[t], GRID.centers[c]) for t, _ in kept])
         for c in range(GRID.size)

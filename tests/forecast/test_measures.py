@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
 
@@ -114,3 +114,78 @@ def test_own_places_by_hand() -> None:
     assert measures.own_place_agreement(grid, true, np.array([0, 1, 3, 3, 4])) == pytest.approx(0.8)
     # In the middle both are as near: the place visited more counts.
     assert measures.own_place_agreement(grid, true, np.full(5, 2)) == pytest.approx(0.6)
+
+
+@given(paths, paths)
+def test_density_and_trips_are_plain_counts(one: list, other: list) -> None:
+    """SciPy's divergence of counted cells, and of counted (first, last) cells."""
+
+    def divergence(counts: list[Counter]) -> float:
+        names = sorted(set(counts[0]) | set(counts[1]))
+        return float(jensenshannon(*[[c[name] for name in names] for c in counts])) ** 2
+
+    cells = [Counter(int(c) for path in data for c in path) for data in (one, other)]
+    ends = [Counter((int(path[0]), int(path[-1])) for path in data) for data in (one, other)]
+    assert measures.density_divergence(GRID, one, other) == pytest.approx(
+        divergence(cells), abs=1e-9
+    )
+    assert measures.trip_divergence(GRID, one, other) == pytest.approx(divergence(ends), abs=1e-9)
+
+
+@given(paths, paths)
+def test_lengths_are_classed_one_by_one(one: list, other: list) -> None:
+    """Each trip is walked step by step and put into its class by division."""
+
+    def walked(path: np.ndarray) -> float:
+        return sum(math.dist(GRID.centers[a], GRID.centers[b]) for a, b in pairwise(path))
+
+    lengths = [[walked(path) for path in data] for data in (one, other)]
+    longest = max(*lengths[0], *lengths[1], 0.0) or 1.0
+    # A length on the edge of two classes may fall into either by its last bit.
+    shares = [20 * length / longest for each in lengths for length in each]
+    assume(all(abs(s - round(s)) > 1e-6 or s in (0.0, 20.0) for s in shares))
+    counts = [
+        np.bincount([min(19, int(20 * x / longest)) for x in each], minlength=20)
+        for each in lengths
+    ]
+    assert measures.length_divergence(GRID, one, other) == pytest.approx(
+        float(jensenshannon(*counts)) ** 2, abs=1e-9
+    )
+
+
+@given(paths, paths)
+def test_hotspots_cell_by_cell(one: list, other: list) -> None:
+    """Ranks by repeatedly taking the most visited cell, gains added one at a time."""
+
+    def ranked(data: list) -> list[int]:
+        counts = Counter(int(c) for path in data for c in path)
+        found = []
+        while counts and len(found) < 10:
+            best = min(counts, key=lambda cell: (-counts[cell], cell))
+            found.append(best)
+            del counts[best]
+        return found
+
+    true, told = ranked(one), ranked(other)
+    gain = sum(
+        1 / (true.index(cell) + 1) / math.log2(place + 2)
+        for place, cell in enumerate(told)
+        if cell in true
+    )
+    best = sum(1 / (place + 1) / math.log2(place + 2) for place in range(len(true)))
+    assert measures.hotspot_ndcg(GRID, one, other) == pytest.approx(gain / best)
+
+
+@given(st.lists(st.tuples(st.integers(0, 19), st.integers(0, 19)), min_size=1, max_size=15))
+def test_own_places_one_step_at_a_time(both: list[tuple[int, int]]) -> None:
+    """The nearest own place of each step, by comparing every place, more visited ones first."""
+    true, told = [t for t, _ in both], [r for _, r in both]
+    counts = Counter(true)
+    own = sorted(counts, key=lambda cell: (-counts[cell], cell))[:5]
+
+    def nearest(cell: int) -> int:
+        return min(own, key=lambda place: math.dist(GRID.centers[cell], GRID.centers[place]))
+
+    expected = np.mean([nearest(t) == nearest(r) for t, r in both])
+    found = measures.own_place_agreement(GRID, np.array(true), np.array(told))
+    assert found == pytest.approx(expected)

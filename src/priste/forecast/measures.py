@@ -23,7 +23,7 @@ HOTSPOTS = 10
 """How many of the most visited cells are compared."""
 
 QUERY_SHARE = 1 / 9
-"""Which share of the map's area a range query asks about, as in RetraSyn (VLDB 2024)."""
+"""Which share of the map's area a range query asks about, as in RetraSyn (ICDE 2024)."""
 
 SANITY_BOUND = 0.01
 """The least count, as a share of all, that a relative error is taken of (RetraSyn, LDPTrace)."""
@@ -64,12 +64,18 @@ def visits(grid: Grid, paths: Trajectories) -> Floats:
 
 
 def density_divergence(grid: Grid, true: Trajectories, released: Trajectories) -> float:
-    """Return how far the shares of time per cell are apart, in nats (RetraSyn: density error)."""
+    """Return how far the shares of time per cell are apart, in nats.
+
+    RetraSyn's density error, but over all steps at once rather than step by step.
+    """
     return jensen_shannon(visits(grid, true), visits(grid, released))
 
 
 def transition_divergence(grid: Grid, true: Trajectories, released: Trajectories) -> float:
-    """Return how far the shares of moves (from, to) are apart, in nats (RetraSyn)."""
+    """Return how far the shares of moves (from, to) are apart, in nats.
+
+    RetraSyn's transition error, but over all steps at once rather than step by step.
+    """
     return _pair_divergence(
         grid,
         [(path[:-1], path[1:]) for path in true],
