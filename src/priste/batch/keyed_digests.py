@@ -12,7 +12,7 @@ import hmac
 import json
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -75,6 +75,15 @@ class Recognition:
     def steps(self, user: str | None, cells: Sequence[int | None]) -> str:
         """Return the digest of a user's true cells from the first step on."""
         return self._digest(b"steps", repr(user).encode(), json.dumps(list(cells)).encode())
+
+    def regions(self, regions: Mapping[str, Iterable[int]] | None) -> str:
+        """Return the digest of a user's own places; that of nobody's where there are none."""
+        named = sorted((name, sorted(cells)) for name, cells in (regions or {}).items())
+        return self._digest(b"regions", json.dumps(named).encode())
+
+    def fixes(self, parts: Iterable[bytes]) -> str:
+        """Return the digest of the fixes of some users."""
+        return self._digest(b"fixes", *parts)
 
     def hours(self, trace: Trace) -> frozenset[str]:
         """Return one digest for each hour (UTC) in which the trace has fixes, whoever it is of."""

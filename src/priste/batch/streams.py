@@ -1,28 +1,37 @@
-"""One user's stream under a policy, with a journal that makes every draw final."""
+"""One user's stream: every step released once, and kept in a form that goes on anywhere."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from priste.batch.workspace import append
+from priste.batch.draws import Key, bits_of
+from priste.errors import StateError
 from priste.policy import Policy
-from priste.randomness import BitSource
-from priste.release import Ledger, Protector
-from priste.release.seeded_steps import SeededSteps
+from priste.quantify import Promise
+from priste.release import Ledger
+from priste.release.stream_file import binding as bindings
 from priste.release.stream_file import journal as stream_file
+from priste.release.stream_file.entry import entry_from_json
 
 OnStep = Callable[[int], None]
+Records = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class ProtectedStream:
-    """What was released for one user. Holds no true location."""
+    """What was released for one user. Holds no true location.
+
+    ``records`` are what :meth:`priste.Protector.records` gives; ``drawn`` is how many steps were
+    drawn now.
+    """
 
     user: str | None
     ledger: Ledger
     drawn: int
+    records: Records = ()
 
     @property
     def cells(self) -> tuple[int | None, ...]:
@@ -34,33 +43,71 @@ def protect_stream(
     policy: Policy,
     user: str | None,
     cells: Sequence[int | None],
+    key: Key,
     *,
-    journal: Path | None = None,
-    manifest: Path | None = None,
-    seed: int | None = None,
+    named: str | None = None,
+    earlier: Records = (),
     on_step: OnStep | None = None,
 ) -> ProtectedStream:
-    """Release every step of one user; steps that the journal holds are not drawn again.
+    """Release every step of one user; steps that are among the ``earlier`` ones are not drawn.
 
-    ``cells`` are the true cells, None for a gap. Bits are cryptographic unless a ``seed`` is
-    given. A new journal is written down in ``manifest`` before anything is drawn. ``on_step`` is
-    told each step when it is done.
+    ``cells`` are the true cells, None for a gap. The draws follow from the key, the user, the step
+    and ``named``, the fingerprint of the policy of all, which is the policy's own unless given.
+    ``on_step`` is told each step when it is done.
     """
-    seeded = None if seed is None else SeededSteps(seed)
-    rng: BitSource | None = seeded
-    if journal is not None and journal.exists():
-        protector = Protector.resume(journal, rng=rng)
-    else:
-        protector = policy.protector(rng=rng, journal=journal)
-        if journal is not None and manifest is not None:
-            stream = stream_file.read(journal).header["stream"]
-            append(manifest, [{"journal": journal.name, "stream": stream}])
-    with protector:
+    bits = bits_of(key, policy.fingerprint() if named is None else named, user)
+    with policy.protector(rng=bits) as protector:
+        protector.replay(earlier)
         done = protector.next_step
         for step in range(done, len(cells)):
-            if seeded is not None:
-                seeded.begin(step)
+            bits.begin(step)
             protector.release(cells[step], step=step)
             if on_step is not None:
                 on_step(step)
-        return ProtectedStream(user, protector.ledger, max(0, len(cells) - done))
+        drawn = max(0, len(cells) - done)
+        return ProtectedStream(user, protector.ledger, drawn, protector.records())
+
+
+def journal_bytes(records: Records, belongs_to: Mapping[str, str], stream: str) -> bytes:
+    """Return a stream as bytes that are checked when they are read, bound to what it belongs to.
+
+    The format is that of journals, without the terms: these are kept once, with the run.
+    """
+    header = {"stream": stream, "binding": bindings.checked_binding(belongs_to)}
+    return stream_file.encode(header, records)
+
+
+@dataclass(frozen=True)
+class KeptStream:
+    """A stream as it was kept: its identity, what it belongs to, and the records of its steps."""
+
+    stream: str
+    binding: Mapping[str, str]
+    records: tuple[Mapping[str, Any], ...]
+
+    @classmethod
+    def read(cls, data: bytes, place: Path) -> KeptStream:
+        """Read what :func:`journal_bytes` made, or a whole journal; ``place`` is for messages."""
+        contents = stream_file.decode(data, place)
+        binding = bindings.check_binding(contents.header, None, place)
+        return cls(str(contents.header.get("stream")), binding, contents.records)
+
+    @property
+    def cells(self) -> tuple[int | None, ...]:
+        """The released cell of each step; None for silence."""
+        return tuple(record.get("output") for record in self.records)
+
+    def ledger(self, names: Sequence[str], promises: Sequence[Promise], against: str) -> Ledger:
+        """Return the ledger of the stream under the promises it was made with."""
+        packed: dict[str, bytes] = {}
+        try:
+            entries = [entry_from_json(record, packed) for record in self.records]
+        except (KeyError, TypeError, ValueError) as problem:
+            raise StateError(f"A kept stream cannot be read: {problem}.") from problem
+        return Ledger(
+            names,
+            [entry.release for entry in entries],
+            [entry.likelihood for entry in entries],
+            promises=promises,
+            against=against,
+        )

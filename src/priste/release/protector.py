@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -418,6 +418,33 @@ class Protector:
         if journal is not None and step - self._checkpointed >= checkpoint.EVERY:
             self._checkpointed = step
             checkpoint.keep(journal.path, journal.chain, self._state.snapshot())
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return what a file of this stream holds of its steps: plain values, one record a step."""
+        with self._turn:
+            return self._records()
+
+    def replay(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Take in what :meth:`records` gave of this stream before; nothing is drawn.
+
+        For doors that keep many streams in one place and their terms once. The Protector must be
+        at its beginning, without a journal, and under the terms of that stream. Raises StateError
+        for records that cannot be of it; then the Protector is of no further use.
+        """
+        with self._turn:
+            if self._entries or self._journal is not None:
+                raise InvalidParameter(
+                    "A stream is replayed into a new Protector without a journal. This one has "
+                    "begun, or writes to a file: make another."
+                )
+            self._stopped = "a replay was interrupted"
+            for record in records:
+                try:
+                    self._entries.append(replayed(record, self._packed, self._state))
+                except (KeyError, TypeError, ValueError) as problem:
+                    raise StateError(f"A record cannot be replayed: {problem}.") from problem
+            self._stored = set(self._packed)
+            self._stopped = None
 
     def _header(self) -> dict[str, Any]:
         return {

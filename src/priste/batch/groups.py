@@ -1,0 +1,334 @@
+"""What is done with the fixes of some users: one pure function, wherever it runs.
+
+:func:`protect_group` reads no file, keeps no state and asks nobody: the same fixes, policy and key
+give the same result in this process, in a pool, on a cluster, and when it is done twice. So engines
+(see :mod:`priste.batch.engines`) only decide where.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from priste.batch.draws import Key, point_bits
+from priste.batch.keyed_digests import Recognition
+from priste.batch.streams import KeptStream, ProtectedStream, journal_bytes, protect_stream
+from priste.batch.worth import Worth, worth_of
+from priste.errors import InvalidParameter, PristeError, StateError
+from priste.maps import Region
+from priste.policy import Policy
+from priste.release import Ledger
+from priste.report import keeps_its_promises
+from priste.traces import Trace
+from priste.traces.cleaning import ClockRange, RawFixes, clean
+from priste.traces.points import ReleasedPoints
+from priste.traces.record_problems import Tally
+
+Regions = Mapping[str, Region]
+OnUser = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one user: a stream, or a ``problem`` for which nothing was released.
+
+    ``journal`` is the stream as it is kept, empty if there is none. ``alike`` is equal for users
+    with equal true cells, and says nothing else to those without the key.
+    """
+
+    user: str | None
+    problem: str | None
+    stream: ProtectedStream
+    journal: bytes = field(default=b"", repr=False)
+    kept: bool = True
+    alike: str = ""
+    worth: Worth | None = field(default=None, repr=False)
+
+    @property
+    def largest_leakage(self) -> tuple[float, ...]:
+        """The largest leakage of each event."""
+        ledger = self.stream.ledger
+        return tuple(
+            max((release.leakage[k] for release in ledger), default=0.0)
+            for k in range(len(ledger.event_names))
+        )
+
+    @property
+    def largest_belief(self) -> tuple[float, ...]:
+        """How sure of each event the surest observer got; nan where nobody measured it."""
+        ledger = self.stream.ledger
+        return tuple(
+            max((release.belief[k] for release in ledger if release.belief), default=float("nan"))
+            for k in range(len(ledger.event_names))
+        )
+
+
+@dataclass(frozen=True)
+class Group:
+    """What was made of some users: an outcome for each, in the order of their names.
+
+    ``rows`` is what may be handed out, as an Arrow table with one row per released step: user,
+    step, time (its middle, UTC), lat, lon.
+    """
+
+    outcomes: tuple[Outcome, ...]
+    rows: Any = field(repr=False)
+
+    @property
+    def problems(self) -> dict[str | None, str]:
+        """Why nothing was released, for each user for whom nothing could be."""
+        return {each.user: each.problem for each in self.outcomes if each.problem is not None}
+
+    @property
+    def ledgers(self) -> dict[str | None, Ledger]:
+        """The ledger of each user for whom something was released."""
+        return {each.user: each.stream.ledger for each in self.outcomes if each.stream.ledger}
+
+
+def protect_group(
+    table: Any,
+    policy: Policy,
+    key: Key,
+    *,
+    regions: Mapping[str | None, Regions] | None = None,
+    earlier: Mapping[str | None, bytes] | None = None,
+    recognition: Recognition | None = None,
+    on_user: OnUser | None = None,
+) -> Group:
+    """Release every user of a table of fixes under a policy; pure, and safe to do again.
+
+    ``table`` is an Arrow table with the columns user (text), time (a timestamp with its zone, or
+    whole microseconds since 1970), lat and lon (degrees), in any order of rows. ``key`` is a
+    secret, 32 random bytes: the draws follow from it, the user and the step, so that
+    a repetition draws the same; whoever has it can undo the noise. (An integer is a seed, for
+    experiments.) ``regions`` are places of single users in the stead of the policy's. ``earlier``
+    holds journals of former outcomes: their steps are kept as they are, and only later ones
+    are drawn. ``recognition`` makes the digests that journals are bound with; without one they are
+    made with the key.
+
+    A user whose data cannot be protected has a problem in words and no releases; all others are
+    released. Raises StateError for an earlier journal that is not of its user, policy and fixes.
+    """
+    known = recognition or Recognition(hashlib.sha256(b"recognition:" + repr(key).encode()).digest())
+    named = policy.fingerprint()
+    outcomes = []
+    for user, trace in _traces(table):
+        outcomes.append(
+            _outcome(
+                user,
+                trace,
+                policy,
+                key,
+                named,
+                known,
+                (regions or {}).get(user),
+                (earlier or {}).get(user),
+            )
+        )
+        if on_user is not None:
+            on_user()
+    return Group(tuple(outcomes), _rows(outcomes, policy, key, named))
+
+
+def _outcome(
+    user: str | None,
+    trace: Trace | None,
+    policy: Policy,
+    key: Key,
+    named: str,
+    recognition: Recognition,
+    regions: Regions | None,
+    journal: bytes | None,
+) -> Outcome:
+    nothing = ProtectedStream(user, Ledger(tuple(policy.events), []), 0)
+    try:
+        if trace is None:
+            raise InvalidParameter("None of this user's records is a usable fix.")
+        own, cells = true_cells(policy, trace, regions)
+        if not cells:
+            return Outcome(user, None, nothing)
+        kept = None if journal is None else KeptStream.read(journal, Path(f"<{user}>"))
+        if kept is not None:
+            check_kept(kept, recognition, named, user, cells, regions)
+        stream = protect_stream(
+            own, user, cells, key, named=named, earlier=() if kept is None else kept.records
+        )
+        return Outcome(
+            user,
+            None,
+            stream,
+            journal_bytes(
+                stream.records,
+                belongs_to(recognition, named, user, cells, regions),
+                stream_name(key, named, user) if kept is None else kept.stream,
+            ),
+            keeps_its_promises(own, stream.ledger),
+            recognition.steps(None, cells),
+            worth_of(own, cells, stream.cells),
+        )
+    except (StateError, OSError, MemoryError):
+        raise  # about what was kept, or the machine: not about this user's data
+    except PristeError as problem:
+        return Outcome(user, str(problem), nothing)
+    except Exception as problem:  # the message may hold a location, so it is not told
+        said = f"An error that should not happen ({type(problem).__name__}); please report it."
+        return Outcome(user, said, nothing)
+
+
+def true_cells(
+    policy: Policy, trace: Trace, regions: Regions | None
+) -> tuple[Policy, tuple[int | None, ...]]:
+    """Return a user's own policy, and their true cells up to the last step with any.
+
+    A stream ends with its last fix, so that it can go on when the input has grown.
+    """
+    own = policy.for_user(trace)  # nobody is guarded by a model that was fitted on them
+    if regions:
+        own = own.with_regions(regions)
+    cells = own.cells(trace).cells
+    last = max((step for step, cell in enumerate(cells) if cell is not None), default=-1)
+    return own, cells[: last + 1]
+
+
+def stream_name(key: Key, policy: str, user: str | None) -> str:
+    """Return the identity of a stream, the same whenever it is begun with the same key."""
+    digest = hashlib.sha256(b"stream:" + repr((key, policy, user)).encode())
+    return digest.hexdigest()[:32]
+
+
+def belongs_to(
+    recognition: Recognition,
+    policy: str,
+    user: str | None,
+    cells: Sequence[int | None],
+    regions: Regions | None,
+) -> dict[str, str]:
+    """Return what a stream of a user is bound to: whose, under what, and made from what.
+
+    Keyed digests: without the key they tell neither who it is nor where they were.
+    """
+    return {
+        "user": recognition.user(user),
+        "policy": policy,
+        "source": recognition.steps(user, cells),
+        "regions": recognition.regions(regions),
+    }
+
+
+def check_kept(
+    kept: KeptStream,
+    recognition: Recognition,
+    policy: str,
+    user: str | None,
+    cells: Sequence[int | None],
+    regions: Regions | None,
+) -> None:
+    """Raise StateError, with the reason, unless a kept stream is of this user, policy and input."""
+    whose = "" if user is None else f" of {user}"
+    steps = len(kept.records)
+    wanted = belongs_to(recognition, policy, user, cells[:steps], regions)
+    found = kept.binding
+    if found.get("user") != wanted["user"]:
+        raise StateError(f"the stream{whose} is that of somebody else")
+    if found.get("policy") != wanted["policy"]:
+        raise StateError(f"the stream{whose} was made under another policy")
+    if found.get("regions") != wanted["regions"]:
+        raise StateError(f"the regions{whose} have changed, so what was promised is about others")
+    if len(cells) < steps:
+        raise StateError(f"it released {steps} steps{whose}, and the input now ends after {len(cells)}")
+    if found.get("source") != wanted["source"]:
+        raise StateError(
+            f"rows{whose} have changed in steps that it has already taken up. Rows may be added at "
+            "the end alone"
+        )
+
+
+# Arrow in and out
+
+
+def _traces(table: Any) -> Iterator[tuple[str | None, Trace | None]]:
+    """Yield each user's trace in the order of names; None where no record can be used."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    missing = [name for name in ("user", "time", "lat", "lon") if name not in table.column_names]
+    if missing:
+        raise InvalidParameter(
+            f"The 'table' of protect_group must have the columns user, time, lat and lon. "
+            f"It lacks {', '.join(missing)}."
+        )
+    times = table["time"]
+    if pa.types.is_timestamp(times.type):
+        if times.type.tz is None:
+            raise InvalidParameter(
+                "The 'time' of a table must carry its zone. Got timestamps without one."
+            )
+        times = times.cast(pa.timestamp("us", times.type.tz), safe=False).cast(pa.int64())
+    users = pc.dictionary_encode(table["user"].cast(pa.string()).combine_chunks())
+    if isinstance(users, pa.ChunkedArray):
+        users = users.combine_chunks()
+    codes = users.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    names = users.dictionary.to_pylist()
+    clocks = times.cast(pa.int64()).fill_null(np.iinfo(np.int64).min).to_numpy()
+    lat, lon = (
+        table[name].cast(pa.float64()).fill_null(float("nan")).to_numpy() for name in ("lat", "lon")
+    )
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-2)) if len(order) else []
+    stretches = dict(
+        (None if codes[order[begin]] < 0 else names[codes[order[begin]]], order[begin:end])
+        for begin, end in zip(starts, [*starts[1:], len(order)], strict=True)
+    )
+    for user in sorted(stretches, key=lambda name: (name is not None, name or "")):
+        rows = stretches[user]
+        raw = RawFixes(clocks[rows], lat[rows], lon[rows])
+        yield user, clean(user, raw, ClockRange(), Tally())
+
+
+def _rows(outcomes: Sequence[Outcome], policy: Policy, key: Key, named: str) -> Any:
+    import pyarrow as pa
+
+    schema = rows_schema()
+    parts = []
+    for each in outcomes:
+        if not each.stream.ledger:
+            continue
+        bits = point_bits(key, named, each.user) if policy.points == "random" else None
+        points = ReleasedPoints(
+            {each.user: each.stream.cells}, policy.timeline, policy.grid, policy.points, bits
+        ).of(each.user)
+        steps = np.flatnonzero(~np.isnan(points[:, 0]))
+        times = [policy.timeline.middle_of(int(step)) for step in steps]
+        parts.append(
+            pa.table(
+                [
+                    pa.array([each.user] * len(steps), pa.string()),
+                    pa.array(steps, pa.int32()),
+                    pa.array(times, schema.field("time").type),
+                    pa.array(points[steps, 0]),
+                    pa.array(points[steps, 1]),
+                ],
+                schema=schema,
+            )
+        )
+    return pa.concat_tables(parts) if parts else schema.empty_table()
+
+
+def rows_schema() -> Any:
+    """Return the Arrow schema of what may be handed out: user, step, time, lat, lon."""
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            ("user", pa.string()),
+            ("step", pa.int32()),
+            ("time", pa.timestamp("us", "UTC")),
+            ("lat", pa.float64()),
+            ("lon", pa.float64()),
+        ]
+    )
