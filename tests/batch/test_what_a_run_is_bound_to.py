@@ -1,17 +1,23 @@
 """A run is bound to its policy, people and rows, and what was released is never drawn twice."""
 
+import hashlib
+import json
 import os
+import re
 import shutil
 import stat
 from datetime import timedelta
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from tests.cli.small_world import PATHS, POLICY, START, STEPS, trace_of, write_policy
 
 from priste import InvalidParameter, OutputError, OutputExists, Protector, StateError, TraceError
 from priste.batch import BatchReport, ledger_of, protect_file, workspace_of
 from priste.batch.keyed_digests import Recognition
+from priste.batch.parts import journals_in
+from priste.batch.streams import KeptStream
 from priste.batch.workspace import MANIFEST
 from priste.policy import load_policy
 from priste.traces import Fix, Trace, read_traces, write_traces
@@ -38,7 +44,7 @@ def run(
 
 
 def cells_of(report: BatchReport) -> dict[str | None, tuple[int | None, ...]]:
-    return {each.user: each.cells for each in report.streams}
+    return report.cells
 
 
 @pytest.fixture
@@ -53,7 +59,7 @@ OTHER_POLICY = POLICY.replace("epsilon = 0.8", "epsilon = 0.9")
 
 
 def journals(folder: Path, name: str = "out.csv") -> list[Path]:
-    return sorted(workspace_of(folder / name).glob("*.journal"))
+    return sorted(workspace_of(folder / name).glob("part-*"))
 
 
 def refused(folder: Path, match: str, paths: dict[str, list[int]] = TWO, **options: object) -> None:
@@ -74,7 +80,34 @@ def test_swapped_journals_are_refused(begun: Path) -> None:
     kept = one.read_bytes()
     one.write_bytes(two.read_bytes())
     two.write_bytes(kept)
-    refused(begun, "another stream")
+    refused(begun, "changed, swapped or damaged")
+
+
+def test_streams_swapped_together_with_their_lines_are_refused(begun: Path) -> None:
+    """Also where the manifest was changed to match: every stream says whose it is."""
+    one, two = journals(begun)
+    manifest = workspace_of(begun / "out.csv") / MANIFEST
+    text, kept = manifest.read_text(), one.read_bytes()
+    digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (one, two)]
+    one.write_bytes(two.read_bytes())
+    two.write_bytes(kept)
+    swapped = dict(zip(digests, reversed(digests), strict=True))
+    manifest.write_text(re.sub("|".join(digests), lambda found: swapped[found[0]], text))
+    refused(begun, "does not hold any more")
+
+
+def test_a_stream_of_somebody_else_is_refused(begun: Path) -> None:
+    """A journal under another name within its part, with part and manifest changed to match."""
+    one, two = journals(begun)
+    tables = [pq.read_table(path) for path in (one, two)]
+    column = tables[0].schema.get_field_index("journal")
+    forged = tables[0].set_column(column, "journal", tables[1]["journal"])
+    before = hashlib.sha256(one.read_bytes()).hexdigest()
+    pq.write_table(forged, one)
+    manifest = workspace_of(begun / "out.csv") / MANIFEST
+    after = hashlib.sha256(one.read_bytes()).hexdigest()
+    manifest.write_text(manifest.read_text().replace(before, after))
+    refused(begun, "is that of somebody else")
 
 
 def test_a_missing_journal_is_refused(begun: Path) -> None:
@@ -84,9 +117,13 @@ def test_a_missing_journal_is_refused(begun: Path) -> None:
 
 
 def test_a_foreign_journal_is_refused(begun: Path, tmp_path: Path) -> None:
-    """One more journal than the run began is not ignored."""
-    shutil.copy(journals(begun)[0], workspace_of(begun / "out.csv") / "x.journal")
-    refused(begun, "not one that it began")
+    """One more part than the run wrote is not ignored, wherever it would have its place."""
+    for name in ("part-x", "part-00099-0.parquet", "part-00000-0.parquet"):
+        surplus = workspace_of(begun / "out.csv") / name
+        if not surplus.exists():
+            shutil.copy(journals(begun)[0], surplus)
+            refused(begun, "not a part that it wrote")
+            surplus.unlink()
 
 
 def test_journals_of_another_policy_are_refused(begun: Path, tmp_path: Path) -> None:
@@ -96,7 +133,7 @@ def test_journals_of_another_policy_are_refused(begun: Path, tmp_path: Path) -> 
     for mine, theirs in zip(journals(begun), journals(tmp_path / "other"), strict=True):
         assert mine.name == theirs.name
         mine.write_bytes(theirs.read_bytes())
-    refused(begun, "another stream")
+    refused(begun, "changed, swapped or damaged")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +152,7 @@ def test_a_manifest_that_was_cut_short_goes_on(begun: Path) -> None:
     """A crash in the middle of a line lost nothing that was drawn after it."""
     manifest = workspace_of(begun / "out.csv") / MANIFEST
     with manifest.open("a") as file:
-        file.write('{"journal": "half')
+        file.write('{"part": 3, "genera')
     assert run(begun, TWO).to_dict()["drawn_now"] == 0
     assert run(begun, TWO).to_dict()["drawn_now"] == 0
 
@@ -131,6 +168,14 @@ def test_another_key_is_refused(
 def test_people_who_are_gone_are_refused(begun: Path) -> None:
     """The input must still hold everybody."""
     refused(begun, "1 users whom the input", {"ada": PATHS["ada"]})
+
+
+def test_a_workspace_that_was_removed_is_not_begun_anew(begun: Path) -> None:
+    """What was drawn is gone, so the same destination is refused, unless one asks for new draws."""
+    shutil.rmtree(workspace_of(begun / "out.csv"))
+    with pytest.raises(StateError, match="what it drew is gone"):
+        run(begun, TWO)
+    assert run(begun, TWO, again=True).drawn_now == 2 * STEPS
 
 
 def test_grown_input_goes_on(tmp_path: Path) -> None:
@@ -285,7 +330,7 @@ def test_a_workspace_that_others_can_reach_is_refused(tmp_path: Path, kind: str)
         place.chmod(0o777)
     with pytest.raises(OutputError, match=r"chmod 700|not a link"):
         run(tmp_path, TWO)
-    assert not list(tmp_path.rglob("*.journal"))
+    assert not list(tmp_path.rglob("part-*"))
 
 
 def test_a_ledger_is_not_replaced_unasked(tmp_path: Path) -> None:
@@ -319,7 +364,7 @@ def test_temporary_files_are_private_and_swept(
     (place / ".x.0123456789abcdef.part").write_text("x")
     run(tmp_path, TWO)
     assert not left.exists()
-    assert {path.suffix for path in place.iterdir()} == {".journal", ".jsonl"}
+    assert {path.suffix for path in place.iterdir()} == {".parquet", ".jsonl"}
     assert not list(outside.iterdir())
     assert os.environ["TMPDIR"] == str(outside)
 
@@ -335,6 +380,10 @@ def test_one_run_at_a_time(begun: Path) -> None:
 
 
 def test_every_released_step_is_in_the_journal(begun: Path) -> None:
-    """What the ledger tells is what the journals hold."""
-    drawn = {tuple(r.cell for r in Protector.load(path).ledger) for path in journals(begun)}
+    """What the ledger tells is what the parts hold."""
+    drawn = {
+        KeptStream.read(journal, path).cells
+        for path in journals(begun)
+        for journal in journals_in(path.read_bytes()).values()
+    }
     assert drawn == set(cells_of(run(begun, TWO)).values())

@@ -1,15 +1,20 @@
-"""A door: protect files of many users, in parallel, without ever drawing twice."""
+"""A door: protect files of many users, on all cores or a cluster, without ever drawing twice."""
 
-from priste.batch.protection import BatchReport, ledger_of, protect_file, workspace_of
+from priste.batch.batch_report import BatchReport
+from priste.batch.groups import Group, Outcome, protect_group
+from priste.batch.protection import ledger_of, protect_file, workspace_of
 from priste.batch.streams import ProtectedStream, protect_stream
 from priste.release import is_ledger, read_ledgers, write_ledgers
 
 __all__ = [
     "BatchReport",
+    "Group",
+    "Outcome",
     "ProtectedStream",
     "is_ledger",
     "ledger_of",
     "protect_file",
+    "protect_group",
     "protect_stream",
     "read_ledgers",
     "workspace_of",

@@ -15,7 +15,7 @@ import numpy as np
 from priste.randomness import BitSource, bit_source, keyed_bits
 
 Key = bytes | int
-"""A secret of at least 16 bytes; or a seed, for experiments: whoever knows it can undo the noise."""
+"""A secret of at least 16 bytes; or a seed, for experiments: who knows it can undo the noise."""
 
 
 class StepBits(BitSource):

@@ -17,10 +17,10 @@ import numpy as np
 
 from priste.batch.draws import Key, point_bits
 from priste.batch.keyed_digests import Recognition
+from priste.batch.own_places import Places, policy_with
 from priste.batch.streams import KeptStream, ProtectedStream, journal_bytes, protect_stream
 from priste.batch.worth import Worth, worth_of
 from priste.errors import InvalidParameter, PristeError, StateError
-from priste.maps import Region
 from priste.policy import Policy
 from priste.release import Ledger
 from priste.report import keeps_its_promises
@@ -29,7 +29,6 @@ from priste.traces.cleaning import ClockRange, RawFixes, clean
 from priste.traces.points import ReleasedPoints
 from priste.traces.record_problems import Tally
 
-Regions = Mapping[str, Region]
 OnUser = Callable[[], None]
 
 
@@ -95,7 +94,7 @@ def protect_group(
     policy: Policy,
     key: Key,
     *,
-    regions: Mapping[str | None, Regions] | None = None,
+    places: Mapping[str | None, Places] | None = None,
     earlier: Mapping[str | None, bytes] | None = None,
     recognition: Recognition | None = None,
     on_user: OnUser | None = None,
@@ -106,7 +105,8 @@ def protect_group(
     whole microseconds since 1970), lat and lon (degrees), in any order of rows. ``key`` is a
     secret, 32 random bytes: the draws follow from it, the user and the step, so that
     a repetition draws the same; whoever has it can undo the noise. (An integer is a seed, for
-    experiments.) ``regions`` are places of single users in the stead of the policy's. ``earlier``
+    experiments.) ``places`` are single
+    users' own, in the stead of the policy's regions of the same names. ``earlier``
     holds journals of former outcomes: their steps are kept as they are, and only later ones
     are drawn. ``recognition`` makes the digests that journals are bound with; without one they are
     made with the key.
@@ -114,7 +114,8 @@ def protect_group(
     A user whose data cannot be protected has a problem in words and no releases; all others are
     released. Raises StateError for an earlier journal that is not of its user, policy and fixes.
     """
-    known = recognition or Recognition(hashlib.sha256(b"recognition:" + repr(key).encode()).digest())
+    if recognition is None:
+        recognition = Recognition(hashlib.sha256(b"recognition:" + repr(key).encode()).digest())
     named = policy.fingerprint()
     outcomes = []
     for user, trace in _traces(table):
@@ -125,8 +126,8 @@ def protect_group(
                 policy,
                 key,
                 named,
-                known,
-                (regions or {}).get(user),
+                recognition,
+                (places or {}).get(user),
                 (earlier or {}).get(user),
             )
         )
@@ -142,19 +143,19 @@ def _outcome(
     key: Key,
     named: str,
     recognition: Recognition,
-    regions: Regions | None,
+    places: Places | None,
     journal: bytes | None,
 ) -> Outcome:
     nothing = ProtectedStream(user, Ledger(tuple(policy.events), []), 0)
     try:
         if trace is None:
             raise InvalidParameter("None of this user's records is a usable fix.")
-        own, cells = true_cells(policy, trace, regions)
+        own, cells = true_cells(policy, trace, places)
         if not cells:
             return Outcome(user, None, nothing)
         kept = None if journal is None else KeptStream.read(journal, Path(f"<{user}>"))
         if kept is not None:
-            check_kept(kept, recognition, named, user, cells, regions)
+            check_kept(kept, recognition, named, user, cells, places)
         stream = protect_stream(
             own, user, cells, key, named=named, earlier=() if kept is None else kept.records
         )
@@ -164,11 +165,11 @@ def _outcome(
             stream,
             journal_bytes(
                 stream.records,
-                belongs_to(recognition, named, user, cells, regions),
+                belongs_to(recognition, named, user, cells, places),
                 stream_name(key, named, user) if kept is None else kept.stream,
             ),
             keeps_its_promises(own, stream.ledger),
-            recognition.steps(None, cells),
+            recognition.steps(None, cells) if len(set(cells)) > 1 else "",
             worth_of(own, cells, stream.cells),
         )
     except (StateError, OSError, MemoryError):
@@ -181,15 +182,15 @@ def _outcome(
 
 
 def true_cells(
-    policy: Policy, trace: Trace, regions: Regions | None
+    policy: Policy, trace: Trace, places: Places | None
 ) -> tuple[Policy, tuple[int | None, ...]]:
     """Return a user's own policy, and their true cells up to the last step with any.
 
     A stream ends with its last fix, so that it can go on when the input has grown.
     """
     own = policy.for_user(trace)  # nobody is guarded by a model that was fitted on them
-    if regions:
-        own = own.with_regions(regions)
+    if places:
+        own = policy_with(own, places)
     cells = own.cells(trace).cells
     last = max((step for step, cell in enumerate(cells) if cell is not None), default=-1)
     return own, cells[: last + 1]
@@ -206,7 +207,7 @@ def belongs_to(
     policy: str,
     user: str | None,
     cells: Sequence[int | None],
-    regions: Regions | None,
+    places: Places | None,
 ) -> dict[str, str]:
     """Return what a stream of a user is bound to: whose, under what, and made from what.
 
@@ -216,7 +217,7 @@ def belongs_to(
         "user": recognition.user(user),
         "policy": policy,
         "source": recognition.steps(user, cells),
-        "regions": recognition.regions(regions),
+        "places": recognition.places(places),
     }
 
 
@@ -226,21 +227,23 @@ def check_kept(
     policy: str,
     user: str | None,
     cells: Sequence[int | None],
-    regions: Regions | None,
+    places: Places | None,
 ) -> None:
     """Raise StateError, with the reason, unless a kept stream is of this user, policy and input."""
     whose = "" if user is None else f" of {user}"
     steps = len(kept.records)
-    wanted = belongs_to(recognition, policy, user, cells[:steps], regions)
+    wanted = belongs_to(recognition, policy, user, cells[:steps], places)
     found = kept.binding
     if found.get("user") != wanted["user"]:
         raise StateError(f"the stream{whose} is that of somebody else")
     if found.get("policy") != wanted["policy"]:
         raise StateError(f"the stream{whose} was made under another policy")
-    if found.get("regions") != wanted["regions"]:
-        raise StateError(f"the regions{whose} have changed, so what was promised is about others")
+    if found.get("places") != wanted["places"]:
+        raise StateError(f"the places{whose} have changed, so what was promised is about others")
     if len(cells) < steps:
-        raise StateError(f"it released {steps} steps{whose}, and the input now ends after {len(cells)}")
+        raise StateError(
+            f"it released {steps} steps{whose}, and the input now ends after {len(cells)}"
+        )
     if found.get("source") != wanted["source"]:
         raise StateError(
             f"rows{whose} have changed in steps that it has already taken up. Rows may be added at "
@@ -279,11 +282,11 @@ def _traces(table: Any) -> Iterator[tuple[str | None, Trace | None]]:
         table[name].cast(pa.float64()).fill_null(float("nan")).to_numpy() for name in ("lat", "lon")
     )
     order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-2)) if len(order) else []
-    stretches = dict(
-        (None if codes[order[begin]] < 0 else names[codes[order[begin]]], order[begin:end])
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-2)).tolist() if len(order) else []
+    stretches = {
+        None if codes[order[begin]] < 0 else names[codes[order[begin]]]: order[begin:end]
         for begin, end in zip(starts, [*starts[1:], len(order)], strict=True)
-    )
+    }
     for user in sorted(stretches, key=lambda name: (name is not None, name or "")):
         rows = stretches[user]
         raw = RawFixes(clocks[rows], lat[rows], lon[rows])

@@ -76,10 +76,10 @@ class Recognition:
         """Return the digest of a user's true cells from the first step on."""
         return self._digest(b"steps", repr(user).encode(), json.dumps(list(cells)).encode())
 
-    def regions(self, regions: Mapping[str, Iterable[int]] | None) -> str:
-        """Return the digest of a user's own places; that of nobody's where there are none."""
-        named = sorted((name, sorted(cells)) for name, cells in (regions or {}).items())
-        return self._digest(b"regions", json.dumps(named).encode())
+    def places(self, places: Mapping[str, Sequence[tuple[float, ...]]] | None) -> str:
+        """Return the digest of a user's own places; that of none where there are none."""
+        named = sorted((name, sorted(discs)) for name, discs in (places or {}).items())
+        return self._digest(b"places", json.dumps(named).encode())
 
     def fixes(self, parts: Iterable[bytes]) -> str:
         """Return the digest of the fixes of some users."""

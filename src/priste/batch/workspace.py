@@ -1,12 +1,15 @@
-"""The folder of a run: its journals, and a manifest that tells which belong to it.
+"""The folder of a run: its secret, its parts, and a manifest that tells which belong to it.
 
-The manifest (``run.jsonl``) only grows. Its first line names the policy; then, per user, a line
-written before anything is drawn says how many steps there are to release and what their true cells
-were (as a keyed digest), and a line written when the user's journal exists says which
-stream it holds. So a run that is taken up again recognises every journal as its own: one that is
-missing, foreign, of another user or of another policy is refused, because drawing again for the
-same steps would tell more than ε. Input that has grown is continued; input whose old rows
+The manifest (``run.jsonl``) only grows. Its first line names the policy and the number of chunks;
+then there is a line per part, written when the part is on the disk, with its checksum and a keyed
+digest of the fixes it was made from. So a run that is taken up again recognises every part as its
+own: one that is missing, foreign, changed or of another policy is refused, because drawing again
+for the same steps would tell more than ε. Input that has grown is continued; input whose old rows
 changed is refused.
+
+The secret (``secret.key``, mode 0600) is drawn when a run begins, before any draw, and removed when
+all its parts are there: with it the noise could be undone, and nothing needs it any more. A run
+that is killed and taken up again draws with the same secret, so that nothing is drawn twice.
 """
 
 from __future__ import annotations
@@ -15,36 +18,52 @@ import fcntl
 import hashlib
 import json
 import os
+import re
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from priste.batch.keyed_digests import Recognition
-from priste.errors import StateError
-from priste.release.stream_file import journal as stream_file
-from priste.whole_files import private_folder, sweep, write_whole
+from priste.batch.parts import checked_bytes, checksum
+from priste.errors import OutputExists, StateError
+from priste.whole_files import private_folder, sweep, sync, write_whole
 
 MANIFEST = "run.jsonl"
-FORMAT, VERSION = "priste-run", 1
+SECRET = "secret.key"
+FORMAT, VERSION = "priste-run", 2
 TEMPORARY = "temporary"
+SECRET_BYTES = 32
+
+_PART = re.compile(r"part-(\d{5,})-(\d+)\.parquet")
 
 
 @dataclass(frozen=True)
-class Begun:
-    """What the manifest says of one journal: steps and their digest, and the stream if begun."""
+class FinishedPart:
+    """What the manifest says of one part: generation, checksum, and which fixes it is made from."""
 
-    steps: int
-    cells: str
-    stream: str | None = None
+    generation: int
+    checksum: str
+    fixes: str
+    users: int
 
 
-def journal_name(user: str | None) -> str:
-    """Return the name of a user's journal, which tells nothing about the user."""
-    return f"{hashlib.sha256(repr(user).encode()).hexdigest()[:24]}.journal"
+@dataclass
+class Manifest:
+    """What a manifest says: its first line (None if it has none yet), and every part."""
+
+    head: dict[str, Any] | None = None
+    parts: dict[int, FinishedPart] = field(default_factory=dict)
+
+
+def part_name(number: int, generation: int) -> str:
+    """Return the name of a part file, which tells nothing about its users."""
+    return f"part-{number:05}-{generation}.parquet"
 
 
 class Workspace:
@@ -55,14 +74,11 @@ class Workspace:
         self._policy = policy
         self._recognition = recognition
         self._handle = -1
+        self.known = Manifest()
+        self.was_at_work = False
 
     def __enter__(self) -> Workspace:
         private_folder(self.folder)
-        if (self.folder / "run.json").exists():
-            raise StateError(
-                f"The folder {str(self.folder)!r} belongs to a run of an earlier version. Finish "
-                "it with that version, or choose another destination."
-            )
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
         self._handle = os.open(self.manifest, flags, 0o600)
         try:
@@ -72,8 +88,15 @@ class Workspace:
             raise StateError(
                 f"Another process is at work in {str(self.folder)!r}. Wait for it to end."
             ) from None
-        sweep(self.folder)
-        shutil.rmtree(self.folder / TEMPORARY, ignore_errors=True)
+        try:
+            sweep(self.folder)
+            shutil.rmtree(self.folder / TEMPORARY, ignore_errors=True)
+            # The secret is there from before the first draw until the last part is kept.
+            self.was_at_work = (self.folder / SECRET).exists()
+            self.known = self._checked()
+        except BaseException:
+            self._close()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -87,10 +110,6 @@ class Workspace:
     def manifest(self) -> Path:
         """The path of the manifest."""
         return self.folder / MANIFEST
-
-    def journal(self, user: str | None) -> Path:
-        """Return the path of a user's journal."""
-        return self.folder / journal_name(user)
 
     @contextmanager
     def temporary_files(self) -> Iterator[Path]:
@@ -111,110 +130,148 @@ class Workspace:
                 os.environ["TMPDIR"] = before[1]
             shutil.rmtree(place, ignore_errors=True)
 
-    def begin(self, cells: Mapping[str | None, Sequence[int | None]]) -> None:
-        """Check that every journal belongs to this run and input, and write down what is to come.
+    # What was begun
 
-        ``cells`` are the true cells of each user. Raises StateError with the reason; then nothing
-        was changed.
-        """
-        known = self.begun()
-        names = {journal_name(user): user for user in cells}
-        if gone := [name for name in known if name not in names]:
-            raise self._refusal(
-                f"it holds the streams of {len(gone)} users whom the input does not hold any more"
-            )
-        for path in sorted(self.folder.glob("*.journal")):
-            self._check_journal(path, known.get(path.name))
-        for name, told in known.items():
-            if told.stream is not None and not (self.folder / name).exists():
-                raise self._refusal(
-                    "a journal that it began is missing, so what was released is not known"
-                )
-            self._check_input(names[name], cells[names[name]], told)
-        lines: list[dict[str, Any]] = []
-        if not self.manifest.stat().st_size:
-            lines.append(
-                {
-                    "format": FORMAT,
-                    "version": VERSION,
-                    "policy": self._policy,
-                    "key": self._recognition.name,
-                }
-            )
-        for name, user in names.items():
-            told_before = known.get(name)
-            if told_before is None or told_before.steps != len(cells[user]):
-                digest = self._recognition.steps(user, cells[user])
-                lines.append({"journal": name, "steps": len(cells[user]), "cells": digest})
-        if lines:
-            append(self.manifest, lines)
+    @property
+    def chunks(self) -> int | None:
+        """Into how many chunks the users of this run are cut; None before it has begun."""
+        return None if self.known.head is None else int(self.known.head["chunks"])
 
-    def adopt(self, user: str | None, cells: Sequence[int | None], other: Path) -> None:
-        """Take over the journal that another run under the same policy has of these very steps.
+    def begin(self, chunks: int, version: str) -> None:
+        """Write the first line of the manifest; nothing if it is there."""
+        if self.known.head is None:
+            self.known.head = {
+                "format": FORMAT,
+                "version": VERSION,
+                "policy": self._policy,
+                "key": self._recognition.name,
+                "chunks": chunks,
+                "priste": version,
+                "begun": _now(),
+            }
+            append(self.manifest, [self.known.head])
 
-        An own journal that is the beginning of the other one gives way to it; one that holds more,
-        or other draws, stays. Raises StateError if the other one is of other rows.
-        """
-        told = read_manifest(other.parent / MANIFEST)[1].get(other.name)
-        if told is None or told.stream is None:
-            raise self._refusal(f"{str(other)!r} is not in the manifest beside it")
-        self._check_input(user, cells, told)
-        stream_file.refuse_if_locked(other)
-        if stream_file.read(other).header.get("stream") != told.stream:
-            raise self._refusal(f"{str(other)!r} holds another stream than its manifest says")
-        content, own = other.read_bytes(), self.journal(user)
-        if own.exists() and not content.startswith(own.read_bytes()):
-            return
-        write_whole(own, content, overwrite=True)
-        append(self.manifest, [{"journal": own.name, "stream": told.stream}])
+    def secret(self) -> bytes:
+        """Return the secret of this run; drawn, and on the disk, when first asked for."""
+        path = self.folder / SECRET
+        if not path.exists():
+            with suppress(OutputExists):
+                write_whole(path, secrets.token_bytes(SECRET_BYTES))
+        found = path.read_bytes()
+        if len(found) != SECRET_BYTES:
+            raise self.refusal(f"{SECRET} is not what it wrote")
+        return found
+
+    def forget_secret(self) -> None:
+        """Remove the secret: every part is on the disk, and new steps get a new one."""
+        (self.folder / SECRET).unlink(missing_ok=True)
+        sync(self.folder)
+
+    def part(self, number: int) -> Path | None:
+        """Return the path of a finished part, None if there is none."""
+        told = self.known.parts.get(number)
+        return None if told is None else self.folder / part_name(number, told.generation)
+
+    def read_part(self, number: int) -> bytes:
+        """Return the content of a finished part; StateError if it is not what was written."""
+        told = self.known.parts[number]
+        try:
+            return checked_bytes(self.folder / part_name(number, told.generation), told.checksum)
+        except StateError as problem:
+            raise self.refusal(str(problem)) from None
+
+    def finish_part(self, number: int, data: bytes, fixes: str, users: int) -> None:
+        """Keep a part: it is on the disk, then in the manifest, then its forerunner goes."""
+        before = self.known.parts.get(number)
+        generation = 0 if before is None else before.generation + 1
+        write_whole(self.folder / part_name(number, generation), data, overwrite=True)
+        told = FinishedPart(generation, checksum(data), fixes, users)
+        line = {
+            "part": number,
+            "generation": generation,
+            "sha256": told.checksum,
+            "fixes": fixes,
+            "users": users,
+            "finished": _now(),
+        }
+        append(self.manifest, [line])
+        self.known.parts[number] = told
+        if before is not None:
+            (self.folder / part_name(number, before.generation)).unlink(missing_ok=True)
+
+    def files(self) -> list[Path]:
+        """Return the paths of all finished parts, in their order."""
+        return [
+            self.folder / part_name(number, told.generation)
+            for number, told in sorted(self.known.parts.items())
+        ]
 
     def wrote(self, ledger: Path) -> None:
         """Write down that the ledger is of this run."""
-        append(self.manifest, [{"ledger": _file_digest(ledger)}])
+        append(self.manifest, [{"ledger": file_digest(ledger)}])
 
     def has_written(self, ledger: Path) -> bool:
         """Tell whether a file is the ledger that this run wrote."""
-        head, _ = read_manifest(self.manifest)
-        return head is not None and head.get("ledger") == _file_digest(ledger)
+        head = self.known.head
+        return head is not None and head.get("ledger") == file_digest(ledger)
 
-    def begun(self) -> dict[str, Begun]:
-        """Return what the manifest says; StateError if it is not of this policy and key."""
-        head, found = read_manifest(self.manifest)
-        if head is None:
-            if journals := list(self.folder.glob("*.journal")):
-                count = len(journals)
-                raise self._refusal(f"its manifest is missing, but {count} journals are there")
-            return {}
-        if head.get("policy") != self._policy:
-            raise self._refusal("it belongs to another policy")
-        if head.get("key") != self._recognition.name:
-            raise self._refusal(
+    # Whether all of it belongs together
+
+    def _checked(self) -> Manifest:
+        """Return the manifest if it and every part beside it are of this run; else StateError."""
+        if (self.folder / "run.json").exists() or list(self.folder.glob("*.journal")):
+            raise StateError(
+                f"The folder {str(self.folder)!r} belongs to a run of an earlier version. Its "
+                "draws are not lost: choose another destination, and those that were made without "
+                "a seed under this policy are given again."
+            )
+        found = read_manifest(self.manifest)
+        there = {path.name: path for path in sorted(self.folder.glob("part-*"))}
+        if found.head is None:
+            if there:
+                raise self.refusal(f"its manifest is missing, but {len(there)} parts are there")
+            return found
+        if found.head.get("policy") != self._policy:
+            raise self.refusal("it belongs to another policy")
+        if found.head.get("key") != self._recognition.name:
+            raise self.refusal(
                 "it was begun by another user or on another machine, so that its rows cannot be "
                 "compared: copy the file recognition.key from there"
             )
+        for number, told in found.parts.items():
+            path = there.pop(part_name(number, told.generation), None)
+            if path is None:
+                raise self.refusal(
+                    f"{part_name(number, told.generation)} is missing, so what was released is "
+                    "not known"
+                )
+            try:
+                checked_bytes(path, told.checksum)
+            except StateError as problem:
+                raise self.refusal(str(problem)) from None
+        for name, path in there.items():
+            self._remove_leftover(name, path, found)
         return found
 
-    def _check_journal(self, path: Path, told: Begun | None) -> None:
-        if told is None or (told.stream is None and stream_file.read(path).records):
-            raise self._refusal(f"the journal {path.name} is not one that it began")
-        if told.stream is None:
-            path.unlink()  # a crash came before anything was drawn into it
-        elif stream_file.read(path).header.get("stream") != told.stream:
-            raise self._refusal(f"the journal {path.name} holds another stream than it began")
+    def _remove_leftover(self, name: str, path: Path, found: Manifest) -> None:
+        """Remove a part that a crash kept out of the manifest, or whose successor is there.
 
-    def _check_input(self, user: str | None, cells: Sequence[int | None], told: Begun) -> None:
-        whose = "" if user is None else f" of {user}"
-        if len(cells) < told.steps:
-            raise self._refusal(
-                f"it released {told.steps} steps{whose}, and the input now ends after {len(cells)}"
-            )
-        if self._recognition.steps(user, cells[: told.steps]) != told.cells:
-            raise self._refusal(
-                f"rows{whose} have changed in steps that it has already taken up. Rows may be "
-                "added at the end alone"
-            )
+        Nothing was handed out of the first, which the same secret draws again, and the second holds
+        all that the forerunner held. Any other part is not ours.
+        """
+        match = _PART.fullmatch(name)
+        if match is None:
+            raise self.refusal(f"{name} is not a part that it wrote")
+        number, generation = int(match[1]), int(match[2])
+        told = found.parts.get(number)
+        expected = (0,) if told is None else (told.generation - 1, told.generation + 1)
+        chunks = 0 if found.head is None else int(found.head["chunks"])
+        if not self.was_at_work or generation not in expected or number >= chunks:
+            raise self.refusal(f"{name} is not a part that it wrote")
+        path.unlink()
 
-    def _refusal(self, reason: str) -> StateError:
+    def refusal(self, reason: str) -> StateError:
+        """Return the error that says why a run cannot be continued."""
         return StateError(
             f"The run in {str(self.folder)!r} cannot be continued: {reason}. Drawing again for the "
             "same steps would tell more than ε, so nothing was drawn. Restore what was there, or "
@@ -229,52 +286,59 @@ def append(manifest: Path, lines: Sequence[Mapping[str, Any]]) -> None:
     try:
         size = os.fstat(handle).st_size
         if size and os.pread(handle, 1, size - 1) != b"\n":
-            text = b"\n" + text  # the last writer was cut short, before it drew anything
-        os.write(handle, text)
+            text = b"\n" + text  # the last writer was cut short
+        view = memoryview(text)
+        while view:
+            view = view[os.write(handle, view) :]
         os.fsync(handle)
     finally:
         os.close(handle)
 
 
-def read_manifest(path: Path) -> tuple[dict[str, Any] | None, dict[str, Begun]]:
-    """Return the head of a manifest, None if it has none yet, and what it says of each journal."""
+def read_manifest(path: Path) -> Manifest:
+    """Read a manifest; a line that a crash cut short is left out, all else raises StateError."""
     try:
         lines = path.read_bytes().split(b"\n")
     except FileNotFoundError:
-        return None, {}
-    head: dict[str, Any] | None = None
-    found: dict[str, Begun] = {}
+        return Manifest()
+    found = Manifest()
     for number, text in enumerate(lines, start=1):
         try:
-            if not text:
-                continue
-            line = json.loads(text)
-            if head is None:
-                if (line["format"], line["version"]) != (FORMAT, VERSION):
-                    raise ValueError("another format or version")
-                head = line
-            elif "ledger" in line:
-                head["ledger"] = str(line["ledger"])
-            elif "stream" in line:
-                told = found[line["journal"]]
-                found[line["journal"]] = Begun(told.steps, told.cells, str(line["stream"]))
-            else:
-                old = found.get(line["journal"])
-                stream = None if old is None else old.stream
-                found[line["journal"]] = Begun(int(line["steps"]), str(line["cells"]), stream)
+            if text:
+                _take_in(json.loads(text), found)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            if head is not None and number == len(lines):
-                break  # cut short by a crash: nothing was drawn after it
-            if head is not None and not text.endswith(b"}"):
-                continue
+            if found.head is not None and not text.endswith(b"}"):
+                continue  # cut short by a crash: what it was about is not taken for finished
             raise StateError(
-                f"Line {number} of {str(path)!r} is not of a run of priste. It was left as it is. "
-                "Restore it from a copy, or choose another destination."
+                f"Line {number} of {str(path)!r} is not of a run of priste that this version "
+                "reads. It was left as it is. Restore it from a copy, or choose another "
+                "destination."
             ) from None
-    return head, found
+    return found
 
 
-def _file_digest(path: Path) -> str:
+def _take_in(line: Any, found: Manifest) -> None:
+    if found.head is None:
+        if (line["format"], line["version"]) != (FORMAT, VERSION):
+            raise ValueError("another format or version")
+        if not 1 <= int(line["chunks"]) < 2**40:
+            raise ValueError("no number of chunks")
+        found.head = line
+    elif "ledger" in line:
+        found.head["ledger"] = str(line["ledger"])
+    else:
+        told = FinishedPart(
+            int(line["generation"]), str(line["sha256"]), str(line["fixes"]), int(line["users"])
+        )
+        found.parts[int(line["part"])] = told
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file, empty if it cannot be read."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

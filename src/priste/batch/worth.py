@@ -25,7 +25,7 @@ WAYS = ("with priste", "alone", "one constant cell")
 
 @dataclass(frozen=True)
 class Worth:
-    """One user's kilometres: (3, 2) sums over steps, near and far, for each of ``WAYS``, and counts.
+    """One user's kilometres, summed over steps: (3, 2) for each of ``WAYS``, near and far.
 
     "alone" is the expectation of the mechanism without priste, nan where its law depends on past
     releases; "one constant cell" is the best one for this very user.
@@ -73,32 +73,33 @@ def _expected_alone(mechanism: Mechanism, cell: int) -> float:
     if mechanism.uses_belief or places is None:
         return float("nan")
     there = np.asarray(places, dtype=np.int64)
-    return float(
-        mechanism.row(cell) @ kilometres(mechanism.grid, np.full(len(there), cell), there)
-    )
+    return float(mechanism.row(cell) @ kilometres(mechanism.grid, np.full(len(there), cell), there))
 
 
 @dataclass
 class WorthOfAll:
-    """The worth of many users, added up; the mean error of each is kept for its spread."""
+    """The worth of many users, added up chunk by chunk; each user's mean error is kept."""
 
-    kilometres: NDArray[np.float64] = field(default_factory=lambda: np.zeros((len(WAYS), 2)))
-    steps: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
+    _chunks: dict[int, tuple[NDArray[np.float64], NDArray[np.int64]]] = field(default_factory=dict)
     of_users: array[float] = field(default_factory=lambda: array("f"), repr=False)
 
-    def add(self, worths: Iterable[Worth]) -> None:
-        """Count some users in."""
+    def add(self, chunk: int, worths: Iterable[Worth]) -> None:
+        """Count the users of a chunk in."""
+        sums, steps = np.zeros((len(WAYS), 2)), np.zeros(2, dtype=np.int64)
         for each in worths:
             if each.steps.sum():
-                self.kilometres += each.kilometres
-                self.steps += each.steps
+                sums, steps = sums + each.kilometres, steps + each.steps
                 self.of_users.append(float(each.kilometres[0].sum() / each.steps.sum()))
+        self._chunks[chunk] = sums, steps
 
     def metres(self) -> dict[str, dict[str, float]]:
         """Return the mean metres of each way: everywhere, near and far from the events."""
+        sums, steps = np.zeros((len(WAYS), 2)), np.zeros(2, dtype=np.int64)
+        for chunk in sorted(self._chunks):  # in one order, whoever finished first
+            sums, steps = sums + self._chunks[chunk][0], steps + self._chunks[chunk][1]
         with np.errstate(invalid="ignore", divide="ignore"):
-            near_far = 1000 * self.kilometres / self.steps
-            everywhere = 1000 * self.kilometres.sum(axis=1) / self.steps.sum()
+            near_far = 1000 * sums / steps
+            everywhere = 1000 * sums.sum(axis=1) / steps.sum()
         return {
             way: {
                 "everywhere": float(everywhere[k]),

@@ -13,6 +13,7 @@ import math
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
@@ -25,6 +26,8 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
+    Task,
     TextColumn,
     TimeRemainingColumn,
 )
@@ -33,8 +36,9 @@ from rich.text import Text
 from priste.cli.options import Json, Reading
 from priste.errors import OutputError, PristeError
 
-DONE, BROKEN, REFUSED, NOT_PROMISED, STOPPED = 0, 1, 2, 3, 130
-"""Exit codes: all is well; a promise is not kept; nothing was done; none was made; stopped."""
+DONE, BROKEN, REFUSED, NOT_PROMISED, QUARANTINED, STOPPED = 0, 1, 2, 3, 4, 130
+"""Exit codes: all is well; a promise is not kept; nothing was done; none was made; not done for
+everybody; stopped."""
 
 CODES = {"kept": DONE, "broken": BROKEN, "not promised": NOT_PROMISED}
 """The exit code of each verdict."""
@@ -72,7 +76,8 @@ def command(run: Callable[..., Found]) -> Callable[..., None]:
                 )
             found = run(**given)
             _print(found, json=json)
-        raise typer.Exit(CODES[getattr(found, "verdict", "kept")])
+        code = CODES[getattr(found, "verdict", "kept")]
+        raise typer.Exit(code or (QUARANTINED if getattr(found, "quarantined", 0) else DONE))
 
     signature = _signature(run, hints)
     told.__signature__ = signature  # type: ignore[attr-defined]
@@ -219,20 +224,26 @@ def _plain(value: Any) -> Any:
     return value
 
 
-@contextmanager
-def progress(what: str) -> Iterator[Tell]:
-    """Show a bar with the remaining time on a terminal; nothing at all elsewhere.
+EVERY = 30.0
+"""Seconds between lines of progress where there is no terminal."""
 
-    The yielded function takes how much is done, and of how much.
+
+@contextmanager
+def progress(what: str, of: str = "") -> Iterator[Tell]:
+    """Show a bar with the rate and the remaining time on a terminal; elsewhere, at times, a line.
+
+    The yielded function takes how much is done, and of how much; ``of`` says of what. Lines are for
+    what has a name: work of minutes that nobody watches.
     """
     console = notices()
     if not console.is_terminal:
-        yield lambda done, total: None
+        yield _lines(console, what, of) if of else lambda done, total: None
         return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=None),
         MofNCompleteColumn(),
+        *([TextColumn(of), _RateColumn()] if of else []),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
@@ -242,3 +253,44 @@ def progress(what: str) -> Iterator[Tell]:
             bar.update(task, completed=done, total=total)
 
         yield tell
+
+
+class _RateColumn(ProgressColumn):
+    """How much is done in a second."""
+
+    def render(self, task: Task) -> Text:
+        """Return the rate as text."""
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None else f"{speed:.3g}/s")
+
+
+def _lines(console: Console, what: str, of: str) -> Tell:
+    """Return a teller that prints a line every so often, with the rate and the remaining time."""
+    begun = told = time.monotonic()
+    first: int | None = None
+
+    def tell(done: int, total: int) -> None:
+        nonlocal told, first
+        first = done - 1 if first is None else first
+        now = time.monotonic()
+        if now - told < EVERY:
+            return
+        told = now
+        rate = (done - first) / (now - begun)
+        console.print(
+            f"{what}: {done:,} of {total:,} {of}, {rate:.3g} a second, "
+            f"{_duration((total - done) / rate)} left"
+        )
+
+    return tell
+
+
+def _duration(seconds: float) -> str:
+    """Return a length of time in words.
+
+    >>> _duration(40), _duration(600), _duration(90_000)
+    ('40 s', '10 min', '25.0 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -46,6 +46,11 @@ class Protection:
         """Whether the promise was kept for every event of every user."""
         return self.batch.verdict
 
+    @property
+    def quarantined(self) -> int:
+        """For how many users nothing could be released."""
+        return self.batch.totals.problems
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; see docs/cli.md."""
         return {
@@ -59,15 +64,16 @@ class Protection:
 
     def show(self, out: Console) -> None:
         """Print what was written, what was left out and why, and the leakage of each event."""
-        from priste.cli.tables import promise_table
+        from priste.cli.tables import promise_table, users_table
 
         batch = self.batch
         for line in batch.reading.lines():
             out.print(line, markup=False)
         made = batch.to_dict()
-        users = f"{made['users']} user{'s' if made['users'] != 1 else ''}"
+        sampled = f", a sample of {batch.sampled:.3%}" if batch.sampled < 1.0 else ""
         out.print(
-            f"{made['releases']} releases for {users}, {made['drawn_now']} steps of them drawn now."
+            f"{made['releases']} releases for {_people(made['users'])}{sampled}, "
+            f"{made['drawn_now']} steps of them drawn now."
         )
         for count, reason in (
             (batch.writing.unreadable, "they could not be read"),
@@ -77,11 +83,16 @@ class Protection:
             if count:
                 out.print(f"{count} records are left out: {reason}.")
         if batch.given_again:
-            again = f"{batch.given_again} user{'s' if batch.given_again != 1 else ''}"
             out.print(
-                f"The locations of {again} were released before under this policy: what was drawn "
-                "then is given again."
+                f"The locations of {_people(batch.given_again)} were released before under this "
+                "policy: what was drawn then is given again."
             )
+        if self.quarantined:
+            out.print(f"Nothing could be released for {_people(self.quarantined)}:")
+            for user, reason in batch.problems.items():
+                out.print(f"  {user or 'the user'}: {reason}", markup=False)
+            if self.quarantined > len(batch.problems):
+                out.print(f"  and {self.quarantined - len(batch.problems)} more.")
         for note in batch.notes:
             out.print(f"Note: {note}", markup=False)
         for gap in self.unguarded:
@@ -93,6 +104,8 @@ class Protection:
                 batch.promises, batch.largest_leakage(), batch.largest_belief(), self.anybody
             )
         )
+        if made["users"] > 1:
+            out.print(users_table(made))
         if self.verdict == "not promised":
             out.print("Nothing was promised: this calibrator keeps no promise.\n")
         else:
@@ -113,6 +126,17 @@ def protect(
         typer.Option("--output", "-o", help="The released file.  [default: NAME.released.SUFFIX]"),
     ] = None,
     workers: Annotated[int, typer.Option(min=1, help="Processes; each takes users.")] = 1,
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="The scheduler of a Dask cluster of your own, as tcp://host:8786."),
+    ] = None,
+    places: Annotated[
+        Path | None,
+        typer.Option(help="A table of users' own regions: user, region, lat, lon, radius_km."),
+    ] = None,
+    sample: Annotated[
+        str, typer.Option(help="Take this share of the users, as 1%, chosen by their names.")
+    ] = "100%",
     seed: Annotated[
         int | None, typer.Option(min=0, help="Repeatable draws, for experiments: NOT private.")
     ] = None,
@@ -143,7 +167,7 @@ def protect(
     """Release a file of locations under a policy; run it again to go on after a stop."""
     from priste.batch import ledger_of, protect_file, workspace_of
     from priste.policy import gaps_in_the_guard, load_policy
-    from priste.report import anybody_learns, choose_ledgers, run_reports, write_html
+    from priste.report import MOST_SHOWN, anybody_learns, run_reports, write_html
     from priste.whole_files import check_apart, check_writable
 
     destination = output or beside(source)
@@ -157,19 +181,29 @@ def protect(
         outputs["report"] = report
     elif show_truth:
         raise InvalidParameter("--show-truth is about the report: name one with --report.")
-    check_apart(outputs, {"input": source, **files_of_policy(policy)})
+    inputs = {"input": source, **files_of_policy(policy)}
+    check_apart(outputs, inputs if places is None else {**inputs, "table of places": places})
+    share = share_of(sample)
+    if report is not None and places is not None:
+        raise InvalidParameter(
+            "A report shows the regions of the policy, and with --places everybody has their own. "
+            "Leave --report out."
+        )
     warn_of_seed(seed)
     with progress("Reading the policy"):
         loaded = load_policy(policy)
     if not loaded.calibrator.promise:
         warn("the calibrator of this policy promises nothing. Use it to compare, not to protect.")
     traces = reading.open(source)
-    with progress("Releasing") as tell:
+    with progress("Releasing", "users") as tell:
         batch = protect_file(
             loaded,
             traces,
             destination,
             workers=workers,
+            cluster=cluster,
+            places=places,
+            sample=share,
             seed=seed,
             keep=keep or (),
             rows=rows,
@@ -177,11 +211,12 @@ def protect(
             again=again,
             on_progress=tell,
         )
+    shown = batch.ledgers.of(batch.parts.most_leaking(MOST_SHOWN))
     if report is not None:
         with progress("Measuring") as tell:
             reports = run_reports(
                 loaded,
-                choose_ledgers(batch.ledgers),
+                shown,
                 traces=traces,
                 seed=seed,
                 show_truth=show_truth,
@@ -190,7 +225,8 @@ def protect(
         with progress("Drawing the report"):
             write_html(reports, report, overwrite=overwrite)
     with progress("Comparing observers"):
-        anybody = anybody_learns(loaded, choose_ledgers(batch.ledgers).values())
+        # What anybody learns is about the regions of the policy, not about everybody's own.
+        anybody = None if places is not None else anybody_learns(loaded, shown.values())
     return Protection(batch, report, anybody, gaps_in_the_guard(loaded))
 
 
@@ -205,3 +241,23 @@ def beside(source: Path) -> Path:
             f"{str(source)!r} has no name of its own to release it beside: choose one with -o."
         )
     return source.with_name(f"{source.stem}.released{source.suffix}")
+
+
+def share_of(text: str) -> float:
+    """Return a share in (0, 1] that is written as 1% or 0.01.
+
+    >>> share_of("1%"), share_of("0.5")
+    (0.01, 0.5)
+    """
+    percent = text.strip().endswith("%")
+    try:
+        share = float(text.strip().removesuffix("%")) / (100 if percent else 1)
+    except ValueError:
+        share = 0.0
+    if not 0.0 < share <= 1.0:
+        raise InvalidParameter(f"A --sample is a share of the users, as 1% or 0.01. Got {text!r}.")
+    return share
+
+
+def _people(count: int) -> str:
+    return f"{count} user{'s' if count != 1 else ''}"

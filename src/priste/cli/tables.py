@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -65,6 +65,25 @@ def promise_table(
         row: list[str | Text] = [promised, Text(reached, style=GOOD if good else BAD), bound]
         row += [f"{found:.3f}", *([] if anybody is None else [odds(anybody[name])])]
         table.add_row(name, *row)
+    return table
+
+
+def users_table(made: Mapping[str, Any]) -> Table:
+    """Show what users leaked and are off, from the numbers of a run of many."""
+    table = _table("over users", "half", "19 of 20", "largest")
+    for name, event in made["events"].items():
+        spread = event["of_users"]
+        table.add_row(
+            f"leakage: {name}",
+            *(f"{value:.3f}" for value in (*spread.values(), event["max"])),
+        )
+    metres = made["metres"]
+    table.add_row("metres off", *(length(value) for value in metres["of_users"].values()), "")
+    table.add_section()
+    table.add_row("metres off, all users", "near", "far", "everywhere", style="bold")
+    for way, each in metres.items():
+        if way != "of_users":
+            table.add_row(way, *(length(each[side]) for side in ("near", "far", "everywhere")))
     return table
 
 

@@ -15,7 +15,7 @@ from priste.policy.model_choice import (
 from priste.policy.observer_choice import ChosenObserver
 from priste.policy.policy import Policy, PolicyEvent, Unguarded
 from priste.policy.policy_draft import PolicyDraft, draft_policy, drafted
-from priste.policy.policy_reader import load_ground, load_policy, read_policy
+from priste.policy.policy_reader import load_ground, load_policy, read_policy, with_regions
 
 __all__ = [
     "ChosenObserver",
@@ -36,4 +36,5 @@ __all__ = [
     "load_policy",
     "population_model",
     "read_policy",
+    "with_regions",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any, get_args
@@ -88,6 +89,23 @@ def read_policy(
     Who reads many policies with the same people gives ``choose_models`` that remember them.
     """
     return PolicyReader(text, _tables(text, name), Path(folder), name, choose_models).policy()
+
+
+def with_regions(policy: Policy, regions: Mapping[str, Region]) -> Policy:
+    """Return the policy of somebody whose own places stand for regions of the same names.
+
+    All else stays, and is shared: the map, the models, the mechanism. Raises PolicyError for a
+    name that the policy has no region of, and for an event that always or never happens there.
+    """
+    unknown = sorted(set(regions) - set(policy.regions))
+    if unknown:
+        raise PolicyError(
+            f"The policy has no region {unknown[0]!r} that could be somebody's own. It has "
+            f"{', '.join(policy.regions) or 'none'}."
+        )
+    own = {**policy.regions, **regions}
+    reader = PolicyReader(policy.source, tomllib.loads(policy.source), Path(), "The policy")
+    return reader.with_places(policy, own)
 
 
 def _text_of(path: Path) -> str:
@@ -191,6 +209,24 @@ class PolicyReader:
             policy.protector()
         problems.raise_if_any()
         return policy
+
+    def with_places(self, policy: Policy, regions: dict[str, Region]) -> Policy:
+        """Return a policy that was read from this text with other regions."""
+        release, _ = self._release()
+        named: dict[str, Any] = dict(regions)
+        if policy.outside == "elsewhere":
+            named[ELSEWHERE] = policy.grid.border
+        events, unguarded = self._events(named, policy.timeline, policy.steps, release)
+        self._mistakes.raise_if_any()
+        choice = policy.observer_choice
+        places = {name: tuple(regions[name].cells) for name in choice.places}
+        return replace(
+            policy,
+            regions=regions,
+            events=events,
+            unguarded=tuple(unguarded),
+            observer_choice=replace(choice, places=places),
+        )
 
     def _refuse_vacuous(self, policy: Policy) -> None:
         """Refuse events that the models make impossible, or certain, wherever one begins."""

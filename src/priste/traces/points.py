@@ -81,8 +81,12 @@ class ReleasedPoints:
     def of(self, user: str | None) -> NDArray[np.float64]:
         """Return the (steps, 2) latitudes and longitudes of a user; nan where nothing is."""
         if user not in self._points:
-            self._points[user] = self._draw(self._released.get(user, ()))
+            self._points[user] = self.draw(user)
         return self._points[user]
+
+    def draw(self, user: str | None) -> NDArray[np.float64]:
+        """Return the points of a user without remembering them, for one who asks but once."""
+        return self._draw(self._released.get(user, ()))
 
     def for_rows(
         self, users: Sequence[str | None], times: NDArray[np.int64], timed: NDArray[np.bool_]

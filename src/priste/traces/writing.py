@@ -165,7 +165,7 @@ def _write_steps(
 
     def of(user: str | None) -> Trace | None:
         nonlocal written
-        places = points.of(user)
+        places = points.draw(user)  # each user is asked for once
         steps = np.flatnonzero(~np.isnan(places[:, 0]))
         written += len(steps)
         if not len(steps):

@@ -147,6 +147,7 @@ def _write_parquet(traces: Iterable[Trace], target: Path, names: list[str]) -> N
 
     types = [pa.string(), pa.timestamp("us", tz="UTC"), pa.float64(), pa.float64()]
     schema = pa.schema(list(zip(names, types[-len(names) :], strict=True)))
+    held: list[Any] = []
     with pq.ParquetWriter(target, schema) as writer:
         for trace in traces:
             for begin in range(0, len(trace), _ROWS_PER_GROUP):
@@ -159,7 +160,12 @@ def _write_parquet(traces: Iterable[Trace], target: Path, names: list[str]) -> N
                     pa.array(np.round(trace.lon[part], DECIMALS)),
                 ]
                 arrays = arrays[-len(names) :]
-                writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+                held.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
+                if sum(batch.num_rows for batch in held) >= _ROWS_PER_GROUP:
+                    writer.write_table(pa.Table.from_batches(held))
+                    held = []
+        if held:
+            writer.write_table(pa.Table.from_batches(held))
 
 
 def _write_tdrive(traces: Iterable[Trace], target: Path, reading: ReadingOptions) -> None:

@@ -1,0 +1,115 @@
+"""What a run did, for people and for JSON; nothing of it is a true location."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from priste.batch.parts import Ledgers, Parts, Totals
+from priste.batch.worth import WorthOfAll
+from priste.quantify import Odds, Promise
+from priste.release import Calibrator
+from priste.report import Verdict, verdict
+from priste.traces import ReadingReport, WritingReport
+from priste.traces.writing import RowChoice
+
+MOST_PROBLEMS = 20
+"""How many people for whom nothing could be released are named."""
+
+MOST_SHOWN = 10
+"""How many people's ledgers are looked at closely: those with the largest leakage."""
+
+
+@dataclass(frozen=True)
+class BatchReport:
+    """What a run did. ``ledgers`` and what is asked of them are read from the parts when asked for.
+
+    ``drawn_now`` counts steps, ``given_again`` users whose first draws were given again, and
+    ``sampled`` is the share of users that was asked for.
+    """
+
+    destination: Path
+    ledger: Path
+    parts: Parts
+    reading: ReadingReport
+    writing: WritingReport
+    promises: Mapping[str, Promise]
+    against: str
+    calibrator: Calibrator
+    totals: Totals
+    worth: WorthOfAll
+    drawn_now: int
+    rows: RowChoice = "steps"
+    notes: tuple[str, ...] = ()
+    given_again: int = 0
+    sampled: float = 1.0
+
+    @property
+    def ledgers(self) -> Ledgers:
+        """The ledger of each user; they are read one by one."""
+        return Ledgers(self.parts)
+
+    @property
+    def cells(self) -> dict[str | None, tuple[int | None, ...]]:
+        """The released cells of each user, None for silence."""
+        return dict(self.parts.cells())
+
+    @property
+    def problems(self) -> dict[str | None, str]:
+        """Why nothing was released, for the first users for whom nothing could be."""
+        return self.parts.problems(MOST_PROBLEMS)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the promise was kept for every event of every user."""
+        return verdict(self.calibrator, [self.totals.kept])
+
+    def largest_leakage(self) -> dict[str, float]:
+        """Return each event's largest leakage over all users and steps."""
+        return dict(zip(self.promises, self.parts.largest("leakage"), strict=True))
+
+    def largest_belief(self) -> dict[str, float]:
+        """Return how sure of each event the surest observer got, over all users and steps."""
+        return dict(zip(self.promises, self.parts.largest("belief"), strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        leakage, belief = self.largest_leakage(), self.largest_belief()
+        spread = self.parts.leakage_spread()
+        return {
+            "destination": str(self.destination),
+            "ledger": str(self.ledger),
+            "users": self.totals.users,
+            "releases": self.totals.releases,
+            "drawn_now": self.drawn_now,
+            "given_again": self.given_again,
+            "sampled": self.sampled,
+            "quarantined": {
+                "users": self.totals.problems,
+                "reasons": {user or "": reason for user, reason in self.problems.items()},
+            },
+            "rows": self.rows,
+            "notes": list(self.notes),
+            "verdict": str(self.verdict),
+            "events": {
+                name: {
+                    "promise": promise.words(),
+                    "epsilon": epsilon_of(promise),
+                    "max": leakage[name],
+                    "belief": belief[name],
+                    "of_users": spread.get(name, {}),
+                }
+                for name, promise in self.promises.items()
+            },
+            "observer": self.against,
+            "metres": {**self.worth.metres(), "of_users": self.worth.spread()},
+        }
+
+
+def epsilon_of(promise: Promise) -> float:
+    """Return the largest bound on a logarithm of odds, inf where beliefs are bounded instead."""
+    bounds = (promise.up, promise.down) if isinstance(promise, Odds) else ()
+    return max((bound for bound in bounds if bound < math.inf), default=math.inf)

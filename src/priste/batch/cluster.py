@@ -1,0 +1,188 @@
+"""Chunks protected on a Dask cluster that is there already (extra ``cluster``).
+
+True locations, the policy and the key of the run go to its workers: it must be one's own, and its
+connections private (``tls://``, or a network that nobody else is on). Workers need the same version
+of priste. A worker keeps the policy, with its models and tables, from the first chunk to the
+last; one that joins later gets it when it joins, and the chunks of one that dies go to others.
+"""
+
+from __future__ import annotations
+
+import pickle
+import secrets
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import islice
+from typing import Any
+
+import priste
+from priste.batch.engines import Engine, Job, Made, OnTold, Work
+from priste.errors import InvalidParameter, PristeError
+from priste.workers import AHEAD, LISTENING
+
+PATIENCE = 15.0
+"""Seconds in which a scheduler must answer."""
+
+RETRIES = 3
+"""How often a chunk is tried again after an error of the cluster."""
+
+FEWEST_AHEAD = 4
+
+_kept: dict[str, Work] = {}
+_turn = threading.Lock()
+
+
+def cluster_at(address: str) -> Engine:
+    """Return the engine of the cluster whose scheduler is at an address, as tcp://host:8786."""
+    try:
+        import distributed  # noqa: F401
+    except ImportError:
+        raise InvalidParameter(
+            "A cluster needs Dask distributed, which is not installed. Install it with: "
+            "pip install 'priste[cluster]'"
+        ) from None
+
+    def run(work: Work, jobs: Iterable[Job], on_told: OnTold) -> Iterator[Made]:
+        with _connected(address) as client:
+            _check_versions(client, address)
+            with _kept_by_workers(client, work, on_told) as (name, heard):
+                yield from _finished(client, name, jobs, heard)
+
+    return run
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Any]:
+    import distributed
+
+    connect: Callable[..., Any] = distributed.Client
+    try:
+        client = connect(address, timeout=PATIENCE, set_as_default=False)
+    except (OSError, TimeoutError, ValueError, TypeError) as problem:
+        raise PristeError(
+            f"No scheduler of a Dask cluster answers at {address!r} ({type(problem).__name__}). "
+            "Is it running, and is the address as it prints it, as tcp://host:8786?"
+        ) from None
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def _check_versions(client: Any, address: str) -> None:
+    found = set(client.run(_version).values())
+    if not found:
+        raise PristeError(f"The cluster at {address!r} has no workers. Start some, then go on.")
+    if found != {priste.__version__}:
+        raise PristeError(
+            f"The workers at {address!r} have priste {', '.join(sorted(map(str, found)))}; this is "
+            f"{priste.__version__}. Install the same version everywhere."
+        )
+
+
+def _version() -> str:
+    return priste.__version__
+
+
+@contextmanager
+def _kept_by_workers(
+    client: Any, work: Work, on_told: OnTold
+) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Let every worker, also one that joins later, keep the work; yield its name, and an ear.
+
+    The ear tells ``on_told`` what workers reported, on the thread that calls it.
+    """
+    from distributed import WorkerPlugin
+
+    class Keeping(WorkerPlugin):
+        idempotent = True
+
+        def __init__(self, name: str, data: bytes) -> None:
+            self.name, self.data = name, data
+
+        def setup(self, worker: Any) -> None:
+            from priste.batch import cluster
+
+            cluster.keep(self.name, self.data)
+
+        def teardown(self, worker: Any) -> None:
+            from priste.batch import cluster
+
+            cluster.let_go(self.name)
+
+    name = f"priste-{secrets.token_hex(8)}"
+    told: list[int] = []
+    client.register_plugin(Keeping(name, pickle.dumps(work)))
+    client.subscribe_topic(name, lambda event: told.append(1))
+
+    def heard() -> None:
+        count = len(told)
+        if count:
+            del told[:count]
+            on_told(count)
+
+    try:
+        yield name, heard
+    finally:
+        with suppress(Exception):  # the cluster may be gone: then so is what it kept
+            client.unsubscribe_topic(name)
+            client.unregister_worker_plugin(name)
+
+
+def keep(name: str, data: bytes) -> None:
+    """Keep a work in this worker."""
+    _kept[name] = pickle.loads(data)
+
+
+def let_go(name: str) -> None:
+    """Forget a work that this worker kept."""
+    _kept.pop(name, None)
+
+
+def _perform(name: str, job: Job) -> Made:
+    """Protect a chunk in a worker, one at a time: tables are shared between its threads."""
+    from distributed import get_worker
+
+    worker = get_worker()
+    with _turn:
+        return _kept[name](job, lambda: worker.log_event(name, 1))
+
+
+def _finished(
+    client: Any, name: str, jobs: Iterable[Job], heard: Callable[[], None]
+) -> Iterator[Made]:
+    import distributed
+    from distributed.scheduler import KilledWorker
+
+    wait: Callable[..., Any] = distributed.wait
+
+    waiting = iter(jobs)
+    ahead = max(FEWEST_AHEAD, AHEAD * sum(client.nthreads().values()))
+
+    def submitted(job: Job) -> Any:
+        key = f"{name}-{job.number}"
+        return client.submit(_perform, name, job, key=key, pure=False, retries=RETRIES)
+
+    futures = {submitted(job) for job in islice(waiting, ahead)}
+    try:
+        while futures:
+            done: set[Any] = set()
+            with suppress(TimeoutError):
+                done = wait(futures, timeout=LISTENING, return_when="FIRST_COMPLETED").done
+            heard()
+            for future in done:
+                futures.discard(future)
+                made: Made = future.result()
+                future.release()
+                futures |= {submitted(job) for job in islice(waiting, 1)}
+                yield made
+    except KilledWorker:
+        raise PristeError(
+            "Workers of the cluster died again and again on one chunk; is their memory short? What "
+            "was done is kept: run the same command to go on."
+        ) from None
+    finally:
+        if futures:
+            with suppress(Exception):
+                client.cancel(list(futures))

@@ -1,0 +1,229 @@
+"""What was released before, by this run or another: kept, compared with the input, not redrawn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from priste.batch.engines import Job
+from priste.batch.gathering import Chunk, Gathering, place_of
+from priste.batch.groups import belongs_to, check_kept, true_cells
+from priste.batch.keyed_digests import Recognition, state_folder
+from priste.batch.parts import checked_bytes, journals_in
+from priste.batch.register import Register, Released
+from priste.batch.streams import KeptStream, journal_bytes
+from priste.batch.workspace import MANIFEST, Manifest, Workspace, part_name, read_manifest
+from priste.batch.worth import WorthOfAll, worth_of
+from priste.errors import PristeError, StateError
+from priste.policy import Policy
+
+OnTold = Callable[[int], None]
+
+
+class Continuation:
+    """One run's look back: which chunks are done, and which users have a stream already.
+
+    Ask :meth:`check` first, before anything is drawn.
+    """
+
+    def __init__(
+        self, policy: Policy, recognition: Recognition, *, seeded: bool, again: bool
+    ) -> None:
+        self._policy = policy
+        self._named = policy.fingerprint()
+        self._recognition = recognition
+        self._register = None if seeded else Register(state_folder() / "released")
+        self._again = again
+        self._elsewhere: dict[str | None, list[str]] = {}
+        self._done: set[int] = set()
+        self._others: tuple[str, int, dict[str | None, bytes]] = ("", -1, {})
+        self.given_again = 0
+        self.drawn = 0
+        self.worth = WorthOfAll()
+
+    # Before anything is drawn
+
+    def check(self, workspace: Workspace, gathering: Gathering, count: int) -> None:
+        """Refuse, with the reason, to draw again what was released from these or other rows."""
+        self._look_up(workspace, gathering, count)
+        unseen = set(workspace.known.parts)
+        for chunk in gathering.chunks(count):
+            unseen.discard(chunk.number)
+            self._check_chunk(workspace, chunk)
+        for number in sorted(unseen):
+            if journals_in(workspace.read_part(number)):
+                raise workspace.refusal(_gone(len(journals_in(workspace.read_part(number)))))
+
+    def _check_chunk(self, workspace: Workspace, chunk: Chunk) -> None:
+        told = workspace.known.parts.get(chunk.number)
+        users = chunk.users
+        elsewhere = [user for user in users if user in self._elsewhere]
+        own = {} if told is None else journals_in(workspace.read_part(chunk.number))
+        if gone := set(own) - set(users):
+            raise workspace.refusal(_gone(len(gone)))
+        if told is not None and told.fixes == chunk.digest and not elsewhere:
+            self._done.add(chunk.number)
+        traces = chunk.traces() if own or elsewhere else {}
+        for user in [user for user in users if user in own or user in self._elsewhere]:
+            try:
+                cells = true_cells(self._policy, traces[user], chunk.places.get(user))[1]
+                if user in own:
+                    self._check_kept(own[user], user, cells, chunk)
+                if user in self._elsewhere:
+                    self._from_elsewhere(user, cells, chunk, user in own)
+            except PristeError as problem:
+                if isinstance(problem, _ReleasedBefore):
+                    raise
+                raise workspace.refusal(str(problem).rstrip(".")) from None
+
+    def _check_kept(
+        self, journal: bytes, user: str | None, cells: Sequence[int | None], chunk: Chunk
+    ) -> None:
+        kept = KeptStream.read(journal, Path("a part"))
+        places = chunk.places.get(user)
+        check_kept(kept, self._recognition, self._named, user, cells, places)
+
+    def _look_up(self, workspace: Workspace, gathering: Gathering, count: int) -> None:
+        """Find who was released before, and refuse those under another policy."""
+        if self._register is None or self._again:
+            return
+        own = str(workspace.folder.resolve())
+        people = ((user, self._recognition.user(user), hours) for user, hours in gathering.people())
+        for user, each in self._register.earlier(people):
+            if each.policy != self._named:
+                raise _ReleasedBefore(user, each, "another policy")
+            if each.place != own:
+                self._elsewhere.setdefault(user, []).append(each.place)
+            elif not workspace.was_at_work and place_of(user) % count not in workspace.known.parts:
+                raise _ReleasedBefore(user, each, "the same policy, and what it drew is gone")
+
+    def _from_elsewhere(
+        self, user: str | None, cells: Sequence[int | None], chunk: Chunk, is_own: bool
+    ) -> bytes | None:
+        """Return the longest journal that another run under the same policy has of these steps."""
+        longest: bytes | None = None
+        for place in dict.fromkeys(self._elsewhere[user]):
+            journal = self._journal_at(place, user, cells)
+            if journal is not None:
+                self._check_kept(journal, user, cells, chunk)
+                if longest is None or len(journal) > len(longest):
+                    longest = journal
+        if longest is None and not is_own:
+            before = Released(self._named, self._elsewhere[user][-1], frozenset())
+            raise _ReleasedBefore(user, before, "the same policy, its journal is gone")
+        return longest
+
+    def _journal_at(
+        self, place: str, user: str | None, cells: Sequence[int | None]
+    ) -> bytes | None:
+        folder = Path(place)
+        if folder.suffix == ".journal":
+            return self._older_journal(folder, user, cells)
+        manifest = read_manifest(folder / MANIFEST)
+        if manifest.head is None:
+            return None
+        number = place_of(user) % int(manifest.head["chunks"])
+        if self._others[:2] != (place, number):
+            self._others = (place, number, _journals_of(folder, manifest, number))
+        return self._others[2].get(user)
+
+    def _older_journal(
+        self, path: Path, user: str | None, cells: Sequence[int | None]
+    ) -> bytes | None:
+        """Return a journal of the versions that kept one file per user, bound as they are now."""
+        if not path.exists():
+            return None
+        kept = KeptStream.read(path.read_bytes(), path)
+        told = [
+            line
+            for text in (path.parent / MANIFEST).read_bytes().split(b"\n")
+            if text.endswith(b"}") and (line := json.loads(text)).get("journal") == path.name
+        ]
+        steps = next((line for line in reversed(told) if "steps" in line), None)
+        if (
+            steps is None
+            or self._recognition.steps(user, cells[: steps["steps"]]) != steps["cells"]
+        ):
+            raise StateError(f"{str(path)!r} was made from other rows")
+        done = cells[: len(kept.records)]
+        bound = belongs_to(self._recognition, self._named, user, done, None)
+        return journal_bytes(kept.records, bound, kept.stream)
+
+    def write_down(self, workspace: Workspace, gathering: Gathering) -> None:
+        """Put what is about to be released into the register; it is on the disk then."""
+        if self._register is not None:
+            people = ((self._recognition.user(user), hours) for user, hours in gathering.people())
+            self._register.add(self._named, str(workspace.folder.resolve()), people)
+
+    # What is left to do
+
+    def jobs(
+        self, workspace: Workspace, gathering: Gathering, count: int, on_told: OnTold
+    ) -> Iterator[Job]:
+        """Yield a job for every chunk that is not done, with the streams its users have already."""
+        for chunk in gathering.chunks(count):
+            if chunk.number in self._done:
+                self._count_in(workspace, chunk)
+                on_told(len(chunk.users))
+            else:
+                earlier = self._earlier(workspace, chunk)
+                yield Job(chunk.number, chunk.digest, chunk.table, chunk.places, earlier)
+
+    def _earlier(self, workspace: Workspace, chunk: Chunk) -> dict[str | None, bytes]:
+        told = workspace.known.parts.get(chunk.number)
+        earlier = {} if told is None else journals_in(workspace.read_part(chunk.number))
+        elsewhere = [user for user in chunk.users if user in self._elsewhere]
+        traces = chunk.traces() if elsewhere else {}
+        for user in elsewhere:
+            cells = true_cells(self._policy, traces[user], chunk.places.get(user))[1]
+            given, own = (
+                self._from_elsewhere(user, cells, chunk, user in earlier),
+                earlier.get(user),
+            )
+            if given is not None:
+                self.given_again += 1
+                # Own draws that are not the beginning of the other's, or go on longer, stay.
+                if own is None or _begins(given, own):
+                    earlier[user] = given
+        return earlier
+
+    def _count_in(self, workspace: Workspace, chunk: Chunk) -> None:
+        """Measure what a part that was done before is worth: that is not kept with it."""
+        journals = journals_in(workspace.read_part(chunk.number))
+        worths = []
+        for user, trace in chunk.traces().items():
+            if user in journals:
+                own, cells = true_cells(self._policy, trace, chunk.places.get(user))
+                released = KeptStream.read(journals[user], Path("a part")).cells
+                worths.append(worth_of(own, cells[: len(released)], released))
+        self.worth.add(chunk.number, worths)
+
+
+class _ReleasedBefore(StateError):
+    """Locations were released before, and drawing again would tell more than ε."""
+
+    def __init__(self, user: str | None, released: Released, under: str) -> None:
+        whose = "Some of these locations" if user is None else f"Locations of {user}"
+        super().__init__(
+            f"{whose} were released before, under {under}: see {released.place!r}. Both releases "
+            "together would tell more than ε, so nothing was drawn. Hand out the first release. If "
+            "nothing of it was or will be handed out, remove it and ask to draw again (--again)."
+        )
+
+
+def _gone(users: int) -> str:
+    return f"it holds the streams of {users} users whom the input does not hold any more"
+
+
+def _journals_of(folder: Path, manifest: Manifest, number: int) -> dict[str | None, bytes]:
+    told = manifest.parts.get(number)
+    if told is None:
+        return {}
+    return journals_in(checked_bytes(folder / part_name(number, told.generation), told.checksum))
+
+
+def _begins(longer: bytes, shorter: bytes) -> bool:
+    """Tell whether a stream begins as another does."""
+    one, other = (KeptStream.read(data, Path("a part")).records for data in (longer, shorter))
+    return one[: len(other)] == other

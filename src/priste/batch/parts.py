@@ -1,0 +1,302 @@
+"""Part files: what was made of the users of one chunk, a row for each, checked when it is read.
+
+A part is Parquet, so that all parts together are a table: results are written from it, and
+summaries asked of it, by DuckDB and without holding the users in memory. It holds released
+cells, journals and leakages; no true location.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from priste.batch.groups import Outcome
+from priste.batch.streams import KeptStream
+from priste.errors import StateError
+from priste.policy import Policy
+from priste.release import Ledger
+
+MEMORY = "256MB"
+
+
+def _schema() -> Any:
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            ("user", pa.string()),
+            ("problem", pa.string()),
+            ("cells", pa.list_(pa.int32())),
+            ("leakage", pa.list_(pa.float64())),
+            ("belief", pa.list_(pa.float64())),
+            ("kept", pa.bool_()),
+            ("alike", pa.string()),
+            ("journal", pa.binary()),
+        ]
+    )
+
+
+def part_bytes(outcomes: Sequence[Outcome]) -> bytes:
+    """Return the content of a part file; the same outcomes give the same bytes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = [
+        [each.user for each in outcomes],
+        [each.problem for each in outcomes],
+        [list(each.stream.cells) for each in outcomes],
+        [list(each.largest_leakage) for each in outcomes],
+        [list(each.largest_belief) for each in outcomes],
+        [each.kept for each in outcomes],
+        [each.alike for each in outcomes],
+        [each.journal for each in outcomes],
+    ]
+    schema = _schema()
+    arrays = [pa.array(c, field.type) for c, field in zip(columns, schema, strict=True)]
+    out = io.BytesIO()
+    pq.write_table(pa.Table.from_arrays(arrays, schema=schema), out, compression="zstd")
+    return out.getvalue()
+
+
+def checksum(data: bytes) -> str:
+    """Return the digest by which a part is recognised."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def checked_bytes(path: Path, expected: str) -> bytes:
+    """Return what a part file holds; StateError if it is not what was written there."""
+    try:
+        data = path.read_bytes()
+    except OSError as problem:
+        raise StateError(f"{path.name} cannot be read: {problem.strerror}") from None
+    if checksum(data) != expected:
+        raise StateError(f"{path.name} is not what it wrote: it was changed, swapped or damaged")
+    return data
+
+
+def journals_in(data: bytes) -> dict[str | None, bytes]:
+    """Return the journals of a part by user; only of users with a stream."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(io.BytesIO(data), columns=["user", "journal"])
+    except (pa.ArrowException, OSError):
+        raise StateError("a part is not a table of streams") from None
+    users, journals = table["user"].to_pylist(), table["journal"].to_pylist()
+    return {user: journal for user, journal in zip(users, journals, strict=True) if journal}
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What all parts hold together."""
+
+    users: int
+    releases: int
+    kept: bool
+    problems: int
+
+
+class Parts:
+    """All parts of a run as one table; nothing is held in memory but what is being looked at."""
+
+    def __init__(self, files: Sequence[Path], policy: Policy) -> None:
+        self.files = tuple(files)
+        self._policy = policy
+
+    def gathered(self, users: int) -> Iterator[Parts]:
+        """Yield consecutive parts together, at least so many users at a time."""
+        held: list[Path] = []
+        for file in self.files:
+            held.append(file)
+            if Parts(held, self._policy).totals().users >= users:
+                yield Parts(held, self._policy)
+                held = []
+        if held and Parts(held, self._policy).totals().users:
+            yield Parts(held, self._policy)
+
+    @contextmanager
+    def _ask(self, query: str) -> Iterator[Any]:
+        """Yield the answer to a query about ``parts``."""
+        import duckdb
+
+        connection = duckdb.connect(
+            config={
+                "memory_limit": MEMORY,
+                "threads": "2",
+                "temp_directory": tempfile.gettempdir(),
+                "autoinstall_known_extensions": "false",
+            }
+        )
+        try:
+            connection.execute("SET enable_progress_bar = false")
+            listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in self.files)
+            connection.execute(f"CREATE VIEW parts AS FROM read_parquet([{listed}])")
+            yield connection.execute(query)
+        finally:
+            connection.close()
+
+    def _rows(self, query: str) -> Iterator[tuple[Any, ...]]:
+        if not self.files:
+            return
+        with self._ask(query) as answer:
+            while rows := answer.fetchmany(256):
+                yield from rows
+
+    def totals(self) -> Totals:
+        """Return how many people have a stream, with how many releases, and how many a problem."""
+        query = (
+            "SELECT count(*) FILTER (len(cells) > 0), coalesce(sum(len(list_filter(cells, "
+            "lambda c: c IS NOT NULL))), 0), coalesce(bool_and(kept), true), count(problem) "
+            "FROM parts"
+        )
+        for users, releases, kept, problems in self._rows(query):
+            return Totals(int(users), int(releases), bool(kept), int(problems))
+        return Totals(0, 0, True, 0)
+
+    def cells(self) -> Iterator[tuple[str | None, tuple[int | None, ...]]]:
+        """Yield everybody's released cells in the order of names."""
+        query = "SELECT user, cells FROM parts WHERE len(cells) > 0 ORDER BY user NULLS FIRST"
+        for user, cells in self._rows(query):
+            yield user, tuple(cells)
+
+    def streams(self) -> Iterator[tuple[str | None, Ledger]]:
+        """Yield everybody's ledger in the order of names."""
+        query = "SELECT user, journal FROM parts WHERE len(cells) > 0 ORDER BY user NULLS FIRST"
+        for user, journal in self._rows(query):
+            yield user, self._ledger(journal)
+
+    def users(self) -> Iterator[str | None]:
+        """Yield everybody who has a stream, in the order of names."""
+        for (user,) in self._rows(
+            "SELECT user FROM parts WHERE len(cells) > 0 ORDER BY user NULLS FIRST"
+        ):
+            yield user
+
+    def ledger(self, user: str | None) -> Ledger:
+        """Return one user's ledger; KeyError if they have no stream."""
+        chosen = "user IS NULL" if user is None else "user = '" + user.replace("'", "''") + "'"
+        query = f"SELECT journal FROM parts WHERE len(cells) > 0 AND {chosen}"
+        for (journal,) in self._rows(query):
+            return self._ledger(journal)
+        raise KeyError(user)
+
+    def problems(self, most: int) -> dict[str | None, str]:
+        """Return why nothing was released, for the first people for whom nothing could be."""
+        query = (
+            "SELECT user, problem FROM parts WHERE problem IS NOT NULL "
+            f"ORDER BY user NULLS FIRST LIMIT {int(most)}"
+        )
+        return dict(self._rows(query))
+
+    def most_leaking(self, most: int) -> list[str | None]:
+        """Return the people with the largest leakages, the largest first."""
+        query = (
+            "SELECT user FROM parts WHERE len(cells) > 0 "
+            f"ORDER BY list_max(leakage) DESC, user NULLS FIRST LIMIT {int(most)}"
+        )
+        return [user for (user,) in self._rows(query)]
+
+    def largest(self, column: str) -> list[float]:
+        """Return the largest "leakage" or "belief" of each event over all users and steps."""
+        found = []
+        for k in range(1, len(self._policy.events) + 1):
+            query = (
+                f"SELECT max({column}[{k}]) FILTER (NOT isnan({column}[{k}])) FROM parts "
+                "WHERE len(cells) > 0"
+            )
+            (value,) = next(self._rows(query), (None,))
+            found.append((0.0 if column == "leakage" else math.nan) if value is None else value)
+        return found
+
+    def leakage_spread(self) -> dict[str, dict[str, float]]:
+        """Return, of each event, what half and nineteen of twenty of the users leaked at most."""
+        spread = {}
+        for k, name in enumerate(self._policy.events):
+            query = (
+                f"SELECT quantile_cont(leakage[{k + 1}], [0.5, 0.95]) FROM parts "
+                "WHERE len(cells) > 0"
+            )
+            for (found,) in self._rows(query):
+                half, most = found or (math.nan, math.nan)
+                spread[name] = {"half": float(half), "nineteen of twenty": float(most)}
+        return spread
+
+    def alike(self, expression: str, most: int) -> list[list[str]]:
+        """Return lists of people for whom an expression is the same, the first of them."""
+        query = (
+            f"SELECT list(user ORDER BY user)[:{most + 1}], count(*) FROM parts "
+            f"WHERE len(cells) > 0 AND {expression} IS NOT NULL GROUP BY {expression} "
+            f"HAVING count(*) > 1 ORDER BY min(user) LIMIT {most}"
+        )
+        return [
+            [*map(repr, users), *([""] * (count - len(users)))]
+            for users, count in self._rows(query)
+        ]
+
+    def _ledger(self, journal: bytes) -> Ledger:
+        events = self._policy.events
+        promises = [event.promise for event in events.values()]
+        against = self._policy.chosen_observer.observer.words()
+        return KeptStream.read(bytes(journal), Path("a part")).ledger(
+            tuple(events), promises, against
+        )
+
+
+class ReleasedCells(Mapping[str | None, Sequence[int | None]]):
+    """Everybody's released cells, asked of the parts one after the other."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._latest: dict[str | None, Sequence[int | None]] = {}
+        self._all: dict[str | None, Sequence[int | None]] | None = None
+
+    def __iter__(self) -> Iterator[str | None]:
+        for user, cells in self._parts.cells():
+            self._latest = {user: cells}
+            yield user
+
+    def __len__(self) -> int:
+        return self._parts.totals().users
+
+    def __getitem__(self, user: str | None) -> Sequence[int | None]:
+        if user not in self._latest:
+            if self._all is None:  # asked in another order: as many as there are users
+                self._all = dict(self._parts.cells())
+            return self._all[user]
+        return self._latest[user]
+
+
+class Ledgers(Mapping[str | None, Ledger]):
+    """Everybody's ledger, asked of the parts one after the other."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def __iter__(self) -> Iterator[str | None]:
+        return self._parts.users()
+
+    def __len__(self) -> int:
+        return self._parts.totals().users
+
+    def __getitem__(self, user: str | None) -> Ledger:
+        return self._parts.ledger(user)
+
+    def items(self) -> Any:
+        """Return users and ledgers, one after the other."""
+        return self._parts.streams()
+
+    def values(self) -> Any:
+        """Return ledgers, one after the other."""
+        return (ledger for _, ledger in self._parts.streams())
+
+    def of(self, users: Iterable[str | None]) -> dict[str | None, Ledger]:
+        """Return the ledgers of some users, in memory."""
+        return {user: self._parts.ledger(user) for user in users}

@@ -1,0 +1,214 @@
+"""From parts to what may be handed out: one file in the input's format, or a folder of files.
+
+A folder holds one file per part and ``manifest.json``, which names the policy by its fingerprint
+and every file with its checksum. The manifest is written last: a folder without it is not finished.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import priste
+from priste.batch.parts import Ledgers, Parts, ReleasedCells
+from priste.batch.workspace import file_digest
+from priste.errors import OutputError, OutputExists
+from priste.policy import Policy
+from priste.release import write_ledgers
+from priste.traces import Format, Trace, Traces, WritingReport, write_released, write_traces
+from priste.traces.fixes import microseconds
+from priste.traces.formats.known import FORMATS
+from priste.traces.points import ReleasedPoints
+from priste.traces.writing import RowChoice
+from priste.whole_files import check_writable, write_whole
+
+MANIFEST = "manifest.json"
+FORMAT, VERSION = "priste-released", 1
+USERS_PER_FILE = 500
+"""How many users a file of a folder has at least, but for the last."""
+
+_TABLES = (Format.CSV, Format.PARQUET)
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where results go. ``in_parts`` tells whether that is a folder with a file per part."""
+
+    path: Path
+    in_parts: bool
+
+    @classmethod
+    def of(cls, path: Path, traces: Traces, rows: RowChoice) -> Destination:
+        """Return what a path means for a source.
+
+        A table that names its users is written in parts where a folder is wanted: for a source
+        that is one, and for a name without a suffix.
+        """
+        wanted = traces.source.is_folder or not path.suffix or path.is_dir()
+        options = FORMATS[traces.format].options_of
+        if not wanted or rows != "steps" or traces.format not in _TABLES or options is None:
+            return cls(path, False)
+        return cls(path, options(traces.source, traces.reading).columns.user is not None)
+
+    @property
+    def ledger(self) -> Path:
+        """The ledger beside the result: a file, or a folder of files where the result is one."""
+        return beside(self.path, ".ledger" if self.in_parts else ".ledger.csv")
+
+    @property
+    def workspace(self) -> Path:
+        """The private folder of the run, beside the result."""
+        return beside(self.path, ".priste")
+
+    def check(self, *, folder: bool, overwrite: bool) -> None:
+        """Say before any work is done why a result could not be written."""
+        kept = "Choose another name, or ask to overwrite it: what was drawn is not drawn again."
+        try:
+            for path in (self.path, self.ledger) if self.in_parts else (self.path,):
+                if not (self.in_parts and overwrite and _is_ours(path)):
+                    check_writable(path, overwrite=overwrite, folder=self.in_parts or folder)
+            if not self.in_parts:
+                check_writable(self.ledger, overwrite=True)
+        except OutputExists as error:
+            raise OutputExists(error.path, kept, what=error.what) from None
+
+
+def beside(path: Path, suffix: str) -> Path:
+    """Return the path beside a result with a suffix behind its name."""
+    if not path.name:
+        raise OutputError(
+            f"{str(path)!r} is a folder without a name of its own. Give the name of the "
+            "released file."
+        )
+    return path.with_name(path.name + suffix)
+
+
+def write_one(
+    parts: Parts,
+    traces: Traces,
+    destination: Path,
+    policy: Policy,
+    *,
+    seed: int | None,
+    keep: tuple[str, ...],
+    rows: RowChoice,
+    overwrite: bool,
+) -> WritingReport:
+    """Write all parts as one result in the format of the source."""
+    return write_released(
+        traces,
+        destination,
+        ReleasedCells(parts),
+        policy.timeline,
+        policy.grid,
+        point=policy.points,
+        rng=seed,
+        keep=keep,
+        rows=rows,
+        overwrite=overwrite,
+    )
+
+
+def write_in_parts(
+    parts: Parts, traces: Traces, destination: Destination, policy: Policy, *, seed: int | None
+) -> WritingReport:
+    """Write a file of releases, and one of ledgers, for each part; then the manifests of both."""
+    options = FORMATS[traces.format].options_of
+    if options is None:
+        raise OutputError(f"Files of format {traces.format} cannot be written in parts.")
+    reading = options(traces.source, traces.reading)
+    columns = {
+        part: name
+        for part in ("user", "time", "lat", "lon")
+        if (name := getattr(reading.columns, part)) is not None
+    }
+    suffix = ".parquet" if traces.format is Format.PARQUET else ".csv"
+    folders = destination.path, destination.ledger
+    for folder in folders:
+        folder.mkdir(mode=0o755, exist_ok=True)
+        (folder / MANIFEST).unlink(missing_ok=True)
+    listed: tuple[list[dict[str, Any]], list[dict[str, Any]]] = [], []
+    for number, part in enumerate(parts.gathered(USERS_PER_FILE)):
+        path = destination.path / f"part-{number:05}{suffix}"
+        traced = _Traced(part, policy, seed)
+        write_traces(traced, path, str(traces.format), columns=columns, overwrite=True)
+        ledger = destination.ledger / f"part-{number:05}.csv"
+        write_ledgers(ledger, tuple(policy.events), Ledgers(part))
+        for files, each in zip(listed, (path, ledger), strict=True):
+            entry = {"file": each.name, "sha256": file_digest(each), "users": part.totals().users}
+            files.append({**entry, "releases": traced.written})
+    for folder, files in zip(folders, listed, strict=True):
+        _remove_others(folder, {entry["file"] for entry in files})
+        write_whole(folder / MANIFEST, _manifest(policy, files), private=False)
+    written = sum(entry["releases"] for entry in listed[0])
+    return WritingReport(str(destination.path), written, 0, 0, 0)
+
+
+class _Traced:
+    """The releases of a part as traces, which are counted as they are taken."""
+
+    def __init__(self, part: Parts, policy: Policy, seed: int | None) -> None:
+        self._part, self._policy, self._seed = part, policy, seed
+        self.written = 0
+
+    def __iter__(self) -> Iterator[Trace]:
+        cells = ReleasedCells(self._part)
+        line = self._policy.timeline
+        points = ReleasedPoints(cells, line, self._policy.grid, self._policy.points, self._seed)
+        for user in cells:
+            places = points.draw(user)
+            steps = np.flatnonzero(~np.isnan(places[:, 0]))
+            self.written += len(steps)
+            if len(steps):
+                times = np.array([microseconds(line.middle_of(int(step))) for step in steps])
+                yield Trace(user, times, places[steps, 0], places[steps, 1])
+
+
+def _manifest(policy: Policy, files: list[dict[str, Any]]) -> str:
+    told = {
+        "format": FORMAT,
+        "version": VERSION,
+        "policy": policy.fingerprint(),
+        "promises": {name: event.promise.words() for name, event in policy.events.items()},
+        "against": policy.chosen_observer.words,
+        "priste": priste.__version__,
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "users": sum(entry["users"] for entry in files),
+        "releases": sum(entry["releases"] for entry in files),
+        "files": files,
+    }
+    return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+
+
+def _is_ours(folder: Path) -> bool:
+    """Tell whether a folder holds nothing but what an earlier run wrote, finished or not."""
+    if folder.is_symlink() or not folder.is_dir():
+        return False
+    names = set(os.listdir(folder)) - {MANIFEST}
+    return all(name.startswith(("part-", ".part-")) for name in names)
+
+
+def _remove_others(folder: Path, names: set[str]) -> None:
+    """Remove files of parts that there are no more, so that nobody takes them for results."""
+    for path in folder.iterdir():
+        if path.name.startswith("part-") and path.name not in names:
+            path.unlink()
+
+
+def rehearse(
+    policy: Policy,
+    traces: Traces,
+    users: Mapping[str | None, tuple[int, ...]],
+    place: Path,
+    keep: tuple[str, ...],
+    rows: RowChoice,
+) -> None:
+    """Write the result with one cell everywhere: what cannot be written is told before drawing."""
+    write_released(traces, place, users, policy.timeline, policy.grid, keep=keep, rows=rows)
