@@ -53,7 +53,9 @@ def test_dead_workers_are_replaced(tmp_path: Path) -> None:
 
 def test_workers_that_keep_dying_end_in_an_error() -> None:
     """After a few pools the work is given up, with what to do."""
-    with pytest.raises(PristeError, match=f"died {TRIES} times; 0 jobs are done.*run the same command"):
+    with pytest.raises(
+        PristeError, match=f"died {TRIES} times; 0 jobs are done.*run the same command"
+    ):
         list(finished(die, [1], workers=1))
 
 

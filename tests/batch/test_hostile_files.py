@@ -26,10 +26,10 @@ values = st.recursive(
     max_leaves=6,
 )
 keys = st.sampled_from(
-    ["format", "version", "journal", "steps", "cells", "stream", "ledger", "key"]
+    ["format", "version", "part", "generation", "sha256", "fixes", "users", "ledger", "chunks"]
 )
 documents = st.dictionaries(keys, values, max_size=5).map(json.dumps) | values.map(json.dumps)
-HEAD = json.dumps({"format": "priste-run", "version": 1, "policy": "p", "key": "k"})
+HEAD = json.dumps({"format": "priste-run", "version": 2, "policy": "p", "key": "k", "chunks": 3})
 
 
 def ends_well(read: Callable[[Path], object], content: bytes, name: str = "file") -> None:
@@ -56,9 +56,10 @@ def test_registers(lines: list[str], tail: bytes) -> None:
 
     def read(path: Path) -> object:
         path.parent.chmod(0o700)
-        return Register(path.parent).earlier("x", frozenset(["a"]))
+        return list(Register(path.parent).earlier([("x", "x", bytes(8))]))
 
     ends_well(read, content, "x.jsonl")
+    ends_well(read, content, "register.sqlite")
 
 
 TITLES = "user,step,cell,budget,attempts,undecided,leakage:visit"

@@ -2,16 +2,16 @@
 
 import multiprocessing
 import os
+import re
 import signal
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.batch.small_tables import table_of
 from tests.cli.small_world import EPSILON, GRID, PATHS, STEPS, write_policy, write_trips
 
-from priste import InvalidParameter, OutputError, OutputExists, Protector
+from priste import InvalidParameter, OutputError, OutputExists
 from priste.batch import (
     BatchReport,
     ledger_of,
@@ -20,10 +20,10 @@ from priste.batch import (
     read_ledgers,
     workspace_of,
 )
+from priste.batch.engines import Job
+from priste.batch.gathering import Chunk
 from priste.policy import load_policy
 from priste.traces import read_traces
-
-ROOT = Path(__file__).parent.parent.parent
 
 
 def run(folder: Path, name: str = "out.csv", **options: object) -> BatchReport:

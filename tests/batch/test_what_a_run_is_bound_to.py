@@ -1,7 +1,6 @@
 """A run is bound to its policy, people and rows, and what was released is never drawn twice."""
 
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -13,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.cli.small_world import PATHS, POLICY, START, STEPS, trace_of, write_policy
 
-from priste import InvalidParameter, OutputError, OutputExists, Protector, StateError, TraceError
+from priste import InvalidParameter, OutputError, OutputExists, StateError, TraceError
 from priste.batch import BatchReport, ledger_of, protect_file, workspace_of
 from priste.batch.keyed_digests import Recognition
 from priste.batch.parts import journals_in

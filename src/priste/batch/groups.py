@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from priste.batch.draws import Key, point_bits
+from priste.batch.draws import Key, bits_of, point_bits
 from priste.batch.keyed_digests import Recognition
 from priste.batch.own_places import Places, policy_with
 from priste.batch.streams import KeptStream, ProtectedStream, journal_bytes, protect_stream
@@ -117,6 +117,7 @@ def protect_group(
     if recognition is None:
         recognition = Recognition(hashlib.sha256(b"recognition:" + repr(key).encode()).digest())
     named = policy.fingerprint()
+    bits_of(key, named, None)  # a key that is none is no user's problem
     outcomes = []
     for user, trace in _traces(table):
         outcomes.append(

@@ -12,8 +12,8 @@ import io
 import math
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -122,9 +122,9 @@ class Parts:
         if held and Parts(held, self._policy).totals().users:
             yield Parts(held, self._policy)
 
-    @contextmanager
-    def _ask(self, query: str) -> Iterator[Any]:
-        """Yield the answer to a query about ``parts``."""
+    @cached_property
+    def _connection(self) -> Any:
+        """A connection on which ``parts`` is the table of all parts; opened when first asked."""
         import duckdb
 
         connection = duckdb.connect(
@@ -135,20 +135,17 @@ class Parts:
                 "autoinstall_known_extensions": "false",
             }
         )
-        try:
-            connection.execute("SET enable_progress_bar = false")
-            listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in self.files)
-            connection.execute(f"CREATE VIEW parts AS FROM read_parquet([{listed}])")
-            yield connection.execute(query)
-        finally:
-            connection.close()
+        connection.execute("SET enable_progress_bar = false")
+        listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in self.files)
+        connection.execute(f"CREATE VIEW parts AS FROM read_parquet([{listed}])")
+        return connection
 
     def _rows(self, query: str) -> Iterator[tuple[Any, ...]]:
         if not self.files:
             return
-        with self._ask(query) as answer:
-            while rows := answer.fetchmany(256):
-                yield from rows
+        answer = self._connection.cursor().execute(query)
+        while rows := answer.fetchmany(256):
+            yield from rows
 
     def totals(self) -> Totals:
         """Return how many people have a stream, with how many releases, and how many a problem."""

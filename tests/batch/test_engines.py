@@ -1,0 +1,222 @@
+"""Engines and deaths change nothing: the same bytes from one process, a cluster, after kills."""
+
+import os
+import random
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.small_world import PATHS, STEPS, write_policy, write_trips
+
+from priste import PristeError
+from priste.batch import BatchReport, ledger_of, protect_file, protect_group, workspace_of
+from priste.batch.parts import journals_in
+from priste.batch.streams import KeptStream
+from priste.batch.workspace import SECRET
+from priste.policy import load_policy
+from priste.traces import read_traces
+
+ROOT = Path(__file__).parent.parent.parent
+SEED = 5
+
+
+def run(folder: Path, name: str = "out.csv", **options: object) -> BatchReport:
+    policy = load_policy(write_policy(folder))
+    source = folder / "trips.csv"
+    if not source.exists():
+        write_trips(folder)
+    return protect_file(policy, read_traces(source), folder / name, **options)  # type: ignore[arg-type]
+
+
+def written(folder: Path, name: str = "out.csv") -> tuple[bytes, ...]:
+    """Return everything that a run leaves: result, ledger and parts."""
+    parts = sorted(workspace_of(folder / name).glob("part-*"))
+    files = [folder / name, ledger_of(folder / name), *parts]
+    return tuple(path.read_bytes() for path in files)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[], tuple[bytes, ...]]:
+    """Return what one process writes that nothing happens to, under the state of the moment."""
+    made: dict[str, tuple[bytes, ...]] = {}
+
+    def of_this_state() -> tuple[bytes, ...]:
+        state = os.environ["PRISTE_STATE"]
+        if state not in made:
+            folder = tmp_path_factory.mktemp("undisturbed")
+            run(folder, seed=SEED)
+            made[state] = written(folder)
+        return made[state]
+
+    return of_this_state
+
+
+# The driver dies
+
+KILLED = """
+import os, random, signal, sys
+from pathlib import Path
+from priste import Protector
+from tests.batch.test_engines import run
+
+left = int(sys.argv[2])
+def counted(call):
+    def made(*given, **named):
+        global left
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*given, **named)
+    return made
+
+os.fsync = counted(os.fsync)
+Protector.release = counted(Protector.release)
+run(Path(sys.argv[1]), seed={seed})
+"""
+
+
+def run_until_killed(folder: Path, after: int, seed: int | None) -> bool:
+    """Run in another process that is killed at a release or a write; tell whether it was."""
+    code = KILLED.format(seed=seed)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder), str(after)], cwd=ROOT, check=False
+    )
+    assert done.returncode in (0, -signal.SIGKILL)
+    return done.returncode != 0
+
+
+@pytest.mark.parametrize("start", [11, 12])
+def test_kills_of_the_driver_at_random_points(
+    tmp_path: Path, undisturbed: Callable[[], tuple[bytes, ...]], start: int
+) -> None:
+    """kill -9 before a release or a write, drawn at random, twice; then the run is ended."""
+    draw = random.Random(start)
+    kills = sum(run_until_killed(tmp_path, draw.randrange(5, 45), SEED) for _ in range(2))
+    assert kills
+    if not (tmp_path / "out.csv").exists():
+        run(tmp_path, seed=SEED)
+    assert written(tmp_path) == undisturbed()
+
+
+def test_a_killed_run_goes_on_with_its_secret(tmp_path: Path) -> None:
+    """Without a seed: what is drawn after the kill is what the secret of the run gives, for all."""
+    assert run_until_killed(tmp_path, 3 + STEPS + 7, None)
+    place = workspace_of(tmp_path / "out.csv")
+    secret = (place / SECRET).read_bytes()
+    assert stat.S_IMODE((place / SECRET).stat().st_mode) == 0o600
+    finished = {path.name: path.read_bytes() for path in place.glob("part-*")}
+    report = run(tmp_path)
+    assert not (place / SECRET).exists()
+    for name, content in finished.items():
+        assert (place / name).read_bytes() == content
+    assert 0 < report.drawn_now <= 3 * STEPS
+    policy = load_policy(tmp_path / "policy.toml")
+    table = read_table(tmp_path / "trips.csv")
+    assert report.cells == {
+        each.user: each.stream.cells for each in protect_group(table, policy, secret).outcomes
+    }
+
+
+def read_table(path: Path) -> object:
+    import pyarrow as pa
+
+    traces = list(read_traces(path))
+    return pa.table(
+        {
+            "user": [trace.user for trace in traces for _ in range(len(trace))],
+            "time": [int(time) for trace in traces for time in trace.times],
+            "lat": [float(lat) for trace in traces for lat in trace.lat],
+            "lon": [float(lon) for trace in traces for lon in trace.lon],
+        }
+    )
+
+
+def test_a_new_secret_for_new_steps(tmp_path: Path) -> None:
+    """The secret is gone with the run; new steps are drawn with another, old ones stay."""
+    short = {user: path[:6] for user, path in PATHS.items()}
+    write_paths(tmp_path, short)
+    first = run(tmp_path).cells
+    before = kept_journals(tmp_path)
+    write_paths(tmp_path, PATHS)
+    second = run(tmp_path, overwrite=True)
+    assert second.drawn_now == 3 * (STEPS - 6)
+    assert {user: cells[:6] for user, cells in second.cells.items()} == first
+    after = kept_journals(tmp_path)
+    for user, stream in before.items():
+        assert after[user].stream == stream.stream
+        assert after[user].records[:6] == stream.records
+
+
+def write_paths(folder: Path, paths: dict[str, list[int]]) -> None:
+    from tests.cli.small_world import trace_of
+
+    from priste.traces import write_traces
+
+    traces = [trace_of(user, path) for user, path in paths.items()]
+    write_traces(traces, folder / "trips.csv", overwrite=True)
+
+
+def kept_journals(folder: Path) -> dict[str | None, KeptStream]:
+    return {
+        user: KeptStream.read(journal, path)
+        for path in workspace_of(folder / "out.csv").glob("part-*")
+        for user, journal in journals_in(path.read_bytes()).items()
+    }
+
+
+# Dask
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_gives_the_same_bytes_although_a_worker_is_killed(
+    tmp_path: Path, undisturbed: Callable[[], tuple[bytes, ...]]
+) -> None:
+    """Two workers of a real cluster, of which one dies when the first user is done."""
+    from distributed import Client, LocalCluster
+
+    expected = undisturbed()
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        workers = list(client.run(os.getpid).values())
+        told = []
+
+        def kill_one(done: int, total: int) -> None:
+            told.append((done, total))
+            if workers:
+                os.kill(workers.pop(), signal.SIGKILL)
+                workers.clear()
+
+        run(tmp_path, seed=SEED, cluster=cluster.scheduler_address, on_progress=kill_one)
+        assert set(client.run(kept_works).values()) == {0}
+    assert told[-1] == (3, 3)
+    assert not workers
+    assert written(tmp_path) == expected
+
+
+def kept_works() -> int:
+    """Return how much a worker still keeps: nothing after a run."""
+    from priste.batch import cluster
+
+    return len(cluster._kept)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody answers, or not what was meant: an error in words, and nothing is drawn."""
+    from priste.batch import cluster
+
+    monkeypatch.setattr(cluster, "PATIENCE", 1.0)
+    for address in ("tcp://127.0.0.1:1", "nonsense"):
+        with pytest.raises(PristeError, match="No scheduler"):
+            run(tmp_path, cluster=address)
+    assert not list(tmp_path.rglob("part-*"))
