@@ -260,8 +260,9 @@ def test_protect_in_json(tmp_path: Path) -> None:
     assert result.stderr == ""
     found = json.loads(result.stdout)
     assert set(found) == {
-        "destination", "ledger", "users", "releases", "drawn_now", "given_again", "rows", "notes",
-        "events", "observer", "anybody", "verdict", "reading", "writing", "report",
+        "destination", "ledger", "users", "releases", "drawn_now", "given_again", "sampled",
+        "quarantined", "rows", "notes", "unguarded", "metres", "events", "observer", "anybody",
+        "verdict", "reading", "writing", "report",
     }  # fmt: skip
     ledgers = read_ledgers(found["ledger"])
     largest = max(r.leakage[0] for ledger in ledgers.values() for r in ledger)

@@ -105,7 +105,10 @@ class BatchReport:
                 for name, promise in self.promises.items()
             },
             "observer": self.against,
-            "metres": {**self.worth.metres(), "of_users": self.worth.spread()},
+            "metres": {
+                **{way.replace(" ", "_"): each for way, each in self.worth.metres().items()},
+                "of_users": self.worth.spread(),
+            },
         }
 
 

@@ -8,33 +8,32 @@ same, and no step is ever drawn twice with different bits.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-import numpy as np
-
-from priste.randomness import BitSource, bit_source, keyed_bits
+from priste.randomness import BitSource, keyed_bits
+from priste.release.seeded_steps import SeededSteps, seed_of_user
 
 Key = bytes | int
 """A secret of at least 16 bytes; or a seed, for experiments: who knows it can undo the noise."""
 
 
-class StepBits(BitSource):
-    """Bits of which every step has its own; use :meth:`begin` before each."""
+class KeyedSteps(BitSource):
+    """The bits that belong to a user and a step under a secret."""
 
-    def __init__(self, of_step: Callable[[int], BitSource]) -> None:
-        self._of_step = of_step
+    def __init__(self, secret: bytes, policy: str, user: str | None) -> None:
+        self._of = secret, "step", policy, repr(user)
         self.begin(0)
 
     def begin(self, step: int) -> None:
         """Go to the bits of a step."""
-        self._bits = self._of_step(step)
+        self._bits = keyed_bits(*self._of, step)
 
     def number(self) -> Iterator[int]:
         """Begin the next uniform number of the step."""
         return self._bits.number()
 
 
-def bits_of(key: Key, policy: str, user: str | None) -> StepBits:
+def bits_of(key: Key, policy: str, user: str | None) -> KeyedSteps | SeededSteps:
     """Return the bits of one user's stream under a policy with this fingerprint.
 
     >>> one, other = (bits_of(bytes(32), "p", "ada") for _ in range(2))
@@ -44,10 +43,8 @@ def bits_of(key: Key, policy: str, user: str | None) -> StepBits:
     True
     """
     if isinstance(key, bytes):
-        return StepBits(lambda step: keyed_bits(key, "step", policy, repr(user), step))
-    digest = hashlib.sha256(f"{key}:{user!r}".encode()).digest()
-    seed = int.from_bytes(digest[:8], "big")
-    return StepBits(lambda step: bit_source(np.random.default_rng([seed, step])))
+        return KeyedSteps(key, policy, user)
+    return SeededSteps(seed_of_user(key, user))
 
 
 def point_bits(key: Key, policy: str, user: str | None) -> BitSource:

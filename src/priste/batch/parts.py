@@ -223,7 +223,7 @@ class Parts:
             )
             for (found,) in self._rows(query):
                 half, most = found or (math.nan, math.nan)
-                spread[name] = {"half": float(half), "nineteen of twenty": float(most)}
+                spread[name] = {"half": float(half), "nineteen_of_twenty": float(most)}
         return spread
 
     def alike(self, expression: str, most: int) -> list[list[str]]:

@@ -74,7 +74,7 @@ def journal_bytes(records: Records, belongs_to: Mapping[str, str], stream: str) 
     The format is that of journals, without the terms: these are kept once, with the run.
     """
     header = {"stream": stream, "binding": bindings.checked_binding(belongs_to)}
-    return stream_file.encode(header, records)
+    return stream_file.encode(header, records)[0]
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,6 @@ class WorthOfAll:
     def spread(self) -> dict[str, float]:
         """Return the metres that half, and nineteen of twenty, of the users are off at most."""
         if not self.of_users:
-            return {"half": float("nan"), "nineteen of twenty": float("nan")}
+            return {"half": float("nan"), "nineteen_of_twenty": float("nan")}
         half, most = 1000 * np.quantile(np.array(self.of_users), [0.5, 0.95])
-        return {"half": float(half), "nineteen of twenty": float(most)}
+        return {"half": float(half), "nineteen_of_twenty": float(most)}

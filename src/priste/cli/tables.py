@@ -83,7 +83,8 @@ def users_table(made: Mapping[str, Any]) -> Table:
     table.add_row("metres off, all users", "near", "far", "everywhere", style="bold")
     for way, each in metres.items():
         if way != "of_users":
-            table.add_row(way, *(length(each[side]) for side in ("near", "far", "everywhere")))
+            sides = ("near", "far", "everywhere")
+            table.add_row(way.replace("_", " "), *(length(each[side]) for side in sides))
     return table
 
 
