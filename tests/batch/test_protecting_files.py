@@ -139,7 +139,7 @@ def test_what_cannot_be_written_is_refused_before_drawing(tmp_path: Path) -> Non
 def test_a_gap_is_a_silent_step(tmp_path: Path) -> None:
     """Steps without a fix release nothing and spend nothing."""
     policy = load_policy(write_policy(tmp_path))
-    stream = protect_stream(policy, None, [0, None, 1], 1)
+    stream = protect_stream(policy, None, [0, None, 1], seed=1)
     assert stream.cells[1] is None
     assert stream.ledger[1].leakage == stream.ledger[0].leakage
 

@@ -33,7 +33,11 @@ class KeyedSteps(BitSource):
         return self._bits.number()
 
 
-def bits_of(key: Key, policy: str, user: str | None) -> KeyedSteps | SeededSteps:
+StepBits = KeyedSteps | SeededSteps
+"""Bits of which every step of a stream has its own; ``begin`` goes to those of a step."""
+
+
+def bits_of(key: Key, policy: str, user: str | None) -> StepBits:
     """Return the bits of one user's stream under a policy with this fingerprint.
 
     >>> one, other = (bits_of(bytes(32), "p", "ada") for _ in range(2))

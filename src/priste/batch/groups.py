@@ -158,7 +158,11 @@ def _outcome(
         if kept is not None:
             check_kept(kept, recognition, named, user, cells, places)
         stream = protect_stream(
-            own, user, cells, key, named=named, earlier=() if kept is None else kept.records
+            own,
+            user,
+            cells,
+            bits=bits_of(key, named, user),
+            earlier=() if kept is None else kept.records,
         )
         return Outcome(
             user,

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from priste.batch.draws import Key, bits_of
+from priste.batch.draws import StepBits
 from priste.errors import StateError
 from priste.policy import Policy
 from priste.quantify import Promise
 from priste.release import Ledger
+from priste.release.seeded_steps import SeededSteps
 from priste.release.stream_file import binding as bindings
 from priste.release.stream_file import journal as stream_file
 from priste.release.stream_file.entry import entry_from_json
@@ -43,24 +44,26 @@ def protect_stream(
     policy: Policy,
     user: str | None,
     cells: Sequence[int | None],
-    key: Key,
     *,
-    named: str | None = None,
+    bits: StepBits | None = None,
+    seed: int | None = None,
     earlier: Records = (),
     on_step: OnStep | None = None,
 ) -> ProtectedStream:
     """Release every step of one user; steps that are among the ``earlier`` ones are not drawn.
 
-    ``cells`` are the true cells, None for a gap. The draws follow from the key, the user, the step
-    and ``named``, the fingerprint of the policy of all, which is the policy's own unless given.
-    ``on_step`` is told each step when it is done.
+    ``cells`` are the true cells, None for a gap. ``bits`` are those of each step (see
+    :mod:`priste.batch.draws`); a ``seed``, for experiments, stands for the bits that follow from
+    it; without either they are cryptographic. ``on_step`` is told each step when it is done.
     """
-    bits = bits_of(key, policy.fingerprint() if named is None else named, user)
+    if bits is None and seed is not None:
+        bits = SeededSteps(seed)
     with policy.protector(rng=bits) as protector:
         protector.replay(earlier)
         done = protector.next_step
         for step in range(done, len(cells)):
-            bits.begin(step)
+            if bits is not None:
+                bits.begin(step)
             protector.release(cells[step], step=step)
             if on_step is not None:
                 on_step(step)
