@@ -96,7 +96,7 @@ export function chartTable(name, rows) {
       element(
         "table",
         {},
-        element("thead", {}, element("tr", {}, ["time", "leakage", "alone", "belief", "alone"].map((head) => element("th", { scope: "col" }, head)))),
+        element("thead", {}, element("tr", {}, ["time", "released cell", "distance", "leakage", "alone", "belief", "alone"].map((head) => element("th", { scope: "col" }, head)))),
         element("tbody", {}, rows().map(([time, ...values]) => element("tr", {}, element("td", {}, time), values.map((value) => element("td", {}, value))))),
       ),
     );

@@ -1,7 +1,7 @@
 // Two settings side by side: one that was kept, and the one at hand.
 
-import { button, element, show } from "./elements.js";
-import { forecastParts } from "./protection.js";
+import { button, drawing, element, show } from "./elements.js";
+import { placesOf } from "./strip.js";
 import { finite } from "./api.js";
 import { settingOf } from "./setting.js";
 import { exact, metres, odds, percent } from "./words.js";
@@ -27,7 +27,8 @@ export function openCompare(store, view) {
     view.querySelector("[data-swap]").disabled = !kept;
     const run = store.get("run");
     const hand = { words: describe(store), forecast: store.get("forecast"), run: run?.done && sameSetting(run.setting, settingOf(store)) ? run : null };
-    show(body, kept ? [table(kept, hand), element("div", { class: "pair" }, side("A", kept), side("B", hand))] : [element("div", { class: "empty" }, "Nothing is kept yet. Keep the setting at hand as A, then change something."), side("B", hand)]);
+    const { clock } = store.get("world");
+    show(body, kept ? [table(kept, hand), element("div", { class: "pair" }, side("A", kept, clock), side("B", hand, clock))] : [element("div", { class: "empty" }, "Nothing is kept yet. Keep the setting at hand as A, then change something."), side("B", hand, clock)]);
   });
 }
 
@@ -42,16 +43,39 @@ function describe(store) {
   return [`Against: ${who}`, `Promise: ${what}`, mechanism.alpha ? `Noise: about ${metres(2000 / mechanism.alpha)}` : `Mechanism: ${mechanism.kind}`, `Calibrator: ${calibrator}`, `Secrets: ${store.get("events").map((event) => event.name).join(", ") || "none"}`];
 }
 
-function side(name, { words, forecast, run }) {
+function side(name, { words, forecast, run }, clock) {
+  const found = forecast?.found;
   return element(
     "section",
     { class: "card" },
     element("h3", {}, name),
     element("ul", { class: "list small" }, words.map((line) => element("li", {}, line))),
     element("h4", {}, "Forecast"),
-    forecast ? forecastParts(forecast) : element("p", { class: "quiet small" }, "not computed"),
-    run ? null : element("p", { class: "quiet small" }, "Not run yet."),
+    forecast?.state === "computing" ? element("span", { class: "busy" }, "computing") : null,
+    element("p", { class: "small" }, forecast?.state === "failed" || forecast?.state === "missing" ? forecast.message : (found?.sentence ?? (forecast?.state === "computing" ? "" : "Not computed."))),
+    (found?.anybody ?? []).map((each) => element("p", { class: "small quiet" }, `${each.event}: ${each.words}`)),
+    element("h4", {}, "Run"),
+    run ? [element("p", { class: "small" }, run.done.sentence), smallStrip(run, clock, name)] : element("p", { class: "quiet small" }, "Not run yet."),
   );
+}
+
+/** The strip of a run in a small picture: neighbouring steps of one level are one piece. */
+function smallStrip(run, clock, name) {
+  const places = placesOf(clock.times, clock.step_seconds);
+  const days = (places.at(-1)?.row ?? 0) + 1;
+  const svg = drawing("svg", { viewBox: `0 0 240 ${days * 8}`, role: "img", "aria-label": `${name}: every day a row, coloured by how far releases were from the truth. ${run.done.usefulness ?? ""}`, class: "small-strip" });
+  let piece = null;
+  const put = () => piece && svg.append(drawing("rect", { x: (240 * piece.begin).toFixed(1), y: 8 * piece.row, width: (240 * (piece.end - piece.begin)).toFixed(1), height: 7, class: `level-${piece.level}` }));
+  run.steps.forEach(({ level }, step) => {
+    const { row, begin, end } = places[step];
+    if (piece && piece.row === row && piece.level === level && piece.end >= begin - 1e-9) piece.end = end;
+    else {
+      put();
+      piece = level < 0 ? null : { row, begin, end, level };
+    }
+  });
+  put();
+  return svg;
 }
 
 /** The numbers of both runs, or of both forecasts, in one table. */

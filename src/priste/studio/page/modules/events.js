@@ -75,6 +75,7 @@ export function openEvents(store, view, api) {
   // --- the server reads every event: text, structure, sentence, steps -----------------------------------
   const change = (id, part) => store.set({ events: store.get("events").map((event) => (event.id === id ? { ...event, ...part } : event)) });
 
+  let reading = false;
   const read = latest(120, (signal) => {
     const setting = settingOf(store);
     const events = store.get("events").map((event) => {
@@ -84,7 +85,11 @@ export function openEvents(store, view, api) {
     const asked = store.get("events");
     return api.post("/events", { setting: { ...setting, events } }, { signal }).then((found) => ({ found, asked }));
   }, {
+    waiting: () => {
+      reading = true;
+    },
     answer: ({ found, asked }) => {
+      reading = false;
       const answers = new Map(asked.map((event, number) => [event.id, found.events[number]]));
       store.set({
         readFor: readKey(),
@@ -99,6 +104,7 @@ export function openEvents(store, view, api) {
       });
     },
     failed: (error) => {
+      reading = false;
       const events = store.get("events").map((event) => ({ ...event, answer: { ok: false, problem: { message: inWords(error), position: null } } }));
       store.set({ events, readFor: readKey() });
     },
@@ -115,7 +121,8 @@ export function openEvents(store, view, api) {
   store.watch(["events", "regions", "world"], () => {
     if (!store.get("world")) return;
     const key = readKey();
-    if (key === lastRead || key === store.get("readFor")) return;
+    const answered = reading || store.get("events").every((event) => event.answer);
+    if (answered && (key === lastRead || key === store.get("readFor"))) return;
     lastRead = key;
     read();
   });

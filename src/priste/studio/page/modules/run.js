@@ -185,7 +185,7 @@ export function openRun(store, view, api) {
       leakageChart({ ...common, bound: event.bound }),
       beliefChart({ ...common, cap: event.cap }),
       worst.length ? element("p", { class: "small quiet" }, `At this moment the observer who learns most believes the week began in ${worst.length === 1 ? "one cell" : `${worst.length} cells`} of the map (dashed): ${worst.slice(0, 4).map(([cell, share]) => `cell ${cell}, ${percent(share)}`).join("; ")}${worst.length > 4 ? "; …" : ""}.`) : null,
-      chartTable(event.name, () => run.steps.map((step, place) => [step.label, exact(curves.leakage[place], 3), exact(nothing(curves.bareLeakage[place]), 3), percent(curves.belief[place]), percent(nothing(curves.bareBelief[place]))])),
+      chartTable(event.name, () => run.steps.map((step, place) => [step.label, step.releasedCell < 0 ? "none" : String(step.releasedCell), metres(step.error), exact(curves.leakage[place], 3), exact(nothing(curves.bareLeakage[place]), 3), percent(curves.belief[place]), percent(nothing(curves.bareBelief[place]))])),
     );
   }
   return runner;

@@ -1,0 +1,156 @@
+"""A studio of its own and a real browser for tests of the page; every complaint fails the test."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.live.running import program
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
+FLAGS += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+
+DESK = {"width": 1280, "height": 860}
+PHONE = {"width": 390, "height": 844}
+
+PATIENCE = 90_000
+"""Milliseconds after which a test gives up waiting; no test is about how long things take."""
+
+HOME, OFFICE, CLINIC = (46.005, 7.008), (46.031, 7.030), (46.010, 7.045)
+FIRST_DAY = datetime(2026, 3, 3, tzinfo=UTC)
+
+
+def write_week(path: Path) -> Path:
+    """Write three days of one person, a fix every two hours: home, office, and once the clinic."""
+    lines = ["time,lat,lon"]
+    for step in range(36):
+        at = FIRST_DAY + timedelta(hours=2 * step)
+        place = OFFICE if 8 <= at.hour < 18 else HOME
+        if at.day == 4 and at.hour == 14:
+            place = CLINIC
+        lines.append(f"{at + timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ},{place[0]},{place[1]}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@contextmanager
+def studio(folder: Path, *arguments: str) -> Iterator[str]:
+    """Run ``priste studio`` as a person would; yields the address that it prints."""
+    command = [sys.executable, "-m", "priste", "studio", "--no-open", "--port", "0", *arguments]
+    environment = {**os.environ, "PRISTE_STATE": str(folder / "state"), "OPENBLAS_NUM_THREADS": "1"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+    ) as process:
+        try:
+            assert process.stdout is not None
+            told = ""
+            for line in process.stdout:
+                told += line
+                if found := re.search(
+                    r"http://127\.0\.0\.1:\d+/#token=\S+", told.replace("\n", "")
+                ):
+                    yield found[0]
+                    break
+            else:
+                raise AssertionError(f"The studio did not start:\n{told}")
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """Open the machine's Chromium; without one, skip here and fail in CI."""
+    chromium = program("chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        opened = play.chromium.launch(executable_path=chromium, args=FLAGS)
+        try:
+            yield opened
+        finally:
+            opened.close()
+
+
+class Tab:
+    """One tab, with all that it asked for and complained of."""
+
+    def __init__(self, opened: Browser, address: str, **settings: Any) -> None:
+        self.origin = address.split("/#")[0]
+        self.context = opened.new_context(
+            viewport=settings.pop("viewport", DESK), accept_downloads=True, **settings
+        )
+        self.page: Page = self.context.new_page()
+        self.page.set_default_timeout(PATIENCE)
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.expected: list[str] = []
+        self.page.on("console", self._hear)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(address)
+        self.page.wait_for_selector("html[data-ready]")
+
+    def _hear(self, message: Any) -> None:
+        # Chromium writes one line for each answer that is no success; the page shows it in words.
+        if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
+            self.complaints.append(message.text)
+
+    def tab(self, name: str) -> None:
+        """Go to one of the steps of the story."""
+        self.page.click(f"#tab-{name}")
+
+    def until(self, expression: str) -> None:
+        """Wait until an expression of the page is true.
+
+        Playwright's own ``wait_for_function`` evaluates text in the page, which the page's
+        content security policy forbids: as it should.
+        """
+        deadline = time.monotonic() + PATIENCE / 1000
+        while not self.page.evaluate(expression):
+            assert time.monotonic() < deadline, f"It never became true that {expression}"
+            time.sleep(0.05)
+
+    def open_file(self, path: Path) -> None:
+        """Give the page a file, and wait until its map is there."""
+        self.page.set_input_files("#file", path)
+        self.page.wait_for_selector("#bench:not([hidden]) canvas.cells")
+
+    def close(self) -> None:
+        """Close the tab; it must have asked nobody else, and must have nothing to complain of."""
+        self.context.close()
+        own = (f"{self.origin}/", "blob:", "data:")
+        strangers = [url for url in self.requests if not url.startswith(own)]
+        assert strangers == []
+        assert self.complaints == []
+
+
+@contextmanager
+def tab(opened: Browser, address: str, **settings: Any) -> Iterator[Tab]:
+    """Open a tab for a test; what it asked and complained of is looked at when it closes."""
+    found = Tab(opened, address, **settings)
+    try:
+        yield found
+    except BaseException:
+        found.context.close()
+        raise
+    found.close()
+
+
+def complaints_of_axe(page: Page) -> str:
+    """Return what axe-core finds on the page as it is; empty if nothing."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page)
+    return "" if found.violations_count == 0 else str(found.generate_report())

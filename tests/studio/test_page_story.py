@@ -1,0 +1,222 @@
+"""The studio in a real browser: the whole story, from the first page to the exported files."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.studio.studio_in_browser import (
+    DESK,
+    PHONE,
+    Tab,
+    browser,
+    complaints_of_axe,
+    studio,
+    tab,
+    write_week,
+)
+
+from priste.policy import read_policy
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """One studio for all tests of this file; every test opens tabs of its own."""
+    with studio(tmp_path_factory.mktemp("studio")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """One browser for all tests of this file."""
+    with browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def week(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three days of somebody, as a file."""
+    return write_week(tmp_path_factory.mktemp("week") / "week.csv")
+
+
+def coarse(at: Tab) -> None:
+    """Cut the map into few large cells: what is shown here does not need many."""
+    at.page.get_by_label("Size of a cell").select_option("2")
+    at.until("document.querySelector('#view-week').textContent.includes('steps')")
+    at.until(
+        "!document.querySelector('#view-week .busy') && "
+        "document.querySelector('#view-week select').value === '2'"
+    )
+
+
+def accessible(at: Tab, where: str, *looks: tuple[str, dict[str, int]]) -> None:
+    """Look at the page as it is with axe-core, in light and dark, on a desk and a phone."""
+    for scheme, size in looks or (("light", DESK), ("dark", PHONE)):
+        at.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        at.page.set_viewport_size(size)  # type: ignore[arg-type]
+        assert complaints_of_axe(at.page) == "", f"{where}, {scheme}, {size['width']} px"
+        wide = at.page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= size["width"], f"{where} sticks out at {size['width']} px"
+    at.page.emulate_media(color_scheme="light")
+    at.page.set_viewport_size(DESK)  # type: ignore[arg-type]
+
+
+def saved(at: Tab, name: str) -> bytes:
+    """Press one of the buttons of the last step; returns what was downloaded."""
+    with at.page.expect_download() as download:
+        at.page.get_by_role("button", name=f"Save {name}", exact=True).click()
+    return Path(download.value.path()).read_bytes()
+
+
+def test_the_whole_story(address: str, chromium: Browser, week: Path) -> None:
+    """Open a file, paint, say what is secret in picture and text, protect, run, scrub, export."""
+    with tab(chromium, address) as at:
+        page = at.page
+        accessible(
+            at, "the first page", *[(s, w) for s in ("light", "dark") for w in (DESK, PHONE)]
+        )
+        at.open_file(week)
+        # The token is not left in the address bar, nor sent in any address.
+        assert page.url == f"{at.origin}/"
+        token = address.split("token=")[1]
+        assert not [url for url in at.requests if token in url and "#" not in url]
+        coarse(at)
+        accessible(at, "the week")
+
+        # --- places: paint with the mouse, take a suggestion, rename
+        at.tab("places")
+        before = page.locator("#view-places li[data-row]").count()
+        page.get_by_role("button", name="New place").click()
+        box = page.locator(".map").bounding_box()
+        assert box is not None
+        middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.mouse.move(*middle)
+        page.mouse.down()
+        page.mouse.move(middle[0] + 30, middle[1] + 10, steps=4)
+        page.mouse.up()
+        rows = page.locator("#view-places li[data-row]")
+        assert rows.count() == before + 1
+        assert "cell" in rows.last.inner_text()
+        assert "no cells" not in rows.last.inner_text()
+        name = rows.last.get_by_label("Name of the place")
+        name.fill("clinic <b>")
+        name.press("Tab")
+        accessible(at, "places")
+
+        # --- secrets: picture to text, text to picture, in words, with its probability
+        at.tab("secrets")
+        for _ in range(page.locator("#view-secrets section.card").count()):
+            page.locator("#view-secrets section.card").first.get_by_role(
+                "button", name="Remove", exact=True
+            ).first.click()
+        page.get_by_role("button", name="New secret").click()
+        card = page.locator("#view-secrets section.card")
+        text = card.get_by_label("As text")
+        card.get_by_label("Where").select_option("clinic <b>")
+        at.until("document.querySelector('#view-secrets textarea').value.includes('clinic <b>')")
+        card.get_by_text("On dates").click()
+        assert card.locator(".day-chosen").count() == 3  # every day, all day
+        text.fill('presence("clinic <b>", "wed 14:00-16:00")')
+        at.until("document.querySelectorAll('#view-secrets .day-chosen').length === 1")
+        assert "14:00" in card.locator(".stretches").inner_text()
+        card.locator("svg.hours").scroll_into_view_if_needed()
+        picture = card.locator("svg.hours").bounding_box()
+        assert picture is not None
+        # Drag over hours of the last row: the text follows the picture.
+        page.mouse.move(
+            picture["x"] + 0.5 * picture["width"], picture["y"] + 0.65 * picture["height"]
+        )
+        page.mouse.down()
+        page.mouse.move(
+            picture["x"] + 0.6 * picture["width"], picture["y"] + 0.65 * picture["height"]
+        )
+        page.mouse.up()
+        at.until("document.querySelector('#view-secrets textarea').value.includes('\"thu ')")
+        text.fill("presence(nowhere, 1..2)")
+        card.locator(".says.bad").wait_for()
+        assert "nowhere" in card.locator(".says.bad").inner_text()
+        text.fill('presence("clinic <b>", "wed 14:00-16:00")')
+        card.locator(".chance").wait_for()
+        assert "%" in card.locator(".chance").inner_text()
+        assert "clinic <b>" in card.locator(".says:not(.bad)").inner_text()
+        accessible(at, "secrets")
+
+        # --- protection: the forecast moves with the slider
+        at.tab("protection")
+        page.locator("#view-protection .costs").first.wait_for()
+        page.get_by_label("Whom do you fear?").focus()
+        page.keyboard.press("End")
+        page.wait_for_selector("#view-protection .computing")
+        assert "nybody" in page.locator("#view-protection output").first.inner_text()
+        page.get_by_label("Whom do you fear?").press("Home")
+        page.wait_for_selector("#view-protection .computing", state="detached")
+        page.get_by_text("The expert’s numbers").click()
+        assert page.get_by_label("Seed").input_value() == ""  # the system's randomness, unless told
+        page.get_by_label("Seed").fill("7")
+        page.get_by_label("Seed").press("Tab")
+        accessible(
+            at, "protection", ("light", DESK), ("dark", PHONE), ("dark", DESK), ("light", PHONE)
+        )
+
+        # --- run: what is shown is what is exported
+        at.tab("run")
+        page.get_by_role("button", name="Run the week").click()
+        page.locator("#view-run .card.verdict").wait_for()
+        assert page.locator("#view-run .card.verdict h3").inner_text() == "The promise was kept."
+        assert page.locator("#view-run .chart svg").count() == 2
+        page.locator("#view-run").get_by_text("As a table").first.click()
+        rows = page.locator("#view-run .scroll[aria-label^=Numbers] tbody tr").all_inner_texts()
+        shown = [row.split("\t") for row in rows]
+        assert len(shown) == 36
+        accessible(at, "a run", ("light", DESK), ("dark", PHONE), ("dark", DESK), ("light", PHONE))
+
+        # Scrub back, play, pause.
+        page.get_by_role("button", name="Back to the beginning").click()
+        assert page.locator(".moment").inner_text() == shown[0][0]
+        page.get_by_role("button", name="Play").click()
+        first = json.dumps(shown[0][0])
+        at.until(f"document.querySelector('.moment').textContent !== {first}")
+        page.get_by_role("button", name="Pause").click()
+
+        # Another pair of eyes: uniform, then painted on the map with the keyboard.
+        page.get_by_label("Read the releases as").select_option("uniform")
+        at.until("!document.querySelector('#view-run .busy')")
+        page.get_by_label("Read the releases as").select_option("painted")
+        page.locator(".map").focus()
+        page.keyboard.press("ArrowRight")
+        with page.expect_response(lambda answer: answer.url.endswith("/prior")) as painted:
+            page.keyboard.press("Space")
+        assert painted.value.ok
+
+        # --- compare: keep this as A, change the promise, see both
+        at.tab("compare")
+        page.get_by_role("button", name="Keep the setting at hand as A").click()
+        at.tab("protection")
+        page.get_by_label("How sure may anybody get?").press("ArrowLeft")
+        at.tab("compare")
+        assert page.locator("#view-compare .pair .card").count() == 2
+        accessible(at, "the comparison")
+        page.get_by_role("button", name="Swap A and B").click()
+        at.until("!document.querySelector('#view-compare [data-swap]').disabled")
+        page.get_by_role("button", name="Swap A and B").click()
+
+        # --- export
+        at.tab("export")
+        accessible(at, "the export")
+        policy = read_policy(saved(at, "the policy").decode())
+        assert [event.split(",")[0] for event in policy.events] == ["at clinic <b>"]
+        assert policy.steps == len(shown)
+        released = list(csv.DictReader(saved(at, "the released trace").decode().splitlines()))
+        assert [policy.grid.cell_at(float(row["lat"]), float(row["lon"])) for row in released] == [
+            int(row[1]) for row in shown if row[1] != "none"
+        ]
+        report = saved(at, "the report").decode()
+        assert "The promise was kept." in report
+        assert "clinic &lt;b&gt;" in report
