@@ -33,10 +33,9 @@ MOST_SUGGESTED = 8
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """What was opened; ``folder`` is where the policy would lie, so that it finds its files."""
+    """What was opened, and whose trace of it is looked at."""
 
     kind: Literal["town", "file", "upload"]
-    folder: Path
     path: Path
     draft: str = field(repr=False)
     person: str | None
@@ -44,6 +43,11 @@ class Source:
     traces: Traces
     trace: Trace = field(repr=False)
     policies: Policies
+
+    @property
+    def folder(self) -> Path:
+        """Where a policy would lie, so that it finds its files."""
+        return self.path.parent
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -55,14 +59,14 @@ class Source:
         return self.policies.policy(policy_text(setting, self.files))
 
 
-def open_town(folder: Path) -> Source:
-    """Build the town in a folder and return Ada's two weeks in it."""
+def open_town(folder: Path, policies: Policies) -> Source:
+    """Build the town in a folder, unless it is there, and return Ada's two weeks in it."""
     folder.mkdir(mode=0o700, exist_ok=True)
     path = folder / "ada.csv"
     if not path.exists():
         write_traces(residents(RESIDENTS), folder / "residents.csv")
         write_traces([ada()], path)
-    return _source("town", folder, path, town_policy(), None)
+    return _source("town", path, town_policy(), None, read_traces(path), policies)
 
 
 def open_file(
@@ -76,23 +80,22 @@ def open_file(
     """Open a file of fixes; raises PristeError in words for one that cannot be read."""
     traces = read_traces(path, format, zone=zone)
     draft = draft_policy(traces, zone=zone, source=path.name, format=format)
-    return _source(kind, path.parent, path, draft, person, traces)
+    return _source(kind, path, draft, person, traces, Policies(path.parent))
 
 
 def another_person(source: Source, person: str | None) -> Source:
     """Return the same source with another of its people."""
-    return _source(source.kind, source.folder, source.path, source.draft, person, source.traces)
+    return _source(source.kind, source.path, source.draft, person, source.traces, source.policies)
 
 
 def _source(
     kind: Literal["town", "file", "upload"],
-    folder: Path,
     path: Path,
     draft: str,
     person: str | None,
-    traces: Traces | None = None,
+    traces: Traces,
+    policies: Policies,
 ) -> Source:
-    traces = read_traces(path) if traces is None else traces
     people: list[str | None] = []
     chosen: Trace | None = None
     for trace in traces:
@@ -102,9 +105,7 @@ def _source(
             chosen = trace
     if chosen is None:
         raise Refused(404, f"The file holds nobody called {person!r:.60}.")
-    return Source(
-        kind, folder, path, draft, chosen.user, tuple(people), traces, chosen, Policies(folder)
-    )
+    return Source(kind, path, draft, chosen.user, tuple(people), traces, chosen, policies)
 
 
 def opened(source: Source, setting: dict[str, Any] | None = None) -> dict[str, Any]:

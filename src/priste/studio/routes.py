@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from priste.studio.job_queue import Job, Jobs
 from priste.studio.jobs_at_work import ForecastOrder, PriorOrder
 from priste.studio.live_watch import Watch
 from priste.studio.opening import Source, another_person, open_file, open_town, opened, regrounded
+from priste.studio.policies import Policies
 from priste.studio.sessions import Session, Sessions
 from priste.studio.setting import policy_text
 from priste.studio.sliders import noise_words
@@ -73,6 +75,8 @@ class Studio:
         self._tiles = tiles
         self._seed = seed
         self._building = threading.Lock()
+        self._town_folder = self.sessions.folder / "town"
+        self._town_policies = Policies(self._town_folder)
 
     def application(self) -> Starlette:
         """Return the application, without the guard around it."""
@@ -184,11 +188,17 @@ class Studio:
     def _open_town(self) -> Source:
         """Return the town, which is built once and shared: nobody lives in it."""
         with self._building:
-            return open_town(self.sessions.folder / "town")
+            return open_town(self._town_folder, self._town_policies)
 
     def prepare(self) -> None:
-        """Build the town before somebody asks for it, beside everything else."""
-        threading.Thread(target=self._open_town, daemon=True).start()
+        """Build the town and its model before somebody asks for them, beside everything else."""
+
+        def build() -> None:
+            with suppress(OSError, PristeError, Refused):  # the studio may be ending already
+                town = self._open_town()
+                town.policies.policy(town.draft)
+
+        threading.Thread(target=build, daemon=True).start()
 
     async def _open_file(self, request: Request) -> Response:
         session = self._session(request)

@@ -21,6 +21,11 @@ from priste.studio.wire import Refused, text_of
 Tell = Callable[[str, Any], None]
 
 
+MOST_MEMORY = 8 * 2**30
+"""Bytes that a worker may take, or half of the machine's if that is less: a map that is too fine
+must end in words, not in the end of something else on this machine."""
+
+
 class Cancelled(Exception):
     """The job is no longer wanted."""
 
@@ -29,6 +34,7 @@ def work(pipe: Connection) -> None:
     """Do the jobs that come through a pipe, until it closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which tells us
     os.dup2(2, 1)  # libraries print
+    _bound_memory()
     jobs: queue.Queue[tuple[str, str, Any]] = queue.Queue()
     unwanted: set[str] = set()
     threading.Thread(target=_listen, args=(pipe, jobs, unwanted), daemon=True).start()
@@ -60,6 +66,17 @@ def work(pipe: Connection) -> None:
             # Its text could hold a true location.
             what = type(problem).__name__
             _fail(pipe, number, f"The work ended unexpectedly ({what}).", "The page goes on.")
+
+
+def _bound_memory() -> None:
+    with suppress(ImportError, OSError, ValueError):  # where there is no such bound
+        import resource
+
+        machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        most = min(MOST_MEMORY, machine // 2)
+        resource.setrlimit(
+            resource.RLIMIT_DATA, (most, resource.getrlimit(resource.RLIMIT_DATA)[1])
+        )
 
 
 def _fail(pipe: Connection, number: str, message: str, hint: str) -> None:
