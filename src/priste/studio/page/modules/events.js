@@ -5,6 +5,7 @@ import { button, choice, element, field, freshId, segments, show } from "./eleme
 import { latest } from "./lateness.js";
 import { settingOf } from "./setting.js";
 import { timeline } from "./timeline.js";
+import { later } from "./when.js";
 import { inWords, unpacked } from "./api.js";
 import { percent, plural } from "./words.js";
 
@@ -229,7 +230,7 @@ function eventCard(store, id, change) {
           if (kind === "text") return change(id, { writer: "text", shape: null });
           const old = mine().shape ?? { stages: [{ region: places[0] ?? "", when: [WHOLE_TIME] }], times: 2 };
           const first = old.stages[0];
-          const second = old.stages[1] ?? { region: places.find((place) => place !== first.region) ?? first.region, when: first.when };
+          const second = old.stages[1] ?? { region: places.find((place) => place !== first.region) ?? first.region, when: first.when.map(later) };
           return change(id, { writer: "picture", shape: { ...old, kind, stages: kind === "then" ? [first, second] : [first] } });
         }),
       );
@@ -301,7 +302,7 @@ function chanceWords(chances, event) {
       ? element(
           "details",
           { class: "occurrences" },
-          element("summary", {}, found.length > 1 ? `Each of the ${found.length}` : "Not guarded"),
+          element("summary", {}, found.length > 1 ? `Each of the ${found.length} by itself` : "Not guarded"),
           element("ul", { class: "list" }, found.map((each) => element("li", {}, `${each.name}: ${each.words}`)), (event.answer.unguarded ?? []).map((each) => element("li", { class: "quiet" }, `${each.period}: ${each.reason}`))),
         )
       : null,

@@ -23,6 +23,7 @@ export function openLive(store, node, api) {
     reading = mine;
     let live = { points: [], words: "connecting", state: "connecting" };
     const tell = (part) => {
+      if (mine.signal.aborted) return;
       live = { ...live, ...part };
       store.set({ live });
     };
@@ -45,7 +46,8 @@ export function openLive(store, node, api) {
   }
 
   function end() {
-    reading?.abort();
+    if (!reading) return;
+    reading.abort();
     reading = null;
     if (id) void api.remove(`/live/${id}`).catch(() => {});
     id = null;
@@ -64,4 +66,7 @@ export function openLive(store, node, api) {
       live.latest ? element("p", { class: "small" }, `${live.points.length} shown; the latest is at ${live.latest.lat.toFixed(5)}, ${live.latest.lon.toFixed(5)}.`) : null,
     );
   });
+
+  // Who closes the week, or opens another, no longer watches.
+  return end;
 }

@@ -73,7 +73,11 @@ async function open(ask, what) {
   }
 }
 
-const close = () => store.set({ ...FRESH, phase: "start", tab: "week", opening: null });
+function close() {
+  endLive();
+  endWatch();
+  store.set({ ...FRESH, phase: "start", tab: "week", opening: null });
+}
 
 // First of all, so that the map opens in a frame that has its size.
 store.watch(["phase", "world"], () => {
@@ -88,7 +92,7 @@ store.watch(["phase", "world"], () => {
 
 openTabs(store, at("tabs"), at("views"));
 openStart(store, at("start"), { open, api });
-openWeek(store, at("view-week"), { open, api, close });
+const endWatch = openWeek(store, at("view-week"), { open, api, close: () => close() });
 openRegions(store, at("view-places"), { renameInEvents: renameInEvents(store) });
 openEvents(store, at("view-secrets"), api);
 openProtection(store, at("view-protection"), api);
@@ -97,7 +101,7 @@ openCompare(store, at("view-compare"));
 openExport(store, at("view-export"), api);
 openPlayer(store, at("player"));
 openMap(store, at("map"), api);
-openLive(store, at("live-alone"), api);
+const endLive = openLive(store, at("live-alone"), api);
 at("live-close").addEventListener("click", close);
 
 // Watching a stream without a week of one's own: the map goes where the points are.

@@ -34,7 +34,12 @@ export function openMap(store, frame, api) {
   const tools = element("div", { class: "tools", role: "toolbar", "aria-label": "Map tools" });
   const legendRows = element("div", { class: "rows" });
   // Folded away where the map is small.
-  const legend = element("div", { class: "legend" }, element("details", { open: matchMedia("(min-width: 980px)").matches }, element("summary", {}, "Layers"), legendRows));
+  const room = matchMedia("(min-width: 980px)");
+  const fold = element("details", { open: room.matches }, element("summary", {}, "Layers"), legendRows);
+  room.addEventListener("change", () => {
+    fold.open = room.matches;
+  });
+  const legend = element("div", { class: "legend" }, fold);
   const note = element("div", { class: "map-note" });
   show(frame, container, tools, legend, note, heard);
 
@@ -71,7 +76,14 @@ export function openMap(store, frame, api) {
     redraw,
   );
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-  new ResizeObserver(() => map?.invalidateSize({ animate: false })).observe(container);
+  let width = 0;
+  new ResizeObserver(() => {
+    if (!map) return;
+    map.invalidateSize({ animate: false });
+    // A phone that was turned, a window that was halved: show the whole map again.
+    if (Math.abs(container.clientWidth - width) > 0.25 * width) map.fitBounds(store.get("geometry").bounds(), { padding: [14, 14], animate: false });
+    width = container.clientWidth;
+  }).observe(container);
 
   // --- tools -----------------------------------------------------------------------------------
   const paintsPrior = () => store.get("tab") === "run" && store.get("prior") === "painted";
@@ -229,7 +241,7 @@ export function openMap(store, frame, api) {
   store.watch(["layers"], switchStreets);
 
   // --- legend ---------------------------------------------------------------------------------------
-  store.watch(["layers", "run", "tab", "world", "live", "info"], () => {
+  store.watch(["layers", "run", "tab", "world", "live", "info", "geometry"], () => {
     const layers = store.get("layers");
     const toggle = (name) => (on) => store.set({ layers: { ...store.get("layers"), [name]: on } });
     const run = store.get("run");
@@ -243,7 +255,7 @@ export function openMap(store, frame, api) {
     const info = store.get("info");
     if (info?.basemap) rows.push(checkbox("streets", layers.streets ?? true, toggle("streets")));
     else if (info?.tiles) rows.push(checkbox(`streets from ${info.tiles.host} (asks it for this part of the map)`, layers.streets ?? false, toggle("streets")));
-    legend.hidden = rows.length === 0;
+    legend.hidden = rows.length === 0 || !store.get("geometry");
     // Re-made only when the list of rows changes, so that a key press on a box keeps its focus.
     const key = `${rows.length}:${JSON.stringify(layers)}`;
     if (legend.dataset.key === key) return;
@@ -253,9 +265,10 @@ export function openMap(store, frame, api) {
     if (focused >= 0) legendRows.querySelectorAll("input")[focused]?.focus();
   });
 
-  store.watch(["tab", "tool", "regions", "activeRegion", "prior"], () => {
+  store.watch(["tab", "tool", "regions", "activeRegion", "prior", "phase", "geometry"], () => {
     const active = store.get("regions")[store.get("activeRegion")];
-    if (!mayPaint()) note.textContent = "";
+    if (store.get("phase") === "live" && !store.get("geometry")) note.textContent = "The map opens with the first release.";
+    else if (!mayPaint()) note.textContent = "";
     else if (paintsPrior()) note.textContent = "Paint where this observer believes the week began.";
     else if (!active) note.textContent = "Make a place first, or click a numbered mark.";
     else note.textContent = { paint: `Painting “${active.name}”`, erase: `Erasing from “${active.name}”`, outline: `Draw around an area for “${active.name}”` }[store.get("tool")] ?? "";
@@ -303,6 +316,11 @@ function paintAll(store, brush, { cursor, outline }) {
       trail(brush, done.map((step) => step.truth), colour("--true"), []);
     } else brush.path(truth.points, colour("--true"), 2, { opacity: 0.75 });
   }
+  // Names lie over cells and under paths: what is shown moving must be seen.
+  for (const region of regions) {
+    if (!region.cells.length) continue;
+    brush.label(middle(geometry, region.cells), region.name, colour(tone(region.tone)), edge);
+  }
   if (run) {
     const done = run.steps.slice(0, (shown ?? -1) + 1);
     if (layers.bare) trail(brush, done.map((step) => step.bare), colour("--bare"), [5, 4]);
@@ -323,10 +341,6 @@ function paintAll(store, brush, { cursor, outline }) {
   if (live?.points.length) {
     trail(brush, live.points, colour("--released"), []);
     brush.dot(live.points.at(-1), 8, colour("--released"), edge);
-  }
-  for (const region of regions) {
-    if (!region.cells.length) continue;
-    brush.label(middle(geometry, region.cells), region.name, colour(tone(region.tone)), edge);
   }
   if (outline) brush.path(outline, colour("--accent"), 2, { dash: [4, 4] });
   if (cursor !== null && cursor !== undefined) {

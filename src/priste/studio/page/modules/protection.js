@@ -249,7 +249,7 @@ function costs(found) {
   const group = (title, part) =>
     element("div", { class: "costs" }, element("h4", {}, title), ways.map(([name, kind, way]) => {
       const value = way[part];
-      return element("div", { class: "cost" }, element("span", {}, name), element("span", { class: `bar ${kind}`, "aria-hidden": "true", style: { "--share": String((value?.metres ?? 0) / most) } }), element("b", {}, value ? metres(value.metres) : "–", value?.half ? element("small", { class: "quiet" }, ` ± ${metres(value.half)}`) : null));
+      return element("div", { class: "cost" }, element("span", {}, name), element("span", { class: `bar ${kind}`, "aria-hidden": "true", style: { "--share": String((value?.metres ?? 0) / most) } }), element("b", {}, value ? metres(value.metres) : "–", value?.half ? element("small", { class: "quiet" }, value.half < value.metres ? ` ± ${metres(value.half)}` : " roughly") : null));
     }));
   return [
     element("p", {}, found.sentence),

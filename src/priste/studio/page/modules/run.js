@@ -184,11 +184,19 @@ export function openRun(store, view, api) {
       element("p", { class: "small" }, event.sentence ?? sentenceOf(event), " ", element("span", { class: "quiet" }, `Promised: ${event.promise}.`)),
       leakageChart({ ...common, bound: event.bound }),
       beliefChart({ ...common, cap: event.cap }),
-      worst.length ? element("p", { class: "small quiet" }, `At this moment the observer who learns most believes the week began in ${worst.length === 1 ? "one cell" : `${worst.length} cells`} of the map (dashed): ${worst.slice(0, 4).map(([cell, share]) => `cell ${cell}, ${percent(share)}`).join("; ")}${worst.length > 4 ? "; …" : ""}.`) : null,
+      worst.length ? element("p", { class: "small quiet" }, worstWords(worst)) : null,
       chartTable(event.name, () => run.steps.map((step, place) => [step.label, step.releasedCell < 0 ? "none" : String(step.releasedCell), metres(step.error), exact(curves.leakage[place], 3), exact(nothing(curves.bareLeakage[place]), 3), percent(curves.belief[place]), percent(nothing(curves.bareBelief[place]))])),
     );
   }
   return runner;
+}
+
+/** Whom the dashed cells stand for: two cells are a person's guess, many are a whole belief. */
+function worstWords(worst) {
+  const told = worst.slice(0, 4).map(([cell, share]) => `cell ${cell}, ${percent(share)}`).join("; ");
+  const whole = worst.reduce((sum, [, share]) => sum + share, 0);
+  if (whole < 0.99) return `At this moment the observer who learns most has a belief spread over the map; its heaviest cells are dashed: ${told}; and others.`;
+  return `At this moment the observer who learns most believes the week began in ${worst.length === 1 ? "one cell" : `${worst.length} cells`} of the map (dashed): ${told}.`;
 }
 
 const nothing = (value) => (Number.isNaN(value) ? null : value);

@@ -12,7 +12,7 @@ export function openWeek(store, view, { open, api, close }) {
   const facts = element("div", { class: "list" });
   const live = element("div", {});
   show(view, element("h2", {}, "This week"), facts, element("details", {}, element("summary", {}, "Watch a running priste live on this map"), element("section", { class: "card" }, live)), element("div", { class: "row next" }, button("Next: sensitive places", () => store.set({ tab: "places" }), { class: "main" }), button("Open another file", close, { class: "plain" })));
-  openLive(store, live, api);
+  const endLive = openLive(store, live, api);
 
   store.watch(["world", "opening"], () => {
     const world = store.get("world");
@@ -35,9 +35,10 @@ export function openWeek(store, view, { open, api, close }) {
         opening?.state === "failed" ? element("p", { class: "says bad", role: "alert" }, opening.message, " ", opening.hint ?? "") : null,
         opening?.state === "opening" ? element("span", { class: "busy" }, "cutting it anew") : null,
       ),
-      [...(source.notes ?? []), ...(source.setting_notes ?? [])].map((note) => element("p", { class: "says note small" }, note)),
+      [...(source.notes ?? []), ...(source.setting_notes ?? [])].map((note) => element("p", { class: "quiet small" }, note)),
     );
   });
+  return endLive;
 }
 
 /** The same stretch of time in steps of another length. */

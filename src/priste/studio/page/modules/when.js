@@ -128,3 +128,10 @@ export function whenWords(text) {
   parts.push(when.whole ? "all day" : `${clock(when.from)} to ${clock(when.to % DAY)}${when.to > DAY ? " of the next day" : ""}`);
   return parts.join(", ");
 }
+
+/** The stretch of the same length right after one, if the day has room for it: "then" is usually later. */
+export function later(text) {
+  const when = readWhen(text);
+  if (!when || when.whole || 2 * when.to - when.from > DAY) return text;
+  return text.replace(/\d{1,2}:\d\d-\d{1,2}:\d\d/, `${clock(when.to)}-${clock((2 * when.to - when.from) % DAY)}`);
+}

@@ -1,0 +1,53 @@
+"""The pictures of the studio in README.md and docs/studio.md; made only when asked for.
+
+PRISTE_PICTURES=docs/images python -m pytest -n 0 tests/studio/test_page_pictures.py
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.studio.studio_in_browser import DESK, PHONE, browser, studio, tab
+
+FOLDER = os.environ.get("PRISTE_PICTURES")
+
+
+@pytest.mark.skipif(FOLDER is None, reason="PRISTE_PICTURES names no folder for the pictures.")
+def test_pictures_for_the_docs(tmp_path: Path) -> None:
+    """The town, guarded against one who knows the population: desk, phone, and in the dark."""
+    assert FOLDER is not None
+    folder = Path(FOLDER)
+    with (
+        studio(tmp_path, "--seed", "1") as address,
+        browser() as opened,
+        tab(opened, address, device_scale_factor=1.5) as at,
+    ):
+        page = at.page
+        page.get_by_role("button", name="Open the town").click()
+        page.wait_for_selector("#bench:not([hidden]) canvas.cells")
+        at.tab("secrets")
+        page.locator("#view-secrets .chance").first.wait_for()
+        page.screenshot(path=folder / "studio-secret.png")
+        at.tab("protection")
+        page.get_by_label("Whom do you fear?").press("Home")
+        page.get_by_label("home", exact=True).check()
+        at.tab("run")
+        page.get_by_role("button", name="Run the week").click()
+        page.locator("#view-run .card.verdict").wait_for(timeout=600_000)
+        page.get_by_label("Moment of the week").focus()
+        for _ in range(104):  # back to the second Wednesday
+            page.keyboard.press("ArrowLeft")
+        page.locator("#view-run .chart").first.scroll_into_view_if_needed()
+        page.locator("#view-run").evaluate("view => { view.scrollTop = view.scrollTop + 260 }")
+        page.screenshot(path=folder / "studio-desk.png")
+        page.emulate_media(color_scheme="dark")
+        page.screenshot(path=folder / "studio-dark.png")
+        page.emulate_media(color_scheme="light")
+        page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+        at.tab("protection")
+        page.locator("#view-protection .costs").first.wait_for(timeout=600_000)
+        page.evaluate("scrollTo(0, 0)")
+        page.screenshot(path=folder / "studio-phone.png")
+        page.set_viewport_size(DESK)  # type: ignore[arg-type]
