@@ -73,10 +73,10 @@ class PmtilesMap(Basemap):
         import pmtiles.reader
 
         archives: Any = pmtiles.reader  # it has no types
-        self._file = path.open("rb")
-        self._reader: Any = archives.Reader(archives.MmapSource(self._file))
         self._turn = threading.Lock()
         try:
+            with path.open("rb") as file:  # the mapping stays when the file is closed
+                self._reader: Any = archives.Reader(archives.MmapSource(file))
             self._header = self._reader.header()
         except Exception:
             raise InvalidParameter(f"The basemap {path.name} is not a PMTiles archive.") from None

@@ -1,0 +1,164 @@
+"""Basemaps from files: GeoJSON as it is, PMTiles as images or as the GeoJSON of vector tiles."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pmtiles.tile import Compression, TileType, zxy_to_tileid
+from pmtiles.writer import Writer
+
+from priste.errors import InvalidParameter
+from priste.studio.basemap import open_basemap
+from priste.studio.vector_tiles import geojson_of_tile
+
+PNG = b"\x89PNG\r\n\x1a\n and so on"
+ZOOM, COLUMN, ROW = 10, 531, 362
+STREETS = {"type": "FeatureCollection", "features": []}
+
+
+def varint(value: int) -> bytes:
+    """Write a number as protobuf does."""
+    found = bytearray()
+    while value > 0x7F:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*found, value])
+
+
+def field(number: int, value: int | bytes) -> bytes:
+    """Write a field of a protobuf message."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def zigzag(value: int) -> int:
+    return value << 1 if value >= 0 else (-value << 1) - 1
+
+
+def commands(paths: list[list[tuple[int, int]]], close: bool) -> bytes:
+    """Write paths as the commands of a vector tile."""
+    found: list[int] = []
+    x = y = 0
+    for path in paths:
+        for number, (to_x, to_y) in enumerate(path):
+            if number < 2:
+                found.append((1 if number == 0 else 2) | (1 if number == 0 else len(path) - 1) << 3)
+            found += [zigzag(to_x - x), zigzag(to_y - y)]
+            x, y = to_x, to_y
+        if close:
+            found.append(7 | 1 << 3)
+    return b"".join(map(varint, found))
+
+
+def tile(kind: int, paths: list[list[tuple[int, int]]]) -> bytes:
+    """Write a vector tile with one feature in one layer."""
+    geometry = commands(paths, close=kind == 3)
+    feature = field(2, varint(0) + varint(0)) + field(3, kind) + field(4, geometry)
+    layer = field(1, b"roads") + field(2, feature) + field(3, b"name")
+    layer += field(4, field(1, "Große Straße".encode())) + field(5, 4096) + field(15, 2)
+    return field(3, layer)
+
+
+def archive(path: Path, kind: TileType, data: bytes, packed: Compression) -> Path:
+    """Write a PMTiles archive with one tile."""
+    with path.open("wb") as file:
+        writer = Writer(file)
+        writer.write_tile(zxy_to_tileid(ZOOM, COLUMN, ROW), data)
+        header = {
+            "tile_type": kind,
+            "tile_compression": packed,
+            "min_zoom": ZOOM,
+            "max_zoom": ZOOM,
+            "min_lon_e7": 67000000,
+            "min_lat_e7": 458000000,
+            "max_lon_e7": 71000000,
+            "max_lat_e7": 462000000,
+            "center_zoom": ZOOM,
+            "center_lon_e7": 69000000,
+            "center_lat_e7": 460000000,
+        }
+        writer.finalize(header, {})
+    return path
+
+
+def test_geojson_is_served_as_it_is(tmp_path: Path) -> None:
+    """The bytes of the file; other JSON is refused in words."""
+    path = tmp_path / "town.geojson"
+    path.write_text(json.dumps(STREETS))
+    found = open_basemap(path)
+    assert found.describe() == {"kind": "geojson"}
+    assert found.features() == path.read_bytes()
+    assert found.tile(0, 0, 0) is None
+    for wrong in ("[]", "{", '{"type": "Point"}'):
+        path.write_text(wrong)
+        with pytest.raises(InvalidParameter):
+            open_basemap(path)
+
+
+def test_images_of_an_archive(tmp_path: Path) -> None:
+    """A tile that is there, one that is not, and what the page must know."""
+    path = archive(tmp_path / "town.pmtiles", TileType.PNG, PNG, Compression.NONE)
+    found = open_basemap(path)
+    assert found.describe() == {
+        "kind": "raster",
+        "min_zoom": ZOOM,
+        "max_zoom": ZOOM,
+        "bounds": [45.8, 6.7, 46.2, 7.1],
+        "media_type": "image/png",
+    }
+    assert found.tile(ZOOM, COLUMN, ROW) == (PNG, "image/png")
+    assert found.tile(ZOOM, COLUMN + 1, ROW) is None
+
+
+def test_vector_tiles_become_geojson(tmp_path: Path) -> None:
+    """Lines, points and polygons with holes, at the places that web Mercator gives them."""
+    line = [(0, 0), (4096, 4096), (2048, 0)]
+    packed = gzip.compress(tile(2, [line]))
+    path = archive(tmp_path / "town.pmtiles", TileType.MVT, packed, Compression.GZIP)
+    content, media_type = open_basemap(path).tile(ZOOM, COLUMN, ROW) or (b"", "")
+    assert media_type == "application/geo+json"
+    (feature,) = json.loads(content)["features"]
+    assert feature["properties"] == {"name": "Große Straße", "layer": "roads"}
+    assert feature["geometry"]["type"] == "MultiLineString"
+    for (x, y), (lon, lat) in zip(line, feature["geometry"]["coordinates"][0], strict=True):
+        assert lon == pytest.approx(360 * (COLUMN + x / 4096) / 2**ZOOM - 180, abs=1e-6)
+        south = math.pi * (1 - 2 * (ROW + y / 4096) / 2**ZOOM)
+        assert lat == pytest.approx(
+            math.degrees(2 * math.atan(math.exp(south)) - math.pi / 2), abs=1e-6
+        )
+    outer = [(0, 0), (100, 0), (100, 100), (0, 100)]
+    hole = [(10, 10), (10, 20), (20, 20), (20, 10)]
+    (feature,) = geojson_of_tile(tile(3, [outer, hole, outer]), ZOOM, COLUMN, ROW)["features"]
+    assert [len(polygon) for polygon in feature["geometry"]["coordinates"]] == [2, 1]
+    (feature,) = geojson_of_tile(tile(1, [[(5, 5)], [(6, 6)]]), ZOOM, COLUMN, ROW)["features"]
+    assert len(feature["geometry"]["coordinates"]) == 2
+
+
+@given(
+    st.binary(max_size=200)
+    | st.binary(max_size=40).map(lambda cut: tile(2, [[(0, 0), (9, 9)]])[:-9] + cut)
+)
+def test_damaged_tiles_are_told_or_read(data: bytes) -> None:
+    """Any bytes give features or an error of ours, never anything else."""
+    try:
+        found: dict[str, Any] = geojson_of_tile(data, ZOOM, COLUMN, ROW)
+    except InvalidParameter:
+        return
+    json.dumps(found, allow_nan=False)
+
+
+def test_other_files_are_no_basemaps(tmp_path: Path) -> None:
+    """A missing file, another suffix, and an archive that is none are told in words."""
+    (tmp_path / "x.pmtiles").write_bytes(b"not an archive" * 20)
+    (tmp_path / "x.txt").write_text("x")
+    for name in ("missing.pmtiles", "x.pmtiles", "x.txt"):
+        with pytest.raises(InvalidParameter, match="basemap"):
+            open_basemap(tmp_path / name)

@@ -1,0 +1,105 @@
+"""Uploads are hostile until read: bounded, named safely, parsed in private, told in words."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+from tests.cli.small_world import write_trips
+from tests.studio.running_studio import RunningStudio, Tab
+
+from priste.studio import sessions
+from priste.studio.uploads import LARGEST_UPLOAD
+
+MALFORMED = {
+    "empty.csv": b"",
+    "noise.csv": bytes(range(256)) * 50,
+    "noise": b"\x00\x01\x02" * 1000,
+    "broken.gpx": b"<?xml version='1.0'?><gpx><trk><trkseg><trkpt lat='46' lon='7'>",
+    "bomb.gpx": b"<?xml version='1.0'?><!DOCTYPE g [<!ENTITY a 'x'><!ENTITY b '&a;&a;&a;&a;'>]>"
+    b"<gpx>&b;</gpx>",
+    "entity.kml": b"<!DOCTYPE k [<!ENTITY f SYSTEM 'file:///etc/passwd'>]><kml>&f;</kml>",
+    "deep.json": b"[" * 100_000,
+    "half.parquet": b"PAR1" + b"\x00" * 100,
+    "packed.csv": gzip.compress(b"a" * 10_000_000),
+    "fixless.csv": b"user,time,lat,lon\nada,2026-03-04T00:00:00Z,,\n",
+    "far.csv": b"user,time,lat,lon\nada,2026-03-04T00:00:00Z,946.5,7.0\n",
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_malformed_files_are_told_in_words(tab: Tab, name: str) -> None:
+    """No file brings anything but words, and the tab works on."""
+    error = tab.upload(MALFORMED[name], name, 422)["error"]
+    assert error["message"]
+    assert "Traceback" not in error["message"]
+    assert "unexpected" not in error["message"], error
+    assert "946.5" not in error["message"]
+    assert "Nothing is open" in tab.post("chances", {"setting": {}}, 409)["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../../../evil.csv", "%2e%2e%2fevil.csv", "..", "a\\b.csv", "%00.csv", "x" * 300 + ".csv"],
+)
+def test_names_cannot_leave_the_folder(
+    studio: RunningStudio, tab: Tab, tmp_path: Path, name: str
+) -> None:
+    """Whatever a file is called, it lies in its session's folder and reads as what it is."""
+    content = write_trips(tmp_path, ("ada",)).read_bytes()
+    opened = tab.upload(content, name)
+    assert "/" not in opened["source"]["name"]
+    assert not list(studio.folder.glob("evil*"))
+    assert not list(studio.folder.parent.glob("evil*"))
+
+
+def test_a_file_that_is_too_large_is_refused_in_words(studio: RunningStudio, tab: Tab) -> None:
+    """More than 40 MB is refused after it was sent, and nothing of it is kept."""
+    size = LARGEST_UPLOAD + 1
+
+    def chunks() -> object:
+        for _ in range(size // 1_000_000 + 1):
+            yield b"x" * 1_000_000
+
+    for content in (b"x" * size, chunks()):
+        answer = tab.client.post(
+            f"{tab.path}/upload",
+            content=content,  # type: ignore[arg-type]  # an iterator of bytes
+            headers={"X-Priste-Name": "big.csv"},
+        )
+        assert answer.status_code == 413
+        assert "40 MB" in answer.json()["error"]["message"]
+    kept = [path for path in studio.folder.rglob("*big*") if path.is_file()]
+    assert not kept
+
+
+def test_what_dead_studios_left_is_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folders of studios that are gone are removed; those of living ones and of others stay."""
+    monkeypatch.setattr(sessions.tempfile, "gettempdir", lambda: str(tmp_path))
+    dead, alive = (
+        tmp_path / "priste-studio-999999999-x",
+        tmp_path / f"priste-studio-{os.getpid()}-x",
+    )
+    other = tmp_path / "priste-studio-notes"
+    for folder in (dead, alive, other):
+        folder.mkdir()
+        (folder / "file").touch()
+    sessions.sweep()
+    assert sorted(tmp_path.iterdir()) == sorted([alive, other])
+
+
+def test_requests_that_are_no_json_are_told(tab: Tab, tmp_path: Path) -> None:
+    """Bodies that are too large, no JSON, or no object are refused in words."""
+    tab.open_small_world(tmp_path)
+    for content, status in (
+        (b"{", 422),
+        (b"[1]", 422),
+        (b"\xff", 422),
+        (b"[" * 50_000, 422),
+        (b" " * 5_000_000, 413),
+    ):
+        answer = tab.client.post(f"{tab.path}/explain", content=content)
+        assert answer.status_code == status
+        assert answer.json()["error"]["message"]
