@@ -9,51 +9,38 @@ import numpy as np
 
 from priste.quantify.leakage import Leakage
 from priste.quantify.moments import Floats, Integers, Moments
-from priste.quantify.scaling import LEAST_NORMAL
 
 _LEAST_FLOAT = 2.0**-1074
 
 
-def to_shared_exponent(mantissa: Floats, exponent: Integers) -> tuple[Floats, Integers, bool]:
-    """Give each row (first axis) one exponent, its largest value in [0.5, 1).
-
-    The last result tells whether some positive value fell below the normal floats, so that
-    it lost digits or vanished.
-    """
-    axes = tuple(range(1, mantissa.ndim))
-    positive = mantissa > 0.0
-    top = np.max(exponent, axis=axes, where=positive, initial=np.iinfo(np.int64).min)
-    top[~positive.any(axis=axes)] = 0
-    shift = exponent - top.reshape((-1,) + (1,) * len(axes))
-    values = np.ldexp(mantissa, np.clip(shift, -3000, 0).astype(np.int32))
-    return values, top, bool((positive & (values < LEAST_NORMAL)).any())
-
-
 def assembled(
     prior_rows: Floats,
-    mantissa: Floats,
+    values: Floats,
     exponent: Integers,
+    lost: bool,
     relative_error: float,
     backward_error: float,
 ) -> Moments:
     """Build Moments from priors (2, rows) and joint probabilities (rows, 2) or (rows, 2, k).
 
+    ``values``, ``exponent`` and ``lost`` are as :func:`~priste.quantify.scaling.to_shared_exponent`
+    returns them; the numbers come from sums of products of checked ones, so that nothing is left to
+    check.
     ``backward_error`` is the absolute error of Pr(EVENT | world, state). A joint
     probability is a mass times that, the masses of a row add up to b + d, and the larger
     of b and d is below 1 in mantissa units: so b and d are off by at most twice it.
     """
-    values, row_exponent, lost = to_shared_exponent(mantissa, exponent)
     absolute = 2.0 * backward_error * (1.0 + 2.0 * relative_error)
     if backward_error > 0.0:
         absolute += _LEAST_FLOAT  # the line above may itself have rounded down
     if lost:
         absolute += _LEAST_FLOAT
-    return Moments(
+    return Moments.of_checked(
         prior_rows[0],
         prior_rows[1],
         values[:, 0],
         values[:, 1],
-        row_exponent,
+        exponent,
         relative_error,
         absolute,
     )

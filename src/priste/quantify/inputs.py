@@ -13,6 +13,8 @@ from priste.quantify.propagation import Likelihood
 PRIOR_TOLERANCE = 1e-9
 """A prior must sum to 1 within this. It is used as given: no answer depends on its scale."""
 
+_CANDIDATES = "'likelihoods' of candidate releases"
+
 _RANGE = 2.0**-1000
 """Least ratio of a positive likelihood to the largest one that can be carried."""
 
@@ -74,14 +76,17 @@ def checked_likelihood(values: object, cells: int) -> Likelihood:
     return scaled_likelihood(array, name=name)
 
 
-def checked_candidates(values: object, cells: int) -> Likelihood:
-    """Validate candidate columns (cells, k) into rows (k, cells). Columns of zeros are allowed:
-    a release that no cell can make tells nothing, because it is never made."""
-    name = "'likelihoods' of candidate releases"
-    array = checked_nonnegative(values, (cells, None), name=name)
-    if array.shape[1] == 0:
-        raise InvalidParameter(f"The {name} must have at least one column. Got none.")
-    return scaled_likelihood(np.ascontiguousarray(array.T), name=name)
+def checked_candidates(values: object, cells: int) -> Floats:
+    """Validate candidate columns (cells, k). Columns of zeros are allowed: a release that no cell
+    can make tells nothing, because it is never made."""
+    return checked_nonnegative(values, (cells, None), name=_CANDIDATES)
+
+
+def scaled_candidates(columns: Floats) -> Likelihood:
+    """Take a power of two out of validated columns (cells, k); there must be one at least."""
+    if columns.shape[1] == 0:
+        raise InvalidParameter(f"The {_CANDIDATES} must have at least one column. Got none.")
+    return scaled_likelihood(np.ascontiguousarray(columns), name=_CANDIDATES)
 
 
 def checked_priors(values: object, cells: int | None, *, name: str) -> Floats:

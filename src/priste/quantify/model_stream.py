@@ -18,7 +18,7 @@ from priste.quantify.lifted import BackwardVectors, LiftedChain
 from priste.quantify.moments import Floats, Integers, Moments
 from priste.quantify.propagation import ForwardOperator, Likelihood, Record, replay
 from priste.quantify.rounding import relative_error_bound
-from priste.quantify.scaling import ScaledRows
+from priste.quantify.scaling import ScaledRows, to_shared_exponent
 from priste.quantify.stream_snapshot import StreamSnapshot, check_snapshot, layout_digest
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ class ModelStream:
         self.records: list[Record] = []
         self._forgotten = 0  # how many came before the first of them
         self.observed = 0
+        self._errors: dict[int, float] = {}  # bounds for the observations so far
         self._inherited = 0.0  # logarithm of the factor by which observations may be off
         self._operator: ForwardOperator | None = None
         self._pending = 0.0  # work to catch the operator up
@@ -90,6 +91,7 @@ class ModelStream:
         """Return an independent stream in the same state; the arrays are shared."""
         twin = copy.copy(self)
         twin.records = list(self.records)
+        twin._errors = {}
         return twin
 
     def with_rows(self, starts: StartRows) -> ModelStream:
@@ -110,6 +112,7 @@ class ModelStream:
         self.records.append(record)
         self.observed += record is not None
         self._inherited -= math.log1p(-relative_error)
+        self._errors = {}
         self._pending += forward
         self._replay_work += back
 
@@ -137,7 +140,7 @@ class ModelStream:
 
     def moments(self) -> Moments:
         """Return the four quantities for the observations so far."""
-        return self._assembled(*self._joint(), self.relative_error(0))
+        return self._assembled(to_shared_exponent(*self._joint()), self.relative_error(0))
 
     def remixed(self, starts: StartRows) -> Moments:
         """Return :meth:`moments` for other rows; those of this stream must be first cells."""
@@ -148,7 +151,8 @@ class ModelStream:
         places[:, self.starts.labels] = exponent.T
         twin = self.with_rows(starts)
         mixed, binary = starts.mixed(ScaledRows.from_entries(by_cell, places)).entries()
-        return twin._assembled(mixed.T, binary.T, twin.relative_error(0, _REMIX))
+        joint = to_shared_exponent(mixed.T, binary.T)
+        return twin._assembled(joint, twin.relative_error(0, _REMIX))
 
     def _joint(self) -> tuple[Floats, Integers]:
         """Return mantissas and exponents (rows, 2) of b and d."""
@@ -161,29 +165,33 @@ class ModelStream:
         return mantissa[:, :, 0], exponent[:, :, 0]
 
     def candidate_moments(self, columns: Likelihood) -> Moments:
-        """Return the four quantities if the next observation were one of k columns (k, cells)."""
-        if self.goes_forward(len(columns.values), candidates=True):
-            candidates = np.ascontiguousarray(columns.values.T)
+        """Return the four quantities if the next observation were one of k columns (cells, k)."""
+        candidates = columns.values
+        if self.goes_forward(candidates.shape[1], candidates=True):
 
             def weigh(values: Floats) -> Floats:
                 # One large product: numpy would make a small one of each row.
                 flat = values.reshape(-1, values.shape[-1]) @ candidates
                 return flat.reshape(*values.shape[:-1], -1)
 
-            mantissa, exponent = self.operator().entries(weigh)
-            return self._assembled(mantissa, exponent + columns.exponent, self.relative_error(1))
-        return self._assembled(*self._replayed_rows(columns), self.relative_error(1))
+            joint = self.operator().times_power(columns.exponent).by_row(weigh)
+        else:
+            lines = Likelihood(np.ascontiguousarray(candidates.T), columns.exponent)
+            joint = to_shared_exponent(*self._replayed_rows(lines))
+        return self._assembled(joint, self.relative_error(1))
 
     def operator(self) -> ScaledRows:
         """Return H (rows, 2, cells): b and d of the next observation are H times its likelihood."""
         return self._caught_up().candidates(self.backward)
 
-    def _assembled(self, mantissa: Floats, exponent: Integers, gamma: float) -> Moments:
-        return assembled(self.prior_rows, mantissa, exponent, gamma, self.absolute_error)
+    def _assembled(self, joint: tuple[Floats, Integers, bool], gamma: float) -> Moments:
+        return assembled(self.prior_rows, *joint, gamma, self.absolute_error)
 
     def relative_error(self, extra: int, beside: int = 0) -> float:
         """``extra`` is the number of releases beyond those observed: 1 with candidates;
         ``beside`` counts roundings that are not made on the way of every answer."""
+        if beside == 0 and extra in self._errors:
+            return self._errors[extra]
         chain = self.chain
         steps = max(self.step - 1 + extra, chain.last, 0)
         roundings, row_sums = chain.roundings(steps)
@@ -195,7 +203,10 @@ class ModelStream:
         roundings += before + beside + 3 * observations + 8
         roundings += chain.worlds(step) * chain.model.states(step) + 2 * chain.model.grid.size
         factors = row_sums + before_sums + self._inherited
-        return relative_error_bound(roundings, factors, observations)
+        bound = relative_error_bound(roundings, factors, observations)
+        if beside == 0:
+            self._errors[extra] = bound
+        return bound
 
     # ------------------------------------------------------------------ the two methods
 

@@ -6,7 +6,6 @@ Each function says what becomes of the error bounds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -37,8 +36,15 @@ def stacked(parts: Sequence[Moments]) -> Moments:
 
 def candidates_of(moments: Moments, chosen: Integers | slice) -> Moments:
     """Return the moments of some of the candidates, with the same error bounds."""
-    event, complement = moments.event[:, chosen], moments.complement[:, chosen]
-    return replace(moments, event=event, complement=complement)
+    return Moments.of_checked(
+        moments.prior_event,
+        moments.prior_complement,
+        moments.event[:, chosen],
+        moments.complement[:, chosen],
+        moments.exponent,
+        moments.relative_error,
+        moments.absolute_error,
+    )
 
 
 def rows_of(moments: Moments, chosen: Integers) -> Moments:

@@ -90,6 +90,28 @@ class Moments:
                     f"The '{name}' of Moments must be >= 0: it bounds an error. Got {bound!r}."
                 )
 
+    @classmethod
+    def of_checked(
+        cls,
+        prior_event: Floats,
+        prior_complement: Floats,
+        event: Floats,
+        complement: Floats,
+        exponent: Integers,
+        relative_error: float,
+        absolute_error: float,
+    ) -> Moments:
+        """Make moments of float64 and int64 arrays that are known to keep the rules above."""
+        made = object.__new__(cls)
+        arrays = prior_event, prior_complement, event, complement, exponent
+        for name, array in zip(_ARRAYS, arrays, strict=True):
+            view = array.view()
+            view.flags.writeable = False
+            object.__setattr__(made, name, view)
+        object.__setattr__(made, "relative_error", relative_error)
+        object.__setattr__(made, "absolute_error", absolute_error)
+        return made
+
     @property
     def rows(self) -> int:
         """The number of starts or priors."""

@@ -14,12 +14,12 @@ from priste.arguments import shown
 from priste.errors import InvalidParameter
 from priste.mobility import MarkovModel
 from priste.quantify.adversaries import Adversary, AnyMixture, WithinFactor
-from priste.quantify.assembly import KnownPrior, known_prior_leakage, to_shared_exponent
+from priste.quantify.assembly import KnownPrior, known_prior_leakage
 from priste.quantify.inputs import (
     checked_candidates,
     checked_likelihood,
-    checked_nonnegative,
     checked_priors,
+    scaled_candidates,
 )
 from priste.quantify.leakage import Leakage
 from priste.quantify.model_stream import Method, ModelStream, check_history
@@ -222,7 +222,10 @@ class Quantifier:
         A column of zeros, a release that is never made, gives zeros. ``event`` and
         ``complement`` are (rows, k). Nothing changes.
         """
-        columns = checked_candidates(likelihoods, self._cells)
+        return self._candidate_moments(checked_candidates(likelihoods, self._cells))
+
+    def _candidate_moments(self, checked: Floats) -> Moments:
+        columns = scaled_candidates(checked)
         self._check_next_step()
         return stacked([stream.candidate_moments(columns) for stream in self._streams])
 
@@ -235,7 +238,7 @@ class Quantifier:
         digits. Takes rows x worlds x states floats of memory, whatever the method.
         """
         self._check_next_step()
-        parts = [to_shared_exponent(*stream.operator().entries()) for stream in self._streams]
+        parts = [stream.operator().by_row() for stream in self._streams]
         values = np.concatenate([part[0] for part in parts]) if len(parts) > 1 else parts[0][0]
         return values[:, 0], values[:, 1], np.concatenate([part[1] for part in parts])
 
@@ -328,9 +331,7 @@ class Quantifier:
         Many columns are first screened (see :mod:`priste.quantify.screening`): where sound bounds
         decide about one, its four quantities are never computed.
         """
-        columns = checked_nonnegative(
-            likelihoods, (self._cells, None), name="'likelihoods' of candidate releases"
-        )
+        columns = checked_candidates(likelihoods, self._cells)
         limits = as_limits(epsilon)
         count = columns.shape[1]
         width = max(1, CHUNK_ENTRIES // self._cells)
@@ -339,7 +340,7 @@ class Quantifier:
         for start in range(0, len(left) or not count, width):  # no columns at all are refused
             chunk = left[start : start + width]
             chosen = columns if len(chunk) == count else columns[:, chunk]
-            verdict[chunk] = self._adversary.passes(self.candidate_moments(chosen), limits)
+            verdict[chunk] = self._adversary.passes(self._candidate_moments(chosen), limits)
         return verdict
 
     def _screened(self, columns: Floats, limits: Limits) -> tuple[Booleans, Booleans]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +116,39 @@ class ScaledRows:
         mantissa, exponent = _entries(bands)
         return mantissa, np.where(mantissa > 0.0, exponent, 0)
 
+    def by_row(
+        self, linear: Callable[[Floats], Floats] | None = None
+    ) -> tuple[Floats, Integers, bool]:
+        """Return :meth:`entries` with one power of two per row, as :func:`to_shared_exponent`.
+
+        One band, which is nearly always, needs one multiplication per number.
+        """
+        if len(self.bands) > 1:
+            return to_shared_exponent(*self.entries(linear))
+        band = self.bands[0]
+        values = band.values if linear is None else linear(band.values)
+        top = values.max(axis=tuple(range(1, values.ndim)))
+        shift = np.frexp(top)[1]
+        down = np.ldexp(1.0, -shift)
+        scaled = values * _per_row(down, values)
+        # A product below the normal floats rounds like ldexp: to the nearest.
+        least = _positive_minimum(values) * float(down.min(initial=1.0))
+        lost = least < LEAST_NORMAL and bool(((values > 0.0) & (scaled < LEAST_NORMAL)).any())
+        return scaled, np.where(top > 0.0, band.exponent + shift, 0), lost
+
+    def joined(self) -> Band:
+        """Return all bands added up in one, in the units of the first.
+
+        One rounding per further band. Numbers below the normal floats are rounded to the nearest
+        float, so that an entry loses at most 2**-1075 per further band.
+        """
+        first = self.bands[0]
+        values = first.values
+        for band in self.bands[1:]:
+            down = np.clip(band.exponent - first.exponent, -3000, 0).astype(np.int32)
+            values = values + np.ldexp(band.values, _per_row(down, band.values))
+        return Band(values, first.exponent)
+
     def plus(self, other: ScaledRows) -> ScaledRows:
         """Add other rows of the same shape."""
         return _settled([*self.bands, *other.bands])
@@ -139,6 +173,21 @@ class ScaledRows:
         if exponent == 0:
             return self
         return ScaledRows(tuple(Band(b.values, b.exponent + exponent) for b in self.bands))
+
+
+def to_shared_exponent(mantissa: Floats, exponent: Integers) -> tuple[Floats, Integers, bool]:
+    """Give each row (first axis) one exponent, its largest value in [0.5, 1).
+
+    The last result tells whether some positive value fell below the normal floats, so that
+    it lost digits or vanished.
+    """
+    axes = tuple(range(1, mantissa.ndim))
+    positive = mantissa > 0.0
+    top = np.max(exponent, axis=axes, where=positive, initial=np.iinfo(np.int64).min)
+    top[~positive.any(axis=axes)] = 0
+    shift = exponent - top.reshape((-1,) + (1,) * len(axes))
+    values = np.ldexp(mantissa, np.clip(shift, -3000, 0).astype(np.int32))
+    return values, top, bool((positive & (values < LEAST_NORMAL)).any())
 
 
 class _Blocks:
@@ -179,8 +228,8 @@ def _positive_minimum(values: Floats) -> float:
     return float(least.view(np.float64))
 
 
-def _per_row(numbers: Floats, values: Floats) -> Floats:
-    """Shape one number per row so that it multiplies the rows of ``values``."""
+def _per_row(numbers: NDArray[Any], values: Floats) -> NDArray[Any]:
+    """Shape one number per row so that it meets the rows of ``values``."""
     return numbers.reshape((-1,) + (1,) * (values.ndim - 1))
 
 

@@ -18,11 +18,19 @@ are then within a factor (1+δ)/(1-δ) of those of b and d, for every prior at o
 candidate that passes at ε - ln((1+δ)/(1-δ)) passes at ε, and one that fails at
 ε + ln((1+δ)/(1-δ)) fails at ε. What lies between is left to the exact check.
 
-Underflow plays no part. Stored numbers of H are at least 2**53, and their sum over a row is below
-2**920 (see :mod:`priste.quantify.scaling`), so H Q loses nothing. A column that spans more
-than ``LEAST_SHARE`` is in doubt from the start. So where rows are brought below 1, which costs at
-most 2**941, a positive b is above 2**-910, and what the products there may lose is below
-2**-1050: nothing beside the rounding above.
+Where H has one band, underflow plays no part. Stored numbers of H are at least 2**53, and their sum
+over a row is below 2**920 (see :mod:`priste.quantify.scaling`), so H Q loses nothing. A column
+that spans more than ``LEAST_SHARE`` is in doubt from the start. So where rows are brought below 1,
+which costs at most 2**941, a positive b is above 2**-910, and what the products there may lose
+is below 2**-1050: nothing beside the rounding above.
+
+Where H has several bands they are added up in one (``ScaledRows.joined``), and small numbers may be
+lost: less than 2**-1070 of an entry with up to 32 bands, and less than 2**-1075 in each product
+with Q. The columns of Q have length 1, so no coefficient of a column with entries up to 1
+exceeds twice the root of the cells. With up to 2**14 cells and a rank up to 2**7, b and d so lose
+less than 2**-1040 in all, the last products below 1 included. That is their
+``absolute_error``, which the verdict takes at its worst; so True is a promise here too, and all
+else is left to the exact check.
 """
 
 from __future__ import annotations
@@ -49,6 +57,13 @@ LARGEST_ERROR = 0.25
 
 LEAST_SHARE = 2.0**-20
 """Least entry of a column that can be screened, relative to its largest one."""
+
+LOST = 2.0**-1040
+"""What b and d may lose to underflow where H has several bands."""
+
+MOST_CELLS = 2**14
+MOST_BANDS = 32
+"""What ``LOST`` was derived for, with a rank up to 2**7."""
 
 LEAST_PEAK = 2.0**-100
 """Least largest entry of a column that can be screened; more than 1 none may have."""
@@ -141,32 +156,35 @@ def screened(
 
     ``operators`` are H (rows, 2, cells), one per model, ``prior_rows`` (2, all rows) holds a and ā,
     ``columns`` (cells, k) the likelihoods, ``relative_error`` what separates a, ā and the exact
-    H x from what is meant, and ``passes`` decides about moments. Everything is in doubt when
-    some H has more than one band.
+    H x from what is meant, and ``passes`` decides about moments. Where some H has several bands
+    only True is ever decided.
     """
     verdict = np.zeros(columns.shape[1], dtype=np.bool_)
     decided = verdict.copy()
-    one_band = all(len(operator.bands) == 1 for operator in operators)
-    likeness = Resemblance.of(columns, rank) if one_band else None
+    bands = max(len(operator.bands) for operator in operators)
+    if bands > 1 and (len(columns) > MOST_CELLS or bands > MOST_BANDS):
+        return verdict, decided
+    likeness = Resemblance.of(columns, rank)
     if likeness is None:
         return verdict, decided
     order = np.argsort(likeness.error)  # like errors together, as each chunk counts its largest
     order = order[likeness.error[order] < LARGEST_ERROR]
     if not len(order):
         return verdict, decided
-    bands = [operator.bands[0] for operator in operators]
-    thin = np.concatenate([_product(band.values, likeness.basis) for band in bands])
-    exponent = np.concatenate([band.exponent for band in bands])
+    whole = [operator.joined() for operator in operators]
+    thin = np.concatenate([_product(band.values, likeness.basis) for band in whole])
+    exponent = np.concatenate([band.exponent for band in whole])
     # A row's power of two makes its largest possible b + d, that of a certain release, less than
     # 1: at most twice that of this candidate divided by its least entry.
     flattest = order[np.argmax(likeness.least[order])]
     seen = (thin @ likeness.coefficients[:, flattest]).sum(axis=1) / likeness.least[flattest]
     shift = np.frexp(2.0 * seen)[1]
+    lost = LOST * 2.0 ** -min(0.0, float(shift.min())) if bands > 1 else 0.0
     event, complement = (thin[:, side] * np.ldexp(1.0, -shift)[:, None] for side in range(2))
     largest = max((x for x in (limits.up, limits.down) if x < math.inf), default=0.0)
     for start in range(0, len(order), CHUNK):
         chosen = order[start : start + CHUNK]
-        error = float(likeness.error[chosen[-1]])
+        error = float(likeness.error[chosen[-1]]) + (bands - 1) * 2.0 * UNIT_ROUNDOFF
         allowance = (math.log1p(error) - math.log1p(-error)) * _EVALUATION + 2.0**-50 * (
             1 + largest
         )
@@ -174,21 +192,26 @@ def screened(
         moments = Moments(
             prior_rows[0],
             prior_rows[1],
-            (coefficients @ event.T).T,
-            (coefficients @ complement.T).T,
+            _not_negative((coefficients @ event.T).T, lost),
+            _not_negative((coefficients @ complement.T).T, lost),
             exponent + shift,
             relative_error,
-            0.0,
+            lost,
         )
         tighter, wider = limits.moved(-allowance), limits.moved(allowance)
         if tighter is not None:
             verdict[chosen] = passes(moments, tighter)
-        decided[chosen] = True
+        decided[chosen] = verdict[chosen] | (bands == 1)
         open_ones = np.flatnonzero(~verdict[chosen])
-        if len(open_ones) and wider is not None:
+        if bands == 1 and len(open_ones) and wider is not None:
             few = candidates_of(moments, open_ones)
             decided[chosen[open_ones]] = ~passes(few, wider)
     return verdict, decided
+
+
+def _not_negative(values: Floats, lost: float) -> Floats:
+    """What may be off by ``lost`` may be below 0; 0 is nearer to the truth then."""
+    return np.maximum(values, 0.0) if lost else values
 
 
 def _product(values: Floats, basis: Floats) -> Floats:

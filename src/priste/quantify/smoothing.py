@@ -8,11 +8,10 @@ import numpy as np
 
 from priste.arguments import whole
 from priste.errors import InvalidParameter
-from priste.quantify.assembly import to_shared_exponent
 from priste.quantify.lifted import LiftedChain
 from priste.quantify.moments import Floats
 from priste.quantify.propagation import Record
-from priste.quantify.scaling import ScaledRows
+from priste.quantify.scaling import ScaledRows, to_shared_exponent
 
 
 def location_posterior(

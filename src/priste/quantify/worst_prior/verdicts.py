@@ -155,8 +155,8 @@ def _shared(moments: Moments) -> tuple[Floats, Floats, NDArray[np.int64], Floats
     """What all columns share, as the kernels take it: a, ā, exponents, scales, absolute error."""
     a = np.array(moments.prior_event)
     c = np.array(moments.prior_complement)
-    unlikely = np.flatnonzero((a <= 0) & (c <= 0))
-    if unlikely.size:
+    if not (a + c).min() > 0.0:
+        unlikely = np.flatnonzero(a + c == 0.0)
         raise InvalidParameter(
             "Each row of the moments needs an event or a complement of positive probability. "
             f"Row {unlikely[0]} has neither."

@@ -70,7 +70,7 @@ _SIZES: dict[Size, dict[str, Any]] = {
     },
     "tiny": {
         "runs": 2,
-        "runs_with": {"paper-normalised": 2, "certified": 1, "remap": 1},
+        "runs_with": {"paper-normalised": 1, "certified": 1, "remap": 1},
         "truth_runs": 1,
         "steps": 22,
         "side": 5,
