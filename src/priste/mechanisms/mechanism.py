@@ -119,6 +119,10 @@ class Mechanism(ABC):
         """Return (cells,), the likelihood of every true cell given ``output``; read-only."""
         return self.emission()[:, self._checked_output(output)]
 
+    def columns(self, outputs: Sequence[int]) -> NDArray[np.float64]:
+        """Return (cells, k), the columns of some outputs, to the bit those of ``column``."""
+        return np.stack([self.column(output) for output in outputs], axis=1)
+
     def rectangles(self, boxes: Sequence[tuple[int, int, int, int]]) -> NDArray[np.float64]:
         """Return (cells, k): the probability that the output lies in each rectangle of the map.
 

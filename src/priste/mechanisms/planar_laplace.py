@@ -78,6 +78,13 @@ class PlanarLaplace(Mechanism):
         table = self._integrals()
         return self._gathered(table, table.row_slots[:, row], table.column_slots[:, column])
 
+    def columns(self, outputs: Sequence[int]) -> NDArray[np.float64]:
+        asked = np.array([self._checked_output(output) for output in outputs], dtype=np.int64)
+        row, column = np.divmod(asked, self.grid.columns)
+        table = self._integrals()
+        slots = table.row_slots[:, None, row], table.column_slots[None, :, column]
+        return table.probability[slots].reshape(self.grid.size, -1) + FLOOR
+
     def rectangles(self, boxes: Sequence[tuple[int, int, int, int]]) -> NDArray[np.float64]:
         """Return (cells, k), from the table of displacements alone: rows first, then columns."""
         table = self._integrals()
@@ -110,7 +117,7 @@ class PlanarLaplace(Mechanism):
     def _gathered(
         self, table: LaplaceTable, rows: NDArray[np.intp], columns: NDArray[np.intp]
     ) -> NDArray[np.float64]:
-        law = table.probability[np.ix_(rows, columns)].ravel() + FLOOR
+        law = table.probability[rows[:, None], columns].ravel() + FLOOR
         law.flags.writeable = False
         return law
 

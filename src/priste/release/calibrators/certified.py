@@ -234,11 +234,16 @@ class _Search:
 
     def _allow(self, rung: int, outputs: list[int]) -> bool:
         mechanism = self._state.at(self._ladder[rung])
-        # Columns one by one, as most budgets that are looked at never need the whole table.
-        columns = {output: mechanism.column(output) for output in outputs}
-        asked = [output for output, column in columns.items() if column.any()]
+        # Some columns alone, as most budgets that are looked at never need the whole table.
+        asked = list(dict.fromkeys(outputs))
+        few = mechanism.columns(asked)
+        possible = few.any(axis=0)
+        if not possible.all():
+            asked, few = (
+                [o for o, seen in zip(asked, possible, strict=True) if seen],
+                few[:, possible],
+            )
         if asked:
-            few = np.stack([columns[output] for output in asked], axis=1)
             verdict = self._state.passes(few, self._limits)
             if not verdict.all():
                 self._refuse(rung, [o for o, ok in zip(asked, verdict, strict=True) if not ok])
