@@ -237,12 +237,9 @@ class _Search:
         # Some columns alone, as most budgets that are looked at never need the whole table.
         asked = list(dict.fromkeys(outputs))
         few = mechanism.columns(asked)
-        possible = few.any(axis=0)
-        if not possible.all():
-            asked, few = (
-                [o for o, seen in zip(asked, possible, strict=True) if seen],
-                few[:, possible],
-            )
+        possible = np.flatnonzero(few.any(axis=0))
+        if len(possible) < len(asked):
+            asked, few = [asked[place] for place in possible], few[:, possible]
         if asked:
             verdict = self._state.passes(few, self._limits)
             if not verdict.all():
