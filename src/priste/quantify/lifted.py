@@ -12,8 +12,15 @@ from scipy import sparse
 
 from priste.errors import InvalidParameter
 from priste.quantify.moments import Floats, Integers
-from priste.quantify.movement import may_lose_products, moved_ahead, moved_back, push_states
-from priste.quantify.scaling import ScaledRows
+from priste.quantify.movement import (
+    least_factor,
+    may_lose_products,
+    moved_ahead,
+    moved_back,
+    pull_states,
+    push_states,
+)
+from priste.quantify.scaling import LEAST_NORMAL, ScaledRows, positive_minimum
 
 if TYPE_CHECKING:
     from priste.events import Event, Layer
@@ -23,6 +30,9 @@ BACKWARD_BYTES = 2**28
 """Memory above which backward vectors are kept at every k-th step only and recomputed between."""
 
 _LEAST_FLOAT = 2.0**-1074
+
+MOVES_KEPT = 64
+"""Of how many different layers the arrays are kept; the steps of most events share a few."""
 
 BAND_MERGES = 16
 """Roundings allowed per step for adding up bands: two per scaling, at most five in a step."""
@@ -60,7 +70,9 @@ class LiftedChain:
         self._check_fit(automaton.layers)
         self._worlds = self._worlds_by_step()
         self._moves: dict[int, _Moves] = {}
+        self._different: dict[tuple[object, ...], _Moves] = {}
         self._losing: dict[int, bool] = {}
+        self._least: dict[int, float] = {}
         self._roundings: list[tuple[int, float]] = [(0, 0.0)]
 
     def _check_fit(self, layers: tuple[Layer, ...]) -> None:
@@ -126,22 +138,31 @@ class LiftedChain:
         if layer is None:
             return None
         if step not in self._moves:
-            classes = np.zeros(self.model.grid.size, dtype=np.int64)
-            for number, cells in enumerate(layer.classes, start=1):
-                classes[list(cells)] = number
-            cells_of_states = self.cells(step)
-            if cells_of_states is not None:
-                classes = classes[cells_of_states]
-            target = np.asarray(layer.moves, dtype=np.int64)[:, classes]
-            flows: list[tuple[int, int, Floats | None]] = []
-            for before in range(len(target)):
-                for after in np.unique(target[before]):
-                    mask = target[before] == after
-                    flows.append(
-                        (before, int(after), None if mask.all() else mask.astype(np.float64))
-                    )
-            self._moves[step] = _Moves(target, layer.worlds_after, tuple(flows))
+            cells = self.cells(step)
+            # States that are the cells in order are so at every step.
+            where = None if cells is None else step
+            key = (layer.classes, layer.moves, layer.worlds_after, where)
+            if key not in self._different:
+                if len(self._different) == MOVES_KEPT:
+                    self._different.clear()
+                    self._moves.clear()
+                self._different[key] = self._moves_of(layer, cells)
+            self._moves[step] = self._different[key]
         return self._moves[step]
+
+    def _moves_of(self, layer: Layer, cells_of_states: Integers | None) -> _Moves:
+        classes = np.zeros(self.model.grid.size, dtype=np.int64)
+        for number, cells in enumerate(layer.classes, start=1):
+            classes[list(cells)] = number
+        if cells_of_states is not None:
+            classes = classes[cells_of_states]
+        target = np.asarray(layer.moves, dtype=np.int64)[:, classes]
+        flows: list[tuple[int, int, Floats | None]] = []
+        for before in range(len(target)):
+            for after in np.unique(target[before]):
+                mask = target[before] == after
+                flows.append((before, int(after), None if mask.all() else mask.astype(np.float64)))
+        return _Moves(target, layer.worlds_after, tuple(flows))
 
     def enter(self, values: Floats, step: int) -> Floats:
         """Move masses (rows, worlds before, states) into the worlds after the layer of ``step``."""
@@ -193,6 +214,16 @@ class LiftedChain:
         known = self._losing.get(id(transition))
         if known is None:
             known = self._losing[id(transition)] = may_lose_products(transition)
+        return known
+
+    def least_factor(self, transition: Transition) -> float:
+        """Bound from below what a transition multiplies a number by; 0.0 where that is not known.
+
+        Factors that are 0 do not count.
+        """
+        known = self._least.get(id(transition))
+        if known is None:
+            known = self._least[id(transition)] = least_factor(transition)
         return known
 
     def cost(self, step: int) -> float:
@@ -253,10 +284,16 @@ class BackwardVectors:
 
     def _one_back(self, values: Floats, step: int) -> Floats:
         chain = self._chain
-        before = ScaledRows.of(chain.leave(values, step))
-        result, lost = chain.pulled(before, step).plain()
-        if lost:
-            self.absolute_error += _LEAST_FLOAT
+        before = chain.leave(values, step)
+        transition = chain.model.transition(step - 1)
+        # Scaling is by powers of two, so where no product falls below the normal floats the
+        # plain numbers are the same to the bit.
+        if positive_minimum(before) * chain.least_factor(transition) >= LEAST_NORMAL:
+            result = pull_states(before, transition)
+        else:
+            result, lost = chain.pulled(ScaledRows.of(before), step).plain()
+            if lost:
+                self.absolute_error += _LEAST_FLOAT
         result.flags.writeable = False
         return result
 

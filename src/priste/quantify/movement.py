@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from priste.mobility import BlendedTransition, SeparableTransition
+from priste.mobility import (
+    BlendedTransition,
+    DenseTransition,
+    SeparableTransition,
+    SparseTransition,
+)
 from priste.quantify.moments import Floats
 from priste.quantify.scaling import ScaledRows
 
@@ -36,6 +41,19 @@ def may_lose_products(transition: Transition) -> bool:
         least = float(np.min(factor, where=factor > 0.0, initial=1.0))
         exponent += math.frexp(least)[1] - 1
     return exponent < -1074
+
+
+def least_factor(transition: Transition) -> float:
+    """Bound from below what one number is multiplied by, stage by stage; 0.0 where not known."""
+    if isinstance(transition, DenseTransition):
+        factors: tuple[Floats, ...] = (transition.matrix,)
+    elif isinstance(transition, SparseTransition):
+        factors = (transition.matrix.data,)
+    elif isinstance(transition, SeparableTransition):
+        factors = transition.factors
+    else:
+        return 0.0
+    return math.prod(float(np.min(factor, where=factor > 0.0, initial=1.0)) for factor in factors)
 
 
 def moved_ahead(rows: ScaledRows, transition: Transition, *, stages: bool) -> ScaledRows:

@@ -132,7 +132,7 @@ class ScaledRows:
         down = np.ldexp(1.0, -shift)
         scaled = values * _per_row(down, values)
         # A product below the normal floats rounds like ldexp: to the nearest.
-        least = _positive_minimum(values) * float(down.min(initial=1.0))
+        least = positive_minimum(values) * float(down.min(initial=1.0))
         lost = least < LEAST_NORMAL and bool(((values > 0.0) & (scaled < LEAST_NORMAL)).any())
         return scaled, np.where(top > 0.0, band.exponent + shift, 0), lost
 
@@ -220,7 +220,7 @@ class _Blocks:
         )
 
 
-def _positive_minimum(values: Floats) -> float:
+def positive_minimum(values: Floats) -> float:
     """Return the least positive entry, inf when there is none; entries must not be negative."""
     # The bits of floats >= 0 are ordered as the floats are. Less 1, those of 0 come last.
     bits = values.view(np.uint64) - np.uint64(1)
@@ -238,7 +238,7 @@ def _settled(bands: Sequence[Band], rescale: bool = True) -> ScaledRows:
 
     One or two bands, which is nearly always, need plain float operations only.
     """
-    if not rescale and len(bands) == 1 and _positive_minimum(bands[0].values) >= SMALLEST:
+    if not rescale and len(bands) == 1 and positive_minimum(bands[0].values) >= SMALLEST:
         return ScaledRows(tuple(bands))
     joined = _joined(bands)
     if joined is None:
@@ -251,7 +251,7 @@ def _settled(bands: Sequence[Band], rescale: bool = True) -> ScaledRows:
         return _spread(bands)
     scaled = values * _per_row(np.ldexp(1.0, shift), values)
     exponent = joined.exponent - shift
-    least = _positive_minimum(scaled)
+    least = positive_minimum(scaled)
     if least >= SMALLEST:
         return ScaledRows((Band(scaled, exponent),))
     if least < SMALLEST * 2.0**-_BAND:
@@ -273,7 +273,7 @@ def _joined(bands: Sequence[Band]) -> Band | None:
     if down.max(initial=0) > 0 or down.min(initial=0) < -_LARGEST_SHIFT + 1:
         return None
     lowered = low.values * _per_row(np.ldexp(1.0, down), low.values)
-    if _positive_minimum(low.values) * 2.0 ** float(down.min(initial=0)) < LEAST_NORMAL:
+    if positive_minimum(low.values) * 2.0 ** float(down.min(initial=0)) < LEAST_NORMAL:
         return None
     return Band(high.values + lowered, high.exponent)
 
