@@ -20,6 +20,8 @@ import numpy as np
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.quantify import Belief
+from priste.report.map_view import MapView
+from priste.report.pictures import budget_chart, day_around, stream_map
 from priste.report.stream_report import EventTrack, StreamReport
 
 if TYPE_CHECKING:
@@ -67,52 +69,79 @@ def _canvas(width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
 
 
 def map_figure(report: StreamReport) -> Figure:
-    """Draw the map: how often each cell was released, the named regions, the truth if given."""
-    grid = report.grid
+    """Draw the map: what was released, beside the truth if given, with the named regions."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    view = stream_map(report)
+    told = {"What was released": ("GnBu", report.released)}
+    if report.truth is not None:
+        told = {"Where the user was": ("Purples", report.truth), **told}
+    with matplotlib.rc_context(STYLE):
+        width = 4.4 * len(told) + 0.8
+        figure = Figure(figsize=(width, 4.4 * view.rows / view.columns + 0.9), layout="constrained")
+        for axes, (title, (colours, cells)) in zip(
+            figure.subplots(1, len(told), squeeze=False)[0], told.items(), strict=True
+        ):
+            _map_panel(axes, report, view, cells, colours)
+            axes.set_title(title)
+    return figure
+
+
+def _map_panel(
+    axes: Axes, report: StreamReport, view: MapView, cells: Sequence[int | None], colours: str
+) -> None:
+    grid, side = report.grid, report.grid.cell_size
     counts = np.zeros(grid.size)
-    for cell in report.released:
+    for cell in cells:
         if cell is not None:
             counts[cell] += 1
-    width = 6.2
-    height = min(8.0, max(3.2, width * grid.rows / grid.columns * 0.86))
-    from matplotlib.ticker import MaxNLocator
-
-    with _canvas(width, height) as (figure, axes):
-        extent = (0.0, grid.columns * grid.cell_size, 0.0, grid.rows * grid.cell_size)
-        shown = np.ma.masked_equal(counts.reshape(grid.rows, grid.columns), 0)
-        image = axes.imshow(
-            shown, origin="lower", extent=extent, cmap="GnBu", vmin=0, interpolation="nearest"
+    extent = (0.0, grid.width, 0.0, grid.height)
+    look: dict[str, Any] = {"origin": "lower", "extent": extent, "interpolation": "nearest"}
+    for weights, palette, top in ((report.population, "Greys", 3.0), (counts, colours, 1.0)):
+        if weights is not None and weights.any():
+            shown = np.sqrt(weights / weights.max()).reshape(grid.rows, grid.columns)
+            masked = np.ma.masked_less(shown, 1e-3)
+            axes.imshow(masked, cmap=palette, vmin=0, vmax=top, **look)
+    for line in report.outline:
+        axes.plot(*zip(*line, strict=True), color=QUIET, linewidth=0.8)
+    inks = [ink for ink, _ in zip(cycle(REGION_INKS), report.regions, strict=False)]
+    for ink, region in zip(inks, report.regions.values(), strict=True):
+        _outline(axes, grid, region, ink)
+    box = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.85}
+    for label in view.labels:
+        axes.text(
+            label.x / 100,
+            1 - label.y / 100,
+            label.text,
+            transform=axes.transAxes,
+            ha="center",
+            va="center",
+            color=inks[label.number],
+            weight="bold",
+            bbox=box,
         )
-        bar = figure.colorbar(image, ax=axes, shrink=0.8, pad=0.02)
-        bar.set_label("releases in the cell")
-        bar.outline.set_visible(False)
-        bar.locator = MaxNLocator(integer=True)
-        for ink, (name, cells) in zip(cycle(REGION_INKS), report.regions.items(), strict=False):
-            _outline(axes, grid, cells, ink)
-            x, y = grid.centers[list(cells)].mean(axis=0)
-            axes.annotate(
-                name,
-                (x, y),
-                xytext=(0, 9),
-                textcoords="offset points",
-                ha="center",
-                color=ink,
-                weight="bold",
-                bbox={"boxstyle": "round,pad=0.2", "fc": "white", "ec": "none", "alpha": 0.8},
-            )
-        if report.truth is not None:
-            path = np.array([grid.centers[c] for c in report.truth if c is not None])
-            if len(path):
-                axes.plot(
-                    path[:, 0], path[:, 1], color=INK, alpha=0.45, linewidth=0.9, label="truth"
-                )
-                axes.scatter(path[:, 0], path[:, 1], s=7, color=INK, alpha=0.5)
-                axes.legend(loc="upper right")
-        axes.set(xlabel="km east", ylabel="km north", title="What was released, and where")
-        axes.grid(False)
-        axes.set_xlim(extent[0], extent[1])
-        axes.set_ylim(extent[2], extent[3])
-    return figure
+    axes.plot([0.03, 0.03 + view.bar_width / 100], [0.03] * 2, color=INK, transform=axes.transAxes)
+    axes.text(
+        0.03 + view.bar_width / 200,
+        0.045,
+        view.bar_words,
+        transform=axes.transAxes,
+        ha="center",
+        va="bottom",
+        bbox=box,
+    )
+    axes.grid(visible=False)
+    left, top = view.columns_shown.start * side, view.rows_shown.stop * side
+    axes.set_xlim(left, view.columns_shown.stop * side)
+    axes.set_ylim(view.rows_shown.start * side, top)
+    axes.set_xticks(
+        [left + mark.at / 100 * view.columns * side for mark in view.across],
+        [mark.text for mark in view.across],
+    )
+    axes.set_yticks(
+        [top - mark.at / 100 * view.rows * side for mark in view.up], [m.text for m in view.up]
+    )
 
 
 def _outline(axes: Axes, grid: Grid, cells: Sequence[int], ink: str) -> None:
@@ -137,7 +166,8 @@ def _outline(axes: Axes, grid: Grid, cells: Sequence[int], ink: str) -> None:
 
 
 def leakage_figure(report: StreamReport, event: EventTrack) -> Figure:
-    """Draw the worst-prior leakage over time, with and without priste, against ε."""
+    """Draw the leakage in the day around an event, with and without priste, against ε."""
+    steps, silent = day_around(report, event), [cell is None for cell in report.released]
     with _canvas(7.4, 2.9) as (figure, axes):
         _mark_window(axes, event.steps)
         finite = [v for v in event.guarded.leakage if math.isfinite(v)]
@@ -146,49 +176,55 @@ def leakage_figure(report: StreamReport, event: EventTrack) -> Figure:
         bounded = math.isfinite(event.epsilon)  # not where beliefs are, and not ratios
         top = 1.12 * max([event.epsilon * 1.25 if bounded else 0.1, *finite])
         if event.bare is not None:
-            _line(axes, event.bare.leakage, top, BARE, "mechanism alone")
-        _line(axes, event.guarded.leakage, top, GUARDED, "with priste")
+            _line(axes, event.bare.leakage, steps, top, BARE, "mechanism alone", silent)
+        if event.anybody and event.guarded.anybody:
+            _line(axes, event.guarded.anybody, steps, top, QUIET, "to anybody at all", silent)
+        _line(axes, event.guarded.leakage, steps, top, GUARDED, "with priste", silent)
         if bounded:
-            axes.axhline(event.epsilon, color=INK, linewidth=1, linestyle=(0, (4, 3)))
-            axes.annotate(
-                f"promised: ε = {event.epsilon:g}",
-                (0.995, event.epsilon),
-                xycoords=("axes fraction", "data"),
-                xytext=(0, 3),
-                textcoords="offset points",
-                ha="right",
+            axes.axhline(
+                event.epsilon,
+                color=INK,
+                linewidth=1,
+                linestyle=(0, (4, 3)),
+                label=f"promised: ε = {event.epsilon:g}",
             )
         axes.set(ylim=(0, top), ylabel="leakage (ln ratio)", title=f"Leakage about “{event.name}”")
-        _time_axis(axes, report.times)
+        _time_axis(axes, report.times, steps)
         _legend_above(axes)
     return figure
 
 
 def belief_figure(report: StreamReport, event: EventTrack) -> Figure:
-    """Draw the event's probability for an adversary with the public prior, over time."""
+    """Draw what an adversary with the public prior believes, in the day around an event."""
+    steps, silent = day_around(report, event), [False] * report.steps
     with _canvas(7.4, 2.6) as (figure, axes):
         _mark_window(axes, event.steps)
         if event.bare is not None:
-            _line(axes, event.bare.belief, 1.0, BARE, "mechanism alone")
-        _line(axes, event.guarded.belief, 1.0, GUARDED, "with priste")
+            _line(axes, event.bare.belief, steps, 1.0, BARE, "mechanism alone", silent)
+        _line(axes, event.guarded.belief, steps, 1.0, GUARDED, "with priste", silent)
         if isinstance(event.promised, Belief):
-            _line(axes, event.guarded.highest_belief, 1.0, QUIET, "the surest, with priste")
-            axes.axhline(event.promised.at_most, color=INK, linewidth=1, linestyle=(0, (4, 3)))
-        axes.axhline(event.guarded.prior_belief, color=INK, linewidth=1, linestyle=(0, (1, 2)))
+            highest = event.guarded.highest_belief
+            _line(axes, highest, steps, 1.0, QUIET, "the surest, with priste", silent)
+            axes.axhline(
+                event.promised.at_most,
+                color=INK,
+                linewidth=1,
+                linestyle=(0, (4, 3)),
+                label="promised",
+            )
+        axes.axhline(
+            event.guarded.prior_belief,
+            color=INK,
+            linewidth=1,
+            linestyle=(0, (1, 2)),
+            label="before any release",
+        )
         axes.set(
             ylim=(-0.02, 1.02),
             ylabel="Pr(event | releases)",
             title=f"What an observer believes about “{event.name}”",
         )
-        axes.annotate(
-            "before any release",
-            (0.995, event.guarded.prior_belief),
-            xycoords=("axes fraction", "data"),
-            xytext=(0, 3),
-            textcoords="offset points",
-            ha="right",
-        )
-        _time_axis(axes, report.times)
+        _time_axis(axes, report.times, steps)
         _legend_above(axes)
     return figure
 
@@ -229,13 +265,21 @@ def distance_figure(report: StreamReport) -> Figure:
     return figure
 
 
-def _line(axes: Axes, values: Sequence[float], top: float, ink: str, label: str) -> None:
-    steps = np.arange(len(values))
-    heights = np.array(values, dtype=float)
-    unbounded = ~np.isfinite(heights)
+def _line(
+    axes: Axes,
+    values: Sequence[float],
+    steps: range,
+    top: float,
+    ink: str,
+    label: str,
+    silent: Sequence[bool],
+) -> None:
+    """Draw values over steps: a gap where nothing was released, the top where there is no limit."""
+    heights = np.array([math.nan if silent[step] else values[step] for step in steps])
+    unbounded = np.isinf(heights)
     axes.plot(steps, np.where(unbounded, top, heights), color=ink, label=label, clip_on=False)
     if unbounded.any():
-        first = int(np.argmax(unbounded))
+        first = steps[int(np.argmax(unbounded))]
         axes.annotate("∞", (first, top), ha="center", va="bottom", color=ink, annotation_clip=False)
 
 
@@ -255,15 +299,16 @@ def _legend_above(axes: Axes) -> None:
     """Put the legend under the title, where neither a line nor a long name can run through it."""
     axes.set_title(axes.get_title(loc="left"), pad=20)
     axes.legend(
-        loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderaxespad=0, borderpad=0.2
+        loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, borderaxespad=0, borderpad=0.2
     )
 
 
-def _time_axis(axes: Axes, times: Sequence[str]) -> None:
-    steps = len(times)
-    axes.set_xlim(-0.5, max(steps - 0.5, 0.5))
+def _time_axis(axes: Axes, times: Sequence[str], shown: range | None = None) -> None:
+    steps = range(len(times)) if shown is None else shown
+    axes.set_xlim(steps.start - 0.5, max(steps.stop - 0.5, steps.start + 0.5))
     if steps:
-        ticks = np.unique(np.linspace(0, steps - 1, min(steps, 7)).round().astype(int))
+        ends = (steps[0], steps[-1])
+        ticks = np.unique(np.linspace(*ends, min(len(steps), 7)).round().astype(int))
         # The clock time goes under the date, or neighbours would overlap.
         axes.set_xticks(ticks, ["\n".join(times[i].rsplit(" ", 1)) for i in ticks])
 
@@ -274,7 +319,8 @@ def figures_of(report: StreamReport) -> dict[str, Callable[[], Figure]]:
     for number, event in enumerate(report.events, start=1):
         figures[f"leakage-{number}"] = partial(leakage_figure, report, event)
         figures[f"belief-{number}"] = partial(belief_figure, report, event)
-    figures["budgets"] = partial(budget_figure, report)
+    if budget_chart(report) is not None:  # a line that never moves tells nothing
+        figures["budgets"] = partial(budget_figure, report)
     if report.distances or report.bare_distances:
         figures["distances"] = partial(distance_figure, report)
     return figures

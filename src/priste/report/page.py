@@ -19,7 +19,7 @@ from priste.report.pictures import (
 )
 from priste.report.run_summary import RunSummary
 from priste.report.stream_report import StreamReport
-from priste.report.strip import LEVEL_WORDS
+from priste.report.strip import LEVEL_WORDS, longest_vague
 from priste.report.verdict import Verdict
 from priste.report.wording import length
 from priste.whole_files import write_whole
@@ -53,6 +53,7 @@ def render(
         infinity=math.inf,
         length=length,
         level_words=LEVEL_WORDS,
+        longest_vague=longest_vague,
         marks=MARKS,
         number=_number,
     )

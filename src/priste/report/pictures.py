@@ -157,7 +157,7 @@ def place_words(report: StreamReport, cell: int) -> str:
     return f"near {degrees(round(lat, 3), 'N', 'S')}, {degrees(round(lon, 3), 'E', 'W')}"
 
 
-def _around(report: StreamReport, track: EventTrack) -> range:
+def day_around(report: StreamReport, track: EventTrack) -> range:
     """Return the steps of the day around an event."""
     reach = max(1, round(HOURS_AROUND / report.step_hours))
     steps = [step for step in track.steps if step < report.steps]
@@ -184,7 +184,7 @@ def _leakage_chart(
     report: StreamReport, track: EventTrack, scale: Scale, tracks: Sequence[EventTrack]
 ) -> Chart:
     """Draw one occurrence; its legend says how far those of all ``tracks`` go off the chart."""
-    steps = _around(report, track)
+    steps = day_around(report, track)
     silent = [cell is None for cell in report.released]
     guarded = track.guarded
 
@@ -231,7 +231,7 @@ def _leakage_chart(
 
 
 def _belief_chart(report: StreamReport, track: EventTrack) -> Chart:
-    steps = _around(report, track)
+    steps = day_around(report, track)
     silent = [False] * report.steps  # beliefs move on in silence, with the event
     guarded, scale = track.guarded, Scale(0.0, 1.0)
     lines = []

@@ -15,6 +15,9 @@ LEVELS = (0.0, 1.0, 3.0, 10.0)
 
 NO_RELEASE = -1
 
+VAGUE = 3
+"""From this level on a release is called vague."""
+
 LEVEL_WORDS = ("the true cell", "1 cell", "3 cells", "10 cells", "farther")
 
 
@@ -83,6 +86,35 @@ def strip_of(
             )
         )
     return tuple(days)
+
+
+def longest_vague(days: Sequence[Day]) -> str:
+    """Say when the releases were vague for longest; nothing where they never were.
+
+    >>> vague = tuple(Stretch(25.0 * k, 25.0, level, "") for k, level in enumerate((0, 3, 4, 1)))
+    >>> longest_vague([Day("Wed 04 Mar", vague, ())])
+    'The longest stretch of more than 3 cells off is Wed 04 Mar, 6:00 to 18:00.'
+    >>> longest_vague([Day("Wed 04 Mar", vague[:1], ())])
+    ''
+    """
+    found: list[tuple[float, str, float]] = []  # percent of a day, which day, from where
+    for day in days:
+        run = 0.0
+        for part in day.stretches:
+            run = run + part.width if part.level >= VAGUE else 0.0
+            found.append((round(run, 2), day.label, part.begin + part.width - run))
+    length, label, begin = max(found, default=(0.0, "", 0.0), key=lambda each: each[0])
+    if length <= 0:
+        return ""
+
+    def clock(percent: float) -> str:
+        minutes = round(percent / 100 * 1440)
+        return f"{minutes // 60}:{minutes % 60:02d}"
+
+    return (
+        f"The longest stretch of more than {LEVELS[VAGUE - 1]:g} cells off is {label}, "
+        f"{clock(begin)} to {clock(begin + length)}."
+    )
 
 
 def _place(start: datetime, step: timedelta) -> _Place:
