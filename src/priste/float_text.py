@@ -31,5 +31,11 @@ def number_to_json(value: float) -> float | str:
 
 
 def number_from_json(value: float | str) -> float:
-    """Undo :func:`number_to_json`."""
-    return float(value)
+    """Undo :func:`number_to_json`; ValueError or TypeError if it is none of its."""
+    try:
+        found = float(value)
+    except OverflowError:
+        raise ValueError("a number is too large") from None
+    if math.isnan(found):
+        raise ValueError("a number is none")
+    return found

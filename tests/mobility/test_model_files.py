@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import zipfile
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -359,3 +360,34 @@ def test_a_later_start_has_a_later_origin() -> None:
     model = MarkovModel(grid, [np.eye(2), np.full((2, 2), 0.5)], cycle=True)
     noted = model.with_origin(ModelOrigin(start, timedelta(hours=12), "UTC"))
     assert noted.starting_at(1).origin.start == start + timedelta(hours=12)
+
+
+def harmed(path: Path, part: str, change: Callable[[np.ndarray], np.ndarray]) -> None:
+    """Write a model file again with one of its arrays exchanged."""
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    arrays[part] = change(arrays[part])
+    np.savez(path, **arrays)
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        ("0.shape", lambda shape: np.array([shape[0], 2**31])),
+        ("0.shape", lambda shape: np.array([2**31, 2**31])),
+        ("0.indptr", lambda rows: np.append(rows[:-1], 0)),
+        ("0.indptr", lambda rows: rows[::-1].copy()),
+        ("0.indices", lambda indices: indices + 10**6),
+    ],
+)
+def test_a_sparse_matrix_that_is_none_is_refused(
+    tmp_path: Path, part: str, change: Callable[[np.ndarray], np.ndarray]
+) -> None:
+    """A shape beyond the file, rows that overlap, or cells that are none: compiled code would
+    write where nothing is, or ask for gigabytes."""
+    path = tmp_path / "m.npz"
+    matrix = sparse.csr_array(np.array([[0.5, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.5, 0.5]]))
+    MarkovModel(Grid(rows=1, columns=3, cell_size=1.0), matrix).save(path)
+    harmed(path, part, change)
+    with pytest.raises(StateError, match="cannot read"):
+        MarkovModel.load(path)

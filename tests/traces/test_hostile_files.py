@@ -1,5 +1,6 @@
 """Broken, huge and malicious files: an error of ours that shows nothing of the content."""
 
+import io
 import json
 import logging
 from contextlib import suppress
@@ -12,6 +13,7 @@ from tests.traces import trace_files as files
 
 from priste.errors import PristeError, TraceError
 from priste.traces import Format, Problem, read_traces
+from priste.traces.formats.json_values import DEEPEST, ShallowJson
 
 MAKERS = {
     "a.gpx": files.gpx,
@@ -259,3 +261,27 @@ def test_unreadable_files_are_an_error_of_ours(tmp_path: Path) -> None:
         read_traces(tmp_path / "a.gpx")
     with pytest.raises(TraceError):
         read_traces(tmp_path)
+
+
+signs = st.text('[]{}"\\\\, a', max_size=12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.recursive(signs, lambda inner: st.lists(inner, max_size=3)), st.integers(1, 9))
+def test_depth_is_counted_outside_texts(value: object, size: int) -> None:
+    """Whatever texts hold and wherever pieces end, only real brackets count."""
+    text = json.dumps(value).encode()
+    file = ShallowJson(io.BytesIO(text), "x")
+    assert b"".join(iter(lambda: file.read(size), b"")) == text
+    deep = ShallowJson(io.BytesIO(b"[" * DEEPEST + text.ljust(9) + b"["), "x")
+    with pytest.raises(TraceError, match="nested deeper"):
+        list(iter(lambda: deep.read(size), b""))
+
+
+@pytest.mark.parametrize("name", ["Records.json", "owntracks.json"])
+def test_brackets_without_end_ask_for_no_memory(tmp_path: Path, name: str) -> None:
+    """A hundred kilobytes of brackets are refused at once, not after gigabytes."""
+    opening = '{"locations": [' if name == "Records.json" else '{"data": ['
+    (tmp_path / name).write_text(opening + "[" * 100_000)
+    with pytest.raises(TraceError, match="nested deeper"):
+        list(read_traces(tmp_path / name, "google" if name == "Records.json" else "owntracks"))

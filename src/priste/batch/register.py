@@ -119,7 +119,7 @@ class Register:
                 found = json.loads(line)
                 hours = hours_from_bytes(hours_to_bytes(found["hours"]))
                 yield Released(str(found["policy"]), str(found["journal"]), hours)
-            except (ValueError, KeyError, TypeError, RecursionError):
+            except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
                 if line.startswith(b'{"policy"') and not line.endswith(b"}"):
                     continue  # a writer was cut short before it drew anything
                 raise self._damaged(path) from None

@@ -306,7 +306,7 @@ def read_manifest(path: Path) -> Manifest:
         try:
             if text:
                 _take_in(json.loads(text), found)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             if found.head is not None and not text.endswith(b"}"):
                 continue  # cut short by a crash: what it was about is not taken for finished
             raise StateError(

@@ -34,7 +34,11 @@ class StateFolder:
     def origin(self) -> int | None:
         """Return the step at which the stream begins; None before it has begun."""
         found = self._read("stream.json")
-        return None if found is None else int(found["origin"])
+        if found is None:
+            return None
+        if type(origin := found.get("origin")) is not int:
+            raise self._damaged("stream.json")
+        return origin
 
     def begin(self, policy: Policy, origin: int) -> None:
         """Write down where a stream begins, and what cannot change while it goes on."""
@@ -44,7 +48,7 @@ class StateFolder:
     def check_ground(self, policy: Policy) -> None:
         """Raise StateError if the policy changed in more than its events."""
         found = self._read("stream.json")
-        if found is None or found["ground"] == ground_of(policy):
+        if found is None or found.get("ground") == ground_of(policy):
             return
         raise StateError(
             f"The stream in {str(self.folder)!r} was begun on another map, clock, mobility model, "
@@ -75,7 +79,12 @@ class StateFolder:
         found = self._read("latest.json")
         if found is None:
             return None
-        return Point(**{**found, "time": datetime.fromisoformat(found["time"])})
+        try:
+            point = Point(**{**found, "time": datetime.fromisoformat(found["time"])})
+            point.seconds, point.clock, float(point.lat + point.lon + point.accuracy)
+        except (KeyError, TypeError, ValueError, OverflowError) as problem:
+            raise self._damaged("latest.json") from problem
+        return point
 
     def keep_latest(self, point: Point) -> None:
         """Write down a point before anybody is given it."""
@@ -97,10 +106,14 @@ class StateFolder:
             return dict(json.loads(path.read_text(encoding="utf-8")))
         except FileNotFoundError:
             return None
-        except (ValueError, TypeError) as problem:
-            raise StateError(
-                f"The file {str(path)!r} is damaged. It was left as it is; restore it from a copy."
-            ) from problem
+        except (ValueError, TypeError, RecursionError) as problem:
+            raise self._damaged(name) from problem
+
+    def _damaged(self, name: str) -> StateError:
+        path = self.folder / name
+        return StateError(
+            f"The file {str(path)!r} is damaged. It was left as it is; restore it from a copy."
+        )
 
     def _write(self, name: str, content: dict[str, Any]) -> None:
         write_whole(self.folder / name, json.dumps(content), overwrite=True)

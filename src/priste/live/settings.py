@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
+from priste.arguments import number
 from priste.errors import InvalidParameter
 from priste.live.addresses import (
     RECORDED,
@@ -130,7 +131,7 @@ def load_settings(path: Path) -> Settings:
     """Read the settings of a service from a TOML file; relative paths start at its folder."""
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, RecursionError) as problem:
         raise InvalidParameter(
             f"The settings {str(path)!r} cannot be read: {problem}."
         ) from problem
@@ -179,7 +180,7 @@ def _person(name: str, table: dict[str, Any], folder: Path, expose: bool) -> Per
         options=StreamOptions(
             missing=_typed(table, "missing", str, "cover"),
             hold=read_span(_typed(table, "hold", str, "0s")),
-            accuracy=None if accuracy is None else float(accuracy),
+            accuracy=None if accuracy is None else number(accuracy, f"'accuracy' of {name}"),
         ),
         clock="fixes" if clock == "fixes" else "wall",
     )

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import struct
+import tokenize
 import zipfile
 import zlib
 from pathlib import Path
@@ -43,7 +44,9 @@ _UNREADABLE = (
     NotImplementedError,
     OverflowError,
     RuntimeError,
+    SyntaxError,
     struct.error,
+    tokenize.TokenError,
     zipfile.BadZipFile,
     zlib.error,
 )
@@ -73,21 +76,24 @@ def _csr_arrays(matrix: sparse.csr_array) -> Arrays:
     }
 
 
-def _transition_from(kind: str, arrays: Arrays) -> AnyTransition:
+def _transition_from(kind: str, arrays: Arrays, pairs: int) -> AnyTransition:
     if kind == "dense":
         return DenseTransition(arrays["matrix"])
     if kind == "sparse":
-        return SparseTransition(_csr_from(arrays))
+        return SparseTransition(_csr_from(arrays, pairs))
     if kind == "separable":
         return SeparableTransition(arrays["rows"], arrays["columns"])
     if kind == "blended":
         prior = SeparableTransition(arrays["rows"], arrays["columns"])
-        return BlendedTransition(arrays["weights"], prior, _csr_from(arrays))
+        return BlendedTransition(arrays["weights"], prior, _csr_from(arrays, pairs))
     raise StateError(f"unknown kind of transition {kind!r}")
 
 
-def _csr_from(arrays: Arrays) -> sparse.csr_array:
+def _csr_from(arrays: Arrays, pairs: int) -> sparse.csr_array:
     rows, columns = (int(length) for length in arrays["shape"])
+    # Both are bounded by what the file holds: a shape alone would take memory for nothing.
+    if rows != len(arrays["indptr"]) - 1 or columns not in (rows, pairs):
+        raise StateError("a matrix has another shape than its model")
     parts = (arrays["data"], arrays["indices"], arrays["indptr"])
     return sparse.csr_array(parts, shape=(rows, columns))
 
@@ -244,6 +250,9 @@ def read_model(
 
 def _schedule_from(archive: Any, header: dict[str, Any]) -> Schedule:
     stored: list[AnyTransition] = []
+    pairs = None
+    if "pairs" in archive.files:
+        pairs = frozen_ints(archive["pairs"].astype(np.int64))
     for place, kind in enumerate(header["kinds"]):
         prefix = f"{place}."
         parts = {
@@ -251,10 +260,7 @@ def _schedule_from(archive: Any, header: dict[str, Any]) -> Schedule:
             for name in archive.files
             if name.startswith(prefix)
         }
-        stored.append(_transition_from(kind, parts))
-    pairs = None
-    if "pairs" in archive.files:
-        pairs = frozen_ints(archive["pairs"].astype(np.int64))
+        stored.append(_transition_from(kind, parts, 0 if pairs is None else len(pairs)))
     opening = tuple(stored[place] for place in header["opening"])
     repeating = tuple(stored[place] for place in header["repeating"])
     mass = float(header["truncated_mass"])

@@ -100,6 +100,8 @@ def sparse_nonnegative(values: Any, *, name: str) -> sparse.csr_array:
     try:
         matrix: sparse.csr_array = sparse.csr_array(values, dtype=np.float64, copy=True)
         matrix.check_format(full_check=True)  # a bad index would be read by compiled code
+        if (np.diff(matrix.indptr) < 0).any():  # not looked at where there are no numbers
+            raise ValueError("its rows overlap")
     except ValueError as error:
         raise InvalidParameter(f"The {name} is not a valid sparse matrix: {error}.") from error
     wrong = ~(np.isfinite(matrix.data) & (matrix.data >= 0.0))

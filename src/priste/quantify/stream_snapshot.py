@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +19,10 @@ from priste.quantify.scaling import SMALLEST, TOP, ScaledRows
 
 _LARGEST_EXPONENT = 2**53
 """Beyond any that a stream could reach: 2**40 steps of the smallest floats."""
+
+
+_LARGEST_INHERITED = 100.0
+"""Nothing is left of a number that may be off by a factor e**100."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +64,8 @@ def check_snapshot(snapshot: StreamSnapshot, chain: LiftedChain, labels: Integer
     What is checked are its shape and the invariants of scaled rows; not how it came about.
     """
     step = snapshot.step
-    if step < 1 or not 0 <= snapshot.observed <= step or not 0.0 <= snapshot.inherited < math.inf:
+    known = 0.0 <= snapshot.inherited <= _LARGEST_INHERITED
+    if step < 1 or not 0 <= snapshot.observed <= step or not known:
         raise ValueError("its counts are impossible")
     chain.roundings(step - 1)  # refuses a step that the model does not have
     if snapshot.layout != layout_digest(chain, labels, step):

@@ -5,6 +5,7 @@ What is released from it is written one record a step into a file of another for
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
@@ -27,8 +28,12 @@ def records(
     """Yield the messages called "record" in their order; the others are counted."""
     import fitdecode
 
+    quiet = {
+        "error_handling": fitdecode.ErrorHandling.IGNORE,  # it would warn, on stderr
+        "check_crc": fitdecode.CrcCheck.READONLY,
+    }
     try:
-        with file.path.open("rb") as opened, fitdecode.FitReader(opened) as messages:
+        with file.path.open("rb") as opened, fitdecode.FitReader(opened, **quiet) as messages:
             for message in messages:
                 if message.frame_type != fitdecode.FIT_FRAME_DATA:
                     continue
@@ -40,7 +45,10 @@ def records(
                 yield file.user, (_time(message.get_value("timestamp", fallback=None)), lat, lon)
     except OSError as error:
         raise TraceError(f"{file.name} cannot be read: {error.strerror}.") from None
-    except (fitdecode.FitError, ValueError, KeyError, IndexError, TypeError):
+    except (
+        fitdecode.FitError, ValueError, KeyError, IndexError, TypeError, struct.error,
+        AssertionError, OverflowError, AttributeError,
+    ):  # fmt: skip  # what its reader raises on bytes that are none
         raise TraceError(f"{file.name} is not a whole FIT file. It may be cut off.") from None
 
 

@@ -29,7 +29,7 @@ from priste.traces.cleaning import RawFix
 from priste.traces.fixes import Trace, utc_datetime
 from priste.traces.formats.contract import Head, TraceFormat, per_file
 from priste.traces.formats.format import Format
-from priste.traces.formats.json_values import cut_off, json_number
+from priste.traces.formats.json_values import ShallowJson, cut_off, json_number
 from priste.traces.formats.rewriting import Row, rewritten, rows_of
 from priste.traces.points import DECIMALS
 from priste.traces.reading_options import ReadingOptions
@@ -138,7 +138,7 @@ def _entries(path: Path) -> Iterator[Any]:
         prefix = f"{place}.item" if place else "item"
         with path.open("rb") as file:
             try:
-                yield from ijson.items(_without_mark(file), prefix)
+                yield from ijson.items(ShallowJson(_without_mark(file), path.name), prefix)
             except (ijson.JSONError, UnicodeDecodeError, ValueError, ArithmeticError):
                 raise cut_off(path.name) from None
 
@@ -168,15 +168,19 @@ def _fixes(entry: Any) -> Iterator[RawFix]:
 
 
 def _points(path: Any) -> Iterator[RawFix]:
-    for point in (path.get("points") or []) if isinstance(path, dict) else []:
+    for point in _listed(path.get("points")) if isinstance(path, dict) else []:
         if isinstance(point, dict):
             yield _time(point.get("timestamp", point.get("timestampMs"))), *_e7(point)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _segment(entry: dict[str, Any]) -> Iterator[RawFix]:
     begin = _time(entry.get("startTime"))
     end = _time(entry.get("endTime"))
-    for point in entry.get("timelinePath") or []:
+    for point in _listed(entry.get("timelinePath")):
         if not isinstance(point, dict):
             continue
         if "time" in point:

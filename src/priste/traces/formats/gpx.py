@@ -135,7 +135,7 @@ def _time(point: Any) -> int | None:
     time = point.time if point.time.tzinfo is not None else point.time.replace(tzinfo=UTC)
     try:
         return microseconds(time)
-    except OverflowError:
+    except (OverflowError, ValueError):  # also a zone that no clock can have
         return None
 
 

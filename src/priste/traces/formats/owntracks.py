@@ -20,7 +20,7 @@ from priste.traces.cleaning import RawFix
 from priste.traces.fixes import Trace, utc_datetime
 from priste.traces.formats.contract import Head, TraceFormat, per_file, some_line
 from priste.traces.formats.format import Format
-from priste.traces.formats.json_values import cut_off, json_number
+from priste.traces.formats.json_values import ShallowJson, cut_off, json_number
 from priste.traces.formats.text_lines import lines_of
 from priste.traces.points import DECIMALS, ReleasedPoints
 from priste.traces.reading_options import ReadingOptions
@@ -120,7 +120,7 @@ def _messages(file: SourceFile) -> Iterator[dict[str, Any] | Problem]:
     for place in ("item", "data.item"):
         with file.path.open("rb") as opened:
             try:
-                for message in ijson.items(opened, place, use_float=True):
+                for message in ijson.items(ShallowJson(opened, file.name), place, use_float=True):
                     yield _location(message)
             except (ijson.JSONError, UnicodeDecodeError, ValueError):
                 raise cut_off(file.name) from None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, cast
@@ -41,6 +43,8 @@ def elements(file: IO[bytes], name: str, wanted: frozenset[str]) -> Iterator[Ele
                 elif depth == 0:
                     element.clear()
         parser.close()
+    except (zlib.error, zipfile.BadZipFile, EOFError):  # of a document in an archive
+        raise TraceError(f"{name} cannot be unpacked to its end. It may be damaged.") from None
     except ElementTree.ParseError as error:
         line, column = error.position
         raise TraceError(

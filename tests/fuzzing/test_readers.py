@@ -1,0 +1,55 @@
+"""Every reader ends with a value or an error of ours, whatever it is given: short, and repeatable.
+
+``python -m tests.fuzzing`` runs the same targets for as long as one likes.
+"""
+
+import os
+
+import pytest
+from tests.fuzzing.run import Tally, run
+from tests.fuzzing.targets import TARGETS
+
+from priste.traces import Format
+
+INPUTS = 12
+"""Of each target in the suite."""
+
+MOSTLY_READ = ("policies", "events")
+"""Made from a grammar, so that what lies behind the parser is reached too."""
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_reader_lets_no_foreign_error_out(name: str) -> None:
+    """The inputs are those of fixed numbers; a free run takes others."""
+    first = 0 if "PRISTE_FREE_EXAMPLES" not in os.environ else int.from_bytes(os.urandom(4), "big")
+    tally = Tally()
+    for number in range(first, first + INPUTS):
+        run(name, number, tally)
+    assert not tally.findings, "\n".join(tally.findings.values())
+    assert tally.read + tally.refused == INPUTS
+
+
+@pytest.mark.parametrize("name", MOSTLY_READ)
+def test_most_of_what_a_grammar_makes_can_be_read(name: str) -> None:
+    """Otherwise the fuzzing would never get past the parser."""
+    tally = Tally()
+    for number in range(30):
+        run(name, number, tally)
+    assert tally.share_read > 0.5
+
+
+def test_every_format_has_a_target() -> None:
+    """A new format of traces cannot be forgotten."""
+    assert {f"traces: {kind}" for kind in Format} <= set(TARGETS)
+
+
+def test_a_foreign_error_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run does notice: a reader that raises KeyError, and one that hangs."""
+
+    def broken(rng: object, folder: object) -> object:
+        raise KeyError("x")
+
+    monkeypatch.setitem(TARGETS, "events", broken)
+    tally = Tally()
+    run("events", 0, tally)
+    assert any("KeyError" in kind for kind in tally.findings)
