@@ -16,7 +16,7 @@ def event(rng: random.Random, steps: int, depth: int = 3, *, clock: bool = False
     """A formula of the event language; with ``clock`` in times of the day alone."""
     kind = rng.random()
     if depth and kind < 0.35:
-        operator = rng.choice((" and ", " or "))
+        operator = rng.choice((" and ", " or ", " or "))
         parts = [event(rng, steps, depth - 1, clock=clock) for _ in range(rng.randint(2, 3))]
         return "(" + operator.join(parts) + ")"
     if depth and kind < 0.45:
@@ -106,7 +106,7 @@ def policy(rng: random.Random) -> dict[str, dict[str, Any]]:
         )
     for number in range(rng.randint(1, 2)):
         clock = rng.random() < 0.4
-        formula: dict[str, Any] = {"formula": event(rng, 8, rng.randrange(3), clock=clock)}
+        formula: dict[str, Any] = {"formula": event(rng, 8, rng.choice((0, 0, 0, 1)), clock=clock)}
         if clock and rng.random() < 0.4:
             formula["every"] = "day"
         if rng.random() < 0.2:

@@ -29,7 +29,7 @@ from tests.traces import trace_files
 
 from priste import Grid, MarkovModel, Protector, Region, parse_event
 from priste.audit.emission_table_files import read_emission_table
-from priste.batch.register import Register
+from priste.batch.register import Register, hours_to_bytes
 from priste.batch.workspace import FORMAT, MANIFEST, VERSION, read_manifest
 from priste.live.addresses import read_input, read_output
 from priste.live.keeping import StateFolder
@@ -248,9 +248,9 @@ def emission_tables(rng: random.Random, folder: Path) -> object:
 
 
 def policies(rng: random.Random, folder: Path) -> object:
-    """Tables from the grammar of policies; a quarter of them with values exchanged."""
+    """Tables from the grammar of policies; a fifth of them with values exchanged."""
     tables: Any = grammar.policy(rng)
-    if rng.random() < 0.25:
+    if rng.random() < 0.2:
         tables = harmed_json(tables, rng)
     text = grammar.as_toml(tables)
     if rng.random() < 0.05:
@@ -385,11 +385,17 @@ def manifests(rng: random.Random, folder: Path) -> object:
 
 
 def registers(rng: random.Random, folder: Path) -> object:
-    """The register of what was released, with lines of other JSON."""
+    """The register of what was released: the database, and the lines of earlier versions."""
     folder.chmod(0o700)
-    lines: list[Any] = [{"policy": "p", "journal": "/x/a.journal", "hours": ["a", "b"]}] * 2
-    (folder / "x.jsonl").write_bytes(_lines(harmed_json(lines, rng), rng))
-    return Register(folder).earlier("x", frozenset(["a"]))
+    hours = hours_to_bytes(["a" * 32, "b" * 32])
+    if rng.random() < 0.5:
+        Register(folder).add("p", "/x", [("x", hours)])
+        path = folder / "register.sqlite"
+        path.write_bytes(harmed_bytes(path.read_bytes(), rng))
+    else:
+        lines: list[Any] = [{"policy": "p", "journal": "/x", "hours": ["a" * 32, "b" * 32]}] * 2
+        (folder / "x.jsonl").write_bytes(_lines(harmed_json(lines, rng), rng))
+    return list(Register(folder).earlier([("ada", "x", hours)]))
 
 
 # ------------------------------------------------------------------ the live service
