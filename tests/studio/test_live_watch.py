@@ -49,7 +49,15 @@ def test_releases_of_a_service_are_shown(tab: Tab, service: InThread) -> None:
     ).json()
     points = [point]
     while points[-1]["step"] < latest["properties"]["step"]:
-        points.append(next(stream)[1])
+        event, value = next(stream)
+        if event == "point":
+            points.append(value)
+    event, told = next(stream)
+    assert event == "told"
+    ((name, (promise, leakage, belief)),) = service.person.stream.told().items()
+    assert told["events"] == [
+        {"name": name, "promise": promise.words(), "leakage": leakage, "belief": belief}
+    ]
     assert [points[-1]["lon"], points[-1]["lat"]] == latest["geometry"]["coordinates"]
     assert points[-1]["accuracy_m"] == latest["properties"]["accuracy"]
     stream.close()  # type: ignore[attr-defined]

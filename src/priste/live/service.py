@@ -68,6 +68,18 @@ class Person:
         """The latest release."""
         return self.stream.latest
 
+    def told(self) -> dict[str, Any]:
+        """Return what the releases have told about each event so far, as public as they are."""
+        return {
+            "person": self.name,
+            "step": None if self.latest is None else self.latest.step,
+            "against": self.stream.policy.chosen_observer.words,
+            "events": {
+                name: {"promise": promise.words(), "leakage": leakage, "belief": belief}
+                for name, (promise, leakage, belief) in self.stream.told().items()
+            },
+        }
+
     def now(self) -> datetime:
         """The time by which fixes are judged."""
         return (self._seen or self._clock.now()) if self._by_fixes else self._clock.now()

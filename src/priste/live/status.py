@@ -46,10 +46,7 @@ def _person(person: Person) -> dict[str, Any]:
             "covered": stream.counts.covered,
             "silent": stream.counts.silent,
         },
-        "events": {
-            name: {"promise": promise.words(), "leakage": leakage, "belief": belief}
-            for name, (promise, leakage, belief) in stream.told().items()
-        },
+        "events": person.told()["events"],
         "in": [_line(line) for line in person.inputs],
         "out": [_line(outlet.line) for outlet in person.outlets],
     }

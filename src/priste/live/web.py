@@ -4,6 +4,7 @@
     GET, POST /osmand, /            Traccar Client and OsmAnd
     GET  /people/NAME/latest        the latest release, a GeoJSON feature
     GET  /people/NAME/events        releases as server-sent events
+    GET  /people/NAME/told          what the releases have told about each event so far
 
 Where a person has a token it is asked for: as a bearer, as the password of basic authentication, or
 as ``?token=``. Web pages cannot post fixes, nor read through a name that was made to point here.
@@ -15,10 +16,11 @@ import asyncio
 import base64
 import binascii
 import hmac
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import parse_qsl
 
 from starlette.applications import Starlette
@@ -26,6 +28,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from priste.float_text import number_to_json
 from priste.live.addresses import is_loopback
 from priste.live.logs import tell
 from priste.live.point import Point
@@ -63,6 +66,10 @@ class Occupant(Protocol):
 
     async def changed(self, point: Point | None) -> None:
         """Wait until the latest release is another than this."""
+        ...
+
+    def told(self) -> dict[str, Any]:
+        """What the releases have told so far: public numbers, no true location."""
         ...
 
 
@@ -108,6 +115,12 @@ def application(settings: Settings, by_device: Find, by_name: Find) -> Starlette
         point = _named(request).latest
         return Response(status_code=204) if point is None else _json(geojson.write(point))
 
+    async def told(request: Request) -> Response:
+        found = _named(request).told()
+        for event in found["events"].values():
+            event["leakage"] = number_to_json(event["leakage"])
+        return _json(json.dumps(found, allow_nan=False).encode())
+
     listeners: dict[str, int] = {}
 
     async def events(request: Request) -> Response:
@@ -150,6 +163,7 @@ def application(settings: Settings, by_device: Find, by_name: Find) -> Starlette
         Route("/", _answering(take_osmand), methods=["GET", "POST"]),
         Route("/people/{name}/latest", _answering(latest), methods=["GET"]),
         Route("/people/{name}/events", _answering(events), methods=["GET"]),
+        Route("/people/{name}/told", _answering(told), methods=["GET"]),
     ]
     return Starlette(routes=routes)
 

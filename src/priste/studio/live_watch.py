@@ -10,6 +10,7 @@ import asyncio
 import json
 import math
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -82,23 +83,48 @@ class Watch:
             await asyncio.sleep(RETRY)
 
     async def _connection(self) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+        async with self._asked("events") as reader:
+            yield "connected", {"person": self.person}
+            while True:
+                text = await _line(reader)
+                if text.startswith("data:"):
+                    yield "point", _point(text[5:])
+                    yield "told", await self._told()
+
+    async def _told(self) -> dict[str, Any]:
+        """Return what the releases have told so far; nothing where the service does not say."""
+        try:
+            async with self._asked("told") as reader:
+                found = json.loads(await _line(reader))
+            events = [
+                {
+                    "name": str(name),
+                    "promise": str(each["promise"]),
+                    "leakage": float(each["leakage"]),
+                    "belief": float(each["belief"]),
+                }
+                for name, each in found["events"].items()
+            ]
+            return {"against": str(found["against"]), "events": events}
+        except (Gone, ValueError, KeyError, TypeError, AttributeError):
+            return {"against": "", "events": []}
+
+    @asynccontextmanager
+    async def _asked(self, what: str) -> AsyncIterator[asyncio.StreamReader]:
+        """Ask the service for something about the person; yield its answer after the headers."""
         async with asyncio.timeout(10):
             reader, writer = await asyncio.open_connection(self.host, self.port, limit=LONGEST_LINE)
         try:
             bearer = "" if self.token is None else f"Authorization: Bearer {self.token}\r\n"
             host = f"[{self.host}]" if ":" in self.host else self.host
-            path = f"/people/{quote(self.person, safe='')}/events"
+            path = f"/people/{quote(self.person, safe='')}/{what}"
             request = f"GET {path} HTTP/1.0\r\nHost: {host}:{self.port}\r\n{bearer}\r\n"
             writer.write(request.encode("ascii"))
             await writer.drain()
             _check_status(await _line(reader))
             while await _line(reader):
                 pass
-            yield "connected", {"person": self.person}
-            while True:
-                text = await _line(reader)
-                if text.startswith("data:"):
-                    yield "point", _point(text[5:])
+            yield reader
         finally:
             writer.close()
 
