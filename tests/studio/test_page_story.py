@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.live.running import serving
+from tests.live.small_town import fix_of
+from tests.live.test_service import one_person
 from tests.studio.studio_in_browser import (
     DESK,
     PHONE,
@@ -220,3 +223,29 @@ def test_the_whole_story(address: str, chromium: Browser, week: Path) -> None:
         report = saved(at, "the report").decode()
         assert "The promise was kept." in report
         assert "clinic &lt;b&gt;" in report
+
+
+def test_a_running_service_is_watched(address: str, chromium: Browser, tmp_path: Path) -> None:
+    """With its token the releases of a service appear on the map; with a wrong one, words."""
+    with (
+        serving(one_person(tmp_path, token="a token of one person")) as service,
+        tab(chromium, address) as at,
+    ):
+        page = at.page
+        page.get_by_role("button", name="Watch a running stream").click()
+        form = page.locator("#panel-live")
+        form.get_by_label("Address").fill(service.url)
+        form.get_by_label("Person").fill("ada")
+        form.get_by_label("Token").fill("a wrong one")
+        form.get_by_role("button", name="Watch", exact=True).click()
+        form.locator(".says.bad").wait_for()
+        form.get_by_label("Token").fill("a token of one person")
+        form.get_by_role("button", name="Watch", exact=True).click()
+        form.get_by_text("Connected.").wait_for()
+        for step in range(3):
+            service.do(service.person.take(fix_of(step)))
+        form.get_by_text("shown; the latest").wait_for()
+        page.wait_for_selector("canvas.cells")
+        accessible(at, "watching")
+        page.get_by_role("button", name="Back to the beginning").click()
+        assert page.locator("#start").is_visible()

@@ -42,19 +42,23 @@ function rasterTiles(api, own) {
   return new Tiles(between(own));
 }
 
+const FINER = 4;
+
 /** Vector tiles arrive as shapes in degrees and are drawn on a canvas in the page's own colours. */
 function vectorTiles(api, own) {
   const Tiles = L.GridLayer.extend({
     createTile(at, done) {
       const size = this.getTileSize();
       const canvas = element("canvas", {});
-      canvas.width = size.x;
-      canvas.height = size.y;
+      // Drawn finer than its size, because tiles of the last level are stretched when one goes nearer.
+      canvas.width = FINER * size.x;
+      canvas.height = FINER * size.y;
       api
         .basemap(`tiles/${at.z}/${at.x}/${at.y}`)
         .then((answer) => answer.json())
         .then((shapes) => {
           const context = canvas.getContext("2d");
+          context.scale(FINER, FINER);
           const colours = getComputedStyle(document.documentElement);
           const corner = at.scaleBy(size);
           const pixel = ([lon, lat]) => this._map.project([lat, lon], at.z).subtract(corner);
@@ -85,7 +89,7 @@ function drawFeature(context, { geometry, properties }, pixel, colours) {
     context.fill("evenodd");
   } else {
     context.strokeStyle = colour("--strong-line");
-    context.lineWidth = /road|street|transport/.test(layer) ? 1.4 : 0.8;
+    context.lineWidth = (/road|street|transport/.test(layer) ? 1.4 : 0.8) / FINER;
     context.stroke();
   }
 }

@@ -1,7 +1,8 @@
 // Watching a `priste live` that runs on this machine. The server of the studio asks it, with its token;
 // the page itself talks to nobody else.
 
-import { inWords } from "./api.js";
+import { finite, inWords } from "./api.js";
+import { odds, percent } from "./words.js";
 import { button, element, field, show } from "./elements.js";
 
 export function openLive(store, node, api) {
@@ -37,7 +38,8 @@ export function openLive(store, node, api) {
         else if (name === "point") {
           live.points.push([data.lat, data.lon]);
           tell({ state: "connected", latest: data, words: `Released for ${data.time}.` });
-        } else if (name === "lost") tell({ state: "lost", words: data.message });
+        } else if (name === "told") tell({ told: data });
+        else if (name === "lost") tell({ state: "lost", words: data.message });
         else if (name === "failed") tell({ state: "failed", words: data.message });
       }
     } catch (error) {
@@ -63,6 +65,9 @@ export function openLive(store, node, api) {
     return show(
       state,
       live.state === "connecting" ? element("span", { class: "busy" }, live.words) : element("p", { class: `says${live.state === "failed" ? " bad" : live.state === "lost" ? " note" : ""}` }, live.words),
+      live.told?.events.length
+        ? element("ul", { class: "list small" }, live.told.events.map((event) => element("li", {}, element("b", {}, event.name), `: ${event.leakage === null || event.leakage === undefined ? "" : `odds moved by at most ${odds(finite(event.leakage))}`}${event.belief === null || event.belief === undefined ? "" : `, the surest believes ${percent(event.belief)}`}. Promised: ${event.promise}.`)))
+        : null,
       live.latest ? element("p", { class: "small" }, `${live.points.length} shown; the latest is at ${live.latest.lat.toFixed(5)}, ${live.latest.lon.toFixed(5)}.`) : null,
     );
   });

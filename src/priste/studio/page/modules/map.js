@@ -5,7 +5,7 @@
 import { button, checkbox, element, show } from "./elements.js";
 import { basemap } from "./basemap.js";
 import { cellLayer } from "./cell_layer.js";
-import { paintCells } from "./regions.js";
+import { openSuggestions, paintCells } from "./regions.js";
 import { tint, tone } from "./colours.js";
 import { PriorBrush } from "./prior.js";
 import { metres, plural } from "./words.js";
@@ -206,9 +206,8 @@ export function openMap(store, frame, api) {
     marks.clearLayers();
     if (store.get("tab") !== "places") return;
     const geometry = store.get("geometry");
-    (store.get("suggestions") ?? []).forEach((place, number) => {
-      if (store.get("regions").some((region) => region.name === place.name)) return;
-      const face = element("div", { class: "place-mark" }, element("span", {}, String(number + 1)));
+    for (const { place, number } of openSuggestions(store)) {
+      const face = element("div", { class: "place-mark" }, element("span", {}, String(number)));
       const mark = L.marker(place.at ?? geometry.center(place.cells[0]), {
         icon: L.divIcon({ html: face, className: "", iconSize: [30, 30], iconAnchor: [15, 34] }),
         keyboard: true,
@@ -219,7 +218,7 @@ export function openMap(store, frame, api) {
       const node = mark.getElement();
       node.setAttribute("aria-label", `Make a place here: ${place.words}`);
       mark.bindTooltip(element("span", {}, `${place.words}. Click to make it a place.`), { direction: "top", offset: [0, -32] });
-    });
+    }
   }
 
   // --- streets, if there are any ---------------------------------------------------------------------
@@ -319,7 +318,7 @@ function paintAll(store, brush, { cursor, outline }) {
   // Names lie over cells and under paths: what is shown moving must be seen.
   for (const region of regions) {
     if (!region.cells.length) continue;
-    brush.label(middle(geometry, region.cells), region.name, colour(tone(region.tone)), edge);
+    brush.label(middle(geometry, region.cells), region.name, colour(tone(region.tone)), edge, Math.min(20, brush.cellWidth / 3));
   }
   if (run) {
     const done = run.steps.slice(0, (shown ?? -1) + 1);

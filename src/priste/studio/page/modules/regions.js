@@ -34,6 +34,14 @@ export function addRegion(store, cells = [], name = null) {
   return free;
 }
 
+/** Suggestions that no place has taken yet, each with the number of its mark on the map. */
+export function openSuggestions(store) {
+  const taken = store.get("regions").map((region) => ({ name: region.name, cells: new Set(region.cells) }));
+  return (store.get("suggestions") ?? [])
+    .map((place, number) => ({ place, number: number + 1 }))
+    .filter(({ place }) => !taken.some(({ name, cells }) => name === place.name || place.cells.every((cell) => cells.has(cell))));
+}
+
 /** The panel with the list of places. */
 export function openRegions(store, view, { renameInEvents }) {
   const list = element("ul", { class: "list", "aria-label": "Places" });
@@ -145,17 +153,16 @@ export function openRegions(store, view, { renameInEvents }) {
   }
 
   store.watch(["suggestions", "regions"], () => {
-    const regions = store.get("regions");
-    const left = (store.get("suggestions") ?? []).map((place, number) => [place, number]).filter(([place]) => !regions.some((region) => region.name === place.name));
+    const left = openSuggestions(store);
     ideasCard.hidden = left.length === 0;
     show(
       ideas,
-      left.map(([place, number]) =>
+      left.map(({ place, number }) =>
         element(
           "li",
           { class: "row spread" },
-          element("span", {}, element("b", {}, `${number + 1}. ${place.name}`), element("span", { class: "quiet small" }, ` ${place.words}`)),
-          button("Make it a place", () => store.get("adopt")(place), { "aria-label": `Make a place of suggestion ${number + 1}, ${place.name}` }),
+          element("span", {}, element("b", {}, `${number}. ${place.name}`), element("span", { class: "quiet small" }, ` ${place.words}`)),
+          button("Make it a place", () => store.get("adopt")(place), { "aria-label": `Make a place of suggestion ${number}, ${place.name}` }),
         ),
       ),
     );
