@@ -164,11 +164,17 @@ def test_a_stream_of_messages_goes_on_where_it_was(made: Any) -> None:
 
 
 def test_without_a_seed_runs_differ(tab: Tab, tmp_path: Path) -> None:
-    """Unless a seed is given the draws are real, and two runs differ."""
+    """Unless a seed is given the draws are real, two runs differ, and one of them is handed out."""
     tab.open_small_world(tmp_path)
     setting = {**SMALL_SETTING, "promise": {"epsilon": 50.0}, "calibrator": "certified"}
-    runs = [tab.run(setting)[1] for _ in range(3)]
-    assert len({tuple(each["released"] for each in one["step"]) for one in runs}) > 1
+    runs = [tab.run(setting) for _ in range(3)]
+    assert len({tuple(each["released"] for each in one["step"]) for _, one in runs}) > 1
+    (first, _), (second, _), _ = runs
+    assert tab.export(first, "released") == tab.export(first, "released")
+    refused = tab.ask("GET", f"{tab.path}/runs/{second}/export/released", status=409)
+    assert "learns more" in refused["error"]["message"]
+    assert tab.export(second, "policy.toml")
+    assert tab.export(second, "released?again=1")
 
 
 def test_forecasts_say_what_it_costs_and_what_others_learn(tab: Tab, tmp_path: Path) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+import hmac
 import io
+import secrets
 import zipfile
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -21,6 +24,39 @@ Fetch = Callable[[str], Awaitable[bytes]]
 
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 """The time of every file in an archive, so that the same run gives the same bytes."""
+
+
+class HandedOut:
+    """Which run of somebody's days was exported: two of them would tell more than either promised.
+
+    Runs with a seed are experiments and take no part. It is remembered as long as the studio runs.
+    """
+
+    def __init__(self) -> None:
+        self._key = secrets.token_bytes(32)
+        self._runs: dict[bytes, str] = {}
+
+    def check(self, run: str, made: RunMade) -> None:
+        """Refuse to export another run of days of which one was exported."""
+        if made.order.seed is None and self._runs.get(self._days(made), run) != run:
+            raise Refused(
+                409,
+                "Another run of these days was exported already. Whoever sees both learns more "
+                "than either promises.",
+                "Hand out the first. If nothing of it was or will be handed out, ask again.",
+            )
+
+    def note(self, run: str, made: RunMade) -> None:
+        """Remember that a run was exported."""
+        if made.order.seed is None:
+            self._runs.setdefault(self._days(made), run)
+
+    def _days(self, made: RunMade) -> bytes:
+        trace = made.order.trace
+        digest = hmac.new(self._key, repr(trace.user).encode(), hashlib.sha256)
+        for column in (trace.times, trace.lat, trace.lon):
+            digest.update(column.tobytes())
+        return digest.digest()
 
 
 def order(

@@ -84,8 +84,22 @@ def open_file(
 ) -> Source:
     """Open a file of fixes; raises PristeError in words for one that cannot be read."""
     traces = read_traces(path, format, zone=zone)
-    draft = draft_policy(traces, zone=zone, source=path.name, format=format)
+    draft = on_the_map(draft_policy(traces, zone=zone, source=path.name, format=format))
     return _source(kind, path, draft, person, traces, Policies(path.parent))
+
+
+def on_the_map(draft: str) -> str:
+    """Return a draft in which a fix beyond the map counts for the nearest cell of it.
+
+    Painted regions are numbers of cells, and a place of its own beyond the map would change them.
+
+    >>> on_the_map('[release]\\noutside = "elsewhere"   # 3 %\\n')
+    '[release]\\noutside = "nearest"\\n'
+    """
+    kept = (line for line in draft.splitlines() if not line.startswith("away_hours"))
+    return "".join(
+        'outside = "nearest"\n' if line.startswith("outside = ") else f"{line}\n" for line in kept
+    )
 
 
 def another_person(source: Source, person: str | None) -> Source:

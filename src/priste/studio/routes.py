@@ -74,6 +74,7 @@ class Studio:
         self._basemap = basemap
         self._tiles = tiles
         self._seed = seed
+        self._handed_out = exporting.HandedOut()
         self._building = threading.Lock()
         self._town_folder = self.sessions.folder / "town"
         self._town_policies = Policies(self._town_folder)
@@ -335,6 +336,8 @@ class Studio:
         run, what = request.path_params["job"], request.path_params["what"]
         made = session.made(run)
         truth = request.query_params.get("truth") == "1"
+        if what in ("released", "all.zip") and request.query_params.get("again") != "1":
+            self._handed_out.check(run, made)
         source = session.opened()
         reading = session.reading if source.kind != "town" else {}
 
@@ -346,7 +349,10 @@ class Studio:
                 session.exports[key] = exporting.content(found)
             return session.exports[key]
 
-        return await exporting.exported(what, made, source, fetch)
+        found = await exporting.exported(what, made, source, fetch)
+        if what in ("released", "all.zip"):
+            self._handed_out.note(run, made)
+        return found
 
     # ------------------------------------------------------------------ a running priste live
 

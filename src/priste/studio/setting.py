@@ -13,21 +13,32 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from priste.policy.sections import (
+    ClockSection,
+    MapSection,
+    MechanismSection,
+    MobilitySection,
+    ObserverSection,
+    PromiseSection,
+    ReleaseSection,
+)
+from priste.release.calibrators import CALIBRATORS, DEFAULT_CALIBRATOR
 from priste.studio.wire import Problem, Refused, read_numbers
 
 PARTS = {
-    "map": ("south", "west", "north", "east", "cell_size"),
-    "clock": ("start", "zone", "step", "steps", "rule"),
-    "mobility": ("kind", "traces", "format", "cycle", "sigma", "away_hours", "family"),
-    "mechanism": ("kind", "alpha", "delta"),
-    "observer": ("knows", "factor", "hours", "also"),
-    "promise": ("epsilon", "odds_up", "odds_down", "belief_at_most"),
+    "map": frozenset(MapSection.model_fields),
+    "clock": frozenset(ClockSection.model_fields) - {"end"},
+    "mobility": frozenset(MobilitySection.model_fields) - {"path"},
+    "mechanism": frozenset(MechanismSection.model_fields),
+    "observer": frozenset(ObserverSection.model_fields) - {"population"},
+    "promise": frozenset(PromiseSection.model_fields),
 }
-"""What may stand in each part. Files may not: a page has no business on this machine's disk."""
+"""What may stand in each part of a setting: what stands in that section of a policy, but for files,
+because a page has no business on this machine's disk."""
 
-RELEASE = ("calibrator", "outside", "points", "no_promise")
-EVENT = ("name", "formula", "every", "promise", "structure")
-KNOWN = (*PARTS, *RELEASE, "regions", "events")
+RELEASE = frozenset(ReleaseSection.model_fields) - PARTS["promise"]
+EVENT = frozenset({"name", "formula", "every", "promise", "structure"})
+KNOWN = frozenset({*PARTS, *RELEASE, "regions", "events"})
 
 MOST_CELLS = 40_000
 MOST_STEPS = 20_000
@@ -55,17 +66,18 @@ def policy_text(setting: object, files: Collection[str] = ()) -> str:
     Raises Refused for what is no setting at all; whether its values are right is for
     ``read_policy`` to say.
     """
-    parts = _object(setting, "The setting", KNOWN)
+    parts = _object(setting, "The setting", KNOWN | _parameters(setting))
     lines = ["# A policy of priste, written by its studio.", ""]
     for name in ("map", "clock", "mobility", "mechanism"):
         lines += _part(name, parts.get(name), files)
     if parts.get("observer") is not None:
         lines += _part("observer", parts["observer"], files)
     lines += ["[release]", *_promise(parts.get("promise"), "promise")]
-    lines += [f"{key} = {_value(parts[key], key)}" for key in RELEASE if parts.get(key) is not None]
+    release = sorted((RELEASE | _parameters(setting)) & set(parts))
+    lines += [f"{key} = {_value(parts[key], key)}" for key in release if parts[key] is not None]
     lines.append("")
     for region in _listed(parts.get("regions"), "regions"):
-        found = _object(region, "A region", ("name", "cells"))
+        found = _object(region, "A region", frozenset({"name", "cells"}))
         cells = read_numbers(found.get("cells"), "cells of a region")
         lines += [f"[regions.{_key(found.get('name'))}]", f"cells = {_cells(cells)}", ""]
     for event in _listed(parts.get("events"), "events"):
@@ -80,9 +92,16 @@ def policy_text(setting: object, files: Collection[str] = ()) -> str:
     return "\n".join(lines)
 
 
+def _parameters(setting: object) -> frozenset[str]:
+    """Return the parameters of the calibrator that a setting names."""
+    name = setting.get("calibrator", DEFAULT_CALIBRATOR) if isinstance(setting, dict) else None
+    known = CALIBRATORS.get(name) if isinstance(name, str) else None
+    return frozenset() if known is None else frozenset(known.parameters)
+
+
 def _part(name: str, given: object, files: Collection[str]) -> list[str]:
-    more = ("metres",) if name == "mechanism" else ()
-    values = dict(_object(given, f"The part {name!r}", (*PARTS[name], *more)))
+    more = {"metres"} if name == "mechanism" else set()
+    values = dict(_object(given, f"The part {name!r}", PARTS[name] | more))
     if name == "mechanism" and "metres" in values:
         metres = values.pop("metres")
         if not isinstance(metres, int | float) or not 0 < metres < math.inf:
@@ -112,12 +131,12 @@ def _promise(given: object, what: str) -> list[str]:
     return [f"{key} = {_value(value, key)}" for key, value in values.items() if value is not None]
 
 
-def _object(given: object, who: str, known: Sequence[str]) -> Mapping[str, Any]:
+def _object(given: object, who: str, known: frozenset[str]) -> Mapping[str, Any]:
     if not isinstance(given, dict):
         raise Refused(422, f"{who} must be an object.")
     for key in given:
         if key not in known:
-            raise Refused(422, f"{who} has no {key!r:.40}. Known are {', '.join(known)}.")
+            raise Refused(422, f"{who} has no {key!r:.40}. Known are {', '.join(sorted(known))}.")
     return given
 
 
@@ -153,8 +172,8 @@ def _value(value: object, path: str) -> str:
         return value.isoformat()
     if isinstance(value, str):
         return _text(value, path)
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return f"[{', '.join(_text(each, path) for each in value)}]"
+    if isinstance(value, list) and all(isinstance(each, str | int | float) for each in value):
+        return f"[{', '.join(_value(each, path) for each in value)}]"
     raise _wrong(path, f"This must be a text or a number. Got {type(value).__name__}.")
 
 
