@@ -21,7 +21,7 @@ from priste.forecast.measures import Floats, Integers
 from priste.maps import best_constant, kilometres
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
-from priste.quantify import AnyStart, Observer, Promise
+from priste.quantify import AnyStart, Observer, Promise, Stale
 from priste.randomness import BitSource, bit_source
 from priste.release import Calibrator, Protector
 from priste.release.prediction import Prediction
@@ -63,6 +63,7 @@ class Setting:
             self.calibrator,
             rng,
             observer=self.observer,
+            public_prior=self.start if isinstance(self.observer, AnyStart | Stale) else None,
         )
 
 

@@ -22,7 +22,7 @@ from priste.policy.formula_models import Rule
 from priste.policy.model_choice import ChosenModel
 from priste.policy.observer_choice import ChosenObserver, ObserverChoice
 from priste.policy.sections import Outside
-from priste.quantify import Odds, Promise
+from priste.quantify import AnyStart, Odds, Promise, Stale
 from priste.randomness import BitSource, Seed
 from priste.release import Calibrator, Protector
 from priste.traces import StepCells, Timeline, Trace
@@ -110,6 +110,16 @@ class Policy:
         return self.model.stationary() if shares is None else shares
 
     @property
+    def public_prior(self) -> NDArray[np.float64] | None:
+        """(m,) where predictions begin, if that does not follow from whom the promise is against.
+
+        Anybody may believe anything, so against anybody it is the population. Otherwise None: it
+        is what the guarded observers believe on average.
+        """
+        anybody = isinstance(self.chosen_observer.observer, AnyStart | Stale)
+        return self.population if anybody else None
+
+    @property
     def guarded_cells(self) -> frozenset[int]:
         """The cells of all places that events speak of."""
         return frozenset().union(
@@ -141,6 +151,7 @@ class Policy:
             calibrator or self.calibrator,
             rng,
             observer=self.chosen_observer.observer,
+            public_prior=self.public_prior,
             journal=journal,
         )
 

@@ -89,6 +89,11 @@ class PublicState:
         return self._belief
 
     @property
+    def first_belief(self) -> tuple[float, ...]:
+        """How sure the surest prior of the observer was of each event before any release."""
+        return tuple(quantifier.prior_belief() for quantifier in self._quantifiers)
+
+    @property
     def last_budget(self) -> float | None:
         """The budget of the last step that was not silent; None before the first."""
         return self._last_budget

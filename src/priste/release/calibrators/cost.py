@@ -99,13 +99,18 @@ class Costs:
         self, table: Floats, outputs: NDArray[np.int64], predicted: Floats, mechanism: Mechanism
     ) -> float:
         """Return the mean cost of the law ``table`` (cells, k) of these outputs."""
+        costs = self.at(np.arange(len(table)), outputs, mechanism)
+        return float(predicted @ np.einsum("lo,lo->l", table, costs))
+
+    def at(
+        self, cells: NDArray[np.int64], outputs: NDArray[np.int64], mechanism: Mechanism
+    ) -> Floats:
+        """Return (n, k), the cost of each of k outputs at each of n true cells."""
         meant = mechanism.output_cells()
         if self._given is not None or meant is None:
-            costs = self.matrix(mechanism)[:, outputs]
-        else:
-            centers = mechanism.grid.centers
-            costs = self.between(centers, centers[meant[outputs]])
-        return float(predicted @ np.einsum("lo,lo->l", table, costs))
+            return self.matrix(mechanism)[np.ix_(cells, outputs)]
+        centers = mechanism.grid.centers
+        return self.between(centers[cells], centers[meant[outputs]])
 
     def best_public_output(self, costs: Floats, predicted: Floats) -> int:
         """Return the output that costs least when it is released wherever the user is."""

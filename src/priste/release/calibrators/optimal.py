@@ -3,9 +3,9 @@
 The mechanism stays at its full budget, so its geo-indistinguishability is whole: whatever is
 done with its outputs is post-processing. Outputs that mean the same to anybody who knows the
 model are merged (``laws.merged_outputs``); a linear programme decides what each is released as
-(``laws.programme``), weighing what it costs now against what its ratios will cost later
-(``laws.spending``). The programme proposes, the exact check decides: the very floats that
-passed are drawn from.
+(``laws.programme``), at the least expected cost to those for whom it is made (``laws.served``),
+within what may be used up by now (``laws.reserve``). The programme proposes, the exact check
+decides: the very floats that passed are drawn from.
 
 All of it is a function of past releases and public parameters: work is bounded in pivots and
 rounds, never in seconds.
@@ -13,6 +13,7 @@ rounds, never in seconds.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,13 +24,15 @@ from priste.errors import InvalidParameter
 from priste.mechanisms.rows import settle_rows
 from priste.quantify import Promise
 from priste.randomness import BitSource
-from priste.release.calibrator import Draw, Law
+from priste.release.calibrator import Draw, EventOperator, Law
 from priste.release.calibrators.cost import Cost, Costs
 from priste.release.calibrators.laws.column_law import ColumnLaw
 from priste.release.calibrators.laws.conditions import EventConditions
 from priste.release.calibrators.laws.merged_outputs import Sources, sources_of
 from priste.release.calibrators.laws.programme import Finding, Programme
-from priste.release.calibrators.laws.spending import price
+from priste.release.calibrators.laws.reserve import scheduled_limits
+from priste.release.calibrators.laws.served import constant_output, halves
+from priste.release.calibrators.laws.ties import set_apart
 from priste.release.calibrators.mixing import least_private_mixture
 from priste.release.calibrators.pacing import checked_pace, paced_limits
 
@@ -55,6 +58,9 @@ SURE = 0.999
 NEAREST = 4
 """To how many of its cheapest targets, and of the likeliest, each source may be sent."""
 
+SLACK = 1e-6
+"""By how much, relatively, rounding may make a half worse off than with nothing."""
+
 TOUCHED = 0.01
 """An event counts at a step when telling sources apart moves a ratio by this much."""
 
@@ -67,8 +73,9 @@ class Optimal:
     and the model alone; ``pace`` in (0, 1] is instead a fixed share of what is left that one step
     may use up. ``work`` >= 1 bounds the pivots of a step.
 
-    The law is a function of past releases and the terms. In expectation under the public prediction
-    it never costs more than the best public guess.
+    The law is a function of past releases and the terms. In expectation under the model, neither
+    those with an event nor those without are worse off, at any step and whatever was
+    released before, than with one constant cell for everybody.
 
     >>> from priste.events import presence
     >>> from priste.maps import Grid
@@ -99,26 +106,38 @@ class Optimal:
 
     def choose(self, state: PublicState) -> ColumnLaw:
         """Return the law for this step; the true cell has no part in it."""
-        sources = sources_of(state.mechanism, state.predicted(), self._costs)
+        operators = list(state.operators())
+        people = halves(state, operators)
+        nothing = constant_output(state, self._costs)
+        sources = self._sources(state, people, nothing)
         cells, width = state.mechanism.grid.size, state.mechanism.outputs
         public = ColumnLaw.public(
             int(sources.targets[sources.public]), cells, width, sources.public_cost
         )
         if len(sources.mass) == 1 or not sources.public_cost > 0.0:
             return public
-        limits = list(state.promises) if self._pace is None else paced_limits(state, self._pace)
-        proposed = self._proposal(state, sources, limits)
+        limits = scheduled_limits(state) if self._pace is None else paced_limits(state, self._pace)
+        proposed = self._proposal(state, operators, sources, limits, people, nothing)
         if proposed is None:
             return public
-        table, outputs = proposed
-        law = _private(state, sources, table, outputs, limits)
+        law = _private(state, sources, *proposed, limits)
         if law is None:
             return public
-        table, outputs = law
-        cost = self._costs.of_columns(table, outputs, state.predicted(), state.mechanism)
-        if cost >= sources.public_cost:
+        told = self._told(state, people, *law)
+        untold = self._told(state, people, np.ones((cells, 1)), np.array([nothing]))
+        cost = float(told.mean())
+        if cost >= sources.public_cost or (told > (1.0 + SLACK) * untold).any():
             return public
-        return ColumnLaw(table, outputs, width, state.mechanism.budget, cost)
+        return ColumnLaw(*law, width, state.mechanism.budget, cost)
+
+    def _told(
+        self, state: PublicState, people: list[Floats], table: Floats, outputs: Integers
+    ) -> Floats:
+        """Return what a law costs each of the halves for whom it is made."""
+        mechanism = state.mechanism
+        return np.array(
+            [self._costs.of_columns(table, outputs, half, mechanism) for half in people]
+        )
 
     def draw(self, state: PublicState, cell: int, bits: BitSource) -> Draw:
         """Draw once, from the law that was chosen without looking at the cell."""
@@ -137,29 +156,50 @@ class Optimal:
             "work": self._work,
         }
 
+    def _sources(self, state: PublicState, people: list[Floats], nothing: int) -> Sources:
+        """Return the sources for these people, and the guess that is best for them.
+
+        Among the targets with which no half is worse off than with ``nothing``.
+        """
+        sources = sources_of(state.mechanism, np.mean(people, axis=0), self._costs, nothing)
+        constant = int(np.flatnonzero(sources.targets == nothing)[0])
+        by_half = np.array(
+            [sources.costs_to(half, state.mechanism, self._costs).sum(axis=0) for half in people]
+        )
+        worse = (by_half > (1.0 + SLACK) * by_half[:, [constant]]).any(axis=0)
+        expected = np.where(worse, np.inf, by_half.mean(axis=0))
+        public = int(np.argmin(set_apart(expected)))
+        return replace(sources, public=public, public_cost=float(expected[public]))
+
     def _proposal(
-        self, state: PublicState, sources: Sources, limits: list[Promise]
+        self,
+        state: PublicState,
+        operators: list[EventOperator],
+        sources: Sources,
+        limits: list[Promise],
+        people: list[Floats],
+        nothing: int,
     ) -> tuple[Floats, Integers] | None:
         """Return columns (cells, k) and their places among the targets; they sum to 1."""
         events = [
-            (operator.number, EventConditions(operator, limits[operator.number], sources.law))
-            for operator in state.operators()
+            EventConditions(operator, limits[operator.number], sources.law)
+            for operator in operators
         ]
-        touched = [each for each in events if each[1].is_touched(sources.mass, TOUCHED)]
+        touched = [each for each in events if each.is_touched(sources.mass, TOUCHED)]
         if not touched:
             return sources.law, sources.own
         alone = np.eye(len(sources.mass))
         harmless = np.ones(len(sources.mass), dtype=bool)
-        for _, event in touched:
+        for event in touched:
             harmless &= event.keeps(alone)
-        order = np.argsort(-sources.mass, kind="stable")
+        order = np.argsort(set_apart(-sources.mass), kind="stable")
         enough = int(np.searchsorted(np.cumsum(sources.mass[order]), SURE * sources.mass.sum())) + 1
         chosen, rest = np.split(order, [min(enough, MOST_SOURCES)])
         pooled, told = rest[~harmless[rest]], rest[harmless[rest]]
         groups = np.zeros((len(sources.mass), len(chosen) + (len(pooled) > 0)))
         groups[chosen, np.arange(len(chosen))] = 1.0
         groups[pooled, len(chosen) :] = 1.0
-        remap, places = self._solved(state, sources, touched, groups, chosen)
+        remap, places = self._solved(state, sources, touched, groups, chosen, people, nothing)
         if remap is None:
             return None
         columns = np.concatenate([sources.law @ (groups @ remap), sources.law[:, told]], axis=1)
@@ -169,36 +209,41 @@ class Optimal:
         self,
         state: PublicState,
         sources: Sources,
-        touched: list[tuple[int, EventConditions]],
+        touched: list[EventConditions],
         groups: Floats,
         chosen: Integers,
+        people: list[Floats],
+        nothing: int,
     ) -> tuple[Floats | None, Integers]:
         """Solve the programme of the chosen groups; return the remap and its targets' places."""
-        places = np.union1d(sources.own[chosen], [sources.public])
+        constant = int(np.flatnonzero(sources.targets == nothing)[0])
+        places = np.union1d(sources.own[chosen], [sources.public, constant])
         costs = (groups.T @ sources.costs)[:, places] / sources.public_cost
         arcs = np.zeros(costs.shape, dtype=bool)
         nearest = min(NEAREST, len(places))
-        cheap = np.argpartition(costs, nearest - 1, axis=1)[:, :nearest]
+        cheap = np.argpartition(set_apart(costs), nearest - 1, axis=1)[:, :nearest]
         arcs[np.arange(len(costs))[:, None], cheap] = True
+        public = int(np.searchsorted(places, sources.public))
         own = np.searchsorted(places, sources.own[chosen])
         arcs[np.arange(len(chosen)), own] = True
         arcs[:, own[:NEAREST]] = True
-        arcs[:, np.searchsorted(places, sources.public)] = True
+        untold = int(np.searchsorted(places, constant))
+        arcs[:, [public, untold]] = True
         reference = state.terms.expected_start()
-        grouped = [event.grouped(groups) for _, event in touched]
+        grouped = [event.grouped(groups) for event in touched]
         mass = sources.mass @ groups
-        prices = [
-            0.0 if self._pace is not None else price(state.terms, number, state.step)
-            for number, _ in touched
+        pulls = [pull for event in grouped for pull in event.first_pulls(reference)]
+        caps = [
+            (groups.T @ sources.costs_to(half, state.mechanism, self._costs))[:, places]
+            for half in people
         ]
-        pulls = [event.first_pulls(reference) for event in grouped]
-        programme = Programme(costs, arcs, prices, pulls)
+        programme = Programme(costs, arcs, pulls, [(cap, cap[:, untold].sum()) for cap in caps])
 
         def find(remap: Floats) -> list[Finding]:
             used = np.flatnonzero(remap.any(axis=0))
             return [
-                (number, int(used[place]), pull)
-                for number, event in enumerate(grouped)
+                (int(used[place]), pull)
+                for event in grouped
                 for place, pull in event.witnesses(remap[:, used], mass)
             ]
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from priste.mechanisms import Mechanism
 from priste.release.calibrators.cost import Costs
 from priste.release.calibrators.laws.quadtree import labels_of, likely_rectangles
+from priste.release.calibrators.laws.ties import set_apart
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -34,6 +35,9 @@ MOST_RECTANGLES = 512
 
 TARGETS = 96
 """How many outputs may be guesses, beside the best one without any output."""
+
+LIKELY_CELLS = 2048
+"""How many cells, the likeliest, count when a law is priced for others than it was made for."""
 
 UNLIKELY = 1e-9
 """Cells less likely than this, relative to the likeliest, do not count in a guess."""
@@ -58,19 +62,31 @@ class Sources:
     public: int
     public_cost: float
 
+    def costs_to(self, people: Floats, mechanism: Mechanism, costs: Costs) -> Floats:
+        """Return (G, T), ``costs`` as they are for people (m,) who are elsewhere."""
+        cells = np.argsort(-people, kind="stable")[:LIKELY_CELLS]
+        cells = cells[people[cells] > UNLIKELY * people[cells[0]]]
+        apart = costs.at(cells, self.targets, mechanism)
+        return np.asarray((self.law[cells] * people[cells, None]).T @ apart)
 
-def sources_of(mechanism: Mechanism, predicted: Floats, costs: Costs) -> Sources:
-    """Return the sources of a mechanism under the public prediction (m,)."""
+
+def sources_of(
+    mechanism: Mechanism, people: Floats, costs: Costs, also: int | None = None
+) -> Sources:
+    """Return the sources of a mechanism for people who are at cells (m,) so likely.
+
+    The output ``also``, if given, is among the targets.
+    """
     if mechanism.grid.size * mechanism.outputs <= WHOLE_TABLE or not _has_cells(mechanism):
         matrix = costs.matrix(mechanism)
-        public = predicted @ matrix
-        targets = _likely_targets(mechanism, predicted, int(np.argmin(public)))
-        likely = np.flatnonzero(predicted > UNLIKELY * predicted.max())
-        joint = mechanism.emission()[likely] * predicted[likely, None]
+        best = int(np.argmin(set_apart(people @ matrix)))
+        targets = _likely_targets(mechanism, people, [best] if also is None else [best, also])
+        likely = np.flatnonzero(people > UNLIKELY * people.max())
+        joint = mechanism.emission()[likely] * people[likely, None]
         return _merged(
-            mechanism.emission(), targets, joint.T @ matrix[np.ix_(likely, targets)], predicted
+            mechanism.emission(), targets, joint.T @ matrix[np.ix_(likely, targets)], people
         )
-    return _coarse_sources(mechanism, predicted, costs)
+    return _coarse_sources(mechanism, people, costs, also)
 
 
 def _has_cells(mechanism: Mechanism) -> bool:
@@ -78,27 +94,27 @@ def _has_cells(mechanism: Mechanism) -> bool:
     return cells is not None and np.array_equal(cells, np.arange(mechanism.grid.size))
 
 
-def _likely_targets(mechanism: Mechanism, predicted: Floats, public: int) -> Integers:
+def _likely_targets(mechanism: Mechanism, predicted: Floats, also: list[int]) -> Integers:
     cells = mechanism.output_cells()
     weight = predicted @ mechanism.emission() if cells is None else predicted[cells]
-    order = np.argsort(-weight, kind="stable")[:TARGETS]
-    return np.union1d(order, [public])
+    order = np.argsort(set_apart(-weight), kind="stable")[:TARGETS]
+    return np.union1d(order, also)
 
 
 def _merged(law: Floats, targets: Integers, costs: Floats, predicted: Floats) -> Sources:
     """Merge the columns of ``law`` (cells, n) whose least of ``costs`` (n, T) is at one target."""
-    guess = costs.argmin(axis=1)
+    guess = set_apart(costs).argmin(axis=1)
     order = np.argsort(guess, kind="stable")
     own, starts = np.unique(guess[order], return_index=True)
     merged = np.add.reduceat(law[:, order], starts, axis=1)
     by_source = np.add.reduceat(costs[order], starts, axis=0)
     whole = by_source.sum(axis=0)
-    public = int(np.argmin(whole))
+    public = int(np.argmin(set_apart(whole)))
     mass = predicted @ merged
     return Sources(merged, targets, own, by_source, mass, public, float(whole[public]))
 
 
-def _coarse_sources(mechanism: Mechanism, predicted: Floats, costs: Costs) -> Sources:
+def _coarse_sources(mechanism: Mechanism, predicted: Floats, costs: Costs, also: int) -> Sources:
     """Merge outputs by rectangles first; a rectangle of cells stands for its likeliest cell."""
     grid = mechanism.grid
     most = min(MOST_RECTANGLES, LAW_ENTRIES // grid.size)
@@ -122,7 +138,10 @@ def _coarse_sources(mechanism: Mechanism, predicted: Floats, costs: Costs) -> So
                   boxes[:, 0], boxes[:, 1] - 1)  # fmt: skip
     standing = row * grid.columns + column
     joint = np.add.reduceat((law * predicted[:, None])[order], starts, axis=0)
+    if also is not None:
+        standing[labels[also]] = also
     between = costs.between(middles, centers[standing])
     public = int(np.argmin(mass @ between))
-    likely = np.union1d(np.argsort(-mass, kind="stable")[:TARGETS], [public])
+    likely = np.union1d(np.argsort(-mass, kind="stable")[:TARGETS],
+                        [public] if also is None else [public, labels[also]])  # fmt: skip
     return _merged(law, standing[likely].astype(np.int64), joint.T @ between[:, likely], predicted)

@@ -1,0 +1,119 @@
+"""What is kept back: how much of a promise may be used up by a step, from public knowledge alone.
+
+A stream that has told all it may about an event can tell hardly anything more until the model has
+forgotten the event: every output must then have one and the same ratio. So part of each promise is
+kept back for the steps to come. How much follows from how far apart the places of those with and
+without the event are (total variation, from the model and the public prior alone): a step that is
+more telling than all after it may use up more. What may be used grows with the steps, so a stream
+at its limit is given a little again at every step, and most of it while the model forgets.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste.errors import InvalidParameter
+from priste.events import Event
+from priste.mobility import MarkovModel
+from priste.quantify import Belief, Odds, Priors, Promise, Quantifier
+
+if TYPE_CHECKING:
+    from priste.release.public_state import PublicState
+    from priste.release.terms import Terms
+
+Floats = NDArray[np.float64]
+
+AT_ONCE = 0.4
+"""The share of a promise that may be used up at the first step already."""
+
+FORGOTTEN = 0.01
+"""After its event a step counts while the total variation is at least this."""
+
+LONGEST_MEMORY = 500
+"""How many steps after its event are looked at, at most."""
+
+_known: WeakKeyDictionary[Terms, dict[int, Floats]] = WeakKeyDictionary()
+
+
+def scheduled_limits(state: PublicState) -> list[Promise]:
+    """Return per event the promise for this step: what may be used up by now, of what is promised.
+
+    Never less than what was told already, so a release that says nothing keeps every one of them.
+    """
+    return [
+        _limited(promise, share_by(state.terms, number, state.step), leaked, first, sure)
+        for number, (promise, leaked, first, sure) in enumerate(
+            zip(state.promises, state.leakage, state.first_belief, state.belief, strict=True)
+        )
+    ]
+
+
+def _limited(promise: Promise, share: float, leaked: float, first: float, sure: float) -> Promise:
+    if share >= 1.0:
+        return promise
+    if isinstance(promise, Belief):
+        return Belief(_belief_between(first, promise.at_most, share, sure))
+    up, down = (
+        bound if bound == np.inf else min(bound, max(share * bound, leaked))
+        for bound in (promise.up, promise.down)
+    )
+    return Odds(up, down)
+
+
+def _belief_between(first: float, cap: float, share: float, sure: float) -> float:
+    """Return the belief whose log-odds are ``share`` of the way from the first to the cap."""
+    if not 0.0 < first < cap < 1.0:
+        return cap
+    ends = np.log(first / (1.0 - first)), np.log(cap / (1.0 - cap))
+    odds = float(np.exp(ends[0] + share * (ends[1] - ends[0])))
+    return min(cap, max(odds / (1.0 + odds), sure))
+
+
+def share_by(terms: Terms, number: int, step: int) -> float:
+    """Return the share of the promise on the event of this number that may be used by a step.
+
+    In (0, 1], never falling, and 1 once the model has forgotten the event.
+    """
+    by_event = _known.setdefault(terms, {})
+    if number not in by_event:
+        apart = sensitivity(terms.models[0], terms.events[number], terms.expected_start())
+        by_event[number] = shares(apart)
+    found = by_event[number]
+    return float(found[step]) if step < len(found) else 1.0
+
+
+def shares(apart: Floats) -> Floats:
+    """Return (steps,) the share that may be used by each step, given the sensitivity of each."""
+    whole = float(apart.sum())
+    if not whole > 0.0:
+        return np.ones(len(apart))
+    return np.asarray(AT_ONCE + (1.0 - AT_ONCE) * np.cumsum(apart) / whole)
+
+
+def sensitivity(model: MarkovModel, event: Event, prior: Floats) -> Floats:
+    """Return (steps,), how far apart the places of those with and without the event are.
+
+    That is the total variation between Pr(cell | EVENT) and Pr(cell | not EVENT) at each step,
+    without any release, up to the step at which the model has forgotten the event.
+    """
+    quantifier = Quantifier(model, event, Priors(prior), method="stream")
+    last = event.last_step or 0
+    found: list[float] = []
+    while len(found) <= last + LONGEST_MEMORY:
+        try:
+            with_event, without, _ = quantifier.candidate_operator()
+            quantifier.observe(None)
+        except InvalidParameter:  # the model ends here
+            break
+        parts = with_event[0].sum(), without[0].sum()
+        if min(parts) <= 0.0:
+            break
+        apart = np.abs(with_event[0] / parts[0] - without[0] / parts[1]).sum()
+        found.append(0.5 * float(apart))
+        if len(found) > last + 1 and found[-1] < FORGOTTEN:
+            break
+    return np.array(found or [0.0])
