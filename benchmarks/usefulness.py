@@ -9,9 +9,11 @@ them is stored but means.
 - *alone*: the mechanism without any promise;
 - *far*: more than six hours before the event begins or after it ends.
 
-Writes ``benchmarks/results/usefulness.json``: for each line of the table the mean over people and
-days with a 95 % Student interval, the largest true leakage of any release (that of the law that
+Writes ``benchmarks/results/usefulness.json``: for each line of the table the mean over people of
+their own ratio with a 95 % Student interval, their median, the ratio of the means with a 95 %
+jackknife interval, the largest true leakage of any release (that of the law that
 was drawn from, as its columns are what is checked) and CPU milliseconds a step.
+A person counts once, however many days there are. Each pair of days is a stream of its own.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from re import fullmatch
 from typing import Any
 
 import numpy as np
@@ -76,6 +79,7 @@ def lines(whole: bool) -> list[Line]:
         Line("optimal", Optimal(), 1.0),
         Line("optimal, a day later", Optimal(), 1.0, day=1),
         Line("optimal, upwards", Optimal(), upwards),
+        Line("optimal, upwards, a day later", Optimal(), upwards, day=1),
         Line("optimal, belief 0.2", Optimal(), belief),
         Line("optimal, pace 0.1", Optimal(pace=0.1), 1.0),
         Line("optimal, population", Optimal(), 1.0, rows="population"),
@@ -86,7 +90,12 @@ def lines(whole: bool) -> list[Line]:
     if whole:
         chosen += [Line(f"optimal, ε {e}", Optimal(), e) for e in (0.5, 2.0)]
         chosen += [
+            Line(f"optimal, ε {e}, upwards", Optimal(), Odds(e, math.inf)) for e in (0.5, 2.0)
+        ]
+        chosen += [
             Line("remap, pace 0.1", Remap(pace=0.1), 1.0),
+            Line("certified, pace 0.1, a day later", Certified(pace=0.1), 1.0, day=1),
+            Line("remap, pace 0.1, a day later", Remap(pace=0.1), 1.0, day=1),
             Line("optimal, 5 min steps", Optimal(), 1.0, per_hour=12),
             Line("optimal, pace 0.1, 5 min steps", Optimal(pace=0.1), 1.0, per_hour=12),
         ]
@@ -229,7 +238,8 @@ def _filled_days(slots: dict[int, int], per_hour: int) -> list[Cells]:
 def measured(line: Line, city: City, people: int, days: int) -> dict[str, Any]:
     """Release every stream under one line of the table; return the means and their intervals."""
     mechanism = PlanarLaplace(city.grid, alpha=ALPHA)
-    table, ratios, near_alone, leaks, cpu = mechanism.emission(), [], [], [], []
+    table, leaks, cpu, streams = mechanism.emission(), [], [], 0
+    sums: dict[str, Floats] = {}  # by person: released, nothing, alone; the same far away
     refused, last_person = 0, ""
     for number, (person, path, place, middle) in enumerate(city.streams(people, days)):
         if person != last_person:
@@ -271,27 +281,44 @@ def measured(line: Line, city: City, people: int, days: int) -> dict[str, Any]:
         far = (steps < first - FAR_HOURS * city.per_hour) | (
             steps > last + FAR_HOURS * city.per_hour
         )
-        ratios.append((distance.sum(), constant.sum(), alone.sum()))
-        near_alone.append((distance[far].sum(), alone[far].sum(), constant[far].sum()))
-    whole, beyond = np.array(ratios), np.array(near_alone)
+        kinds = (distance, constant, alone)
+        found = [each.sum() for each in kinds] + [each[far].sum() for each in kinds]
+        sums[person] = sums.get(person, np.zeros(6)) + found
+        streams += 1
+    if not sums:
+        return {"name": line.name, "streams": 0, "refused": refused}
+    whole = np.array(list(sums.values()))
     each = whole[:, 0] / whole[:, 1]
     spread = each.std(ddof=1) if len(each) > 1 else math.inf
     width = student.ppf(0.975, max(len(each) - 1, 1)) * spread / math.sqrt(len(each))
     return {
         "name": line.name,
-        "streams": len(each),
+        "people": len(each),
+        "streams": streams,
         "refused": refused,
         "over_nothing": round(float(each.mean()), 3),
         "interval": round(float(width), 3),
         "median_over_nothing": round(float(np.median(each)), 3),
-        "pooled_over_nothing": round(float(whole[:, 0].sum() / whole[:, 1].sum()), 3),
-        "alone_over_nothing": round(float(whole[:, 2].sum() / whole[:, 1].sum()), 3),
-        "far_over_alone": round(float(beyond[:, 0].sum() / beyond[:, 1].sum()), 3),
-        "far_over_nothing": round(float(beyond[:, 0].sum() / beyond[:, 2].sum()), 3),
+        **_ratio(whole, 0, 1, "means_over_nothing"),
+        **_ratio(whole, 0, 2, "means_over_alone"),
+        **_ratio(whole, 3, 4, "far_over_nothing"),
+        **_ratio(whole, 3, 5, "far_over_alone"),
         "largest_leakage": round(float(max(leaks)), 4),
         "cpu_ms_median": round(float(np.median(cpu)), 1),
         "cpu_ms_95": round(float(np.percentile(cpu, 95)), 1),
     }
+
+
+def _ratio(sums: Floats, top: int, bottom: int, name: str) -> dict[str, float]:
+    """Return the ratio of two sums over people with the half width of a jackknife interval."""
+    above, below, people = sums[:, top], sums[:, bottom], len(sums)
+    ratio = float(above.sum() / below.sum())
+    if people < 2:
+        return {name: round(ratio, 3)}
+    without = (above.sum() - above) / (below.sum() - below)
+    error = math.sqrt((people - 1) * float(((without - without.mean()) ** 2).mean()))
+    width = float(student.ppf(0.975, people - 1)) * error
+    return {name: round(ratio, 3), f"{name}_interval": round(width, 3)}
 
 
 def _constant(city: City, model: MarkovModel, prior: Floats) -> int:
@@ -310,13 +337,16 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--people", type=int, default=4)
     parser.add_argument("--days", type=int, default=1, help="pairs of days of each")
     parser.add_argument("--all", action="store_true", help="every ε and step length")
-    parser.add_argument("--only", default="", help="lines whose name contains this")
+    parser.add_argument(
+        "--only", default=".*", help="a regular expression for lines"
+    )
+    parser.add_argument("--results", type=Path, help="where to write, if not to the results")
     chosen = parser.parse_args(arguments if arguments is not None else [])
     found: list[dict[str, Any]] = []
     cities: dict[int, City] = {}
     results: dict[str, Any] = {}
     for line in lines(chosen.all):
-        if chosen.only not in line.name:
+        if not fullmatch(chosen.only, line.name):
             continue
         if line.per_hour not in cities:
             cities[line.per_hour] = (
@@ -330,7 +360,7 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
         source = "geolife" if chosen.geolife else "built-in city"
         results = {"source": source, "people": chosen.people, "days": chosen.days, "lines": found}
         text = json.dumps(results, indent=1, ensure_ascii=False) + "\n"
-        RESULTS.with_name(name).write_text(text, encoding="utf-8")
+        (chosen.results or RESULTS.with_name(name)).write_text(text, encoding="utf-8")
     return results
 
 

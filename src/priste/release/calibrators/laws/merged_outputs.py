@@ -114,7 +114,9 @@ def _merged(law: Floats, targets: Integers, costs: Floats, predicted: Floats) ->
     return Sources(merged, targets, own, by_source, mass, public, float(whole[public]))
 
 
-def _coarse_sources(mechanism: Mechanism, predicted: Floats, costs: Costs, also: int) -> Sources:
+def _coarse_sources(
+    mechanism: Mechanism, predicted: Floats, costs: Costs, also: int | None
+) -> Sources:
     """Merge outputs by rectangles first; a rectangle of cells stands for its likeliest cell."""
     grid = mechanism.grid
     most = min(MOST_RECTANGLES, LAW_ENTRIES // grid.size)
