@@ -337,9 +337,7 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--people", type=int, default=4)
     parser.add_argument("--days", type=int, default=1, help="pairs of days of each")
     parser.add_argument("--all", action="store_true", help="every ε and step length")
-    parser.add_argument(
-        "--only", default=".*", help="a regular expression for lines"
-    )
+    parser.add_argument("--only", default=".*", help="a regular expression for lines")
     parser.add_argument("--results", type=Path, help="where to write, if not to the results")
     chosen = parser.parse_args(arguments if arguments is not None else [])
     found: list[dict[str, Any]] = []
