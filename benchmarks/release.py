@@ -1,9 +1,10 @@
-"""The release loop: the paper's run, also with CPLEX deciding; a large map; long streams.
+"""The release loop: the paper's run, also with solvers deciding; map sizes; long streams.
 
-Run with ``python -m benchmarks.release``; CPLEX (extra ``solvers``) is used where it is installed.
-Writes ``benchmarks/results/release.json``. Times are CPU seconds of this process; compare them
-within one run only. Set OPENBLAS_NUM_THREADS=1 on a busy machine: threads that wait for
-a core burn time that is counted.
+Run with ``python -m benchmarks.release``, or with the names of some of its parts (long, sizes,
+paper_run, against_solvers): the others keep their figures. Solvers (extra ``solvers``) are used
+where they are installed. Writes ``benchmarks/results/release.json``. Times are CPU seconds of this
+process; compare them within one run only. Set OPENBLAS_NUM_THREADS=1 on a busy machine: threads
+that wait for a core burn time that is counted.
 
 The paper's run is a 20 x 20 map, Gaussian transitions (σ = 1 km), PRESENCE on cells 0-9 at steps
 3-7, ε = 0.5, 50 steps.
@@ -16,17 +17,19 @@ import os
 import platform
 import resource
 import statistics
+import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 
-from priste import Grid, MarkovModel, PlanarLaplace, Protector, presence
-from priste.quantify import Moments
-from priste.release import Calibrator, Certified, Paper
+from priste import AnyStart, Grid, MarkovModel, PlanarLaplace, Priors, Protector, presence
+from priste.quantify import Moments, Observer
+from priste.release import Calibrator, Certified, Optimal, Paper
 from priste.reproduce.experiments.quadratic_programmes import is_installed, solver_check
 
 RESULTS = Path(__file__).parent / "results" / "release.json"
@@ -36,17 +39,20 @@ ALPHAS = (0.5, 1.0)
 STEPS = 50
 SEEDS = (1, 2, 3)
 SOLVER_STEPS = 5
-"""CPLEX gets the first steps of a walk only, two of the event among them; a run takes an hour."""
+"""Solvers get the first steps of a walk only, two of the event among them."""
+
+SOLVERS = ("copt lifted", "cplex lifted", "scip lifted", "cplex dense")
+"""The strongest first; "lifted" has three more variables. The last is the form of the paper."""
 
 PACES = (1.0, 0.5, 0.2, 0.1, 0.05)
 
 NO_LIMIT = 5.0
-"""What "no limit" means for CPLEX here, in CPU seconds per programme: a lower bound."""
+"""What "no limit" means for a solver here, in CPU seconds per programme: a lower bound."""
 
 LONG = 5_000
 WINDOW = 500
-LARGE_STEPS = 15
-LARGE_PACES = (1.0, 0.1)
+SIDES = (10, 20, 30, 40, 50)
+SIZE_STEPS = 6
 
 
 def resident_megabytes() -> float:
@@ -64,18 +70,19 @@ def run(
     seed: int,
     steps: int = STEPS,
     journal: Path | None = None,
-    cells: range = range(10),
+    observer: Observer | None = None,
 ) -> dict[str, Any]:
     """Release one sampled walk; the first step builds tables and is reported apart."""
     grid = model.grid
     protector = Protector(
         model,
-        presence(cells, range(3, 8)),
+        presence(range(10), range(3, 8)),
         PlanarLaplace(grid, alpha=alpha),
         EPSILON,
         calibrator,
         rng=seed,
         journal=journal,
+        observer=observer,
     )
     seconds, budgets, distances, undecided, conservative = [], [], [], 0, 0
     memory = []
@@ -101,6 +108,7 @@ def run(
         "conservative_releases": conservative,
         "seconds": seconds,
         "megabytes": memory,
+        "budgets": budgets,
     }
 
 
@@ -115,17 +123,17 @@ def mean_of(runs: list[dict[str, Any]]) -> dict[str, float]:
     return found
 
 
-def cplex(limit: float) -> Paper:
-    """The paper's loop with CPLEX, dense form, in the place of the exact check."""
+def deciding(engine: str, limit: float) -> Paper:
+    """The paper's loop with a solver in the place of the exact check."""
 
     def decide(moments: Moments, epsilon: float, seconds: float | None) -> bool | None:
-        violated = solver_check("cplex dense", moments, epsilon, seconds or NO_LIMIT).violated
+        violated = solver_check(engine, moments, epsilon, seconds or NO_LIMIT).violated
         return None if violated is None else not violated
 
     return Paper(check_seconds=limit, checker=decide)
 
 
-def paper_run(console: Console, seeds: tuple[int, ...]) -> list[dict[str, Any]]:
+def paper_run(console: Console, seeds: tuple[int, ...] = SEEDS) -> list[dict[str, Any]]:
     """Both calibrators on the paper's run, whole."""
     model = MarkovModel.gaussian(Grid(rows=20, columns=20, cell_size=1.0), sigma=1.0)
     run(model, 1.0, Paper(), 0, steps=3)  # compile before anything is timed
@@ -140,12 +148,12 @@ def paper_run(console: Console, seeds: tuple[int, ...]) -> list[dict[str, Any]]:
     return rows
 
 
-def against_cplex(console: Console) -> list[dict[str, Any]]:
-    """The paper's loop with the exact check and with CPLEX deciding, on the same walk."""
+def against_solvers(console: Console) -> list[dict[str, Any]]:
+    """The paper's loop with the exact check and with solvers deciding, on the same walk."""
     model = MarkovModel.gaussian(Grid(rows=20, columns=20, cell_size=1.0), sigma=1.0)
+    run(model, 1.0, Paper(), 0, steps=3)  # compile before anything is timed
     ways: dict[str, Calibrator] = {"exact check": Paper()}
-    if is_installed("cplex dense"):
-        ways |= {"CPLEX, 1 s": cplex(1.0), "CPLEX, no limit": cplex(NO_LIMIT)}
+    ways |= {name: deciding(name, NO_LIMIT) for name in SOLVERS if is_installed(name)}
     rows: list[dict[str, Any]] = []
     for alpha in ALPHAS:
         own = 0.0
@@ -158,27 +166,36 @@ def against_cplex(console: Console) -> list[dict[str, Any]]:
     return rows
 
 
-def large_map(console: Console, side: int, steps: int) -> list[dict[str, Any]]:
-    """Certified releases on a large map with a sparse model, the event in a corner or inland."""
-    model = MarkovModel.gaussian(Grid(rows=side, columns=side, cell_size=1.0), sigma=1.0, reach=3.0)
-    middle = side * side // 2 + side // 2
-    places = {"corner": range(10), "inland": range(middle, middle + 10)}
+def sizes(console: Console, sides: Sequence[int] = SIDES) -> list[dict[str, Any]]:
+    """A step of each calibrator by the size of the map, the model as it is by default."""
     rows = []
-    for place, cells in places.items():
-        for pace in LARGE_PACES:
-            found = run(model, 0.5, Certified(pace=pace), 1, steps=steps, cells=cells)
-            row = {"cells": side * side, "event": place, "pace": pace, **mean_of([found])}
+    for side in sides:
+        model = MarkovModel.gaussian(Grid(rows=side, columns=side, cell_size=1.0), sigma=1.0)
+        public = Priors(model.stationary())
+        ways: list[tuple[str, Calibrator, Observer]] = [
+            ("certified, any start", Certified(pace=0.1), AnyStart()),
+            ("optimal, any start", Optimal(), AnyStart()),
+            ("optimal, one prior", Optimal(), public),
+        ]
+        for name, calibrator, observer in ways:
+            found = run(model, 0.5, calibrator, 1, steps=SIZE_STEPS, observer=observer)
+            row = {"cells": side * side, "calibrator": name, **mean_of([found])}
             rows.append({**row, "megabytes": max(found["megabytes"])})
             console.print(rows[-1])
     return rows
 
 
 def long_stream(side: int, calibrator: Calibrator, name: str, steps: int) -> dict[str, Any]:
-    """Time and memory at the beginning and at the end of a long stream with a journal."""
+    """Time and memory at the beginning and at the end of a long stream with a journal.
+
+    Against somebody who knows the population: against anybody such a stream soon tells nothing,
+    which is quick.
+    """
     model = MarkovModel.gaussian(Grid(rows=side, columns=side, cell_size=1.0), sigma=1.0)
+    observer = Priors(model.stationary())
     with tempfile.TemporaryDirectory() as folder:
         journal = Path(folder) / "journal"
-        result = run(model, 1.0, calibrator, 5, steps=steps, journal=journal)
+        result = run(model, 1.0, calibrator, 5, steps=steps, journal=journal, observer=observer)
         size = journal.stat().st_size
         begin = time.process_time()
         again = Protector.load(journal)
@@ -191,6 +208,7 @@ def long_stream(side: int, calibrator: Calibrator, name: str, steps: int) -> dic
         "cells": side * side,
         "calibrator": name,
         "steps": steps,
+        "share_that_tells_late": statistics.fmean(b > 0.0 for b in result["budgets"][-window:]),
         "median_step_s_early": statistics.median(seconds[window : 2 * window]),
         "median_step_s_late": statistics.median(seconds[-window:]),
         "megabytes_early": statistics.median(memory[window : 2 * window]),
@@ -201,29 +219,42 @@ def long_stream(side: int, calibrator: Calibrator, name: str, steps: int) -> dic
     }
 
 
-def main(*, quick: bool = False) -> dict[str, Any]:
-    """Run everything, print it, write and return it; ``quick`` is small and writes nothing."""
+def long(console: Console, side: int = 20, steps: int = LONG) -> list[dict[str, Any]]:
+    """Long streams of two calibrators."""
+    rows = [
+        long_stream(side, Optimal(), "optimal", steps),
+        long_stream(side, Paper(), "paper", steps),
+    ]
+    console.print(rows)
+    return rows
+
+
+PARTS: dict[str, Callable[[Console], list[dict[str, Any]]]] = {
+    "long": long,
+    "sizes": sizes,
+    "paper_run": paper_run,
+    "against_solvers": against_solvers,
+}
+
+
+def main(parts: Sequence[str] = (), *, quick: bool = False) -> dict[str, Any]:
+    """Run some parts, or all, print, write and return them; ``quick`` is small, writes nothing."""
     console = Console(width=140)
-    steps = 40 if quick else LONG
-    results: dict[str, Any] = {
+    if quick:
+        return {"long": long(console, 5, 40), "sizes": sizes(console, (5,))}
+    results = json.loads(RESULTS.read_text(encoding="utf-8")) if parts else {}
+    results |= {
         "machine": f"{platform.machine()}, Python {platform.python_version()}",
         "blas_threads": os.environ.get("OPENBLAS_NUM_THREADS", "default"),
         "solver_no_limit_means_s": NO_LIMIT,
         "solver_steps": SOLVER_STEPS,
-        "long": [
-            long_stream(5 if quick else 20, Certified(), "certified", steps),
-            long_stream(5 if quick else 20, Paper(), "paper", steps),
-        ],
     }
-    console.print(results["long"])
-    if not quick:
-        results["large_map"] = large_map(console, 50, LARGE_STEPS)
-        results["paper_run"] = paper_run(console, SEEDS)
-        results["against_cplex"] = against_cplex(console)
+    for name in parts or PARTS:
+        results[name] = PARTS[name](console)
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     return results
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
