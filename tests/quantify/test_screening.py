@@ -14,7 +14,13 @@ from priste.events import presence
 from priste.quantify import passes
 from priste.quantify.promises import Limits, as_limits
 from priste.quantify.scaling import ScaledRows
-from priste.quantify.screening import LARGEST_ERROR, Resemblance, screened, worth_screening
+from priste.quantify.screening import (
+    LARGEST_ERROR,
+    Resemblance,
+    _resemblance,
+    screened,
+    worth_screening,
+)
 
 GAMMA = 1e-12
 """A relative error that the products of these small cases stay far below."""
@@ -203,6 +209,18 @@ def test_a_large_map_is_screened_with_the_same_verdicts(monkeypatch, budget):
         np.testing.assert_array_equal(quantifier.passes(columns, epsilon), expected)
         assert sum(asked) < 0.75 * len(leakages)
         assert expected.any()
+
+
+def test_a_table_that_changed_is_looked_at_anew():
+    """Other numbers in the same array are another table; the same elsewhere are not."""
+    columns = np.random.default_rng(0).uniform(0.2, 0.9, size=(6, 9))
+    first = _resemblance(columns, 3)
+    assert _resemblance(columns.copy(), 3) is first
+    assert _resemblance(columns, 2) is not first
+    columns[0, 0] *= 0.5
+    again = _resemblance(columns, 3)
+    assert again is not first
+    np.testing.assert_array_equal(again.error, Resemblance.of(columns, 3).error)
 
 
 def test_small_products_are_not_screened():

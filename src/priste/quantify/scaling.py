@@ -145,8 +145,11 @@ class ScaledRows:
         first = self.bands[0]
         values = first.values
         for band in self.bands[1:]:
-            down = np.clip(band.exponent - first.exponent, -3000, 0).astype(np.int32)
-            values = values + np.ldexp(band.values, _per_row(down, band.values))
+            down = _per_row(np.clip(band.exponent - first.exponent, -3000, 0), band.values)
+            if down.min(initial=0) > -_LARGEST_SHIFT:  # a power of two is a normal float
+                values = values + band.values * np.ldexp(1.0, down.astype(np.int32))
+            else:
+                values = values + np.ldexp(band.values, down.astype(np.int32))
         return Band(values, first.exponent)
 
     def plus(self, other: ScaledRows) -> ScaledRows:
