@@ -291,7 +291,7 @@ def test_protect_with_a_report(tmp_path: Path) -> None:
         assert found["report"] == str(page)
         text = page.read_text()
         assert "Keep this page to yourself" in text
-        assert (">truth<" in text) == bool(more)
+        assert ("Where the user was" in text) == bool(more)
         assert stat.S_IMODE(page.stat().st_mode) == 0o600
 
 
@@ -472,13 +472,13 @@ def test_report_with_the_input_is_private(finished: Path, tmp_path: Path) -> Non
     page = tmp_path / "r.html"
     shown = priste(*base, "-o", page, "--input", finished / "trips.csv").stdout
     assert "keep it to yourself" in shown
-    assert ">truth<" not in page.read_text()
-    assert "3 protected streams" in page.read_text()
+    assert "Where the user was" not in page.read_text()
+    assert "3 protected users" in page.read_text()
     assert "already a file" in complaint_of(priste(*base, "-o", page, code=2))
     assert "--input" in priste(*base, "-o", tmp_path / "s.html", "--show-truth", code=2).stderr
     priste(*base, "-o", page, "--input", finished / "trips.csv", "--show-truth", "--overwrite",
            "--user", "ada")  # fmt: skip
-    assert ">truth<" in page.read_text()
+    assert "Where the user was" in page.read_text()
 
 
 def test_report_without_a_ledger_is_an_error(tmp_path: Path) -> None:

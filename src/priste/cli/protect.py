@@ -64,7 +64,7 @@ class Protection:
 
     def show(self, out: Console) -> None:
         """Print what was written, what was left out and why, and the leakage of each event."""
-        from priste.cli.tables import promise_table, users_table
+        from priste.cli.tables import metres_table, promise_table, users_table
 
         batch = self.batch
         for line in batch.reading.lines():
@@ -106,6 +106,7 @@ class Protection:
         )
         if made["users"] > 1:
             out.print(users_table(made))
+        out.print(metres_table(made))
         if self.verdict == "not promised":
             out.print("Nothing was promised: this calibrator keeps no promise.\n")
         else:
@@ -167,7 +168,7 @@ def protect(
     """Release a file of locations under a policy; run it again to go on after a stop."""
     from priste.batch import ledger_of, protect_file, workspace_of
     from priste.policy import gaps_in_the_guard, load_policy
-    from priste.report import MOST_SHOWN, anybody_learns, run_reports, write_html
+    from priste.report import MOST_SHOWN, anybody_learns, run_reports, summarise_run, write_html
     from priste.whole_files import check_apart, check_writable
 
     destination = output or beside(source)
@@ -213,17 +214,23 @@ def protect(
         )
     shown = batch.ledgers.of(batch.parts.most_leaking(MOST_SHOWN))
     if report is not None:
+        summary = None
+        if len(batch.ledgers) > 1:
+            with progress("Adding up", "users") as tell:
+                summary = summarise_run(
+                    loaded, batch.ledgers, traces=traces, seed=seed, on_progress=tell
+                )
         with progress("Measuring") as tell:
             reports = run_reports(
                 loaded,
-                shown,
+                shown if summary is None else batch.ledgers.of(summary.who_matters(MOST_SHOWN)),
                 traces=traces,
                 seed=seed,
                 show_truth=show_truth,
                 on_progress=tell,
             )
         with progress("Drawing the report"):
-            write_html(reports, report, overwrite=overwrite)
+            write_html(reports, report, summary=summary, overwrite=overwrite)
     with progress("Comparing observers"):
         # What anybody learns is about the regions of the policy, not about everybody's own.
         anybody = None if places is not None else anybody_learns(loaded, shown.values())

@@ -79,11 +79,15 @@ def users_table(made: Mapping[str, Any]) -> Table:
         )
     metres = made["metres"]
     table.add_row("metres off", *(length(value) for value in metres["of_users"].values()), "")
-    table.add_section()
-    table.add_row("metres off, all users", "near", "far", "everywhere", style="bold")
-    for way, each in metres.items():
+    return table
+
+
+def metres_table(made: Mapping[str, Any]) -> Table:
+    """Show how far releases are from the truth, near and far from the events, beside others."""
+    sides = ("everywhere", "far", "near")
+    table = _table("mean distance", "everywhere", "far from events", "near them")
+    for way, each in made["metres"].items():
         if way != "of_users":
-            sides = ("near", "far", "everywhere")
             table.add_row(way.replace("_", " "), *(length(each[side]) for side in sides))
     return table
 

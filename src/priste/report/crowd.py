@@ -10,6 +10,9 @@ from priste.report.run_summary import RunSummary, UserSummary
 from priste.report.usefulness import Worth
 from priste.report.wording import length, odds, percent
 
+MOST_LISTED = 2000
+"""How many users are listed: with more, those about whom most was told."""
+
 BARS = 10
 """About how many bars a histogram has."""
 
@@ -44,7 +47,7 @@ class Crowd:
 
 def crowd(summary: RunSummary) -> Crowd:
     """Return the table of all users, those about whom most was told first."""
-    users = sorted(summary.users, key=lambda user: -summary.used(user)[0])
+    users = sorted(summary.users, key=lambda user: -summary.used(user)[0])[:MOST_LISTED]
     heads = ["user", "releases", "odds moved", "of what is allowed", "about"]
     if summary.private:
         heads += ["mean distance", "far from events", "near them", "in the true cell"]

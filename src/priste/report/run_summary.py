@@ -117,6 +117,34 @@ class RunSummary:
         return tuple(said)
 
 
+class _Sums:
+    """Adds up distances, so that no list of them grows with the users."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._close = policy.grid.cell_size * (1 + 1e-9)
+        self._km, self._steps = np.zeros(2), np.zeros(2)  # far from events, and near them
+        self._within = self._exact = 0
+
+    def add(self, errors: Floats, near: Flags) -> None:
+        """Count distances in km in; nan is none."""
+        for side in (0, 1):
+            told = errors[(near == side) & ~np.isnan(errors)]
+            self._km[side] += told.sum()
+            self._steps[side] += told.size
+            self._within += int((told <= self._close).sum())
+            self._exact += int((told == 0).sum())
+
+    def worth(self) -> Worth:
+        """Return the means."""
+        with np.errstate(invalid="ignore"):
+            far, near = (1000 * self._km / self._steps).tolist()
+        steps = float(self._steps.sum())
+        if not steps:
+            return Worth(*(math.nan,) * 5)
+        everywhere = 1000 * float(self._km.sum()) / steps
+        return Worth(everywhere, near, far, self._within / steps, self._exact / steps)
+
+
 class RunTotals:
     """Adds up users, one by one, without keeping where anybody was."""
 
@@ -126,8 +154,7 @@ class RunTotals:
         self._reach = near_reach(policy.timeline.step.total_seconds())
         self._bits = bit_source(rng)
         self._users: list[UserSummary] = []
-        self._errors: dict[str, list[Floats]] = {"with priste": [], "alone": []}
-        self._near: list[Flags] = []
+        self._sums = {"with priste": _Sums(policy), "alone": _Sums(policy)}
         # How often each cell was the true one, far from events and near them: all that a
         # constant cell needs.
         self._visits = np.zeros((2, policy.grid.size))
@@ -154,9 +181,8 @@ class RunTotals:
             told = step_errors(own.grid, truth, released)
             bare = step_errors(own.grid, truth, bare_cells(own, truth, self._bits))
             worth = worth_of(told, near, own.grid.cell_size)
-            self._errors["with priste"].append(told)
-            self._errors["alone"].append(bare)
-            self._near.append(near)
+            self._sums["with priste"].add(told, near)
+            self._sums["alone"].add(bare, near)
             for step, cell in enumerate(truth):
                 if cell is not None:
                     self._visits[int(near[step]), cell] += 1
@@ -178,12 +204,8 @@ class RunTotals:
         """Return what was added up."""
         grid = self._policy.grid
         ways = {}
-        if self._near:
-            near = np.concatenate(self._near)
-            ways = {
-                name: worth_of(np.concatenate(errors), near, grid.cell_size)
-                for name, errors in self._errors.items()
-            }
+        if self._visits.any():
+            ways = {name: each.worth() for name, each in self._sums.items()}
             ways["one constant cell"] = self._constant()
         return RunSummary(
             tuple(self._users),
@@ -229,16 +251,18 @@ def summarise_run(
     Users without a trace are told of without distances.
     """
     totals = RunTotals(policy, seed)
-    waiting = dict(ledgers)
+    waiting = dict.fromkeys(ledgers)  # the users: ledgers may be read one by one
+    users = len(waiting)
     for trace in () if traces is None else traces:
-        ledger = waiting.pop(trace.user, None)
-        if ledger is not None:
+        if trace.user in waiting:
+            ledger = ledgers[trace.user]
             # Only a mechanism that follows beliefs needs the user's own model to be compared with.
             own = policy.for_user(trace) if policy.mechanism.uses_belief else policy
             truth = policy.true_cells(trace).cells[: len(ledger)]
             totals.add(trace.user, ledger, truth, policy=own)
+            del waiting[trace.user]
             if on_progress is not None:
-                on_progress(len(ledgers) - len(waiting), len(ledgers))
-    for user, ledger in waiting.items():
-        totals.add(user, ledger)
+                on_progress(users - len(waiting), users)
+    for user in waiting:
+        totals.add(user, ledgers[user])
     return totals.summary()
