@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -219,14 +221,9 @@ def _post(way: str, url: str, step: int) -> list[str]:
     return ["-H", "Content-Type: application/json", "-d", json.dumps(said), f"{url}/osmand"]
 
 
-def track(path: Path, *, leading: int = 0) -> Path:
-    """Write a receiver's log: some epochs in the first step, then one fix a step."""
-    lines = []
-    for number in range(leading):
-        seconds = 30 * 60 - leading + number
-        lines.append(_rmc(0, f"00{seconds // 60:02d}{seconds % 60:02d}.00"))
-    lines += [_rmc(step, f"{step:02d}3000.00") for step in range(STEPS)]
-    path.write_bytes(b"".join(lines))
+def track(path: Path) -> Path:
+    """Write a receiver's log, one fix a step."""
+    path.write_bytes(b"".join(_rmc(step, f"{step:02d}3000.00") for step in range(STEPS)))
     return path
 
 
@@ -247,20 +244,22 @@ def reports(output: bytes) -> dict[str, tuple[float, float]]:
     return found
 
 
-def test_gpsfake_through_gpsd_to_gpspipe_and_python_gps(
+def test_a_receiver_through_gpsd_to_gpspipe_and_python_gps(
     tmp_path: Path, expected: Points, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A receiver's log, played into a real gpsd; real clients read the releases from our server."""
-    port = free_port()
+    """Sentences of a receiver into a real gpsd; real clients read the releases from our server.
+
+    In lock-step: a sentence is repeated until priste has heard it, so that no machine is too slow.
+    """
+    port, receiver = free_port(), socket.create_server(("127.0.0.1", 0))
     chosen = settings(
         tmp_path,
         inputs=(f"gpsd://127.0.0.1:{port}",),
         outputs=("gpsd://127.0.0.1:0",),
     )
-    # gpsfake plays on whoever listens: priste must be there before the first step is over.
     monkeypatch.setattr(retrying, "LONGEST_PAUSE", 0.2)
-    log = track(tmp_path / "track.nmea", leading=150)
-    with serving(chosen) as live:
+    feed = f"tcp://127.0.0.1:{receiver.getsockname()[1]}"
+    with receiver, serving(chosen) as live:
         served = str(live.port_of(0))
         pipe = Child(program("gpspipe"), "-w", f"127.0.0.1:{served}")
         python = Child(
@@ -274,7 +273,11 @@ def test_gpsfake_through_gpsd_to_gpspipe_and_python_gps(
         )  # fmt: skip
         wait_for(lambda: b"WATCH" in pipe.out, "gpspipe is served")
         wait_for(lambda: live.person.outlets[0].line.waiting == 2, "both clients are connected")
-        with running(program("gpsfake"), "-q", "-1", "-P", str(port), "-c", "0.05", str(log)):
+        with running(program("gpsd"), "-N", "-n", "-S", str(port), feed):
+            line, _ = receiver.accept()
+            with line:
+                for step in range(STEPS):
+                    _say_until_heard(line, live, step)
             last = f"{STEPS - 2:02d}:00:00".encode()
             wait_for(lambda: last in pipe.out and last in python.out, "the last release arrives")
         pipe.end()
@@ -285,6 +288,20 @@ def test_gpsfake_through_gpsd_to_gpspipe_and_python_gps(
         dict.fromkeys(expected[: STEPS - 1])
     )
     assert_no_truth(bytes(pipe.out + python.out) + folder_bytes(tmp_path / "state"))
+
+
+def _say_until_heard(line: socket.socket, live: InThread, step: int) -> None:
+    """Send the sentence of a step, a second later each time, until a fix of that step was kept."""
+    said = itertools.count()
+
+    def heard() -> bool:
+        line.sendall(_rmc(step, f"{step:02d}30{next(said) % 60:02d}.00"))
+        time.sleep(0.1)
+        if step:
+            return step_of(live) >= step - 1
+        return live.person.stream.counts.kept > 0
+
+    wait_for(heard, f"priste hears of step {step}")
 
 
 def test_a_second_gpsd_reads_our_sentences(tmp_path: Path, expected: Points) -> None:

@@ -132,6 +132,14 @@ class MechanismContract:
             assert same.budget == mechanism.budget
             assert np.array_equal(same.emission(), mechanism.emission())
 
+    def test_another_budget_is_another_mechanism(self):
+        """with_budget leaves the mechanism as it was, table and all."""
+        for mechanism in self.mechanisms():
+            budget, table = mechanism.budget, mechanism.emission().copy()
+            assert mechanism.with_budget(0.0).budget == 0.0
+            assert mechanism.budget == budget
+            assert np.array_equal(mechanism.emission(), table)
+
     def test_budgets_out_of_range_are_refused(self):
         """A budget below 0, above its own, or no number raises InvalidParameter."""
         for mechanism in self.mechanisms():

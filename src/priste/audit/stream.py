@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +32,6 @@ from priste.quantify import (
 Floats = NDArray[np.float64]
 
 ANYBODY = AnyStart()
-
-OPERATOR_BYTES = 2**30
-"""The largest operator that a long stream is audited with; beyond it releases are replayed."""
 
 
 @dataclass(frozen=True)
@@ -123,9 +119,8 @@ def audit_stream(
     likelihoods = list(likelihoods)
     found = {}
     for name, event in events.items():
-        method = _method(len(likelihoods), cells, event)
-        guarded = Quantifier(models, event, observer, method=method)
-        anybody = guarded if observer == ANYBODY else Quantifier(models, event, method=method)
+        guarded = Quantifier(models, event, observer)
+        anybody = guarded if observer == ANYBODY else Quantifier(models, event)
         known = Quantifier(models, event, Priors(stated))
         alike = None if len(models) == 1 else np.full((len(models), 1), 1.0 / len(models))
         before = known.posterior(alike)
@@ -156,15 +151,6 @@ def audit_stream(
             promise,
         )
     return found
-
-
-def _method(steps: int, cells: int, event: Event) -> Literal["auto", "forward"]:
-    """Choose how to compute: every step is asked about, so a long stream pays for the operator.
-
-    Replaying costs about steps² / 2 single rows in all, the operator steps x cells.
-    """
-    fits = 8 * cells**2 * max(event.automaton().width, 1) <= OPERATOR_BYTES
-    return "forward" if steps > 2 * cells and fits else "auto"
 
 
 def columns_of(mechanism: Mechanism, outputs: Iterable[int | None]) -> list[Floats | None]:

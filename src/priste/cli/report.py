@@ -114,7 +114,8 @@ def report(
     check_writable(output, overwrite=overwrite)
     ledger = released if is_ledger(released) else ledger_of(released)
     inputs = {"released file": released, "ledger": ledger, **files_of_policy(policy)}
-    check_apart({"page": output}, inputs if input is None else {**inputs, "input": input})
+    outputs = {"page": output} if plots is None else {"page": output, "folder of plots": plots}
+    check_apart(outputs, inputs if input is None else {**inputs, "input": input})
     ledgers = read_ledgers(ledger)
     named = choose_ledgers(ledgers, user) if user else None
     with progress("Reading the policy"):

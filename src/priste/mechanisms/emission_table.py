@@ -78,7 +78,11 @@ class EmissionTable(Mechanism):
     def with_budget(self, budget: float) -> EmissionTable:
         """Return the mixture with another share of the table, from 0 up to its own."""
         value = self._checked_budget(budget)
-        return self if value == self._budget else self._remixed(value)
+        if value == self._budget:
+            return self
+        other = self._twin()  # everything else was validated once
+        other._budget = value
+        return other
 
     def output_cells(self) -> NDArray[np.int64] | None:
         return self._output_cells
@@ -100,16 +104,6 @@ class EmissionTable(Mechanism):
             return np.repeat(self._background[None, :], self.grid.size, axis=0)
         mixture = self._budget * self._given + (1.0 - self._budget) * self._background
         return settle_rows(mixture)
-
-    def _remixed(self, budget: float) -> EmissionTable:
-        # Everything else was validated when this one was made; calibrators ask often.
-        other = EmissionTable.__new__(EmissionTable)
-        Mechanism.__init__(other, self.grid, self.outputs)
-        other._given = self._given
-        other._background = self._background
-        other._output_cells = self._output_cells
-        other._budget = budget
-        return other
 
     def _background_row(self, background: ArrayLike | None) -> NDArray[np.float64]:
         if background is None:

@@ -61,16 +61,7 @@ class LocationSet(RestrictedMechanism):
         if belief is None:
             belief = np.full(grid.size, 1.0 / grid.size)
         odds = checked_belief(belief, grid, who="LocationSet")
-        self._start(base, value, odds, Surrogates(grid, likely_cells(odds, value)))
-
-    def _start(
-        self,
-        base: Mechanism,
-        delta: float,
-        belief: NDArray[np.float64],
-        surrogates: Surrogates,
-    ) -> None:
-        super().__init__(surrogates)
+        super().__init__(Surrogates(grid, likely_cells(odds, value)))
         meant = base.output_cells()
         if meant is None:
             raise InvalidParameter(
@@ -79,8 +70,8 @@ class LocationSet(RestrictedMechanism):
             )
         self._base = base
         self._meant = meant
-        self._delta = delta
-        self._belief = belief
+        self._delta = value
+        self._belief = odds
 
     @property
     def base(self) -> Mechanism:
@@ -112,8 +103,8 @@ class LocationSet(RestrictedMechanism):
         value = self._checked_budget(budget)
         if value == self.budget:
             return self
-        other = LocationSet.__new__(LocationSet)
-        other._start(self._base.with_budget(value), self._delta, self._belief, self._surrogates)
+        other = self._twin()
+        other._base = self._base.with_budget(value)
         return other
 
     def at_belief(self, predicted: ArrayLike) -> LocationSet:

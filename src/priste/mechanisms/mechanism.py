@@ -187,6 +187,12 @@ class Mechanism(ABC):
     def __copy__(self) -> Self:
         return self
 
+    def _twin(self) -> Self:
+        """Return the same without its tables, to be given another budget before anybody sees it."""
+        twin = object.__new__(type(self))
+        twin.__setstate__(self.__getstate__())
+        return twin
+
     def __getstate__(self) -> dict[str, Any]:
         # Tables can be made again, and processes pass mechanisms to each other.
         return {**self.__dict__, "_table": None}

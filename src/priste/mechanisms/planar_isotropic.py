@@ -89,24 +89,13 @@ class PlanarIsotropic(RestrictedMechanism):
                     "A PlanarIsotropic with fixed 'cells' takes no 'belief'. Give 'delta' instead."
                 )
             chosen = checked_cells(cells, grid, who=who)
-        self._start(value, share, odds, Surrogates(grid, chosen), None)
-
-    def _start(
-        self,
-        alpha: float,
-        delta: float | None,
-        belief: NDArray[np.float64] | None,
-        surrogates: Surrogates,
-        masses: HullMasses | None,
-    ) -> None:
-        super().__init__(surrogates)
-        grid = surrogates.grid
-        rows, columns = np.divmod(surrogates.cells, grid.columns)
-        self._alpha = alpha
-        self._delta = delta
-        self._belief = belief
+        super().__init__(Surrogates(grid, chosen))
+        rows, columns = np.divmod(self._surrogates.cells, grid.columns)
+        self._alpha = value
+        self._delta = share
+        self._belief = odds
         self._hull = SensitivityHull(zip(columns.tolist(), rows.tolist(), strict=True))
-        self._masses = masses or HullMasses(self._hull, grid.rows, grid.columns)
+        self._masses = HullMasses(self._hull, grid.rows, grid.columns)
 
     @property
     def alpha(self) -> float:
@@ -146,8 +135,8 @@ class PlanarIsotropic(RestrictedMechanism):
         value = self._checked_budget(budget)
         if value == self._alpha:
             return self
-        other = PlanarIsotropic.__new__(PlanarIsotropic)
-        other._start(value, self._delta, self._belief, self._surrogates, self._masses)
+        other = self._twin()
+        other._alpha = value
         return other
 
     def at_belief(self, predicted: ArrayLike) -> PlanarIsotropic:

@@ -1,0 +1,182 @@
+"""Disks that are really full or read-only: a small file system of its own for each test.
+
+Mounting needs root and a kernel that lets it; elsewhere these tests are skipped with the reason.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.small_world import write_policy, write_trips
+
+ROOT = Path(__file__).parent.parent
+
+FULL = """
+import os, sys
+from pathlib import Path
+place = Path(sys.argv[1])
+
+def fill(leaving):
+    '''Fill the disk but for some bytes; return the file that takes the room.'''
+    filler = place / "filler"
+    with filler.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError:
+            pass
+        file.truncate(max(0, file.tell() - leaving))
+    return filler
+"""
+
+
+def mounted(script: str, place: Path, *arguments: str, size: str = "400k") -> str:
+    """Run a script in which ``place`` is a small disk of its own; return what it printed."""
+    place.mkdir(exist_ok=True)
+    command = f"mount -t tmpfs -o size={size} tmpfs '{place}' && exec \"$@\""
+    run = subprocess.run(
+        ["unshare", "-m", "sh", "-c", command, "sh", sys.executable, "-c", FULL + script, place,
+         *arguments],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+@functools.cache
+def why_not() -> str | None:
+    """Why no file system can be mounted here, None if it can."""
+    if shutil.which("unshare") is None:
+        return "there is no unshare"
+    probe = ["unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=64k tmpfs /mnt"]
+    done = subprocess.run(probe, capture_output=True, text=True, check=False)
+    return None if done.returncode == 0 else f"nothing can be mounted: {done.stderr.strip()[:80]}"
+
+
+@pytest.fixture(autouse=True)
+def _needs_a_disk() -> None:
+    if (reason := why_not()) is not None:
+        pytest.skip(reason)
+
+
+def test_a_journal_on_a_full_disk(tmp_path: Path) -> None:
+    """The release that finds no room is not made; all before it are there, and it goes on later."""
+    script = """
+from priste import Grid, MarkovModel, PlanarLaplace, Protector, StateError, presence
+from priste.release.stream_file import checkpoint
+checkpoint.EVERY = 5
+grid = Grid(rows=3, columns=3, cell_size=1.0)
+model = MarkovModel.gaussian(grid, sigma=1.0)
+p = Protector(model, presence([0], [1]), PlanarLaplace(grid, 1.0), 0.5, "bare",
+              journal=place / "j")
+filler = fill(leaving=16384)
+made = []
+try:
+    for step in range(400):
+        made.append(p.release(step % 9))
+    raise SystemExit("the disk was not full")
+except StateError as problem:
+    assert "Nothing was released" in str(problem), problem
+assert 2 < len(made) < 400, len(made)
+filler.unlink()
+with Protector.resume(place / "j") as again:
+    assert list(again.ledger) == made
+    again.release(0)
+names = {path.name for path in place.iterdir()}
+assert names <= {"j", "j.checkpoint"}, names
+assert len(list(Protector.load(place / "j").ledger)) == len(made) + 1
+"""
+    mounted(script, tmp_path / "disk")
+
+
+@pytest.mark.parametrize("what", ["ledger", "result", "page"])
+def test_results_on_a_full_disk(tmp_path: Path, what: str) -> None:
+    """A result that does not fit is told, and neither it nor a draft is left."""
+    script = """
+what = sys.argv[2]
+import numpy as np
+from priste import OutputError
+from priste.release import Ledger, Release, write_ledgers
+from priste.traces import Trace, write_traces
+from priste.whole_files import write_whole
+releases = [Release(step, 0, 1.0, (0.0,), 1) for step in range(20_000)]
+times = np.arange(20_000) * 10**6
+write = {
+    "ledger": lambda: write_ledgers(place / "x", ["e"], {"ada": Ledger(("e",), releases)}),
+    "result": lambda: write_traces([Trace("a", times, times * 0.0, times * 0.0)], place / "x.csv"),
+    "page": lambda: write_whole(place / "x.html", "x" * 600_000),
+}[what]
+try:
+    write()
+    raise SystemExit("the disk was not full")
+except OutputError as problem:
+    assert "cannot be written" in str(problem) and "No space" in str(problem), problem
+assert not list(place.iterdir()), list(place.iterdir())
+"""
+    mounted(script, tmp_path / "disk", what)
+
+
+def test_protect_on_a_full_disk_goes_on_later(tmp_path: Path) -> None:
+    """Exit code 2, no half file; with room again, the same command keeps what was drawn."""
+    policy, trips = write_policy(tmp_path), write_trips(tmp_path)
+    script = """
+import subprocess
+policy, trips = sys.argv[2:]
+command = [sys.executable, "-m", "priste", "protect", trips, "-p", policy,
+           "-o", str(place / "o.csv"),
+           "--seed", "4"]
+filler = fill(leaving=40_960)
+first = subprocess.run(command, capture_output=True, text=True)
+assert first.returncode == 2, (first.returncode, first.stderr)
+assert "Traceback" not in first.stderr, first.stderr
+assert not (place / "o.csv").exists()
+filler.unlink()
+again = subprocess.run(command, capture_output=True, text=True)
+assert again.returncode == 0, again.stderr
+assert (place / "o.csv").exists()
+assert not [p.name for p in place.rglob("*.part")]
+"""
+    mounted(script, tmp_path / "disk", str(policy), str(trips), size="4m")
+
+
+def test_a_disk_that_is_read_only(tmp_path: Path) -> None:
+    """Streams can be looked at, not continued; nothing can be written, and that is said first."""
+    policy, trips = write_policy(tmp_path), write_trips(tmp_path)
+    script = """
+import subprocess
+from priste import Grid, MarkovModel, OutputError, PlanarLaplace, Protector, StateError, presence
+from priste.whole_files import write_whole
+grid = Grid(rows=3, columns=3, cell_size=1.0)
+model = MarkovModel.gaussian(grid, sigma=1.0)
+with Protector(model, presence([0], [1]), PlanarLaplace(grid, 1.0), 0.5, "bare",
+               journal=place / "j") as p:
+    made = p.release(4)
+subprocess.run(["mount", "-o", "remount,ro", place], check=True)
+assert list(Protector.load(place / "j").ledger) == [made]
+for act in (lambda: Protector.resume(place / "j"), lambda: p.save(place / "k")):
+    try:
+        act()
+        raise SystemExit("it was written to")
+    except StateError as problem:
+        pass
+try:
+    write_whole(place / "x", "x")
+    raise SystemExit("it was written to")
+except OutputError as problem:
+    assert "cannot be written to" in str(problem), problem
+policy, trips = sys.argv[2:]
+done = subprocess.run(
+    [sys.executable, "-m", "priste", "protect", trips, "-p", policy, "-o", str(place / "o.csv")],
+    capture_output=True, text=True,
+)
+assert done.returncode == 2, done.stderr
+assert "cannot be written to" in " ".join(done.stderr.replace("│", " ").split()), done.stderr
+"""
+    mounted(script, tmp_path / "disk", str(policy), str(trips))
