@@ -95,24 +95,27 @@ class Gathering:
     def __enter__(self) -> Gathering:
         import duckdb
 
-        self._connection = duckdb.connect(
-            str(self._folder / "fixes.duckdb"),
-            config={
-                "memory_limit": MEMORY,
-                "temp_directory": str(self._folder / "spill"),
-                "threads": "2",
-                "autoinstall_known_extensions": "false",
-            },
-        )
-        self._connection.execute("SET enable_progress_bar = false")
-        self._connection.execute(
-            "CREATE TABLE fixes(place BIGINT, person VARCHAR, t BIGINT, a DOUBLE, o DOUBLE)"
-        )
-        self._connection.execute("CREATE TABLE people(person VARCHAR, place BIGINT, hours BLOB)")
-        self._connection.execute(
-            "CREATE TABLE discs(person VARCHAR, place BIGINT, region VARCHAR, a DOUBLE, o DOUBLE, "
-            "radius DOUBLE)"
-        )
+        with self._told():
+            self._connection = duckdb.connect(
+                str(self._folder / "fixes.duckdb"),
+                config={
+                    "memory_limit": MEMORY,
+                    "temp_directory": str(self._folder / "spill"),
+                    "threads": "2",
+                    "autoinstall_known_extensions": "false",
+                },
+            )
+            self._connection.execute("SET enable_progress_bar = false")
+            self._connection.execute(
+                "CREATE TABLE fixes(place BIGINT, person VARCHAR, t BIGINT, a DOUBLE, o DOUBLE)"
+            )
+            self._connection.execute(
+                "CREATE TABLE people(person VARCHAR, place BIGINT, hours BLOB)"
+            )
+            self._connection.execute(
+                "CREATE TABLE discs(person VARCHAR, place BIGINT, region VARCHAR, a DOUBLE, "
+                "o DOUBLE, radius DOUBLE)"
+            )
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,0 +1,310 @@
+"""Runs of many: folders of parts, samples, places of everybody's own, broken users, full disks."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.cli.small_world import GRID, PATHS, POLICY, STEPS, trace_of, write_policy
+
+from priste import OutputExists, PristeError, StateError, TraceError
+from priste.batch import BatchReport, protect_file, read_ledgers, workspace_of
+from priste.batch.gathering import chunks_for, place_of
+from priste.batch.keyed_digests import Recognition
+from priste.batch.workspace import MANIFEST
+from priste.policy import load_policy
+from priste.traces import read_traces, write_traces
+
+ROOT = Path(__file__).parent.parent.parent
+STILL = (
+    POLICY.replace("[release]", '[release]\ncalibrator = "certified"')
+    .replace("steps = 12", "steps = 4")
+    .replace('"05:00-08:00"', "1..2")
+    .replace("pattern(home@1, home@11)", "pattern(home@1, home@3)")
+)
+"""Few steps and the calibrator that takes least time: for runs of many users."""
+
+
+def write_people(folder: Path, count: int, steps: int = 3, name: str = "people.parquet") -> Path:
+    paths = list(PATHS.values())
+    traces = [trace_of(f"user {k:03}", paths[k % 3][:steps]) for k in range(count)]
+    write_traces(traces, folder / name, overwrite=True)
+    return folder / name
+
+
+def run(folder: Path, source: Path, name: str = "released", **options: object) -> BatchReport:
+    policy = load_policy(write_policy(folder, str(options.pop("policy", STILL))))
+    return protect_file(policy, read_traces(source), folder / name, **options)  # type: ignore[arg-type]
+
+
+# Folders of parts
+
+
+def test_a_folder_of_parts_says_what_it_holds(tmp_path: Path) -> None:
+    """Files with checksums, users and releases; ledgers beside them; all users, each once."""
+    report = run(tmp_path, write_people(tmp_path, 5), seed=1)
+    told = json.loads((tmp_path / "released" / "manifest.json").read_text())
+    policy = load_policy(tmp_path / "policy.toml")
+    assert (told["policy"], told["users"], told["releases"]) == (policy.fingerprint(), 5, 15)
+    seen = {}
+    for entry in told["files"]:
+        path = tmp_path / "released" / entry["file"]
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == entry["sha256"]
+        assert path.suffix == ".parquet"
+        for trace in read_traces(path):
+            seen[trace.user] = tuple(GRID.cell_at(fix.lat, fix.lon) for fix in trace)
+    assert seen == report.cells
+    ledgers = {}
+    for path in (tmp_path / "released.ledger").glob("part-*.csv"):
+        ledgers |= read_ledgers(path)
+    assert {user: tuple(r.cell for r in ledger) for user, ledger in ledgers.items()} == seen
+
+
+def test_workers_and_order_of_rows_make_no_difference(tmp_path: Path) -> None:
+    """A shuffled copy of the table and two workers give the same files."""
+    source = write_people(tmp_path, 6)
+    run(tmp_path, source, seed=1)
+    table = pq.read_table(source)
+    shuffled = tmp_path / "shuffled.parquet"
+    pq.write_table(
+        table.take(pa.array([*range(1, table.num_rows, 2), *range(0, table.num_rows, 2)])), shuffled
+    )
+    run(tmp_path, shuffled, "other", seed=1, workers=2)
+    one, other = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).glob("part-*")}
+        for name in ("released", "other")
+    )
+    assert one == other
+
+
+def test_a_folder_goes_on_and_is_not_mixed(tmp_path: Path) -> None:
+    """Grown input rewrites it, on request; a folder of somebody else stays; nothing is mixed in."""
+    source = write_people(tmp_path, 4, steps=2)
+    first = run(tmp_path, source).cells
+    write_people(tmp_path, 5, steps=3)
+    with pytest.raises(OutputExists):
+        run(tmp_path, source)
+    grown = run(tmp_path, source, overwrite=True)
+    assert grown.drawn_now == 4 + 3
+    assert {user: grown.cells[user][:2] for user in first} == first
+    (tmp_path / "released" / "mine.txt").write_text("mine")
+    with pytest.raises(OutputExists):
+        run(tmp_path, source, overwrite=True)
+    assert (tmp_path / "released" / "mine.txt").read_text() == "mine"
+    (tmp_path / "released" / "mine.txt").unlink()
+    other = STILL.replace("epsilon = 0.8", "epsilon = 0.7")
+    with pytest.raises(StateError, match="another policy"):
+        run(tmp_path, source, overwrite=True, policy=other)
+
+
+def test_chunks_follow_from_names() -> None:
+    """Everybody has a place of their own, spread evenly, and it never moves."""
+    assert place_of("ada") == place_of("ada") != place_of("ben")
+    places = [place_of(str(k)) % 8 for k in range(4000)]
+    assert all(400 < places.count(k) < 600 for k in range(8))
+    assert place_of(None) != place_of("None")
+    assert chunks_for(1, 1) >= 1
+    assert chunks_for(50, 10**9) >= 50
+
+
+def test_a_sample_is_a_part_of_the_whole(tmp_path: Path) -> None:
+    """The same people whenever it is asked for, who get the same draws again in the whole run."""
+    source = write_people(tmp_path, 30)
+    sampled = run(tmp_path, source, "some.csv", sample=0.3)
+    assert 2 <= len(sampled.cells) <= 18
+    assert set(sampled.cells) == {
+        f"user {k:03}" for k in range(30) if place_of(f"user {k:03}") < 0.3 * 2**62
+    }
+    whole = run(tmp_path, source, "all.csv")
+    assert whole.given_again == len(sampled.cells)
+    assert {user: whole.cells[user] for user in sampled.cells} == sampled.cells
+    with pytest.raises(TraceError, match="holds nobody"):
+        run(tmp_path, source, "none.csv", sample=1e-9)
+
+
+# Places of one's own
+
+
+def test_everybodys_own_places(tmp_path: Path) -> None:
+    """A side table of homes: each is guarded at their own, a place off the map is a problem."""
+    source = write_people(tmp_path, 4)
+    lines = ["user,region,lat,lon,radius_km"]
+    for k, cell in enumerate((12, 5)):
+        lat, lon = GRID.latlon(cell)
+        lines.append(f"user {k:03},home,{lat},{lon},0.05")
+    lines.append("user 002,home,10.0,10.0,0.05")
+    (tmp_path / "homes.csv").write_text("\n".join(lines) + "\n")
+    plain = run(tmp_path, source, "plain", seed=1)
+    own = run(tmp_path, source, "own", seed=1, places=tmp_path / "homes.csv")
+    assert list(own.problems) == ["user 002"]
+    assert "10.0" not in own.problems["user 002"]
+    assert own.cells["user 003"] == plain.cells["user 003"]
+    assert list(own.ledgers["user 000"]) != list(plain.ledgers["user 000"])
+    (tmp_path / "homes.csv").write_text("\n".join(lines[:2]).replace("0.05", "1.2") + "\n")
+    with pytest.raises(StateError, match=r"places of user 00. have changed"):
+        run(tmp_path, source, "own", seed=1, places=tmp_path / "homes.csv", overwrite=True)
+    for text, told in (
+        ("user,lat\nx,1", "must have the columns"),
+        ("user,region,lat,lon,radius_km\nx,spa,1,2,3", "does not name"),
+        ("user,region,lat,lon,radius_km\nx,home,1,north,3", "must be numbers"),
+    ):
+        (tmp_path / "homes.csv").write_text(text)
+        with pytest.raises(TraceError, match=told):
+            run(tmp_path, source, "third", places=tmp_path / "homes.csv")
+    assert not workspace_of(tmp_path / "third").exists()
+
+
+# Broken users
+
+
+def test_poisoned_users_are_quarantined(tmp_path: Path) -> None:
+    """Among good ones, one off the map: named with the reason, exit code 4, the others as ever."""
+    source = write_people(tmp_path, 3)
+    good = run(tmp_path, source, "good.csv", seed=1).cells
+    table = pq.read_table(source)
+    bad = table.slice(0, 3).set_column(0, "user", pa.array(["bad"] * 3))
+    bad = bad.set_column(2, "lat", pa.array([47.5] * 3))
+    pq.write_table(pa.concat_tables([table, bad]), source)
+    done = subprocess.run(
+        [sys.executable, "-m", "priste", "protect", source, "-p", tmp_path / "policy.toml",
+         "-o", tmp_path / "out.parquet", "--seed", "1", "--json"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 4, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["users"], told["quarantined"]["users"]) == (3, 1)
+    assert "map" in told["quarantined"]["reasons"]["bad"]
+    assert "47.5" not in done.stdout
+    released = {
+        trace.user: tuple(GRID.cell_at(fix.lat, fix.lon) for fix in trace)
+        for trace in read_traces(tmp_path / "out.parquet")
+    }
+    assert released == good
+
+
+def test_when_everybody_is_broken_it_is_an_error(tmp_path: Path) -> None:
+    """Nothing is written, and the first reason is told."""
+    source = write_people(tmp_path, 2)
+    table = pq.read_table(source)
+    pq.write_table(table.set_column(2, "lat", pa.array([47.5] * table.num_rows)), source)
+    with pytest.raises(PristeError, match=r"Nothing could be released for anybody: .*map"):
+        run(tmp_path, source, "out.csv")
+    assert not (tmp_path / "out.csv").exists()
+
+
+# Full disks
+
+UNDER_A_LIMIT = """
+import resource, signal, sys
+from pathlib import Path
+from tests.batch.test_many_users import run
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, resource.RLIM_INFINITY))
+run(Path(sys.argv[1]), Path(sys.argv[1]) / "people.parquet", seed=1)
+"""
+
+
+def test_files_that_may_not_grow(tmp_path: Path) -> None:
+    """A limit on the size of files in the midst of a run: an error in words, then it goes on."""
+    write_people(tmp_path, 3)
+    (tmp_path / "whole").mkdir()
+    expected = run(tmp_path / "whole", tmp_path / "people.parquet", seed=1).cells
+    done = subprocess.run(
+        [sys.executable, "-c", UNDER_A_LIMIT.format(limit=2000), str(tmp_path)],
+        capture_output=True, text=True, check=False, cwd=ROOT,
+    )  # fmt: skip
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("priste.errors."), done.stderr
+    assert not (tmp_path / "released" / "manifest.json").exists()
+    assert run(tmp_path, tmp_path / "people.parquet", seed=1, overwrite=True).cells == expected
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
+def test_a_full_disk(tmp_path: Path) -> None:
+    """A disk of a megabyte: an error in words, nothing corrupt; with room it goes on."""
+    source = write_people(tmp_path, 40)
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1200k,mode=700", "tmpfs", str(disk)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("a small disk cannot be mounted here")
+    try:
+        command = [
+            sys.executable, "-m", "priste", "protect", source, "-p",
+            write_policy(tmp_path, STILL), "-o", disk / "released", "--seed", "1",
+        ]  # fmt: skip
+        filler = disk / "filler"
+        outcomes = []
+        for left in (40_000, 400_000, 0):
+            filler.write_bytes(bytes(max(0, shutil.disk_usage(disk).free - left)) if left else b"")
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            outcomes.append(done.returncode)
+            assert "Traceback" not in done.stderr, done.stderr
+            filler.unlink()
+            if done.returncode == 0:
+                break
+        assert outcomes[0] == 2
+        assert outcomes[-1] == 0
+        (tmp_path / "elsewhere").mkdir()
+        expected = run(tmp_path / "elsewhere", source, seed=1)
+        policy = load_policy(tmp_path / "policy.toml")
+        again = protect_file(policy, read_traces(source), disk / "released", seed=1, overwrite=True)
+        assert (again.drawn_now, again.cells) == (0, expected.cells)
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+# Runs of earlier versions
+
+
+def test_a_run_of_an_earlier_version(tmp_path: Path, own_state: Path) -> None:
+    """Its folder is refused with the next step, which gives its draws again."""
+    policy = load_policy(write_policy(tmp_path))
+    write_traces([trace_of("ada", PATHS["ada"])], tmp_path / "trips.csv")
+    (trace,) = read_traces(tmp_path / "trips.csv")
+    place = workspace_of(tmp_path / "out.csv")
+    place.mkdir(mode=0o700)
+    known = Recognition.of_this_user()
+    with policy.protector(journal=place / "x.journal") as protector:
+        drawn = [protector.release(cell).cell for cell in PATHS["ada"][:6]]
+    lines = [
+        {"format": "priste-run", "version": 1, "policy": policy.fingerprint(), "key": known.name},
+        {"journal": "x.journal", "steps": STEPS, "cells": known.steps("ada", PATHS["ada"])},
+        {"journal": "x.journal", "stream": "s"},
+    ]
+    (place / MANIFEST).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    register = own_state / "released"
+    register.mkdir(mode=0o700)
+    entry = {
+        "policy": policy.fingerprint(),
+        "journal": str((place / "x.journal").resolve()),
+        "hours": sorted(known.hours(trace)),
+    }
+    (register / f"{known.user('ada')}.jsonl").write_text(json.dumps(entry) + "\n")
+    traces = read_traces(tmp_path / "trips.csv")
+    with pytest.raises(StateError, match=r"earlier version.*another destination"):
+        protect_file(policy, traces, tmp_path / "out.csv")
+    made = protect_file(policy, traces, tmp_path / "second.csv")
+    assert (made.given_again, made.drawn_now) == (1, STEPS - 6)
+    assert list(made.cells["ada"][:6]) == drawn
+
+
+def test_progress_counts_users(tmp_path: Path) -> None:
+    """One by one, to the last; also those whose parts were there already."""
+    source = write_people(tmp_path, 4)
+    told: list[tuple[int, int]] = []
+    run(tmp_path, source, seed=1, on_progress=lambda done, total: told.append((done, total)))
+    assert told == [(k, 4) for k in range(1, 5)]
+    told.clear()
+    run(
+        tmp_path, source, seed=1, overwrite=True,
+        on_progress=lambda done, total: told.append((done, total)),
+    )  # fmt: skip
+    assert told[-1] == (4, 4)
