@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-BENCHMARKS = ("quantification", "worst_prior", "release", "usefulness", "live")
+BENCHMARKS = ("quantification", "worst_prior", "release", "usefulness", "live", "batch")
 
 
 def main(names: list[str]) -> int:

@@ -185,7 +185,7 @@ def test_a_cluster_gives_the_same_bytes_although_a_worker_is_killed(
         LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
         ) as cluster,
-        Client(cluster) as client,
+        Client(cluster, set_as_default=False) as client,
     ):
         workers = list(client.run(os.getpid).values())
         told = []

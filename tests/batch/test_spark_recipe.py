@@ -4,6 +4,7 @@ import importlib.util
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from priste.batch import protect_group
 from priste.policy import load_policy
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "many-users.md"
-RECIPE = re.compile(r"<!-- the recipe for Spark -->\n```python\n(.*?)```", re.DOTALL)
+RECIPE = re.compile(r"<!-- the recipe for Spark -->\n```py\n(.*?)```", re.DOTALL)
 
 
 def need(is_there: object, what: str) -> None:
@@ -35,7 +36,7 @@ def spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     need(shutil.which("java"), "Java (Debian package openjdk-17-jre-headless)")
     from pyspark.sql import SparkSession
 
-    monkeypatch.setenv("PYTHONPATH", str(PAGE.parent.parent))
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     session = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")

@@ -168,7 +168,7 @@ def _finished(
     try:
         while futures:
             done: set[Any] = set()
-            with suppress(TimeoutError):
+            with suppress(TimeoutError), client.as_current():
                 done = wait(futures, timeout=LISTENING, return_when="FIRST_COMPLETED").done
             heard()
             for future in done:
