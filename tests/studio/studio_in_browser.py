@@ -1,11 +1,7 @@
-"""A studio of its own and a real browser for tests of the page; every complaint fails the test."""
+"""A real browser for tests of the page; every complaint and every stranger asked fails the test."""
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.live.running import program
+from tests.studio.running_studio import RunningStudio
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -44,29 +41,9 @@ def write_week(path: Path) -> Path:
     return path
 
 
-@contextmanager
-def studio(folder: Path, *arguments: str) -> Iterator[str]:
-    """Run ``priste studio`` as a person would; yields the address that it prints."""
-    command = [sys.executable, "-m", "priste", "studio", "--no-open", "--port", "0", *arguments]
-    environment = {**os.environ, "PRISTE_STATE": str(folder / "state"), "OPENBLAS_NUM_THREADS": "1"}
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
-    ) as process:
-        try:
-            assert process.stdout is not None
-            told = ""
-            for line in process.stdout:
-                told += line
-                if found := re.search(
-                    r"http://127\.0\.0\.1:\d+/#token=\S+", told.replace("\n", "")
-                ):
-                    yield found[0]
-                    break
-            else:
-                raise AssertionError(f"The studio did not start:\n{told}")
-        finally:
-            process.terminate()
-            process.wait(timeout=30)
+def address_of(studio: RunningStudio) -> str:
+    """Return the address that a studio printed."""
+    return f"http://127.0.0.1:{studio.port}/#token={studio.token}"
 
 
 @contextmanager

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from tests.studio.studio_in_browser import PHONE, browser, studio, tab
+from tests.studio.running_studio import RunningStudio
+from tests.studio.studio_in_browser import PHONE, address_of, browser, tab
 
 FOLDER = os.environ.get("PRISTE_PICTURES")
 
@@ -20,10 +21,10 @@ def test_pictures_for_the_docs(tmp_path: Path) -> None:
     """The town, guarded against one who knows the population: desk, phone, and in the dark."""
     assert FOLDER is not None
     folder = Path(FOLDER)
+    own = RunningStudio(tmp_path, "--seed", "1")
     with (
-        studio(tmp_path, "--seed", "1") as address,
         browser() as opened,
-        tab(opened, address, device_scale_factor=1.5) as at,
+        tab(opened, address_of(own), device_scale_factor=1.5) as at,
     ):
         page = at.page
         page.get_by_role("button", name="Open the town").click()
@@ -51,6 +52,7 @@ def test_pictures_for_the_docs(tmp_path: Path) -> None:
         page.locator("#view-protection .costs").first.wait_for(timeout=600_000)
         page.evaluate("scrollTo(0, 0)")
         page.screenshot(path=folder / "studio-phone.png")
+    own.stop()
     for path in folder.glob("studio-*.png"):
         # The page has few colours: with a palette the pictures are a third of the size.
         Image.open(path).convert("RGB").quantize(256, kmeans=2).save(path, optimize=True)

@@ -12,13 +12,14 @@ import pytest
 from tests.live.running import serving
 from tests.live.small_town import fix_of
 from tests.live.test_service import one_person
+from tests.studio.running_studio import RunningStudio
 from tests.studio.studio_in_browser import (
     DESK,
     PHONE,
     Tab,
+    address_of,
     browser,
     complaints_of_axe,
-    studio,
     tab,
     write_week,
 )
@@ -29,11 +30,10 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """One studio for all tests of this file; every test opens tabs of its own."""
-    with studio(tmp_path_factory.mktemp("studio")) as found:
-        yield found
+@pytest.fixture
+def address(studio: RunningStudio) -> str:
+    """Where the page is; every test opens tabs of its own."""
+    return address_of(studio)
 
 
 @pytest.fixture(scope="module")
@@ -175,8 +175,9 @@ def test_the_whole_story(address: str, chromium: Browser, week: Path) -> None:
         assert page.locator("#view-run .card.verdict h3").inner_text() == "The promise was kept."
         assert page.locator("#view-run .chart svg").count() == 2
         page.locator("#view-run").get_by_text("As a table").first.click()
-        rows = page.locator("#view-run .scroll[aria-label^=Numbers] tbody tr").all_inner_texts()
-        shown = [row.split("\t") for row in rows]
+        rows = page.locator("#view-run .scroll[aria-label^=Numbers] tbody tr")
+        rows.nth(35).wait_for()
+        shown = [row.split("\t") for row in rows.all_inner_texts()]
         assert len(shown) == 36
         accessible(at, "a run", ("light", DESK), ("dark", PHONE), ("dark", DESK), ("light", PHONE))
 

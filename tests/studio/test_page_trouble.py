@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.studio.studio_in_browser import browser, studio, tab, write_week
+from tests.studio.running_studio import RunningStudio
+from tests.studio.studio_in_browser import address_of, browser, tab, write_week
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """One studio for all tests of this file; every test opens tabs of its own."""
-    with studio(tmp_path_factory.mktemp("studio")) as found:
-        yield found
+@pytest.fixture
+def address(studio: RunningStudio) -> str:
+    """Where the page is; every test opens tabs of its own."""
+    return address_of(studio)
 
 
 @pytest.fixture(scope="module")

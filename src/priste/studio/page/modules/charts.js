@@ -69,9 +69,10 @@ export function leakageChart({ curves, bound, ...rest }) {
 
 export function beliefChart({ curves, cap, ...rest }) {
   const top = Math.min(1, Math.max(0.05, 1.15 * Math.max(finiteMost(curves.belief), finiteMost(curves.bareBelief), curves.before ?? 0, cap ?? 0)));
-  const last = known(curves.belief).at(-1);
-  const bare = known(curves.bareBelief).at(-1);
-  const words = `Before any release ${percent(curves.before)}; now ${percent(last)} with priste${bare === undefined ? "" : `, ${percent(bare)} without it`}.`;
+  const upto = (values) => known(values.slice(0, (rest.now ?? values.length) + 1)).at(-1);
+  const last = upto(curves.belief);
+  const bare = upto(curves.bareBelief);
+  const words = `Before any release ${percent(curves.before)}; at this moment ${percent(last)} with priste${bare === undefined ? "" : `, ${percent(bare)} without it`}.`;
   return [chart({ title: "How sure that it happened", words, withPriste: curves.belief, without: curves.bareBelief, limit: cap, level: curves.before, top, format: (value) => `${exact(100 * value, top < 0.1 ? 1 : 0)} %`, ...rest }), element("p", { class: "small quiet" }, words)];
 }
 
@@ -85,21 +86,28 @@ export const chartKeys = () =>
     element("li", {}, element("span", { class: "box when-key" }), "the event’s time"),
   );
 
-/** The same numbers as a table, made when it is opened. */
-export function chartTable(name, rows) {
-  const holder = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Numbers of ${name}` });
+const COLUMNS = ["time", "released cell", "distance", "leakage", "alone", "belief", "alone"];
+
+/** The same numbers as a table. It stays while charts are drawn anew, and is filled only while it is open. */
+export function chartTable() {
+  const holder = element("div", { class: "scroll", tabindex: "0", role: "region" });
   const node = element("details", {}, element("summary", {}, "As a table"), holder);
-  node.addEventListener("toggle", () => {
-    if (!node.open) return;
-    show(
-      holder,
-      element(
-        "table",
-        {},
-        element("thead", {}, element("tr", {}, ["time", "released cell", "distance", "leakage", "alone", "belief", "alone"].map((head) => element("th", { scope: "col" }, head)))),
-        element("tbody", {}, rows().map(([time, ...values]) => element("tr", {}, element("td", {}, time), values.map((value) => element("td", {}, value))))),
-      ),
-    );
-  });
-  return node;
+  let rows = () => [];
+  let drawn = null;
+  const fill = () => {
+    const head = element("thead", {}, element("tr", {}, COLUMNS.map((words) => element("th", { scope: "col" }, words))));
+    show(holder, element("table", {}, head, element("tbody", {}, rows().map(([time, ...values]) => element("tr", {}, element("td", {}, time), values.map((value) => element("td", {}, value)))))));
+  };
+  node.addEventListener("toggle", () => node.open && fill());
+  return {
+    node,
+    /** `key` tells whether the numbers are others than before. */
+    update(name, key, make) {
+      rows = make;
+      holder.setAttribute("aria-label", `Numbers of ${name}`);
+      if (key === drawn) return;
+      drawn = key;
+      if (node.open) fill();
+    },
+  };
 }

@@ -89,6 +89,7 @@ export function openRun(store, view, api) {
   const prior = openPrior(store, api);
   const strip = openStrip(store);
   const charts = element("div", { class: "list" });
+  const table = chartTable();
   const pick = element("div", {});
   const tiles = element("div", { class: "tiles" });
   const verdict = element("div", {});
@@ -96,7 +97,7 @@ export function openRun(store, view, api) {
     results,
     verdict,
     tiles,
-    element("section", { class: "card" }, element("h3", {}, "What the adversary learns"), pick, prior, chartKeys(), charts),
+    element("section", { class: "card" }, element("h3", {}, "What the adversary learns"), pick, prior, chartKeys(), charts, table.node),
     element("section", { class: "card" }, element("h3", {}, "When it is vague"), strip),
     element("div", { class: "row next" }, button("Compare with another setting", () => store.set({ tab: "compare" })), button("Export", () => store.set({ tab: "export" }), { class: "main" })),
   );
@@ -176,16 +177,15 @@ export function openRun(store, view, api) {
     const worst = store.get("view")?.events[number]?.worst ?? now?.events[number]?.worst ?? [];
     store.set({ worstShown: worst.map(([cell, share]) => ({ cell, share })) });
     const common = { curves, steps: run.start.steps, marks: event.steps, now: shown, moments: [run.steps[0]?.label, run.steps.at(-1)?.label].filter(Boolean) };
-    const focus = charts.contains(document.activeElement);
-    if (focus && charts.dataset.event === event.name && charts.querySelector("details[open]")) return undefined;
-    charts.dataset.event = event.name;
+    table.update(event.name, `${number}:${run.id}:${run.steps.length}:${store.get("prior")}:${Boolean(store.get("view"))}`, () =>
+      run.steps.map((step, place) => [step.label, step.releasedCell < 0 ? "none" : String(step.releasedCell), metres(step.error), exact(curves.leakage[place], 3), exact(nothing(curves.bareLeakage[place]), 3), percent(curves.belief[place]), percent(nothing(curves.bareBelief[place]))]),
+    );
     return show(
       charts,
       element("p", { class: "small" }, event.sentence ?? sentenceOf(event), " ", element("span", { class: "quiet" }, `Promised: ${event.promise}.`)),
       leakageChart({ ...common, bound: event.bound }),
       beliefChart({ ...common, cap: event.cap }),
       worst.length ? element("p", { class: "small quiet" }, worstWords(worst)) : null,
-      chartTable(event.name, () => run.steps.map((step, place) => [step.label, step.releasedCell < 0 ? "none" : String(step.releasedCell), metres(step.error), exact(curves.leakage[place], 3), exact(nothing(curves.bareLeakage[place]), 3), percent(curves.belief[place]), percent(nothing(curves.bareBelief[place]))])),
     );
   }
   return runner;

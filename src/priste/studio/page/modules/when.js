@@ -46,18 +46,25 @@ export function stretchesOf(texts, rows) {
   for (const text of texts) {
     const when = readWhen(text);
     if (!when) continue;
+    for (const row of rows) if (begins(when, row)) chosen.get(row.key).push([when.from, Math.min(DAY, when.to)]);
+    if (when.to <= DAY) continue;
+    // Over midnight: the rest is on the next row, also where the evening lies before the first.
     rows.forEach((row, place) => {
-      if (when.days && !when.days.includes(row.weekday)) return;
-      if (when.dates && (row.date === undefined || row.date < when.dates[0] || row.date > when.dates[1])) return;
-      chosen.get(row.key).push([when.from, Math.min(DAY, when.to)]);
-      if (when.to <= DAY) return;
-      // Over midnight: the rest is on the next row; Monday follows Sunday where rows are weekdays.
-      const next = row.date === undefined ? rows.find((other) => other.weekday === (row.weekday + 1) % 7) : rows[place + 1];
-      if (next) chosen.get(next.key).push([0, when.to - DAY]);
+      const evening = row.date === undefined ? { weekday: (row.weekday + 6) % 7 } : (rows[place - 1] ?? dayBefore(row));
+      if (begins(when, evening)) chosen.get(row.key).push([0, when.to - DAY]);
     });
   }
   for (const [key, stretches] of chosen) chosen.set(key, merged(stretches));
   return chosen;
+}
+
+/** Whether a stretch begins on this day. */
+const begins = (when, row) =>
+  (!when.days || when.days.includes(row.weekday)) && (!when.dates || (row.date !== undefined && when.dates[0] <= row.date && row.date <= when.dates[1]));
+
+function dayBefore({ date, weekday }) {
+  const before = new Date(Date.parse(`${date}T00:00:00Z`) - 86_400_000);
+  return { date: before.toISOString().slice(0, 10), weekday: (weekday + 6) % 7 };
 }
 
 function merged(stretches) {
