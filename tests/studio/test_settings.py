@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.cli.small_world import POLICY
 from tests.studio.running_studio import SMALL_SETTING, Tab, array
 
+from priste.errors import PolicyError
 from priste.events import parse_event
 from priste.policy import read_policy
 from priste.policy.calendar import StepReader
@@ -285,3 +286,26 @@ def test_mistakes_of_a_setting_are_told_together(tab: Tab, tmp_path: Path) -> No
     assert {each["path"].split(".")[0] for each in error["problems"]} >= {"release", "mechanism"}
     assert "line" not in error["message"]
     assert "Traceback" not in error["message"]
+
+
+def test_every_position_of_the_sliders_is_a_policy(tab: Tab, tmp_path: Path) -> None:
+    """Each observer, promise and noise that the page offers makes a policy without mistakes."""
+    opened = tab.open_small_world(tmp_path)
+    knows = [each["observer"]["knows"] for each in opened["observers"]]
+    assert knows[0] == "population"
+    assert knows[-1] == "anything"
+    assert knows.index("near") < knows.index("stale")
+    for each in opened["observers"]:
+        policy = read_policy(policy_text(changed(observer=each["observer"])))
+        assert each["words"] == policy.chosen_observer.words
+    events = [{"name": "visit", "formula": "at(clinic, 5)"}]
+    for each in [*opened["promises"], *opened["upward"], *opened["beliefs"]]:
+        text = policy_text(changed(promise=each["promise"], events=events))
+        if each["promise"].get("belief_at_most", 1.0) < 0.15:  # less than is believed beforehand
+            with pytest.raises(PolicyError, match="already"):
+                read_policy(text)
+            continue
+        policy = read_policy(text)
+        assert {event.promise.words() for event in policy.events.values()} == {each["words"]}
+    for each in opened["protections"]:
+        assert each["alpha"] == alpha_of(each["metres"])

@@ -16,14 +16,11 @@ from urllib.parse import quote
 from starlette.responses import Response
 
 from priste.studio.following import RunMade
-from priste.studio.jobs_at_work import ExportOrder
+from priste.studio.jobs_at_work import LONG_AGO, ExportOrder
 from priste.studio.opening import Source
 from priste.studio.wire import Refused
 
 Fetch = Callable[[str], Awaitable[bytes]]
-
-_LONG_AGO = (1980, 1, 1, 0, 0, 0)
-"""The time of every file in an archive, so that the same run gives the same bytes."""
 
 
 class HandedOut:
@@ -75,10 +72,11 @@ async def exported(what: str, made: RunMade, source: Source, fetch: Fetch) -> Re
     """Return one file of a run, or all of them as an archive; ``fetch`` makes the long ones."""
     policy = made.order.text.encode("utf-8")
     released = f"{source.path.stem}.released{source.path.suffix}"
+    packed = f"{released}.zip" if source.path.is_dir() else released
     if what == "policy.toml":
         return download(policy, what, "text/plain")
     if what == "released":
-        return download(await fetch("released"), released, "application/octet-stream")
+        return download(await fetch("released"), packed, "application/octet-stream")
     if what == "ledger.csv":
         return download(await fetch("ledger"), f"{released}.ledger.csv", "text/csv")
     if what == "report.html":
@@ -91,7 +89,7 @@ async def exported(what: str, made: RunMade, source: Source, fetch: Fetch) -> Re
         )
     files = {
         "policy.toml": policy,
-        released: await fetch("released"),
+        packed: await fetch("released"),
         f"{released}.ledger.csv": await fetch("ledger"),
         "report.html": await fetch("report"),
     }
@@ -105,7 +103,7 @@ def _archive(files: Mapping[str, bytes]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
-            archive.writestr(zipfile.ZipInfo(name, _LONG_AGO), data, zipfile.ZIP_DEFLATED)
+            archive.writestr(zipfile.ZipInfo(name, LONG_AGO), data, zipfile.ZIP_DEFLATED)
     return packed.getvalue()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import os
+import queue
 import secrets
 import threading
 from collections import deque
@@ -91,8 +92,10 @@ class _Worker:
         self.process.start()
         theirs.close()
         self.job: Job | None = None
+        self._outbox: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
         loop = asyncio.get_running_loop()
         threading.Thread(target=self._listen, args=(loop, jobs), daemon=True).start()
+        threading.Thread(target=self._send, daemon=True).start()
 
     def _listen(self, loop: asyncio.AbstractEventLoop, jobs: Jobs) -> None:
         with suppress(RuntimeError):  # the loop is closed: the server is ending
@@ -104,13 +107,18 @@ class _Worker:
                 # A dead process, or half a message of one: both are the end of this worker.
                 loop.call_soon_threadsafe(jobs.lost, self)
 
+    def _send(self) -> None:
+        """Send what is to be sent; a process that is still waking up lets nobody else wait."""
+        with suppress(OSError):  # a dead process: the other thread tells
+            while True:
+                self._pipe.send(self._outbox.get())
+
     def begin(self, job: Job, given: Any) -> None:
         self.job = job
-        self._pipe.send(("job", job.id, job.kind, given))
+        self._outbox.put(("job", job.id, job.kind, given))
 
     def cancel(self, job: Job) -> None:
-        with suppress(OSError):
-            self._pipe.send(("cancel", job.id))
+        self._outbox.put(("cancel", job.id))
 
     def end(self) -> None:
         with suppress(OSError):
@@ -151,13 +159,7 @@ class Jobs:
                     return
                 free = _Worker(self)
                 self._workers.append(free)
-            job, given = self._waiting.popleft()
-            try:
-                free.begin(job, given)
-            except OSError:  # it has just died: its end is being told
-                free.job = None
-                self._workers.remove(free)
-                self._waiting.appendleft((job, given))
+            free.begin(*self._waiting.popleft())
 
     def heard(self, worker: _Worker, number: str, event: str, text: str, result: Any) -> None:
         """Take in a message of a worker."""

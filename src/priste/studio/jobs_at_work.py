@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import io
 import tempfile
+import zipfile
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -36,6 +38,9 @@ from priste.traces import read_traces, write_released
 
 Floats = NDArray[np.float64]
 Made = tuple[dict[str, Any], Any]
+
+LONG_AGO = (1980, 1, 1, 0, 0, 0)
+"""The time of every file in an archive, so that the same run gives the same bytes."""
 
 FORECAST_SECONDS = 8.0
 """How long a forecast takes at most, as far as that can be said beforehand."""
@@ -225,7 +230,7 @@ def export(order: ExportOrder, tell: Tell) -> Made:
                 rng=made.order.seed,
                 rows="steps",
             )
-            content = target.read_bytes()
+            content = archive_of(target) if target.is_dir() else target.read_bytes()
         elif order.what == "ledger":
             write_ledgers(target, tuple(own.events), {user: made.ledger})
             content = target.read_bytes()
@@ -240,6 +245,17 @@ def export(order: ExportOrder, tell: Tell) -> Made:
             )
             content = render(reports).encode("utf-8")
     return {"data": base64.b64encode(content).decode("ascii")}, None
+
+
+def archive_of(folder: Path) -> bytes:
+    """Return the files of a folder as a ZIP archive; the same files give the same bytes."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                entry = zipfile.ZipInfo(path.relative_to(folder).as_posix(), LONG_AGO)
+                archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+    return packed.getvalue()
 
 
 PERFORM: dict[str, Callable[[Any, Tell], Made]] = {
