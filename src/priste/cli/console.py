@@ -33,6 +33,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from priste.cli.option_words import in_options
 from priste.cli.options import Json, Reading
 from priste.errors import OutputError, PristeError
 
@@ -154,7 +155,7 @@ def clean_errors() -> Iterator[None]:
         with _termination_interrupts():
             yield
     except PristeError as error:
-        _complain(str(error))
+        _complain(in_options(str(error)))
         raise typer.Exit(REFUSED) from None
     except OSError as error:
         where = f" {str(error.filename)!r}" if error.filename else ""

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from priste.policy import Policy
     from priste.traces import Trace
 
-FORECAST_SECONDS = 6.0
-FEWEST_FORESEEN = 24
+FORECAST_SECONDS = 10.0
+FEWEST_FORESEEN = 12
 """A forecast of fewer steps than that, because the time was over, says nothing."""
 
 DAY = "%Y-%m-%d"

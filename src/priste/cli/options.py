@@ -26,7 +26,10 @@ Zone = Annotated[
 ]
 Column = Annotated[
     list[str] | None,
-    typer.Option(help="Name a column: lat=y, lon=x, time=t or user=id. May be repeated."),
+    typer.Option(
+        help="Name a column: lat=y, lon=x, time=t or user=id; or say how times are written: "
+        "'time_format=%d.%m.%Y %H:%M', time_unit=ms. May be repeated."
+    ),
 ]
 AsUser = Annotated[
     str | None,

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from priste.cli.console import progress, warn, warn_of_seed
+from priste.cli.option_words import in_options
 from priste.cli.options import (
     AS_IT_TELLS,
     Overwrite,
@@ -90,7 +91,7 @@ class Protection:
         if self.quarantined:
             out.print(f"Nothing could be released for {_people(self.quarantined)}:")
             for user, reason in batch.problems.items():
-                out.print(f"  {user or 'the user'}: {reason}", markup=False)
+                out.print(f"  {user or 'the user'}: {in_options(reason)}", markup=False)
             if self.quarantined > len(batch.problems):
                 out.print(f"  and {self.quarantined - len(batch.problems)} more.")
         for note in batch.notes:
@@ -167,7 +168,7 @@ def protect(
 ) -> Protection:
     """Release a file of locations under a policy; run it again to go on after a stop."""
     from priste.batch import ledger_of, protect_file, workspace_of
-    from priste.policy import gaps_in_the_guard, load_policy
+    from priste.policy import gaps_in_the_guard, load_policy, workload
     from priste.report import MOST_SHOWN, anybody_learns, run_reports, summarise_run, write_html
     from priste.whole_files import check_apart, check_writable
 
@@ -193,6 +194,9 @@ def protect(
     warn_of_seed(seed)
     with progress("Reading the policy"):
         loaded = load_policy(policy)
+    expected = workload(loaded)
+    if expected.is_large:
+        warn(expected.words())
     if not loaded.calibrator.promise:
         warn("the calibrator of this policy promises nothing. Use it to compare, not to protect.")
     traces = reading.open(source)

@@ -16,6 +16,7 @@ from priste.policy.observer_choice import ChosenObserver
 from priste.policy.policy import Policy, PolicyEvent, Unguarded
 from priste.policy.policy_draft import PolicyDraft, draft_policy, drafted
 from priste.policy.policy_reader import load_ground, load_policy, read_policy, with_regions
+from priste.policy.workload import Workload, workload
 
 __all__ = [
     "ChosenObserver",
@@ -26,6 +27,7 @@ __all__ = [
     "PolicyDraft",
     "PolicyEvent",
     "Unguarded",
+    "Workload",
     "cell_sequences",
     "chosen_memory",
     "draft_policy",
@@ -37,4 +39,5 @@ __all__ = [
     "population_model",
     "read_policy",
     "with_regions",
+    "workload",
 ]

@@ -134,7 +134,7 @@ def facts_of(
         zone=zone,
         places=places,
         event_place=event.name,
-        when=_usual_time(present, event.place, zone, clock.is_outing),
+        when=_usual_time(present, event.place, zone, clock),
         habits=_habits(present[:MOST_TRACES], grid, timeline),
         people=len(everybody),
         present=len(present),
@@ -212,24 +212,32 @@ def _example_place(places: Sequence[NamedPlace], alone: bool) -> NamedPlace:
     return places[-1] if alone else places[0]
 
 
-def _usual_time(people: Sequence[Trace], place: Place, zone: str, is_outing: bool) -> str:
-    """Return when a place is visited most: two hours of a weekday, or of a date."""
-    counts: Counter[tuple[str, int]] = Counter()
-    everywhere: Counter[tuple[str, int]] = Counter()
+def _usual_time(people: Sequence[Trace], place: Place, zone: str, clock: DraftClock) -> str:
+    """Return when a place is visited most: two hours of a weekday, a part of an outing."""
+    slot = timedelta(hours=2)
+    if clock.is_outing:
+        slot = timedelta(minutes=15 if length_of(clock.step) <= timedelta(minutes=5) else 120)
+    thinned = min(SLOT, length_of(clock.step) // timedelta(microseconds=1))
+    here: Counter[tuple[str, int]] = Counter()
+    anywhere: Counter[tuple[str, int]] = Counter()
     where = zone_of(zone)
     for trace in people:
-        kept = np.unique(trace.times // SLOT, return_index=True)[1]
+        kept = np.unique(trace.times // thinned, return_index=True)[1]
         east = east_of(trace.lon[kept], place.lon) * math.cos(math.radians(place.lat))
         away = np.hypot(trace.lat[kept] - place.lat, east) * KM_PER_DEGREE
-        for instant, near in zip(
-            trace.times[kept].tolist(), away <= 2 * STAY_RADIUS_KM, strict=True
-        ):
+        near = away <= 2 * STAY_RADIUS_KM
+        for instant, is_near in zip(trace.times[kept].tolist(), near.tolist(), strict=True):
             local = utc_datetime(instant).astimezone(where)
-            day = f"{local:%Y-%m-%d}" if is_outing else DAY_NAMES[local.weekday()]
-            (counts if near else everywhere)[day, local.hour // 2 * 2] += 1
-    most = max((counts or everywhere).items(), key=lambda item: (item[1], item[0]))
-    day, hour = most[0]
-    return f"{day} {hour:02d}:00-{hour + 2:02d}:00"
+            day = f"{local:%Y-%m-%d}" if clock.is_outing else DAY_NAMES[local.weekday()]
+            begins = timedelta(hours=local.hour, minutes=local.minute) // slot
+            (here if is_near else anywhere)[day, begins] += 1
+    (day, number), _ = max((here or anywhere).items(), key=lambda item: (item[1], item[0]))
+    return f"{day} {_hour(number * slot)}-{_hour((number + 1) * slot)}"
+
+
+def _hour(since_midnight: timedelta) -> str:
+    minutes = since_midnight // timedelta(minutes=1)
+    return f"{minutes // 60:02d}:{minutes % 60:02d}"
 
 
 def _habits(people: Sequence[Trace], grid: Grid, timeline: Timeline) -> Habits:

@@ -203,8 +203,8 @@ def on_clock(model: MarkovModel, timeline: Timeline, what: str) -> MarkovModel:
     origin = model.origin
     if origin is None:
         raise InvalidParameter(
-            f"{what} does not say how long its steps are. Fit it with priste fit, or give it a "
-            "ModelOrigin before saving."
+            f"{what} does not say how long its steps are: it was not written by priste fit. "
+            "Fit it for this clock: priste fit"
         )
     if origin.step != timeline.step:
         raise InvalidParameter(

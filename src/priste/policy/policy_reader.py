@@ -41,6 +41,7 @@ from priste.policy.sections import (
     RegionSection,
     ReleaseSection,
 )
+from priste.policy.workload import check_map
 from priste.quantify import Odds, Quantifier
 from priste.release import Calibrator
 from priste.release.calibrators import CALIBRATORS
@@ -311,6 +312,7 @@ class PolicyReader:
             grid = Grid.covering(
                 section.south, section.west, section.north, section.east, section.cell_size
             )
+            check_map(grid)
             return grid.bordered() if outside == "elsewhere" else grid
         return None
 

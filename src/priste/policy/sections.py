@@ -26,8 +26,8 @@ Memory = Literal["auto", "none", "parts", "hours", "week"]
 Outside = Literal["refuse", "nearest", "elsewhere", "gap"]
 """What becomes of a fix beyond the map."""
 
-MOST_STEPS = 10_000_000
-"""The longest stream; more is taken for a wrong unit."""
+MOST_STEPS = 1_000_000
+"""The longest stream; more is taken for a wrong unit, and nobody would wait for it."""
 
 
 class Section(BaseModel):

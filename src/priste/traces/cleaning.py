@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from priste.errors import InvalidParameter
 from priste.traces.fixes import Trace, microseconds
 from priste.traces.record_problems import Problem, Tally
-from priste.traces.zones import NO_TIME
+from priste.traces.zones import NO_TIME, UNREADABLE_TIME
 
 EARLIEST = datetime(1980, 1, 6, tzinfo=UTC)
 """The birth of GPS time: no receiver's clock can honestly be before it."""
@@ -66,7 +66,7 @@ class ClockRange:
 def clean(user: str | None, raw: RawFixes, clock: ClockRange, tally: Tally) -> Trace | None:
     """Return the trace of a user's records, or None when no record can be used.
 
-    A record is counted under the first problem it has, in this order: missing time,
+    A record is counted under the first problem it has, in this order: missing, unreadable,
     impossible time, missing position, impossible position, zero position; then, in the order of the
     source, unsorted, duplicate and conflict among those that are left.
     """
@@ -79,6 +79,7 @@ def clean(user: str | None, raw: RawFixes, clock: ClockRange, tally: Tally) -> T
         np.logical_and(left, ~bad, out=left)
 
     set_aside(raw.times == NO_TIME, Problem.MISSING_TIME)
+    set_aside(raw.times == UNREADABLE_TIME, Problem.UNREADABLE_TIME)
     early = raw.times < microseconds(clock.earliest)
     set_aside(early | (raw.times >= microseconds(clock.latest)), Problem.IMPOSSIBLE_TIME)
     set_aside(np.isnan(lat) | np.isnan(lon), Problem.MISSING_POSITION)

@@ -22,6 +22,7 @@ class Problem(StrEnum):
     NO_FIX = "no fix"
     MISSING_USER = "missing user"
     MISSING_TIME = "missing time"
+    UNREADABLE_TIME = "unreadable time"
     MISSING_POSITION = "missing position"
     IMPOSSIBLE_TIME = "impossible time"
     CONTRADICTORY_TIME = "contradictory time"
@@ -50,9 +51,12 @@ _RULES = {
     Problem.OTHER_RECORD: "Set aside: it is of a kind that holds no timed fix of the user.",
     Problem.NO_FIX: "Set aside: the receiver itself said that it had no fix.",
     Problem.MISSING_USER: "Set aside: its user is empty while the source names users.",
-    Problem.MISSING_TIME: "Set aside: it has no time, or none that can be read.",
+    Problem.MISSING_TIME: "Set aside: it has no time.",
+    Problem.UNREADABLE_TIME: "Set aside: its time is not written in a way that is known (such as "
+    "2024-05-01T08:30:00Z). How a table writes it can be told by its time_format.",
     Problem.MISSING_POSITION: "Set aside: it has no position, or none that can be read.",
-    Problem.IMPOSSIBLE_TIME: "Set aside: its clock is before 'earliest' or not before 'latest'.",
+    Problem.IMPOSSIBLE_TIME: "Set aside: it is of a time before positioning by satellite, or far "
+    "ahead; of times as numbers the unit may be another.",
     Problem.CONTRADICTORY_TIME: "Set aside: it states its time twice, and the two differ.",
     Problem.NONEXISTENT_TIME: "Set aside: the clocks of its zone skipped that time.",
     Problem.AMBIGUOUS_TIME: "Kept: the clocks showed that time twice; taken as the first.",
@@ -62,6 +66,15 @@ _RULES = {
     Problem.CONFLICT: "Set aside: same user and instant as the record kept, another position.",
     Problem.UNSORTED: "Kept: earlier than the record before it; fixes are sorted by time.",
 }
+
+
+def counted(count: int, one: str, more: str | None = None) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "fix", "fixes"), counted(2, "user")
+    ('1 fix', '2 users')
+    """
+    return f"{count} {one if count == 1 else more or one + 's'}"
 
 
 @dataclass(frozen=True)
@@ -91,8 +104,10 @@ class ReadingReport:
 
     def lines(self) -> list[str]:
         """Return the report as sentences for a person."""
-        head = f"{self.source} ({self.format}): {self.fixes} fixes of {self.users} users"
-        told = [f"{head} in {self.records} records."]
+        told = [
+            f"{self.source} ({self.format}): {counted(self.fixes, 'fix', 'fixes')} of "
+            f"{counted(self.users, 'user')} in {counted(self.records, 'record')}."
+        ]
         told += [f"{count} × {problem}. {problem.rule}" for problem, count in self.problems.items()]
         return told
 

@@ -17,7 +17,8 @@ from priste.traces.fixes import EPOCH, microseconds
 from priste.traces.record_problems import Problem, Tally
 
 NO_TIME = np.iinfo(np.int64).min
-"""Stands for a missing time in arrays of microseconds."""
+UNREADABLE_TIME = NO_TIME + 1
+"""Stand for a missing and for an unreadable time in arrays of microseconds."""
 
 _NAIVE_EPOCH = EPOCH.replace(tzinfo=None)
 _HOUR = 3_600_000_000
@@ -160,7 +161,7 @@ def instant_of(
         try:
             time = datetime.fromisoformat(text)
         except ValueError:
-            return Problem.MISSING_TIME
+            return Problem.UNREADABLE_TIME if text else Problem.MISSING_TIME
         if time.tzinfo is not None:
             return _aware(time)
         if zone is None:

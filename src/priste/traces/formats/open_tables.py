@@ -32,7 +32,7 @@ from priste.traces.formats.table_queries import (
 from priste.traces.reading_options import Columns, ReadingOptions
 from priste.traces.record_problems import Problem, Tally
 from priste.traces.sources import Source, SourceFile
-from priste.traces.zones import NO_TIME, instants, zone_needed
+from priste.traces.zones import UNREADABLE_TIME, instants, zone_needed
 
 MEMORY = "256MB"
 _THREADS = 4
@@ -45,7 +45,10 @@ _SWALLOWING = ("UNQUOTED VALUE", "LINE SIZE OVER MAXIMUM")
 
 @dataclass(frozen=True)
 class Rows:
-    """Some rows of a table in its order: whose, when (NO_TIME if unknown), and Arrow columns."""
+    """Some rows of a table in its order: whose, when, and Arrow columns.
+
+    Times that are not known are ``UNREADABLE_TIME`` or less.
+    """
 
     users: list[str | None]
     times: NDArray[np.int64]
@@ -111,7 +114,7 @@ class OpenTable:
             clocks = batch.column(2).to_numpy(zero_copy_only=False)
             has_zone = batch.column(3).to_numpy(zero_copy_only=False).astype(np.bool_)
             times, exists = self._instants(clocks, has_zone, Tally())
-            timed = exists & (times != NO_TIME)
+            timed = exists & (times > UNREADABLE_TIME)
             if self._reading.user is not None:
                 users: list[str | None] = [self._reading.user] * batch.num_rows
             elif self.layout.columns.user is None:
@@ -156,7 +159,7 @@ class OpenTable:
     def _instants(
         self, clocks: NDArray[np.int64], zoned: NDArray[np.bool_], tally: Tally
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        naive = ~zoned & (clocks != NO_TIME)
+        naive = ~zoned & (clocks > UNREADABLE_TIME)
         exists = np.ones(clocks.shape, dtype=np.bool_)
         if not naive.any():
             return clocks, exists

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from priste.errors import TraceError
 from priste.traces.formats.csv_dialects import Dialect
 from priste.traces.reading_options import Columns
-from priste.traces.zones import NO_TIME, check_unit
+from priste.traces.zones import NO_TIME, UNREADABLE_TIME, check_unit
 
 FILE_COLUMN = "priste: file"
 """The column that says which file a row came from; no file has one of that name."""
@@ -65,9 +65,9 @@ class Layout:
         if self.columns.time_format is not None:
             form = literal(self.columns.time_format)
             zoned = "true" if "%z" in form or "%Z" in form else "false"
-            return _or_missing(f"epoch_us(try_strptime({column}, {form}))"), zoned
+            return _or_unreadable(f"epoch_us(try_strptime({column}, {form}))", column), zoned
         time, zoned = _text_time(column)
-        return _or_missing(f"coalesce({time}, {number})"), zoned
+        return _or_unreadable(f"coalesce({time}, {number})", column), zoned
 
     def degrees(self, part: str) -> str:
         """Return the expression of ``lat`` or ``lon``: a double, nan when it cannot be read."""
@@ -137,3 +137,11 @@ def identifier(name: str) -> str:
 
 def _or_missing(expression: str) -> str:
     return f"coalesce({expression}, CAST({NO_TIME} AS BIGINT))"
+
+
+def _or_unreadable(expression: str, column: str) -> str:
+    """Tell an empty text from one that is no time."""
+    empty = (
+        f"CASE WHEN nullif(trim({column}), '') IS NULL THEN {NO_TIME} ELSE {UNREADABLE_TIME} END"
+    )
+    return f"coalesce({expression}, CAST({empty} AS BIGINT))"

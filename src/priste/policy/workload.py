@@ -1,0 +1,84 @@
+"""How large a policy is: what it takes before it starts, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from priste.errors import InvalidParameter
+from priste.maps import Grid
+from priste.policy.policy import Policy
+
+MOST_CELLS = 20_000
+"""A map with more cells is refused: its tables alone would take about 13 GB."""
+
+TABLES = 4
+"""So many tables of cells by cells are held at once, about: noise, law, candidates, checks."""
+
+SECONDS_PER_CELL = 3e-4
+"""One release took about so long per cell of the map, measured on 200 to 900 cells."""
+
+LONG = 600.0
+LARGE = 2e9
+"""Seconds and bytes from which on it is said before it starts."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What one user's stream takes, roughly: a busy or slow machine takes several times as long."""
+
+    cells: int
+    steps: int
+    seconds: float
+    bytes: float
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a person should know before it starts."""
+        return self.seconds >= LONG or self.bytes >= LARGE
+
+    def words(self) -> str:
+        """Say it with one digit, as it is not known better."""
+        return (
+            f"A map of {self.cells:,} cells and a clock of {self.steps:,} steps: about "
+            f"{_duration(self.seconds)} for a user with a fix in every step, and "
+            f"{_memory(self.bytes)} of memory. Larger cells and longer steps take less."
+        )
+
+
+def workload(policy: Policy) -> Workload:
+    """Return what one user's stream under a policy takes, roughly."""
+    cells = policy.grid.size
+    return Workload(
+        cells,
+        policy.steps,
+        policy.steps * cells * SECONDS_PER_CELL * len(policy.models),
+        8.0 * cells * cells * TABLES * len(policy.models),
+    )
+
+
+def check_map(grid: Grid) -> None:
+    """Refuse a map that no machine could carry, with the cell size that would do."""
+    if grid.size > MOST_CELLS:
+        larger = grid.cell_size * math.sqrt(grid.size / MOST_CELLS)
+        digits = 10 ** math.floor(math.log10(larger) - 1)
+        raise InvalidParameter(
+            f"a map of {grid.size:,} cells would take about "
+            f"{_memory(8.0 * TABLES * grid.size**2)} of memory, and {MOST_CELLS:,} cells are "
+            f"allowed. A cell_size of {math.ceil(larger / digits) * digits:g} km or more would do, "
+            "or a smaller map"
+        )
+
+
+def _duration(seconds: float) -> str:
+    for unit, name in ((86_400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second")):
+        if seconds >= unit:
+            count = max(1, round(seconds / unit))
+            return f"{count} {name}{'s' if count != 1 else ''}"
+    return "a second"
+
+
+def _memory(size: float) -> str:
+    if size >= 1e9:
+        return f"{size / 1e9:.0f} GB"
+    return f"{max(1.0, size / 1e6):.0f} MB"
