@@ -24,7 +24,14 @@ export class Problem extends Error {
 
 /** An error for people. What is not the server's word is a fault of this page, and goes to the console. */
 export function inWords(error) {
-  if (error instanceof Problem) return [error.message, error.hint, ...error.problems.map((each) => each.message).filter((each) => !error.message.includes(each))].filter(Boolean).join(" ");
+  if (error instanceof Problem)
+    return [
+      error.message,
+      error.hint,
+      ...error.problems.map((each) => each.message).filter((each) => !error.message.includes(each)),
+    ]
+      .filter(Boolean)
+      .join(" ");
   console.error(error);
   return "The page could not make sense of what the studio sent. Reload it; if that does not help, it is a fault of priste.";
 }
@@ -52,7 +59,11 @@ export class Api {
         signal,
         keepalive,
         cache: "no-store",
-        headers: { "X-Priste-Token": this.#token ?? "", ...(body && !raw ? { "Content-Type": "application/json" } : {}), ...headers },
+        headers: {
+          "X-Priste-Token": this.#token ?? "",
+          ...(body && !raw ? { "Content-Type": "application/json" } : {}),
+          ...headers,
+        },
         body: body === undefined || raw ? body : JSON.stringify(body),
       });
     } catch (error) {
@@ -66,7 +77,13 @@ export class Api {
     } catch {
       // Not our server's words; ours will do.
     }
-    throw new Problem(told ?? { message: `The studio answered with ${answer.status} and no words.`, hint: "Reload the page." }, answer.status);
+    throw new Problem(
+      told ?? {
+        message: `The studio answered with ${answer.status} and no words.`,
+        hint: "Reload the page.",
+      },
+      answer.status,
+    );
   }
 
   async #json(path, options) {
@@ -106,7 +123,11 @@ export class Api {
 
   /** Send a file as it is; its name goes in a header because it may hold anything. */
   async upload(file) {
-    return this.#json(await this.#own("/upload"), { method: "POST", body: file, headers: { "X-Priste-Name": encodeURIComponent(file.name) } });
+    return this.#json(await this.#own("/upload"), {
+      method: "POST",
+      body: file,
+      headers: { "X-Priste-Name": encodeURIComponent(file.name) },
+    });
   }
 
   async remove(path) {
@@ -124,7 +145,10 @@ export class Api {
     const address = await this.#own(path);
     while (true) {
       try {
-        const answer = await this.#request(address, { signal, headers: last === null ? {} : { "Last-Event-ID": last } });
+        const answer = await this.#request(address, {
+          signal,
+          headers: last === null ? {} : { "Last-Event-ID": last },
+        });
         for await (const message of messages(answer.body)) {
           missed = 0;
           last = message.id ?? last;
@@ -143,7 +167,10 @@ export class Api {
 
   /** Tell the server that this tab is gone; it frees what it held for it. */
   leave() {
-    if (this.#session) void this.#request(`/api/sessions/${this.#session}`, { method: "DELETE", keepalive: true }).catch(() => {});
+    if (this.#session)
+      void this.#request(`/api/sessions/${this.#session}`, { method: "DELETE", keepalive: true }).catch(
+        () => {},
+      );
     this.#session = null;
   }
 }

@@ -10,7 +10,12 @@ export async function basemap(map, api, info) {
   const { basemap: own, tiles } = info ?? {};
   if (own?.kind === "geojson") {
     const shapes = await (await api.basemap("geojson")).json();
-    return L.geoJSON(shapes, { interactive: false, className: "streets", pointToLayer: () => null, style: () => ({ className: "streets", weight: 1 }) });
+    return L.geoJSON(shapes, {
+      interactive: false,
+      className: "streets",
+      pointToLayer: () => null,
+      style: () => ({ className: "streets", weight: 1 }),
+    });
   }
   if (own) return own.kind === "raster" ? rasterTiles(api, own) : vectorTiles(api, own);
   return tiles ? L.tileLayer(tiles.url, { maxZoom: 19, referrerPolicy: "no-referrer" }) : null;
@@ -19,7 +24,12 @@ export async function basemap(map, api, info) {
 const between = ({ bounds, min_zoom: minNativeZoom, max_zoom: maxNativeZoom }) => ({
   minNativeZoom,
   maxNativeZoom,
-  bounds: bounds ? [[bounds[0], bounds[1]], [bounds[2], bounds[3]]] : undefined,
+  bounds: bounds
+    ? [
+        [bounds[0], bounds[1]],
+        [bounds[2], bounds[3]],
+      ]
+    : undefined,
 });
 
 /** Images come by `fetch`, because only that carries the token. */
@@ -76,14 +86,20 @@ function drawFeature(context, { geometry, properties }, pixel, colours) {
   if (!geometry) return;
   const layer = String(properties?.layer ?? "");
   const colour = (name) => colours.getPropertyValue(name).trim();
-  const lines = { LineString: (c) => [c], MultiLineString: (c) => c, Polygon: (c) => c, MultiPolygon: (c) => c.flat() }[geometry.type]?.(geometry.coordinates);
+  const lines = {
+    LineString: (c) => [c],
+    MultiLineString: (c) => c,
+    Polygon: (c) => c,
+    MultiPolygon: (c) => c.flat(),
+  }[geometry.type]?.(geometry.coordinates);
   if (!lines) return;
   context.beginPath();
-  for (const line of lines) line.forEach((position, number) => {
-    const { x, y } = pixel(position);
-    if (number) context.lineTo(x, y);
-    else context.moveTo(x, y);
-  });
+  for (const line of lines)
+    line.forEach((position, number) => {
+      const { x, y } = pixel(position);
+      if (number) context.lineTo(x, y);
+      else context.moveTo(x, y);
+    });
   if (geometry.type.endsWith("Polygon")) {
     context.fillStyle = /water/.test(layer) ? colour("--accent-soft") : colour("--soft");
     context.fill("evenodd");

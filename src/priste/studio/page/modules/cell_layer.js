@@ -134,11 +134,13 @@ class Brush {
     this.context.beginPath();
     for (let row = 0; row <= rows; row += 1) {
       this.context.moveTo(xs[row * wide], ys[row * wide]);
-      for (let column = 1; column <= columns; column += 1) this.context.lineTo(xs[row * wide + column], ys[row * wide + column]);
+      for (let column = 1; column <= columns; column += 1)
+        this.context.lineTo(xs[row * wide + column], ys[row * wide + column]);
     }
     for (let column = 0; column <= columns; column += 1) {
       this.context.moveTo(xs[column], ys[column]);
-      for (let row = 1; row <= rows; row += 1) this.context.lineTo(xs[row * wide + column], ys[row * wide + column]);
+      for (let row = 1; row <= rows; row += 1)
+        this.context.lineTo(xs[row * wide + column], ys[row * wide + column]);
     }
     this.context.lineWidth = 1;
     this.context.strokeStyle = colour;
@@ -152,7 +154,9 @@ class Brush {
     const wide = columns + 1;
     const corners = [0, columns, rows * wide + columns, rows * wide];
     this.context.beginPath();
-    corners.forEach((k, place) => (place ? this.context.lineTo(xs[k], ys[k]) : this.context.moveTo(xs[k], ys[k])));
+    corners.forEach((k, place) =>
+      place ? this.context.lineTo(xs[k], ys[k]) : this.context.moveTo(xs[k], ys[k]),
+    );
     this.context.closePath();
     this.context.lineWidth = 1.5;
     this.context.strokeStyle = colour;

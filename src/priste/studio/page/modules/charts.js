@@ -6,13 +6,27 @@ import { exact, percent } from "./words.js";
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [420, 130, 38, 8, 10, 18];
 
 const known = (values) => Array.from(values).filter((value) => value !== null && !Number.isNaN(value));
-const finiteMost = (values) => known(values).reduce((most, value) => (Number.isFinite(value) ? Math.max(most, value) : most), 0);
+const finiteMost = (values) =>
+  known(values).reduce((most, value) => (Number.isFinite(value) ? Math.max(most, value) : most), 0);
 
 /**
  * Draw curves over `steps` moments.
  * `marks` are the steps that the event speaks of; `limit` is what was promised; `now` the moment shown.
  */
-export function chart({ title, words, steps, withPriste, without, limit, level, top, format, marks, now, moments }) {
+export function chart({
+  title,
+  words,
+  steps,
+  withPriste,
+  without,
+  limit,
+  level,
+  top,
+  format,
+  marks,
+  now,
+  moments,
+}) {
   const most = top ?? 1;
   const x = (step) => LEFT + ((WIDTH - LEFT - RIGHT) * step) / Math.max(1, steps - 1);
   const y = (value) => HEIGHT - BOTTOM - ((HEIGHT - BOTTOM - TOP) * Math.min(value, most * 1.04)) / most;
@@ -29,17 +43,43 @@ export function chart({ title, words, steps, withPriste, without, limit, level, 
     });
     return drawing("path", { d: path, class: kind });
   };
-  const svg = drawing("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${title}. ${words}` });
-  for (const [from, to] of stretches(marks)) svg.append(drawing("rect", { x: x(from) - 1, y: TOP, width: Math.max(2, x(to) - x(from) + 2), height: HEIGHT - TOP - BOTTOM, class: "when" }));
+  const svg = drawing("svg", {
+    viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+    role: "img",
+    "aria-label": `${title}. ${words}`,
+  });
+  for (const [from, to] of stretches(marks))
+    svg.append(
+      drawing("rect", {
+        x: x(from) - 1,
+        y: TOP,
+        width: Math.max(2, x(to) - x(from) + 2),
+        height: HEIGHT - TOP - BOTTOM,
+        class: "when",
+      }),
+    );
   for (const share of [0, 0.5, 1]) {
-    svg.append(drawing("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(share * most), y2: y(share * most), class: "axis" }));
-    svg.append(drawing("text", { x: LEFT - 5, y: y(share * most) + 4, "text-anchor": "end" }, format(share * most)));
+    svg.append(
+      drawing("line", {
+        x1: LEFT,
+        x2: WIDTH - RIGHT,
+        y1: y(share * most),
+        y2: y(share * most),
+        class: "axis",
+      }),
+    );
+    svg.append(
+      drawing("text", { x: LEFT - 5, y: y(share * most) + 4, "text-anchor": "end" }, format(share * most)),
+    );
   }
-  if (level !== undefined && level !== null) svg.append(drawing("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(level), y2: y(level), class: "level" }));
-  if (limit !== undefined && limit !== null && limit <= most) svg.append(drawing("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(limit), y2: y(limit), class: "limit" }));
+  if (level !== undefined && level !== null)
+    svg.append(drawing("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(level), y2: y(level), class: "level" }));
+  if (limit !== undefined && limit !== null && limit <= most)
+    svg.append(drawing("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(limit), y2: y(limit), class: "limit" }));
   if (without) svg.append(curve(without, "without"));
   svg.append(curve(withPriste, "with"));
-  if (now !== null && now !== undefined) svg.append(drawing("line", { x1: x(now), x2: x(now), y1: TOP, y2: HEIGHT - BOTTOM, class: "now" }));
+  if (now !== null && now !== undefined)
+    svg.append(drawing("line", { x1: x(now), x2: x(now), y1: TOP, y2: HEIGHT - BOTTOM, class: "now" }));
   if (moments.length) {
     svg.append(drawing("text", { x: LEFT, y: HEIGHT - 4 }, moments[0]));
     svg.append(drawing("text", { x: WIDTH - RIGHT, y: HEIGHT - 4, "text-anchor": "end" }, moments.at(-1)));
@@ -61,19 +101,54 @@ export function leakageChart({ curves, bound, ...rest }) {
   const guarded = finiteMost(curves.leakage);
   const bare = finiteMost(curves.bareLeakage);
   // The promise stays readable: what rises far above it is cut, and the words say how far it goes.
-  const top = Math.max(0.1, Math.max(guarded, bound ?? 0) * 1.25, Math.min(bare * 1.05, 4 * Math.max(bound ?? 0, guarded, 0.25)));
+  const top = Math.max(
+    0.1,
+    Math.max(guarded, bound ?? 0) * 1.25,
+    Math.min(bare * 1.05, 4 * Math.max(bound ?? 0, guarded, 0.25)),
+  );
   const over = known(curves.bareLeakage).some((value) => value > top);
   const words = `With priste at most ${exact(guarded, 2)}${bound ? ` of ${exact(bound, 2)} promised` : ""}; without it ${over && !Number.isFinite(Math.max(...known(curves.bareLeakage), 0)) ? "without limit" : exact(bare, 2)}.`;
-  return [chart({ title: "How far odds can have moved (ln)", words, withPriste: curves.leakage, without: curves.bareLeakage, limit: bound, top, format: (value) => exact(value, top < 1 ? 2 : 1), ...rest }), element("p", { class: "small quiet" }, words)];
+  return [
+    chart({
+      title: "How far odds can have moved (ln)",
+      words,
+      withPriste: curves.leakage,
+      without: curves.bareLeakage,
+      limit: bound,
+      top,
+      format: (value) => exact(value, top < 1 ? 2 : 1),
+      ...rest,
+    }),
+    element("p", { class: "small quiet" }, words),
+  ];
 }
 
 export function beliefChart({ curves, cap, ...rest }) {
-  const top = Math.min(1, Math.max(0.05, 1.15 * Math.max(finiteMost(curves.belief), finiteMost(curves.bareBelief), curves.before ?? 0, cap ?? 0)));
+  const top = Math.min(
+    1,
+    Math.max(
+      0.05,
+      1.15 * Math.max(finiteMost(curves.belief), finiteMost(curves.bareBelief), curves.before ?? 0, cap ?? 0),
+    ),
+  );
   const upto = (values) => known(values.slice(0, (rest.now ?? values.length) + 1)).at(-1);
   const last = upto(curves.belief);
   const bare = upto(curves.bareBelief);
   const words = `Before any release ${percent(curves.before)}; at this moment ${percent(last)} with priste${bare === undefined ? "" : `, ${percent(bare)} without it`}.`;
-  return [chart({ title: "How sure that it happened", words, withPriste: curves.belief, without: curves.bareBelief, limit: cap, level: curves.before, top, format: (value) => `${exact(100 * value, top < 0.1 ? 1 : 0)} %`, ...rest }), element("p", { class: "small quiet" }, words)];
+  return [
+    chart({
+      title: "How sure that it happened",
+      words,
+      withPriste: curves.belief,
+      without: curves.bareBelief,
+      limit: cap,
+      level: curves.before,
+      top,
+      format: (value) => `${exact(100 * value, top < 0.1 ? 1 : 0)} %`,
+      ...rest,
+    }),
+    element("p", { class: "small quiet" }, words),
+  ];
 }
 
 export const chartKeys = () =>
@@ -95,8 +170,35 @@ export function chartTable() {
   let rows = () => [];
   let drawn = null;
   const fill = () => {
-    const head = element("thead", {}, element("tr", {}, COLUMNS.map((words) => element("th", { scope: "col" }, words))));
-    show(holder, element("table", {}, head, element("tbody", {}, rows().map(([time, ...values]) => element("tr", {}, element("td", {}, time), values.map((value) => element("td", {}, value)))))));
+    const head = element(
+      "thead",
+      {},
+      element(
+        "tr",
+        {},
+        COLUMNS.map((words) => element("th", { scope: "col" }, words)),
+      ),
+    );
+    show(
+      holder,
+      element(
+        "table",
+        {},
+        head,
+        element(
+          "tbody",
+          {},
+          rows().map(([time, ...values]) =>
+            element(
+              "tr",
+              {},
+              element("td", {}, time),
+              values.map((value) => element("td", {}, value)),
+            ),
+          ),
+        ),
+      ),
+    );
   };
   node.addEventListener("toggle", () => node.open && fill());
   return {

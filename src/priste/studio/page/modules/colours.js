@@ -8,6 +8,7 @@ export const tint = (active) => (active ? 0.45 : 0.28);
 
 /** The first tone that no region has. */
 export function freeTone(regions) {
-  for (let number = 0; number < TONES; number += 1) if (!regions.some((region) => region.tone === number)) return number;
+  for (let number = 0; number < TONES; number += 1)
+    if (!regions.some((region) => region.tone === number)) return number;
   return regions.length % TONES;
 }

@@ -8,16 +8,36 @@ import { exact, metres, odds, percent } from "./words.js";
 
 export function openCompare(store, view) {
   const body = element("div", { class: "list" });
-  const keep = button("Keep the setting at hand as A", () => {
-    const forecast = store.get("forecast");
-    const run = store.get("run");
-    store.set({ kept: { setting: settingOf(store), words: describe(store), forecast: forecast?.state === "known" ? forecast : null, run: run?.done && sameSetting(run.setting, settingOf(store)) ? run : null } });
-  }, { class: "main" });
+  const keep = button(
+    "Keep the setting at hand as A",
+    () => {
+      const forecast = store.get("forecast");
+      const run = store.get("run");
+      store.set({
+        kept: {
+          setting: settingOf(store),
+          words: describe(store),
+          forecast: forecast?.state === "known" ? forecast : null,
+          run: run?.done && sameSetting(run.setting, settingOf(store)) ? run : null,
+        },
+      });
+    },
+    { class: "main" },
+  );
   show(
     view,
     element("h2", {}, "Compare two settings"),
-    element("p", { class: "quiet" }, "Keep one as A, change anything, run or forecast again: B is always the setting at hand."),
-    element("div", { class: "row" }, keep, button("Swap A and B", () => swap(store), { "data-swap": "yes" })),
+    element(
+      "p",
+      { class: "quiet" },
+      "Keep one as A, change anything, run or forecast again: B is always the setting at hand.",
+    ),
+    element(
+      "div",
+      { class: "row" },
+      keep,
+      button("Swap A and B", () => swap(store), { "data-swap": "yes" }),
+    ),
     body,
   );
 
@@ -26,9 +46,28 @@ export function openCompare(store, view) {
     const kept = store.get("kept");
     view.querySelector("[data-swap]").disabled = !kept;
     const run = store.get("run");
-    const hand = { words: describe(store), forecast: store.get("forecast"), run: run?.done && sameSetting(run.setting, settingOf(store)) ? run : null };
+    const hand = {
+      words: describe(store),
+      forecast: store.get("forecast"),
+      run: run?.done && sameSetting(run.setting, settingOf(store)) ? run : null,
+    };
     const { clock } = store.get("world");
-    show(body, kept ? [table(kept, hand), element("div", { class: "pair" }, side("A", kept, clock), side("B", hand, clock))] : [element("div", { class: "empty" }, "Nothing is kept yet. Keep the setting at hand as A, then change something."), side("B", hand, clock)]);
+    show(
+      body,
+      kept
+        ? [
+            table(kept, hand),
+            element("div", { class: "pair" }, side("A", kept, clock), side("B", hand, clock)),
+          ]
+        : [
+            element(
+              "div",
+              { class: "empty" },
+              "Nothing is kept yet. Keep the setting at hand as A, then change something.",
+            ),
+            side("B", hand, clock),
+          ],
+    );
   });
 }
 
@@ -39,8 +78,22 @@ function describe(store) {
   const observers = store.get("world").observers;
   const found = observers.find((entry) => sameSetting(entry.observer, observer));
   const who = `${found?.title ?? observer.knows}${observer.knows === "population" && also.length ? `, perhaps ${also.join(", ")}` : ""}`;
-  const what = "belief_at_most" in promise ? `at most ${percent(promise.belief_at_most)} sure` : `odds ${"epsilon" in promise ? "either way" : "upwards"} at most ${odds(promise.epsilon ?? promise.odds_up)}`;
-  return [`Against: ${who}`, `Promise: ${what}`, mechanism.alpha ? `Noise: about ${metres(2000 / mechanism.alpha)}` : `Mechanism: ${mechanism.kind}`, `Calibrator: ${calibrator}`, `Secrets: ${store.get("events").map((event) => event.name).join(", ") || "none"}`];
+  const what =
+    "belief_at_most" in promise
+      ? `at most ${percent(promise.belief_at_most)} sure`
+      : `odds ${"epsilon" in promise ? "either way" : "upwards"} at most ${odds(promise.epsilon ?? promise.odds_up)}`;
+  return [
+    `Against: ${who}`,
+    `Promise: ${what}`,
+    mechanism.alpha ? `Noise: about ${metres(2000 / mechanism.alpha)}` : `Mechanism: ${mechanism.kind}`,
+    `Calibrator: ${calibrator}`,
+    `Secrets: ${
+      store
+        .get("events")
+        .map((event) => event.name)
+        .join(", ") || "none"
+    }`,
+  ];
 }
 
 function side(name, { words, forecast, run }, clock) {
@@ -49,13 +102,27 @@ function side(name, { words, forecast, run }, clock) {
     "section",
     { class: "card" },
     element("h3", {}, name),
-    element("ul", { class: "list small" }, words.map((line) => element("li", {}, line))),
+    element(
+      "ul",
+      { class: "list small" },
+      words.map((line) => element("li", {}, line)),
+    ),
     element("h4", {}, "Forecast"),
     forecast?.state === "computing" ? element("span", { class: "busy" }, "computing") : null,
-    element("p", { class: "small" }, forecast?.state === "failed" || forecast?.state === "missing" ? forecast.message : (found?.sentence ?? (forecast?.state === "computing" ? "" : "Not computed."))),
-    (found?.anybody ?? []).map((each) => element("p", { class: "small quiet" }, `${each.event}: ${each.words}`)),
+    element(
+      "p",
+      { class: "small" },
+      forecast?.state === "failed" || forecast?.state === "missing"
+        ? forecast.message
+        : (found?.sentence ?? (forecast?.state === "computing" ? "" : "Not computed.")),
+    ),
+    (found?.anybody ?? []).map((each) =>
+      element("p", { class: "small quiet" }, `${each.event}: ${each.words}`),
+    ),
     element("h4", {}, "Run"),
-    run ? [element("p", { class: "small" }, run.done.sentence), smallStrip(run, clock, name)] : element("p", { class: "quiet small" }, "Not run yet."),
+    run
+      ? [element("p", { class: "small" }, run.done.sentence), smallStrip(run, clock, name)]
+      : element("p", { class: "quiet small" }, "Not run yet."),
   );
 }
 
@@ -63,9 +130,24 @@ function side(name, { words, forecast, run }, clock) {
 function smallStrip(run, clock, name) {
   const places = placesOf(clock.times, clock.step_seconds);
   const days = (places.at(-1)?.row ?? 0) + 1;
-  const svg = drawing("svg", { viewBox: `0 0 240 ${days * 8}`, role: "img", "aria-label": `${name}: every day a row, coloured by how far releases were from the truth. ${run.done.usefulness ?? ""}`, class: "small-strip" });
+  const svg = drawing("svg", {
+    viewBox: `0 0 240 ${days * 8}`,
+    role: "img",
+    "aria-label": `${name}: every day a row, coloured by how far releases were from the truth. ${run.done.usefulness ?? ""}`,
+    class: "small-strip",
+  });
   let piece = null;
-  const put = () => piece && svg.append(drawing("rect", { x: (240 * piece.begin).toFixed(1), y: 8 * piece.row, width: (240 * (piece.end - piece.begin)).toFixed(1), height: 7, class: `level-${piece.level}` }));
+  const put = () =>
+    piece &&
+    svg.append(
+      drawing("rect", {
+        x: (240 * piece.begin).toFixed(1),
+        y: 8 * piece.row,
+        width: (240 * (piece.end - piece.begin)).toFixed(1),
+        height: 7,
+        class: `level-${piece.level}`,
+      }),
+    );
   run.steps.forEach(({ level }, step) => {
     const { row, begin, end } = places[step];
     if (piece && piece.row === row && piece.level === level && piece.end >= begin - 1e-9) piece.end = end;
@@ -81,18 +163,48 @@ function smallStrip(run, clock, name) {
 /** The numbers of both runs, or of both forecasts, in one table. */
 function table(kept, hand) {
   const rows = [];
-  const line = (words, a, b, format) => rows.push(element("tr", {}, element("td", {}, words), element("td", {}, format(a)), element("td", { class: format(a) === format(b) ? null : "differs" }, format(b))));
+  const line = (words, a, b, format) =>
+    rows.push(
+      element(
+        "tr",
+        {},
+        element("td", {}, words),
+        element("td", {}, format(a)),
+        element("td", { class: format(a) === format(b) ? null : "differs" }, format(b)),
+      ),
+    );
   const way = (side) => side.run?.done.ways["with priste"] ?? null;
   const cost = (side, part) => side.forecast?.found?.[part]?.metres ?? null;
   line("run: mean distance", finite(way(kept)?.everywhere), finite(way(hand)?.everywhere), metres);
   line("run: far from the secret", finite(way(kept)?.far), finite(way(hand)?.far), metres);
   line("run: near it", finite(way(kept)?.near), finite(way(hand)?.near), metres);
   line("run: released exactly", finite(way(kept)?.exact), finite(way(hand)?.exact), percent);
-  const most = (side) => (side.run ? Math.max(...side.run.steps.flatMap((step) => step.events.map((event) => event.leakage))) : null);
+  const most = (side) =>
+    side.run
+      ? Math.max(...side.run.steps.flatMap((step) => step.events.map((event) => event.leakage)))
+      : null;
   line("run: largest leakage (ln)", most(kept), most(hand), (value) => exact(value, 3));
   line("forecast: far", cost(kept, "far"), cost(hand, "far"), metres);
   line("forecast: near", cost(kept, "near"), cost(hand, "near"), metres);
-  return element("section", { class: "card" }, element("h3", {}, "Side by side"), element("table", { class: "compare-table" }, element("thead", {}, element("tr", {}, ["", "A", "B"].map((head) => (head ? element("th", { scope: "col" }, head) : element("td", {}))))), element("tbody", {}, rows)));
+  return element(
+    "section",
+    { class: "card" },
+    element("h3", {}, "Side by side"),
+    element(
+      "table",
+      { class: "compare-table" },
+      element(
+        "thead",
+        {},
+        element(
+          "tr",
+          {},
+          ["", "A", "B"].map((head) => (head ? element("th", { scope: "col" }, head) : element("td", {}))),
+        ),
+      ),
+      element("tbody", {}, rows),
+    ),
+  );
 }
 
 /** Take A back to hand, and keep what was at hand. */
@@ -102,16 +214,35 @@ function swap(store) {
   const now = settingOf(store);
   const run = store.get("run");
   const forecast = store.get("forecast");
-  const { observer: { also = [], ...observer }, promise, mechanism, calibrator } = kept.setting;
-  const next = { setting: now, words: describe(store), forecast: forecast?.state === "known" ? forecast : null, run: run?.done && sameSetting(run.setting, now) ? run : null };
+  const {
+    observer: { also = [], ...observer },
+    promise,
+    mechanism,
+    calibrator,
+  } = kept.setting;
+  const next = {
+    setting: now,
+    words: describe(store),
+    forecast: forecast?.state === "known" ? forecast : null,
+    run: run?.done && sameSetting(run.setting, now) ? run : null,
+  };
   const old = store.get("regions");
-  const regions = kept.setting.regions.map((region, number) => ({ ...region, tone: old.find((each) => each.name === region.name)?.tone ?? number }));
+  const regions = kept.setting.regions.map((region, number) => ({
+    ...region,
+    tone: old.find((each) => each.name === region.name)?.tone ?? number,
+  }));
   store.set({
     kept: next,
     protection: { ...store.get("protection"), observer, also, promise, mechanism, calibrator },
     regions,
     activeRegion: 0,
-    events: kept.setting.events.map((event, number) => ({ ...(store.get("events")[number] ?? { id: -1 - number }), ...event, shape: null, answer: null, writer: null })),
+    events: kept.setting.events.map((event, number) => ({
+      ...(store.get("events")[number] ?? { id: -1 - number }),
+      ...event,
+      shape: null,
+      answer: null,
+      writer: null,
+    })),
     run: kept.run ?? run,
     shown: kept.run ? kept.run.steps.length - 1 : store.get("shown"),
     forecast: kept.forecast ?? { state: "computing" },

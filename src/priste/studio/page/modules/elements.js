@@ -21,19 +21,25 @@ function fill(node, properties, children) {
       node.setAttribute(name, value === true ? "" : String(value));
     }
   }
-  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  node.append(
+    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return node;
 }
 
 /** Make an HTML element: `element("p", { class: "quiet" }, "Hello")`. */
-export const element = (tag, properties, ...children) => fill(document.createElement(tag), properties, children);
+export const element = (tag, properties, ...children) =>
+  fill(document.createElement(tag), properties, children);
 
 /** Make an SVG element. */
-export const drawing = (tag, properties, ...children) => fill(document.createElementNS(SVG, tag), properties, children);
+export const drawing = (tag, properties, ...children) =>
+  fill(document.createElementNS(SVG, tag), properties, children);
 
 /** Replace what is inside a node; nodes that are kept keep their focus. */
 export function show(node, ...children) {
-  node.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  node.replaceChildren(
+    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return node;
 }
 
@@ -67,7 +73,13 @@ export function segments(legend, choices, chosen, change, { heard = false } = {}
         element(
           "label",
           {},
-          element("input", { type: "radio", name, value, checked: value === chosen, on: { change: () => change(value) } }),
+          element("input", {
+            type: "radio",
+            name,
+            value,
+            checked: value === chosen,
+            on: { change: () => change(value) },
+          }),
           words,
         ),
       ),

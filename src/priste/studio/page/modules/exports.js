@@ -5,11 +5,21 @@ import { inWords } from "./api.js";
 import { missing, settingOf } from "./setting.js";
 
 export function openExport(store, view, api) {
-  const state = element("p", { "aria-live": "polite" });
+  const state = element("div", { class: "list", "aria-live": "polite" });
   const list = element("div", { class: "list" });
-  show(view, element("h2", {}, "Take it along"), element("p", { class: "quiet" }, "The same files, to the bit, as the command line makes with the same policy and seed."), list, state);
+  show(
+    view,
+    element("h2", {}, "Take it along"),
+    element(
+      "p",
+      { class: "quiet" },
+      "The same files, to the bit, as the command line makes with the same policy and seed.",
+    ),
+    list,
+    state,
+  );
 
-  async function save(words, ask, name) {
+  async function save(words, ask, name, again = null) {
     show(state, element("span", { class: "busy" }, `preparing ${words}`));
     try {
       const answer = await ask();
@@ -23,7 +33,10 @@ export function openExport(store, view, api) {
       setTimeout(() => URL.revokeObjectURL(address), 60_000);
       show(state, `Saved ${words} as ${told?.[1] ?? name}.`);
     } catch (error) {
-      show(state, element("span", { class: "says bad" }, inWords(error)));
+      // Two runs of the same days tell more than one: the server asks whether that is meant.
+      const insist =
+        again && error.status === 409 ? button("Save it all the same", () => save(words, again, name)) : null;
+      show(state, element("span", { class: "says bad" }, inWords(error)), insist);
     }
   }
 
@@ -36,19 +49,69 @@ export function openExport(store, view, api) {
     const finished = Boolean(run?.done);
     const wrong = missing(store);
     const row = (title, words, press, disabled, why, properties) =>
-      element("section", { class: "card" }, element("div", { class: "row spread" }, element("div", { class: "grow" }, element("h3", {}, title), element("p", { class: "quiet small" }, disabled ? why : words)), button("Save", press, { disabled, "aria-label": `Save ${title.toLowerCase()}`, ...properties })));
+      element(
+        "section",
+        { class: "card" },
+        element(
+          "div",
+          { class: "row spread" },
+          element(
+            "div",
+            { class: "grow" },
+            element("h3", {}, title),
+            element("p", { class: "quiet small" }, disabled ? why : words),
+          ),
+          button("Save", press, { disabled, "aria-label": `Save ${title.toLowerCase()}`, ...properties }),
+        ),
+      );
     const key = `${finished}:${run?.id}:${wrong}`;
     if (list.dataset.key === key) return;
     list.dataset.key = key;
     const first = "Run the week first.";
     show(
       list,
-      row("The policy", "What you chose, as a file that every priste command reads.", () => save("the policy", finished ? fromRun("policy.toml") : policyOf, "policy.toml"), Boolean(wrong), wrong),
-      row("The released trace", "What apps and people may see. No true location is in it.", () => save("the released trace", fromRun("released"), "released.csv"), !finished, first),
-      row("The report", "A page that may be shared: what was released, and what it tells.", () => save("the report", fromRun("report.html"), "report.html"), !finished, first),
-      row("The report with the truth", "For your eyes only: it shows the true path.", () => save("the report with the truth", fromRun("report.html?truth=1"), "report-private.html"), !finished, first),
-      row("The ledger", "Every release with its budget and leakage.", () => save("the ledger", fromRun("ledger.csv"), "ledger.csv"), !finished, first),
-      row("Everything", "All of these in one archive.", () => save("everything", fromRun("all.zip"), "priste.zip"), !finished, first),
+      row(
+        "The policy",
+        "What you chose, as a file that every priste command reads.",
+        () => save("the policy", finished ? fromRun("policy.toml") : policyOf, "policy.toml"),
+        Boolean(wrong),
+        wrong,
+      ),
+      row(
+        "The released trace",
+        "What apps and people may see. No true location is in it.",
+        () => save("the released trace", fromRun("released"), "released.csv", fromRun("released?again=1")),
+        !finished,
+        first,
+      ),
+      row(
+        "The report",
+        "A page that may be shared: what was released, and what it tells.",
+        () => save("the report", fromRun("report.html"), "report.html"),
+        !finished,
+        first,
+      ),
+      row(
+        "The report with the truth",
+        "For your eyes only: it shows the true path.",
+        () => save("the report with the truth", fromRun("report.html?truth=1"), "report-private.html"),
+        !finished,
+        first,
+      ),
+      row(
+        "The ledger",
+        "Every release with its budget and leakage.",
+        () => save("the ledger", fromRun("ledger.csv"), "ledger.csv"),
+        !finished,
+        first,
+      ),
+      row(
+        "Everything",
+        "All of these in one archive.",
+        () => save("everything", fromRun("all.zip"), "priste.zip", fromRun("all.zip?again=1")),
+        !finished,
+        first,
+      ),
     );
   });
 }

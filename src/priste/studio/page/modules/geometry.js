@@ -46,7 +46,10 @@ export class Geometry {
       const [south, west] = this.corner(row, column);
       up = (lat - south) / (this.corner(row + 1, column)[0] - south);
       right = (lon - west) / (this.corner(row, column + 1)[1] - west);
-      const next = [clamp(row + Math.floor(up), this.rows - 1), clamp(column + Math.floor(right), this.columns - 1)];
+      const next = [
+        clamp(row + Math.floor(up), this.rows - 1),
+        clamp(column + Math.floor(right), this.columns - 1),
+      ];
       if (next[0] === row && next[1] === column) break;
       [row, column] = next;
     }
@@ -89,7 +92,8 @@ function encloses(outline, [lat, lon]) {
   for (let i = 0, j = outline.length - 1; i < outline.length; j = i, i += 1) {
     const [latI, lonI] = outline[i];
     const [latJ, lonJ] = outline[j];
-    if (latI > lat !== latJ > lat && lon < ((lonJ - lonI) * (lat - latI)) / (latJ - latI) + lonI) within = !within;
+    if (latI > lat !== latJ > lat && lon < ((lonJ - lonI) * (lat - latI)) / (latJ - latI) + lonI)
+      within = !within;
   }
   return within;
 }

@@ -6,7 +6,12 @@ import { odds, percent } from "./words.js";
 import { button, element, field, show } from "./elements.js";
 
 export function openLive(store, node, api) {
-  const url = element("input", { type: "url", value: "http://127.0.0.1:8787", autocomplete: "off", spellcheck: "false" });
+  const url = element("input", {
+    type: "url",
+    value: "http://127.0.0.1:8787",
+    autocomplete: "off",
+    spellcheck: "false",
+  });
   const person = element("input", { type: "text", value: "me", autocomplete: "off", spellcheck: "false" });
   const token = element("input", { type: "password", autocomplete: "off" });
   const state = element("div", { "aria-live": "polite" });
@@ -14,8 +19,27 @@ export function openLive(store, node, api) {
   const stop = button("Stop watching", () => end());
   let reading = null;
   let id = null;
-  const form = { class: "list", on: { submit: (event) => { event.preventDefault(); void begin(); } } };
-  show(node, element("form", form, field("Address", url), field("Person", person), field("Token, if it has one", token), element("div", { class: "row" }, watch, stop), state));
+  const form = {
+    class: "list",
+    on: {
+      submit: (event) => {
+        event.preventDefault();
+        void begin();
+      },
+    },
+  };
+  show(
+    node,
+    element(
+      "form",
+      form,
+      field("Address", url),
+      field("Person", person),
+      field("Token, if it has one", token),
+      element("div", { class: "row" }, watch, stop),
+      state,
+    ),
+  );
   stop.hidden = true;
 
   async function begin() {
@@ -30,11 +54,16 @@ export function openLive(store, node, api) {
     };
     tell({});
     try {
-      const started = await api.post("/live", { url: url.value, person: person.value, ...(token.value ? { token: token.value } : {}) });
+      const started = await api.post("/live", {
+        url: url.value,
+        person: person.value,
+        ...(token.value ? { token: token.value } : {}),
+      });
       id = started.watch;
       for await (const { name, data } of api.events(`/live/${id}/events`, { signal: mine.signal })) {
         if (mine.signal.aborted) return;
-        if (name === "connected") tell({ state: "connected", words: "Connected. The next release appears when its step is over." });
+        if (name === "connected")
+          tell({ state: "connected", words: "Connected. The next release appears when its step is over." });
         else if (name === "point") {
           live.points.push([data.lat, data.lon]);
           tell({ state: "connected", latest: data, words: `Released for ${data.time}.` });
@@ -64,11 +93,34 @@ export function openLive(store, node, api) {
     if (!live) return show(state);
     return show(
       state,
-      live.state === "connecting" ? element("span", { class: "busy" }, live.words) : element("p", { class: `says${live.state === "failed" ? " bad" : live.state === "lost" ? " note" : ""}` }, live.words),
+      live.state === "connecting"
+        ? element("span", { class: "busy" }, live.words)
+        : element(
+            "p",
+            { class: `says${live.state === "failed" ? " bad" : live.state === "lost" ? " note" : ""}` },
+            live.words,
+          ),
       live.told?.events.length
-        ? element("ul", { class: "list small" }, live.told.events.map((event) => element("li", {}, element("b", {}, event.name), `: ${event.leakage === null || event.leakage === undefined ? "" : `odds moved by at most ${odds(finite(event.leakage))}`}${event.belief === null || event.belief === undefined ? "" : `, the surest believes ${percent(event.belief)}`}. Promised: ${event.promise}.`)))
+        ? element(
+            "ul",
+            { class: "list small" },
+            live.told.events.map((event) =>
+              element(
+                "li",
+                {},
+                element("b", {}, event.name),
+                `: ${event.leakage === null || event.leakage === undefined ? "" : `odds moved by at most ${odds(finite(event.leakage))}`}${event.belief === null || event.belief === undefined ? "" : `, the surest believes ${percent(event.belief)}`}. Promised: ${event.promise}.`,
+              ),
+            ),
+          )
         : null,
-      live.latest ? element("p", { class: "small" }, `${live.points.length} shown; the latest is at ${live.latest.lat.toFixed(5)}, ${live.latest.lon.toFixed(5)}.`) : null,
+      live.latest
+        ? element(
+            "p",
+            { class: "small" },
+            `${live.points.length} shown; the latest is at ${live.latest.lat.toFixed(5)}, ${live.latest.lon.toFixed(5)}.`,
+          )
+        : null,
     );
   });
 

@@ -18,9 +18,30 @@ import { openTabs } from "./tabs.js";
 import { openWeek } from "./week.js";
 
 const FRESH = {
-  world: null, geometry: null, suggestions: [], regions: [], activeRegion: 0, events: [], protection: null, chances: null, forecast: null, forecastJob: null,
-  run: null, shown: null, follow: true, playing: false, view: null, chosenEvent: 0, prior: "worst", paintedPrior: new Map(), worstShown: [],
-  kept: null, live: null, cursor: null, readFor: null, tool: "move",
+  world: null,
+  geometry: null,
+  suggestions: [],
+  regions: [],
+  activeRegion: 0,
+  events: [],
+  protection: null,
+  chances: null,
+  forecast: null,
+  forecastJob: null,
+  run: null,
+  shown: null,
+  follow: true,
+  playing: false,
+  view: null,
+  chosenEvent: 0,
+  prior: "worst",
+  paintedPrior: new Map(),
+  worstShown: [],
+  kept: null,
+  live: null,
+  cursor: null,
+  readFor: null,
+  tool: "move",
 };
 
 const store = new Store({
@@ -38,7 +59,12 @@ const at = (id) => document.getElementById(id);
 function begin(opened) {
   const { map, clock, trace, setting } = opened;
   const points = { lat: unpacked(trace.points.lat), lon: unpacked(trace.points.lon) };
-  const geometry = new Geometry({ rows: map.rows, columns: map.columns, lat: unpacked(map.mesh.lat), lon: unpacked(map.mesh.lon) });
+  const geometry = new Geometry({
+    rows: map.rows,
+    columns: map.columns,
+    lat: unpacked(map.mesh.lat),
+    lon: unpacked(map.mesh.lon),
+  });
   store.set({
     ...FRESH,
     phase: "bench",
@@ -48,13 +74,34 @@ function begin(opened) {
       ...opened,
       map: { ...map, cellSize: map.cell_size_km },
       clock,
-      trace: { cells: unpacked(trace.cells), stepsWithFix: trace.steps_with_fix, points: Array.from(points.lat, (lat, number) => (Number.isNaN(lat) ? null : [lat, points.lon[number]])) },
+      trace: {
+        cells: unpacked(trace.cells),
+        stepsWithFix: trace.steps_with_fix,
+        points: Array.from(points.lat, (lat, number) =>
+          Number.isNaN(lat) ? null : [lat, points.lon[number]],
+        ),
+      },
       population: Array.from(unpacked(opened.population)),
     },
-    suggestions: opened.suggestions.map((place) => ({ ...place, cells: Array.from(unpacked(place.cells)), at: [place.lat, place.lon] })),
-    regions: setting.regions.map((region, tone) => ({ name: region.name, cells: Array.from(unpacked(region.cells)), tone })),
+    suggestions: opened.suggestions.map((place) => ({
+      ...place,
+      cells: Array.from(unpacked(place.cells)),
+      at: [place.lat, place.lon],
+    })),
+    regions: setting.regions.map((region, tone) => ({
+      name: region.name,
+      cells: Array.from(unpacked(region.cells)),
+      tone,
+    })),
     events: setting.events.map(eventOf),
-    protection: { ...known(setting.observer), promise: setting.promise, mechanism: setting.mechanism, calibrator: setting.calibrator ?? "optimal", outside: setting.outside, seed: store.get("info")?.seed ?? null },
+    protection: {
+      ...known(setting.observer),
+      promise: setting.promise,
+      mechanism: setting.mechanism,
+      calibrator: setting.calibrator ?? "optimal",
+      outside: setting.outside,
+      seed: store.get("info")?.seed ?? null,
+    },
   });
 }
 
@@ -87,7 +134,14 @@ store.watch(["phase", "world"], () => {
   at("panel-bench").hidden = phase !== "bench";
   at("panel-live").hidden = phase !== "live";
   const source = store.get("world")?.source;
-  at("source").textContent = phase === "live" ? "watching priste live" : source ? (source.kind === "town" ? "a town that does not exist" : source.name) : "";
+  at("source").textContent =
+    phase === "live"
+      ? "watching priste live"
+      : source
+        ? source.kind === "town"
+          ? "a town that does not exist"
+          : source.name
+        : "";
 });
 
 openTabs(store, at("tabs"), at("views"));
@@ -109,7 +163,14 @@ store.watch(["live", "phase"], () => {
   const point = store.get("live")?.points[0];
   if (store.get("phase") !== "live" || !point || store.get("geometry")) return;
   const [lat, lon] = point;
-  store.set({ geometry: new Geometry({ rows: 1, columns: 1, lat: [lat - 0.03, lat - 0.03, lat + 0.03, lat + 0.03], lon: [lon - 0.04, lon + 0.04, lon - 0.04, lon + 0.04] }) });
+  store.set({
+    geometry: new Geometry({
+      rows: 1,
+      columns: 1,
+      lat: [lat - 0.03, lat - 0.03, lat + 0.03, lat + 0.03],
+      lon: [lon - 0.04, lon + 0.04, lon - 0.04, lon + 0.04],
+    }),
+  });
 });
 
 addEventListener("pagehide", () => api.leave());
@@ -119,6 +180,20 @@ addEventListener("pageshow", (event) => event.persisted && location.reload());
 try {
   store.set({ info: await api.info() });
 } catch (error) {
-  show(at("start"), element("div", { class: "says bad", role: "alert" }, element("b", {}, error.status === 401 ? "This address has lost its key. " : "The studio cannot be reached. "), error.message, " ", error.hint ?? ""));
+  show(
+    at("start"),
+    element(
+      "div",
+      { class: "says bad", role: "alert" },
+      element(
+        "b",
+        {},
+        error.status === 401 ? "This address has lost its key. " : "The studio cannot be reached. ",
+      ),
+      error.message,
+      " ",
+      error.hint ?? "",
+    ),
+  );
 }
 document.documentElement.dataset.ready = "yes";

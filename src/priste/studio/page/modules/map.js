@@ -6,9 +6,8 @@ import { button, checkbox, element, show } from "./elements.js";
 import { basemap } from "./basemap.js";
 import { cellLayer } from "./cell_layer.js";
 import { openSuggestions, paintCells } from "./regions.js";
-import { tint, tone } from "./colours.js";
+import { paintAll } from "./map_drawing.js";
 import { PriorBrush } from "./prior.js";
-import { metres, plural } from "./words.js";
 
 const TOOLS = [
   ["move", "Move", "Drag to move the map"],
@@ -28,7 +27,8 @@ export function openMap(store, frame, api) {
     class: "map",
     tabindex: "0",
     role: "application",
-    "aria-label": "Map of cells. Arrow keys move a cursor, Space paints or erases a cell, plus and minus zoom.",
+    "aria-label":
+      "Map of cells. Arrow keys move a cursor, Space paints or erases a cell, plus and minus zoom.",
   });
   const heard = element("div", { class: "only-heard", "aria-live": "polite" });
   const tools = element("div", { class: "tools", role: "toolbar", "aria-label": "Map tools" });
@@ -61,7 +61,9 @@ export function openMap(store, frame, api) {
     map.fitBounds(geometry.bounds(), { padding: [14, 14], animate: false });
     map.setMinZoom(map.getZoom() - 2);
     L.control.scale({ imperial: false }).addTo(map);
-    cells = cellLayer(geometry, (brush) => paintAll(store, brush, { cursor: cursorShown() ? store.get("cursor") : null, outline }));
+    cells = cellLayer(geometry, (brush) =>
+      paintAll(store, brush, { cursor: cursorShown() ? store.get("cursor") : null, outline }),
+    );
     cells.addTo(map);
     marks = L.layerGroup().addTo(map);
     streets = null;
@@ -72,7 +74,20 @@ export function openMap(store, frame, api) {
 
   const redraw = () => cells?.redraw();
   store.watch(
-    ["regions", "activeRegion", "layers", "run", "shown", "tab", "events", "cursor", "paintedPrior", "prior", "worstShown", "live"],
+    [
+      "regions",
+      "activeRegion",
+      "layers",
+      "run",
+      "shown",
+      "tab",
+      "events",
+      "cursor",
+      "paintedPrior",
+      "prior",
+      "worstShown",
+      "live",
+    ],
     redraw,
   );
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
@@ -81,7 +96,8 @@ export function openMap(store, frame, api) {
     if (!map) return;
     map.invalidateSize({ animate: false });
     // A phone that was turned, a window that was halved: show the whole map again.
-    if (Math.abs(container.clientWidth - width) > 0.25 * width) map.fitBounds(store.get("geometry").bounds(), { padding: [14, 14], animate: false });
+    if (Math.abs(container.clientWidth - width) > 0.25 * width)
+      map.fitBounds(store.get("geometry").bounds(), { padding: [14, 14], animate: false });
     width = container.clientWidth;
   }).observe(container);
 
@@ -148,7 +164,8 @@ export function openMap(store, frame, api) {
     }
   });
   const endStroke = () => {
-    if (stroke && store.get("tool") === "outline" && stroke.line.length > 2) apply(store.get("geometry").inside(stroke.line), false);
+    if (stroke && store.get("tool") === "outline" && stroke.line.length > 2)
+      apply(store.get("geometry").inside(stroke.line), false);
     stroke = null;
     outline = null;
     redraw();
@@ -163,7 +180,9 @@ export function openMap(store, frame, api) {
   container.addEventListener("keydown", (event) => {
     if (!map || event.target !== container || event.ctrlKey || event.metaKey || event.altKey) return;
     const geometry = store.get("geometry");
-    const here = store.get("cursor") ?? Math.floor(geometry.rows / 2) * geometry.columns + Math.floor(geometry.columns / 2);
+    const here =
+      store.get("cursor") ??
+      Math.floor(geometry.rows / 2) * geometry.columns + Math.floor(geometry.columns / 2);
     const [row, column] = [Math.floor(here / geometry.columns), here % geometry.columns];
     const far = event.shiftKey ? 5 : 1;
     const moves = { ArrowUp: [far, 0], ArrowDown: [-far, 0], ArrowLeft: [0, -far], ArrowRight: [0, far] };
@@ -179,7 +198,9 @@ export function openMap(store, frame, api) {
       if (!mayPaint()) {
         heard.textContent = describe(here);
       } else {
-        const held = paintsPrior() ? store.get("paintedPrior").has(here) : holds(store.get("regions")[store.get("activeRegion")], here);
+        const held = paintsPrior()
+          ? store.get("paintedPrior").has(here)
+          : holds(store.get("regions")[store.get("activeRegion")], here);
         const erase = store.get("tool") === "erase" || held;
         apply([here], erase);
         store.set({ cursor: here });
@@ -217,7 +238,10 @@ export function openMap(store, frame, api) {
       mark.addTo(marks);
       const node = mark.getElement();
       node.setAttribute("aria-label", `Make a place here: ${place.words}`);
-      mark.bindTooltip(element("span", {}, `${place.words}. Click to make it a place.`), { direction: "top", offset: [0, -32] });
+      mark.bindTooltip(element("span", {}, `${place.words}. Click to make it a place.`), {
+        direction: "top",
+        offset: [0, -32],
+      });
     }
   }
 
@@ -246,14 +270,24 @@ export function openMap(store, frame, api) {
     const run = store.get("run");
     const rows = [];
     const line = (kind) => element("span", { class: `line ${kind}`, "aria-hidden": "true" });
-    if (store.get("world")?.trace) rows.push(checkbox([line("is-true"), "true path"], layers.truth, toggle("truth")));
-    if (run || store.get("live")) rows.push(checkbox([line("is-released"), "released path"], layers.released, toggle("released")));
+    if (store.get("world")?.trace)
+      rows.push(checkbox([line("is-true"), "true path"], layers.truth, toggle("truth")));
+    if (run || store.get("live"))
+      rows.push(checkbox([line("is-released"), "released path"], layers.released, toggle("released")));
     if (run) rows.push(checkbox([line("is-bare"), "noise alone"], layers.bare, toggle("bare")));
-    if (store.get("world")?.population) rows.push(checkbox("where people are", layers.population, toggle("population")));
+    if (store.get("world")?.population)
+      rows.push(checkbox("where people are", layers.population, toggle("population")));
     if (run) rows.push(checkbox("worst prior’s cells", layers.worst, toggle("worst")));
     const info = store.get("info");
     if (info?.basemap) rows.push(checkbox("streets", layers.streets ?? true, toggle("streets")));
-    else if (info?.tiles) rows.push(checkbox(`streets from ${info.tiles.host} (asks it for this part of the map)`, layers.streets ?? false, toggle("streets")));
+    else if (info?.tiles)
+      rows.push(
+        checkbox(
+          `streets from ${info.tiles.host} (asks it for this part of the map)`,
+          layers.streets ?? false,
+          toggle("streets"),
+        ),
+      );
     legend.hidden = rows.length === 0 || !store.get("geometry");
     // Re-made only when the list of rows changes, so that a key press on a box keeps its focus.
     const key = `${rows.length}:${JSON.stringify(layers)}`;
@@ -266,124 +300,21 @@ export function openMap(store, frame, api) {
 
   store.watch(["tab", "tool", "regions", "activeRegion", "prior", "phase", "geometry"], () => {
     const active = store.get("regions")[store.get("activeRegion")];
-    if (store.get("phase") === "live" && !store.get("geometry")) note.textContent = "The map opens with the first release.";
+    if (store.get("phase") === "live" && !store.get("geometry"))
+      note.textContent = "The map opens with the first release.";
     else if (!mayPaint()) note.textContent = "";
     else if (paintsPrior()) note.textContent = "Paint where this observer believes the week began.";
     else if (!active) note.textContent = "Make a place first, or click a numbered mark.";
-    else note.textContent = { paint: `Painting “${active.name}”`, erase: `Erasing from “${active.name}”`, outline: `Draw around an area for “${active.name}”` }[store.get("tool")] ?? "";
+    else
+      note.textContent =
+        {
+          paint: `Painting “${active.name}”`,
+          erase: `Erasing from “${active.name}”`,
+          outline: `Draw around an area for “${active.name}”`,
+        }[store.get("tool")] ?? "";
   });
 
   return { focus: () => container.focus() };
 }
 
 const holds = (region, cell) => Boolean(region) && region.cells.includes(cell);
-
-// --- what is drawn --------------------------------------------------------------------------------------
-function paintAll(store, brush, { cursor, outline }) {
-  const colours = getComputedStyle(document.documentElement);
-  const colour = (name) => colours.getPropertyValue(name).trim();
-  const layers = store.get("layers");
-  const world = store.get("world") ?? {};
-  const tab = store.get("tab");
-  const geometry = store.get("geometry");
-
-  if (layers.population && world.population && !(tab === "run" && store.get("prior") === "painted")) heat(brush, world.population, colour);
-  const painted = store.get("paintedPrior");
-  if (tab === "run" && store.get("prior") === "painted") heat(brush, painted, colour);
-  if (world.map) {
-    brush.grid(colour("--map-line"));
-    brush.frame(colour("--strong-line"));
-  }
-
-  const regions = store.get("regions");
-  regions.forEach((region, number) => {
-    if (!region.cells.length) return;
-    const active = tab === "places" && number === store.get("activeRegion");
-    const ink = colour(tone(region.tone));
-    brush.fill(region.cells, ink, tint(active));
-    brush.outline(region.cells, ink, active ? 3 : 2);
-  });
-
-  const run = store.get("run");
-  const shown = store.get("shown");
-  const truth = world.trace;
-  const edge = colour("--paper");
-  if (layers.truth && truth) {
-    if (run && shown !== null) {
-      const done = run.steps.slice(0, shown + 1);
-      brush.path(truth.points, colour("--true"), 2, { opacity: 0.18 });
-      trail(brush, done.map((step) => step.truth), colour("--true"), []);
-    } else brush.path(truth.points, colour("--true"), 2, { opacity: 0.75 });
-  }
-  // Names lie over cells and under paths: what is shown moving must be seen.
-  for (const region of regions) {
-    if (!region.cells.length) continue;
-    brush.label(middle(geometry, region.cells), region.name, colour(tone(region.tone)), edge, Math.min(20, brush.cellWidth / 3));
-  }
-  if (run) {
-    const done = run.steps.slice(0, (shown ?? -1) + 1);
-    if (layers.bare) trail(brush, done.map((step) => step.bare), colour("--bare"), [5, 4]);
-    if (layers.released) trail(brush, done.map((step) => step.released), colour("--released"), []);
-    const now = done.at(-1);
-    if (layers.worst && tab === "run") {
-      const worst = store.get("worstShown") ?? [];
-      brush.outline(worst.map(({ cell }) => cell), colour("--bad"), 3, [6, 3]);
-      if (worst.length <= 4) for (const { cell, share } of worst) brush.label(geometry.center(cell), share < 0.01 ? "< 1 %" : `${Math.round(100 * share)} %`, colour("--bad"), edge, 15);
-    }
-    if (now) {
-      if (layers.truth && now.truth) brush.dot(now.truth, 7, colour("--true"), edge);
-      if (layers.bare && now.bare) brush.dot(now.bare, 6, colour("--bare"), edge);
-      if (layers.released && now.released) brush.dot(now.released, 8, colour("--released"), edge);
-    }
-  }
-  const live = store.get("live");
-  if (live?.points.length) {
-    trail(brush, live.points, colour("--released"), []);
-    brush.dot(live.points.at(-1), 8, colour("--released"), edge);
-  }
-  if (outline) brush.path(outline, colour("--accent"), 2, { dash: [4, 4] });
-  if (cursor !== null && cursor !== undefined) {
-    brush.outline([cursor], edge, 6);
-    brush.outline([cursor], colour("--ink"), 3);
-  }
-}
-
-/** The last day or so of a path stands out; what is older fades. */
-function trail(brush, positions, colour, dash) {
-  const recent = 24;
-  if (positions.length > recent) brush.path(positions.slice(0, 1 - recent), colour, 1.2, { opacity: 0.16, dash });
-  brush.path(positions.slice(-recent), colour, 2.5, { opacity: 0.9, dash });
-  for (const position of positions.slice(-recent)) if (position) brush.dot(position, 2.5, colour);
-}
-
-function heat(brush, shares, colour) {
-  const entries = shares instanceof Map ? [...shares] : shares.map((share, cell) => [cell, share]);
-  const most = entries.reduce((largest, [, share]) => Math.max(largest, share), 0);
-  if (!most) return;
-  const levels = 6;
-  const buckets = Array.from({ length: levels }, () => []);
-  for (const [cell, share] of entries) {
-    // The square root, because a few busy cells would leave all others white.
-    const level = Math.min(levels - 1, Math.floor(levels * Math.sqrt(share / most)));
-    if (share > 0 && level >= 0) buckets[level].push(cell);
-  }
-  buckets.forEach((cells, level) => level && brush.fill(cells, `rgb(${colour("--cell-heat")})`, 0.07 * level));
-}
-
-function middle(geometry, cells) {
-  // The cell nearest to the mean, so that the name of a bent region does not lie outside it.
-  const rows = cells.reduce((sum, cell) => sum + Math.floor(cell / geometry.columns), 0) / cells.length;
-  const columns = cells.reduce((sum, cell) => sum + (cell % geometry.columns), 0) / cells.length;
-  let best = cells[0];
-  let least = Infinity;
-  for (const cell of cells) {
-    const far = (Math.floor(cell / geometry.columns) - rows) ** 2 + ((cell % geometry.columns) - columns) ** 2;
-    if (far < least) [best, least] = [cell, far];
-  }
-  return geometry.center(best);
-}
-
-/** How large the map is, in words. */
-export function mapWords(map) {
-  return `${map.columns} by ${map.rows} cells of ${metres(1000 * map.cellSize)}, ${plural(map.rows * map.columns, "cell")}`;
-}

@@ -4,21 +4,37 @@ import { button, drawing, element, show } from "./elements.js";
 
 // Drawn, because not every machine has a font with these signs.
 const SIGNS = { back: "M3 2h2v12H3zM14 2v12L6 8z", play: "M4 2v12l10-6z", pause: "M3 2h4v12H3zM9 2h4v12H9z" };
-const sign = (name) => drawing("svg", { viewBox: "0 0 16 16", class: "icon", "aria-hidden": "true" }, drawing("path", { d: SIGNS[name] }));
+const sign = (name) =>
+  drawing(
+    "svg",
+    { viewBox: "0 0 16 16", class: "icon", "aria-hidden": "true" },
+    drawing("path", { d: SIGNS[name] }),
+  );
 
 const STEPS_A_SECOND = 8;
 
 export function openPlayer(store, node) {
-  const range = element("input", { type: "range", min: "0", max: "0", step: "1", "aria-label": "Moment of the week", on: { input: () => store.set({ shown: Number(range.value), follow: false, playing: false }) } });
+  const range = element("input", {
+    type: "range",
+    min: "0",
+    max: "0",
+    step: "1",
+    "aria-label": "Moment of the week",
+    on: { input: () => store.set({ shown: Number(range.value), follow: false, playing: false }) },
+  });
   const moment = element("span", { class: "moment" });
-  const back = button(sign("back"), () => store.set({ shown: 0, follow: false }), { "aria-label": "Back to the beginning" });
+  const back = button(sign("back"), () => store.set({ shown: 0, follow: false }), {
+    "aria-label": "Back to the beginning",
+  });
   const play = button("", () => {
     const run = store.get("run");
     const playing = !store.get("playing");
     const over = store.get("shown") >= run.steps.length - 1;
     store.set({ playing, follow: false, ...(playing && over ? { shown: 0 } : {}) });
   });
-  const latestOne = button("Latest", () => store.set({ follow: true, playing: false, shown: store.get("run").steps.length - 1 }));
+  const latestOne = button("Latest", () =>
+    store.set({ follow: true, playing: false, shown: store.get("run").steps.length - 1 }),
+  );
   show(node, back, play, range, moment, latestOne);
 
   let timer = null;

@@ -30,7 +30,9 @@ export class PriorBrush {
 
 /** The choice of a prior; its curves are put into the store as `view`. */
 export function openPrior(store, api) {
-  const select = choice(PRIORS, store.get("prior"), (value) => store.set({ prior: value, ...(value === "painted" ? { tool: "paint" } : {}) }));
+  const select = choice(PRIORS, store.get("prior"), (value) =>
+    store.set({ prior: value, ...(value === "painted" ? { tool: "paint" } : {}) }),
+  );
   const state = element("p", { class: "quiet small", "aria-live": "polite" });
   const node = element("div", { class: "list" }, field("Read the releases as", select), state);
 
@@ -56,20 +58,36 @@ export function openPrior(store, api) {
     if (prior === "worst" || prior === "population") {
       // The run itself tells these two, step by step.
       store.set({ view: null });
-      show(state, prior === "worst" ? "Of everybody in the class, whoever has learnt most by each moment." : "One observer, who knows how people here move.");
+      show(
+        state,
+        prior === "worst"
+          ? "Of everybody in the class, whoever has learnt most by each moment."
+          : "One observer, who knows how people here move.",
+      );
     } else if (run.state === "running" || run.state === "queued") {
       store.set({ view: null });
       show(state, "Drawn when the run is over; until then, the population’s curves.");
     } else if (prior === "painted" && painted.size === 0) {
       store.set({ view: null });
       show(state, "Paint on the map where this observer believes the week began.");
-    } else ask(run.id, prior === "uniform" ? "uniform" : { cells: [...painted.keys()], weights: [...painted.values()] });
+    } else
+      ask(
+        run.id,
+        prior === "uniform" ? "uniform" : { cells: [...painted.keys()], weights: [...painted.values()] },
+      );
   });
   return node;
 }
 
 function curves({ before, leakage, belief, bare_leakage: bareLeakage, bare_belief: bareBelief, worst }) {
-  return { before, leakage: unpacked(leakage), belief: unpacked(belief), bareLeakage: unpacked(bareLeakage), bareBelief: unpacked(bareBelief), worst };
+  return {
+    before,
+    leakage: unpacked(leakage),
+    belief: unpacked(belief),
+    bareLeakage: unpacked(bareLeakage),
+    bareBelief: unpacked(bareBelief),
+    worst,
+  };
 }
 
 /** The curves of one event through the chosen eyes, from the run's own steps or from the server's answer. */
@@ -81,8 +99,14 @@ export function curvesOf(run, number, prior, view) {
   return {
     before: surest ? event.before.highest : event.before.population,
     leakage: every((step) => step.events[number]?.leakage),
-    belief: every((step) => (surest ? step.events[number]?.surest ?? step.events[number]?.belief : step.events[number]?.belief)),
+    belief: every((step) =>
+      surest ? (step.events[number]?.surest ?? step.events[number]?.belief) : step.events[number]?.belief,
+    ),
     bareLeakage: every((step) => step.bareEvents?.[number]?.leakage),
-    bareBelief: every((step) => (surest ? step.bareEvents?.[number]?.surest ?? step.bareEvents?.[number]?.belief : step.bareEvents?.[number]?.belief)),
+    bareBelief: every((step) =>
+      surest
+        ? (step.bareEvents?.[number]?.surest ?? step.bareEvents?.[number]?.belief)
+        : step.bareEvents?.[number]?.belief,
+    ),
   };
 }

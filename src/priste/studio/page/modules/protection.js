@@ -1,9 +1,7 @@
 // Protection: whom it is against and how sure anybody may get, in words; the expert's numbers one click away.
 
 import { button, checkbox, choice, element, field, freshId, segments, show } from "./elements.js";
-import { Problem, inWords } from "./api.js";
-import { latest } from "./lateness.js";
-import { missing, settingOf } from "./setting.js";
+import { openForecast } from "./forecast.js";
 import { exact, metres } from "./words.js";
 
 const KINDS = [
@@ -32,10 +30,24 @@ export function openProtection(store, view, api) {
     element("section", { class: "card" }, whom.node, besides),
     element("section", { class: "card" }, kinds, sure.node),
     element("section", { class: "card" }, blur.node),
-    element("details", {}, element("summary", {}, "The expert’s numbers"), element("section", { class: "card" }, expert)),
+    element(
+      "details",
+      {},
+      element("summary", {}, "The expert’s numbers"),
+      element("section", { class: "card" }, expert),
+    ),
     element("section", { class: "card" }, element("h3", {}, "What it will cost"), forecast),
-    element("details", {}, element("summary", {}, "The whole promise in words"), element("section", { class: "card" }, words)),
-    element("div", { class: "row next" }, button("Next: watch the adversary", () => store.set({ tab: "run" }), { class: "main" })),
+    element(
+      "details",
+      {},
+      element("summary", {}, "The whole promise in words"),
+      element("section", { class: "card" }, words),
+    ),
+    element(
+      "div",
+      { class: "row next" },
+      button("Next: watch the adversary", () => store.set({ tab: "run" }), { class: "main" }),
+    ),
   );
   const change = (part) => store.set({ protection: { ...store.get("protection"), ...part } });
 
@@ -51,20 +63,36 @@ export function openProtection(store, view, api) {
   };
   whom.move((place) => change({ observer: ladders().observers[place].observer }));
   sure.move((place) => change({ promise: ladders().promises[place].promise }));
-  blur.move((place) => change({ mechanism: { kind: "planar-laplace", alpha: ladders().noises[place].alpha } }));
+  blur.move((place) =>
+    change({ mechanism: { kind: "planar-laplace", alpha: ladders().noises[place].alpha } }),
+  );
 
   // Places that one who knows the population may know besides: most people know where somebody lives.
   store.watch(["world", "protection", "regions"], () => {
     if (!store.get("world")) return;
     const { observer, also } = store.get("protection");
-    const places = store.get("regions").filter((region) => region.cells.length).map((region) => region.name);
+    const places = store
+      .get("regions")
+      .filter((region) => region.cells.length)
+      .map((region) => region.name);
     besides.hidden = observer.knows !== "population" || places.length === 0;
     const key = JSON.stringify([places, also]);
     if (besides.dataset.key === key) return;
     besides.dataset.key = key;
     const focused = [...besides.querySelectorAll("input")].indexOf(document.activeElement);
-    const turn = (name) => (on) => change({ also: places.filter((place) => (place === name ? on : store.get("protection").also.includes(place))) });
-    show(besides, element("legend", {}, "who perhaps knows besides that you began at"), element("div", { class: "row" }, places.map((name) => checkbox(name, also.includes(name), turn(name)))));
+    const turn = (name) => (on) =>
+      change({
+        also: places.filter((place) => (place === name ? on : store.get("protection").also.includes(place))),
+      });
+    show(
+      besides,
+      element("legend", {}, "who perhaps knows besides that you began at"),
+      element(
+        "div",
+        { class: "row" },
+        places.map((name) => checkbox(name, also.includes(name), turn(name))),
+      ),
+    );
     if (focused >= 0) besides.querySelectorAll("input")[focused]?.focus();
   });
 
@@ -74,27 +102,59 @@ export function openProtection(store, view, api) {
     const { observers, promises, noises } = ladders();
     const at = nearestObserver(observers, observer);
     whom.show(observers.length, at, observers[at].title, observers[at].words);
-    const step = nearest(promises.map((entry) => size(entry.promise)), size(promise));
-    sure.show(promises.length, step, promiseTitle(promise), promises[step].words && sameNumber(size(promises[step].promise), size(promise)) ? promises[step].words : "");
+    const step = nearest(
+      promises.map((entry) => size(entry.promise)),
+      size(promise),
+    );
+    sure.show(
+      promises.length,
+      step,
+      promiseTitle(promise),
+      promises[step].words && sameNumber(size(promises[step].promise), size(promise))
+        ? promises[step].words
+        : "",
+    );
     if (mechanism.kind === "planar-laplace") {
-      const place = nearest(noises.map((entry) => Math.log(entry.alpha)), Math.log(mechanism.alpha));
+      const place = nearest(
+        noises.map((entry) => Math.log(entry.alpha)),
+        Math.log(mechanism.alpha),
+      );
       const known = sameNumber(noises[place].alpha, mechanism.alpha);
-      blur.show(noises.length, place, known ? noises[place].title : `about ${metres(2000 / mechanism.alpha)}`, known ? noises[place].words ?? "" : "");
+      blur.show(
+        noises.length,
+        place,
+        known ? noises[place].title : `about ${metres(2000 / mechanism.alpha)}`,
+        known ? (noises[place].words ?? "") : "",
+      );
       blur.node.hidden = false;
     } else blur.node.parentNode.hidden = mechanism.kind !== "planar-laplace";
     const kind = kindOf(promise);
     if (kinds.dataset.kind !== kind) {
       kinds.dataset.kind = kind;
       const focused = kinds.contains(document.activeElement);
-      show(kinds, segments("What is bounded", KINDS, kind, (value) => {
-        const world = store.get("world");
-        const number = size(store.get("protection").promise);
-        if (value === "belief") change({ promise: world.beliefs[Math.min(world.beliefs.length - 1, Math.floor(world.beliefs.length / 2))].promise });
-        else {
-          const epsilon = kindOf(store.get("protection").promise) === "belief" ? 1 : number;
-          change({ promise: value === "up" ? { odds_up: epsilon } : { epsilon } });
-        }
-      }, { heard: true }));
+      show(
+        kinds,
+        segments(
+          "What is bounded",
+          KINDS,
+          kind,
+          (value) => {
+            const world = store.get("world");
+            const number = size(store.get("protection").promise);
+            if (value === "belief")
+              change({
+                promise:
+                  world.beliefs[Math.min(world.beliefs.length - 1, Math.floor(world.beliefs.length / 2))]
+                    .promise,
+              });
+            else {
+              const epsilon = kindOf(store.get("protection").promise) === "belief" ? 1 : number;
+              change({ promise: value === "up" ? { odds_up: epsilon } : { epsilon } });
+            }
+          },
+          { heard: true },
+        ),
+      );
       if (focused) kinds.querySelector(":checked").focus();
     }
     showExpert();
@@ -104,92 +164,113 @@ export function openProtection(store, view, api) {
   function showExpert() {
     if (expert.contains(document.activeElement) && document.activeElement.matches("input")) return;
     const { observer, promise, mechanism, calibrator, seed } = store.get("protection");
-    const number = (words, value, set, more = {}) => field(words, element("input", { type: "number", step: "any", min: "0", value: String(value), ...more, on: { change: (event) => {
-      const found = Number(event.target.value);
-      if (event.target.value !== "" && Number.isFinite(found)) set(found);
-    } } }));
+    const number = (words, value, set, more = {}) =>
+      field(
+        words,
+        element("input", {
+          type: "number",
+          step: "any",
+          min: "0",
+          value: String(value),
+          ...more,
+          on: {
+            change: (event) => {
+              const found = Number(event.target.value);
+              if (event.target.value !== "" && Number.isFinite(found)) set(found);
+            },
+          },
+        }),
+      );
     const kind = kindOf(promise);
     const rows = [];
-    if (kind === "both") rows.push(number("ε, both ways", promise.epsilon, (epsilon) => change({ promise: { epsilon } })));
-    if (kind === "up") rows.push(number("ε, upwards", promise.odds_up, (up) => change({ promise: { odds_up: up } })));
-    if (kind === "belief") rows.push(number("belief at most", promise.belief_at_most, (most) => change({ promise: { belief_at_most: most } }), { max: "1" }));
-    if (mechanism.kind === "planar-laplace") rows.push(number("α, per km", exactNumber(mechanism.alpha), (alpha) => change({ mechanism: { ...mechanism, alpha } })));
-    rows.push(field("Mechanism", choice([["planar-laplace", "planar Laplace"], ["identity", "exact cells"], ["uniform", "nothing"]], mechanism.kind, (value) => change({ mechanism: value === "planar-laplace" ? { kind: value, alpha: 4 } : { kind: value } }))));
-    if (observer.knows === "near") rows.push(number("within a factor", observer.factor, (factor) => change({ observer: { ...observer, factor } })));
-    if (observer.knows === "stale") rows.push(number("stale by hours", observer.hours, (hours) => change({ observer: { ...observer, hours } })));
-    const makers = store.get("info")?.calibrators.filter((each) => each.promise).map((each) => each.name) ?? [calibrator];
-    rows.push(field("Calibrator", choice(makers.map((name) => [name, name]), calibrator, (value) => change({ calibrator: value }))));
-    rows.push(field("Seed", element("input", { type: "number", min: "0", step: "1", value: seed === null ? "" : String(seed), on: { change: (event) => change({ seed: event.target.value === "" ? null : Math.max(0, Math.round(Number(event.target.value))) }) } }), "Empty: drawn anew by the system, which is what protects. A number repeats a run, for experiments."));
+    if (kind === "both")
+      rows.push(number("ε, both ways", promise.epsilon, (epsilon) => change({ promise: { epsilon } })));
+    if (kind === "up")
+      rows.push(number("ε, upwards", promise.odds_up, (up) => change({ promise: { odds_up: up } })));
+    if (kind === "belief")
+      rows.push(
+        number(
+          "belief at most",
+          promise.belief_at_most,
+          (most) => change({ promise: { belief_at_most: most } }),
+          { max: "1" },
+        ),
+      );
+    if (mechanism.kind === "planar-laplace")
+      rows.push(
+        number("α, per km", exactNumber(mechanism.alpha), (alpha) =>
+          change({ mechanism: { ...mechanism, alpha } }),
+        ),
+      );
+    rows.push(
+      field(
+        "Mechanism",
+        choice(
+          [
+            ["planar-laplace", "planar Laplace"],
+            ["identity", "exact cells"],
+            ["uniform", "nothing"],
+          ],
+          mechanism.kind,
+          (value) =>
+            change({ mechanism: value === "planar-laplace" ? { kind: value, alpha: 4 } : { kind: value } }),
+        ),
+      ),
+    );
+    if (observer.knows === "near")
+      rows.push(
+        number("within a factor", observer.factor, (factor) => change({ observer: { ...observer, factor } })),
+      );
+    if (observer.knows === "stale")
+      rows.push(
+        number("stale by hours", observer.hours, (hours) => change({ observer: { ...observer, hours } })),
+      );
+    const makers = store
+      .get("info")
+      ?.calibrators.filter((each) => each.promise)
+      .map((each) => each.name) ?? [calibrator];
+    rows.push(
+      field(
+        "Calibrator",
+        choice(
+          makers.map((name) => [name, name]),
+          calibrator,
+          (value) => change({ calibrator: value }),
+        ),
+      ),
+    );
+    rows.push(
+      field(
+        "Seed",
+        element("input", {
+          type: "number",
+          min: "0",
+          step: "1",
+          value: seed === null ? "" : String(seed),
+          on: {
+            change: (event) =>
+              change({
+                seed: event.target.value === "" ? null : Math.max(0, Math.round(Number(event.target.value))),
+              }),
+          },
+        }),
+        "Empty: drawn anew by the system, which is what protects. A number repeats a run, for experiments.",
+      ),
+    );
     show(expert, rows);
   }
 
-  // --- the promise in words ---------------------------------------------------------------------------------------
-  const explain = latest(300, (signal) => api.post("/explain", { setting: settingOf(store) }, { signal }), {
-    answer: (found) => show(
-      words,
-      element("p", {}, found.against),
-      found.promised.map((line) => element("p", {}, line)),
-      element("h4", {}, "Not promised"),
-      element("ul", {}, found.not_promised.map((line) => element("li", { class: "small" }, line))),
-      found.unguarded.length ? [element("h4", {}, "Not guarded"), element("ul", {}, found.unguarded.map((line) => element("li", { class: "small" }, line)))] : null,
-      found.summary.map((line) => element("p", { class: "quiet small" }, line)),
-    ),
-    failed: (error) => show(words, element("p", { class: "says bad" }, inWords(error))),
-  });
-
-  // --- the forecast moves with every choice ---------------------------------------------------------------------------
-  let job = null;
-  let asked = null;
-  const foretell = latest(500, async (signal) => {
-    if (job) await api.post(`/jobs/${job}/cancel`).catch(() => {});
-    const started = await api.post("/forecasts", { setting: settingOf(store) }, { signal });
-    job = started.job;
-    store.set({ forecastJob: job });
-    for await (const { name, data } of api.events(`/jobs/${job}/events`, { signal })) {
-      if (signal.aborted) break;
-      if (name === "progress") store.set({ forecast: { ...store.get("forecast"), progress: data } });
-      if (name === "done") return data;
-      if (name === "failed") throw new Problem(data);
-      if (name === "cancelled") break;
-    }
-    return null;
-  }, {
-    waiting: () => store.set({ forecast: { ...store.get("forecast"), state: "computing", progress: null } }),
-    answer: (found, setting) => {
-      if (found) store.set({ forecast: { state: "known", found, setting } });
-      else {
-        // A run took its place; it is asked for again when this step is opened again.
-        asked = null;
-        store.set({ forecast: { ...store.get("forecast"), state: "stopped" } });
-      }
-    },
-    failed: (error) => store.set({ forecast: { state: "failed", message: inWords(error) } }),
-  });
-  store.watch(["events", "regions", "protection", "tab", "world"], () => {
-    const world = store.get("world");
-    // Asked for when somebody looks at it: a forecast takes the processor that a run needs.
-    if (!world || !["protection", "compare"].includes(store.get("tab"))) return;
-    const wrong = missing(store);
-    if (wrong) {
-      store.set({ forecast: { state: "missing", message: wrong } });
-      asked = null;
-      return;
-    }
-    const setting = settingOf(store);
-    const key = JSON.stringify(setting);
-    if (key === asked) return;
-    asked = key;
-    explain();
-    foretell(setting);
-  });
-  store.watch(["forecast"], () => show(forecast, forecastParts(store.get("forecast"))));
+  openForecast(store, { node: forecast, words }, api);
 }
 
 /** Titles for promises of any number, also those that no stop of the slider has. */
 function promiseTitle(promise) {
-  if ("belief_at_most" in promise) return `Nobody gets more than ${exact(100 * promise.belief_at_most, 1)} % sure`;
+  if ("belief_at_most" in promise)
+    return `Nobody gets more than ${exact(100 * promise.belief_at_most, 1)} % sure`;
   const factor = exact(Math.exp(size(promise)), 2);
-  return "epsilon" in promise ? `Odds move at most ${factor} times, up or down` : `Odds rise at most ${factor} times`;
+  return "epsilon" in promise
+    ? `Odds move at most ${factor} times, up or down`
+    : `Odds rise at most ${factor} times`;
 }
 
 const sameNumber = (a, b) => Math.abs(a - b) < 1e-9 * Math.max(1, Math.abs(a));
@@ -204,10 +285,17 @@ function nearest(values, value) {
 }
 
 function nearestObserver(observers, { knows, factor, hours }) {
-  const alike = observers.map((entry, place) => [entry.observer, place]).filter(([each]) => each.knows === knows);
+  const alike = observers
+    .map((entry, place) => [entry.observer, place])
+    .filter(([each]) => each.knows === knows);
   if (alike.length === 0) return observers.length - 1;
   const wanted = factor ?? hours ?? 0;
-  return alike.reduce((best, next) => (Math.abs((next[0].factor ?? next[0].hours ?? 0) - wanted) < Math.abs((best[0].factor ?? best[0].hours ?? 0) - wanted) ? next : best))[1];
+  return alike.reduce((best, next) =>
+    Math.abs((next[0].factor ?? next[0].hours ?? 0) - wanted) <
+    Math.abs((best[0].factor ?? best[0].hours ?? 0) - wanted)
+      ? next
+      : best,
+  )[1];
 }
 
 /** A slider whose value is a sentence; the browser's own range input keeps it usable for all. */
@@ -215,7 +303,20 @@ function slider(title, low, high) {
   const input = element("input", { type: "range", min: "0", max: "1", step: "1", id: freshId("slider") });
   const output = element("output", { for: input.id });
   const more = element("p", { class: "quiet small" });
-  const node = element("div", { class: "field slider" }, element("label", { for: input.id }, title), output, input, element("div", { class: "ends", "aria-hidden": "true" }, element("span", {}, low), element("span", {}, high)), more);
+  const node = element(
+    "div",
+    { class: "field slider" },
+    element("label", { for: input.id }, title),
+    output,
+    input,
+    element(
+      "div",
+      { class: "ends", "aria-hidden": "true" },
+      element("span", {}, low),
+      element("span", {}, high),
+    ),
+    more,
+  );
   return {
     node,
     move: (listener) => input.addEventListener("input", () => listener(Number(input.value))),
@@ -227,35 +328,4 @@ function slider(title, low, high) {
       more.textContent = sentence ?? "";
     },
   };
-}
-
-/** The forecast in its states; used by the comparison as well. */
-export function forecastParts(forecast) {
-  const { state, found, message, progress } = forecast ?? {};
-  if (state === "missing") return [element("p", { class: "quiet" }, message)];
-  if (state === "failed") return [element("p", { class: "says bad" }, message)];
-  const busy = state === "computing" ? element("span", { class: "busy" }, progress?.words ?? "trying it on people drawn from the model") : null;
-  if (!found) return [busy ?? element("p", { class: "quiet" }, "Stopped, because a run needed the processor. Open this step again to go on.")];
-  return [element("div", { class: busy ? "computing list" : "list" }, costs(found)), busy];
-}
-
-function costs(found) {
-  const ways = [
-    ["with priste", "is-priste", found],
-    ["noise alone", "is-alone", found.alone],
-    ["one constant cell", "is-constant", found.constant],
-  ].filter(([, , way]) => way);
-  const most = Math.max(...ways.flatMap(([, , way]) => [way.near?.metres ?? 0, way.far?.metres ?? 0]), 1);
-  const group = (title, part) =>
-    element("div", { class: "costs" }, element("h4", {}, title), ways.map(([name, kind, way]) => {
-      const value = way[part];
-      return element("div", { class: "cost" }, element("span", {}, name), element("span", { class: `bar ${kind}`, "aria-hidden": "true", style: { "--share": String((value?.metres ?? 0) / most) } }), element("b", {}, value ? metres(value.metres) : "–", value?.half ? element("small", { class: "quiet" }, value.half < value.metres ? ` ± ${metres(value.half)}` : " roughly") : null));
-    }));
-  return [
-    element("p", {}, found.sentence),
-    group("Far from the secret", "far"),
-    group("Near it", "near"),
-    found.basis ? element("p", { class: "quiet small" }, found.basis) : null,
-    found.anybody?.length ? element("div", {}, element("h4", {}, "Observers outside the class could learn"), element("ul", { class: "list small" }, found.anybody.map((each) => element("li", {}, element("b", {}, each.event), `: ${each.words}`)))) : null,
-  ];
 }

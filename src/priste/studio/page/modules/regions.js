@@ -20,7 +20,9 @@ export function paintCells(store, cells, erase) {
     else held.add(cell);
   }
   if (held.size === before) return;
-  store.set({ regions: regions.with(number, { ...regions[number], cells: [...held].sort((a, b) => a - b) }) });
+  store.set({
+    regions: regions.with(number, { ...regions[number], cells: [...held].sort((a, b) => a - b) }),
+  });
 }
 
 /** Make a place and choose it; returns its name. */
@@ -30,7 +32,11 @@ export function addRegion(store, cells = [], name = null) {
   let free = name ?? "place1";
   for (let number = 1; taken.has(free); number += 1) free = name ? `${name}${number + 1}` : `place${number}`;
   const region = { name: free, cells: [...new Set(cells)].sort((a, b) => a - b), tone: freeTone(regions) };
-  store.set({ regions: [...regions, region], activeRegion: regions.length, tool: cells.length ? store.get("tool") : "paint" });
+  store.set({
+    regions: [...regions, region],
+    activeRegion: regions.length,
+    tool: cells.length ? store.get("tool") : "paint",
+  });
   return free;
 }
 
@@ -39,7 +45,10 @@ export function openSuggestions(store) {
   const taken = store.get("regions").map((region) => ({ name: region.name, cells: new Set(region.cells) }));
   return (store.get("suggestions") ?? [])
     .map((place, number) => ({ place, number: number + 1 }))
-    .filter(({ place }) => !taken.some(({ name, cells }) => name === place.name || place.cells.every((cell) => cells.has(cell))));
+    .filter(
+      ({ place }) =>
+        !taken.some(({ name, cells }) => name === place.name || place.cells.every((cell) => cells.has(cell))),
+    );
 }
 
 /** The panel with the list of places. */
@@ -50,14 +59,22 @@ export function openRegions(store, view, { renameInEvents }) {
     "section",
     { class: "card" },
     element("h3", {}, "Where this person stays"),
-    element("p", { class: "quiet small" }, "Found in the trace, on this machine. Take one and give it a name."),
+    element(
+      "p",
+      { class: "quiet small" },
+      "Found in the trace, on this machine. Take one and give it a name.",
+    ),
     ideas,
   );
   const heard = element("p", { class: "only-heard", "aria-live": "polite" });
   show(
     view,
     element("h2", {}, "Which places are sensitive?"),
-    element("p", { class: "quiet" }, "Paint cells on the map, draw around an area, or take one of the places where the trace stays."),
+    element(
+      "p",
+      { class: "quiet" },
+      "Paint cells on the map, draw around an area, or take one of the places where the trace stays.",
+    ),
     list,
     element(
       "div",
@@ -68,7 +85,11 @@ export function openRegions(store, view, { renameInEvents }) {
       }),
     ),
     ideasCard,
-    element("div", { class: "row next" }, button("Next: what happened there", () => store.set({ tab: "secrets" }), { class: "main" })),
+    element(
+      "div",
+      { class: "row next" },
+      button("Next: what happened there", () => store.set({ tab: "secrets" }), { class: "main" }),
+    ),
     heard,
   );
 
@@ -85,7 +106,10 @@ export function openRegions(store, view, { renameInEvents }) {
     const active = store.get("activeRegion");
     if (regions.length === 0) {
       rows.clear();
-      show(list, element("li", { class: "empty" }, "No place yet. Press Paint above the map and drag over cells."));
+      show(
+        list,
+        element("li", { class: "empty" }, "No place yet. Press Paint above the map and drag over cells."),
+      );
       return;
     }
     for (const child of [...list.children]) if (!child.dataset.row) child.remove();
@@ -104,23 +128,41 @@ export function openRegions(store, view, { renameInEvents }) {
   });
 
   function makeRow(number) {
-    const name = element("input", { type: "text", maxlength: "60", "aria-label": "Name of the place", autocomplete: "off" });
+    const name = element("input", {
+      type: "text",
+      maxlength: "60",
+      "aria-label": "Name of the place",
+      autocomplete: "off",
+    });
     const problem = element("p", { class: "says bad small", id: freshId("problem"), hidden: true });
     const swatch = element("span", { class: "swatch", "aria-hidden": "true" });
     const size = element("span", { class: "quiet small grow" });
     const paint = button("Paint", () => {
       store.set({ activeRegion: number, tool: "paint" });
     });
-    const remove = button("Remove", () => {
-      const regions = store.get("regions");
-      heard.textContent = `${regions[number].name} was removed.`;
-      store.set({ regions: regions.toSpliced(number, 1), activeRegion: Math.max(0, Math.min(store.get("activeRegion"), regions.length - 2)) });
-    }, { class: "plain" });
+    const remove = button(
+      "Remove",
+      () => {
+        const regions = store.get("regions");
+        heard.textContent = `${regions[number].name} was removed.`;
+        store.set({
+          regions: regions.toSpliced(number, 1),
+          activeRegion: Math.max(0, Math.min(store.get("activeRegion"), regions.length - 2)),
+        });
+      },
+      { class: "plain" },
+    );
     name.addEventListener("change", () => {
       const regions = store.get("regions");
       const wanted = name.value.trim();
       const other = regions.some((region, place) => place !== number && region.name === wanted);
-      const wrong = !wanted ? "A place needs a name." : other ? `Another place is called “${wanted}”.` : /["\n\r\\]/.test(wanted) ? "A name has no quotation marks or backslashes." : "";
+      const wrong = !wanted
+        ? "A place needs a name."
+        : other
+          ? `Another place is called “${wanted}”.`
+          : /["\n\r\\]/.test(wanted)
+            ? "A name has no quotation marks or backslashes."
+            : "";
       problem.textContent = wrong;
       problem.hidden = !wrong;
       name.setAttribute("aria-invalid", String(Boolean(wrong)));
@@ -144,7 +186,9 @@ export function openRegions(store, view, { renameInEvents }) {
         swatch.className = `swatch ${toneClass(region.tone)}`;
         if (document.activeElement !== name) name.value = region.name;
         const side = store.get("world")?.map.cellSize ?? 0;
-        size.textContent = region.cells.length ? `${plural(region.cells.length, "cell")}, about ${metres(1000 * side * Math.sqrt(region.cells.length))} across` : "no cells yet";
+        size.textContent = region.cells.length
+          ? `${plural(region.cells.length, "cell")}, about ${metres(1000 * side * Math.sqrt(region.cells.length))} across`
+          : "no cells yet";
         paint.setAttribute("aria-pressed", String(active));
         paint.setAttribute("aria-label", `Paint ${region.name}`);
         remove.setAttribute("aria-label", `Remove ${region.name}`);
@@ -161,8 +205,15 @@ export function openRegions(store, view, { renameInEvents }) {
         element(
           "li",
           { class: "row spread" },
-          element("span", {}, element("b", {}, `${number}. ${place.name}`), element("span", { class: "quiet small" }, ` ${place.words}`)),
-          button("Make it a place", () => store.get("adopt")(place), { "aria-label": `Make a place of suggestion ${number}, ${place.name}` }),
+          element(
+            "span",
+            {},
+            element("b", {}, `${number}. ${place.name}`),
+            element("span", { class: "quiet small" }, ` ${place.words}`),
+          ),
+          button("Make it a place", () => store.get("adopt")(place), {
+            "aria-label": `Make a place of suggestion ${number}, ${place.name}`,
+          }),
         ),
       ),
     );

@@ -43,7 +43,17 @@ export class Runner {
     const reading = new AbortController();
     this.#reading = reading;
     // `touched` grows with every change of the steps, which are one array that only ever gets longer.
-    let run = { id: null, state: "queued", words: "starting", start: null, steps: [], done: null, message: null, setting, seed };
+    let run = {
+      id: null,
+      state: "queued",
+      words: "starting",
+      start: null,
+      steps: [],
+      done: null,
+      message: null,
+      setting,
+      seed,
+    };
     const tell = (part) => {
       if (reading.signal.aborted) return;
       run = { ...run, ...part };
@@ -53,19 +63,32 @@ export class Runner {
     try {
       const forecast = this.#store.get("forecastJob");
       // A forecast that is still at work would keep the run waiting.
-      if (forecast && this.#store.get("forecast")?.state === "computing") await this.#api.post(`/jobs/${forecast}/cancel`).catch(() => {});
+      if (forecast && this.#store.get("forecast")?.state === "computing")
+        await this.#api.post(`/jobs/${forecast}/cancel`).catch(() => {});
       const { run: id } = await this.#api.post("/runs", { setting, ...(seed === null ? {} : { seed }) });
       tell({ id });
       for await (const { name, data } of this.#api.events(`/jobs/${id}/events`, { signal: reading.signal })) {
         if (reading.signal.aborted) return;
         if (name === "started" || name === "progress") tell({ words: data.words });
-        else if (name === "start") tell({ state: "running", start: { ...data, events: data.events.map((event) => ({ ...event, bound: finite(event.bound), steps: unpacked(event.steps) })) } });
+        else if (name === "start")
+          tell({
+            state: "running",
+            start: {
+              ...data,
+              events: data.events.map((event) => ({
+                ...event,
+                bound: finite(event.bound),
+                steps: unpacked(event.steps),
+              })),
+            },
+          });
         else if (name === "step") {
           run.steps[data.step] = stepOf(data);
           tell({});
           if (this.#store.get("follow")) this.#store.set({ shown: data.step });
         } else if (name === "done") tell({ state: "done", done: data });
-        else if (name === "failed") tell({ state: "failed", message: [data.message, data.hint].filter(Boolean).join(" ") });
+        else if (name === "failed")
+          tell({ state: "failed", message: [data.message, data.hint].filter(Boolean).join(" ") });
         else if (name === "cancelled") tell({ state: "cancelled" });
       }
     } catch (error) {
@@ -97,9 +120,23 @@ export function openRun(store, view, api) {
     results,
     verdict,
     tiles,
-    element("section", { class: "card" }, element("h3", {}, "What the adversary learns"), pick, prior, chartKeys(), charts, table.node),
+    element(
+      "section",
+      { class: "card" },
+      element("h3", {}, "What the adversary learns"),
+      pick,
+      prior,
+      chartKeys(),
+      charts,
+      table.node,
+    ),
     element("section", { class: "card" }, element("h3", {}, "When it is vague"), strip),
-    element("div", { class: "row next" }, button("Compare with another setting", () => store.set({ tab: "compare" })), button("Export", () => store.set({ tab: "export" }), { class: "main" })),
+    element(
+      "div",
+      { class: "row next" },
+      button("Compare with another setting", () => store.set({ tab: "compare" })),
+      button("Export", () => store.set({ tab: "export" }), { class: "main" }),
+    ),
   );
   show(view, element("h2", {}, "Watch the adversary"), head, results, heard);
 
@@ -108,7 +145,17 @@ export function openRun(store, view, api) {
   const stop = button("Stop", () => runner.cancel());
   const bar = element("progress", { max: "1", value: "0", "aria-label": "Releases made" });
   const state = element("div", {});
-  show(head, element("p", { class: "quiet" }, "Every step of the week is released as the setting says, in order, with nothing leaving this machine."), element("div", { class: "row" }, go, stop), bar, state);
+  show(
+    head,
+    element(
+      "p",
+      { class: "quiet" },
+      "Every step of the week is released as the setting says, in order, with nothing leaving this machine.",
+    ),
+    element("div", { class: "row" }, go, stop),
+    bar,
+    state,
+  );
 
   let told = null;
   store.watch(["run", "events", "regions", "protection", "world"], () => {
@@ -127,14 +174,35 @@ export function openRun(store, view, api) {
     const parts = [];
     if (wrong) parts.push(element("p", { class: "says note" }, wrong));
     if (busy && !run.start) parts.push(element("span", { class: "busy" }, run.words ?? "preparing"));
-    if (busy && run.start) parts.push(element("p", { class: "quiet small" }, `${run.steps.length} of ${total} released`));
+    if (busy && run.start)
+      parts.push(element("p", { class: "quiet small" }, `${run.steps.length} of ${total} released`));
     if (run?.state === "failed") parts.push(element("p", { class: "says bad", role: "alert" }, run.message));
-    if (run?.state === "cancelled") parts.push(element("p", { class: "says note" }, `Stopped after ${plural(run.steps.length, "release")}. What is shown is what was released until then.`));
-    if (changed && !wrong) parts.push(element("p", { class: "says note" }, "The setting has changed since this run. Run again to see what it does now."));
+    if (run?.state === "cancelled")
+      parts.push(
+        element(
+          "p",
+          { class: "says note" },
+          `Stopped after ${plural(run.steps.length, "release")}. What is shown is what was released until then.`,
+        ),
+      );
+    if (changed && !wrong)
+      parts.push(
+        element(
+          "p",
+          { class: "says note" },
+          "The setting has changed since this run. Run again to see what it does now.",
+        ),
+      );
     show(state, parts);
     if (run && told !== `${run.id}:${run.state}`) {
       told = `${run.id}:${run.state}`;
-      heard.textContent = { queued: "The run begins.", running: "Releases are being made.", done: "The run is over.", cancelled: "The run was stopped.", failed: "The run failed." }[run.state];
+      heard.textContent = {
+        queued: "The run begins.",
+        running: "Releases are being made.",
+        done: "The run is over.",
+        cancelled: "The run was stopped.",
+        failed: "The run failed.",
+      }[run.state];
     }
   });
 
@@ -147,7 +215,8 @@ export function openRun(store, view, api) {
     });
   });
 
-  const sentenceOf = ({ event, text }) => store.get("events").find((each) => each.name === event)?.answer?.sentence ?? text;
+  const sentenceOf = ({ event, text }) =>
+    store.get("events").find((each) => each.name === event)?.answer?.sentence ?? text;
 
   function draw(run) {
     const shown = store.get("shown") ?? run.steps.length - 1;
@@ -169,20 +238,55 @@ export function openRun(store, view, api) {
     const key = events.map((event) => event.name).join("|");
     if (pick.dataset.key !== key) {
       pick.dataset.key = key;
-      show(pick, events.length > 1 ? field("Which secret", choice(events.map((event, place) => [String(place), event.name]), String(number), (value) => store.set({ chosenEvent: Number(value) }))) : null);
+      show(
+        pick,
+        events.length > 1
+          ? field(
+              "Which secret",
+              choice(
+                events.map((event, place) => [String(place), event.name]),
+                String(number),
+                (value) => store.set({ chosenEvent: Number(value) }),
+              ),
+            )
+          : null,
+      );
     }
     const event = events[number];
     if (!event) return show(charts, element("p", { class: "quiet" }, "No secret was named."));
     const curves = curvesOf(run, number, store.get("prior"), store.get("view"));
     const worst = store.get("view")?.events[number]?.worst ?? now?.events[number]?.worst ?? [];
     store.set({ worstShown: worst.map(([cell, share]) => ({ cell, share })) });
-    const common = { curves, steps: run.start.steps, marks: event.steps, now: shown, moments: [run.steps[0]?.label, run.steps.at(-1)?.label].filter(Boolean) };
-    table.update(event.name, `${number}:${run.id}:${run.steps.length}:${store.get("prior")}:${Boolean(store.get("view"))}`, () =>
-      run.steps.map((step, place) => [step.label, step.releasedCell < 0 ? "none" : String(step.releasedCell), metres(step.error), exact(curves.leakage[place], 3), exact(nothing(curves.bareLeakage[place]), 3), percent(curves.belief[place]), percent(nothing(curves.bareBelief[place]))]),
+    const common = {
+      curves,
+      steps: run.start.steps,
+      marks: event.steps,
+      now: shown,
+      moments: [run.steps[0]?.label, run.steps.at(-1)?.label].filter(Boolean),
+    };
+    table.update(
+      event.name,
+      `${number}:${run.id}:${run.steps.length}:${store.get("prior")}:${Boolean(store.get("view"))}`,
+      () =>
+        run.steps.map((step, place) => [
+          step.label,
+          step.releasedCell < 0 ? "none" : String(step.releasedCell),
+          metres(step.error),
+          exact(curves.leakage[place], 3),
+          exact(nothing(curves.bareLeakage[place]), 3),
+          percent(curves.belief[place]),
+          percent(nothing(curves.bareBelief[place])),
+        ]),
     );
     return show(
       charts,
-      element("p", { class: "small" }, event.sentence ?? sentenceOf(event), " ", element("span", { class: "quiet" }, `Promised: ${event.promise}.`)),
+      element(
+        "p",
+        { class: "small" },
+        event.sentence ?? sentenceOf(event),
+        " ",
+        element("span", { class: "quiet" }, `Promised: ${event.promise}.`),
+      ),
       leakageChart({ ...common, bound: event.bound }),
       beliefChart({ ...common, cap: event.cap }),
       worst.length ? element("p", { class: "small quiet" }, worstWords(worst)) : null,
@@ -193,14 +297,19 @@ export function openRun(store, view, api) {
 
 /** Whom the dashed cells stand for: two cells are a person's guess, many are a whole belief. */
 function worstWords(worst) {
-  const told = worst.slice(0, 4).map(([cell, share]) => `cell ${cell}, ${percent(share)}`).join("; ");
+  const told = worst
+    .slice(0, 4)
+    .map(([cell, share]) => `cell ${cell}, ${percent(share)}`)
+    .join("; ");
   const whole = worst.reduce((sum, [, share]) => sum + share, 0);
-  if (whole < 0.99) return `At this moment the observer who learns most has a belief spread over the map; its heaviest cells are dashed: ${told}; and others.`;
+  if (whole < 0.99)
+    return `At this moment the observer who learns most has a belief spread over the map; its heaviest cells are dashed: ${told}; and others.`;
   return `At this moment the observer who learns most believes the week began in ${worst.length === 1 ? "one cell" : `${worst.length} cells`} of the map (dashed): ${told}.`;
 }
 
 const nothing = (value) => (Number.isNaN(value) ? null : value);
-const tile = (number, words) => element("div", { class: "tile" }, element("b", {}, number), element("span", {}, words));
+const tile = (number, words) =>
+  element("div", { class: "tile" }, element("b", {}, number), element("span", {}, words));
 
 function verdictCard(run) {
   const kind = { kept: "", broken: " broken" }[run.done.verdict] ?? " unpromised";
@@ -209,16 +318,50 @@ function verdictCard(run) {
     "section",
     { class: `card verdict${kind}` },
     element("h3", {}, run.done.sentence),
-    (run.done.events ?? []).map((event) => element("p", { class: "small" }, element("b", {}, event.name), `: ${event.reached}. `, element("span", { class: "quiet" }, event.anybody_words ?? ""))),
+    (run.done.events ?? []).map((event) =>
+      element(
+        "p",
+        { class: "small" },
+        element("b", {}, event.name),
+        `: ${event.reached}. `,
+        element("span", { class: "quiet" }, event.anybody_words ?? ""),
+      ),
+    ),
     ways.length
-      ? element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Mean distances" }, element(
-          "table",
-          {},
-          element("thead", {}, element("tr", {}, ["mean distance", "everywhere", "far", "near"].map((head) => element("th", { scope: "col" }, head)))),
-          element("tbody", {}, ways.map(([name, way]) => element("tr", {}, element("td", {}, name), [way.everywhere, way.far, way.near].map((value) => element("td", {}, metres(finite(value))))))),
-        ))
+      ? element(
+          "div",
+          { class: "scroll", tabindex: "0", role: "region", "aria-label": "Mean distances" },
+          element(
+            "table",
+            {},
+            element(
+              "thead",
+              {},
+              element(
+                "tr",
+                {},
+                ["mean distance", "everywhere", "far", "near"].map((head) =>
+                  element("th", { scope: "col" }, head),
+                ),
+              ),
+            ),
+            element(
+              "tbody",
+              {},
+              ways.map(([name, way]) =>
+                element(
+                  "tr",
+                  {},
+                  element("td", {}, name),
+                  [way.everywhere, way.far, way.near].map((value) =>
+                    element("td", {}, metres(finite(value))),
+                  ),
+                ),
+              ),
+            ),
+          ),
+        )
       : null,
     run.done.usefulness ? element("p", { class: "small quiet" }, run.done.usefulness) : null,
   );
 }
-

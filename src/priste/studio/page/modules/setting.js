@@ -4,7 +4,10 @@
 export function settingOf(store) {
   const opened = store.get("world").setting;
   const { observer, also, promise, mechanism, calibrator, outside } = store.get("protection");
-  const regions = store.get("regions").filter((region) => region.cells.length).map(({ name, cells }) => ({ name, cells }));
+  const regions = store
+    .get("regions")
+    .filter((region) => region.cells.length)
+    .map(({ name, cells }) => ({ name, cells }));
   const known = also.filter((name) => regions.some((region) => region.name === name));
   return {
     ...opened,

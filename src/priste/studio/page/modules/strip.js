@@ -15,18 +15,40 @@ export function placesOf(times, stepSeconds) {
     const at = clockTime(text);
     if (!rows.has(at.date)) rows.set(at.date, rows.size);
     const begin = at.minutes / 1440;
-    return { row: rows.get(at.date), label: at.label, clock: at.clock, begin, end: Math.min(1, begin + stepSeconds / 86400) };
+    return {
+      row: rows.get(at.date),
+      label: at.label,
+      clock: at.clock,
+      begin,
+      end: Math.min(1, begin + stepSeconds / 86400),
+    };
   });
 }
 
 export function openStrip(store) {
-  const canvas = element("canvas", { role: "img", "aria-label": "Every day a row, from midnight to midnight, coloured by how far releases were from the truth." });
-  const table = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Mean distance of each day" });
+  const canvas = element("canvas", {
+    role: "img",
+    "aria-label":
+      "Every day a row, from midnight to midnight, coloured by how far releases were from the truth.",
+  });
+  const table = element("div", {
+    class: "scroll",
+    tabindex: "0",
+    role: "region",
+    "aria-label": "Mean distance of each day",
+  });
   const node = element(
     "div",
     { class: "strip list" },
     canvas,
-    element("ul", { class: "keys" }, LEVEL_WORDS.map((words, level) => element("li", {}, element("span", { class: `box l-${level}` }), words)), element("li", {}, element("span", { class: "box event" }), "a secret speaks of this time")),
+    element(
+      "ul",
+      { class: "keys" },
+      LEVEL_WORDS.map((words, level) =>
+        element("li", {}, element("span", { class: `box l-${level}` }), words),
+      ),
+      element("li", {}, element("span", { class: "box event" }), "a secret speaks of this time"),
+    ),
     element("details", {}, element("summary", {}, "As a table"), table),
   );
   let places = [];
@@ -80,14 +102,20 @@ export function openStrip(store) {
     for (const event of run.start?.events ?? []) {
       for (const step of event.steps) {
         const place = places[step];
-        if (place) context.fillRect(x(place.begin), place.row * ROW + ROW - 5, x(place.end) - x(place.begin), 3);
+        if (place)
+          context.fillRect(x(place.begin), place.row * ROW + ROW - 5, x(place.end) - x(place.begin), 3);
       }
     }
     const now = places[store.get("shown")];
     if (now) {
       context.lineWidth = 2;
       context.strokeStyle = colour("--ink");
-      context.strokeRect(x(now.begin) - 1, now.row * ROW, Math.max(4, x(now.end) - x(now.begin)) + 2, ROW - 1);
+      context.strokeRect(
+        x(now.begin) - 1,
+        now.row * ROW,
+        Math.max(4, x(now.end) - x(now.begin)) + 2,
+        ROW - 1,
+      );
     }
     context.fillStyle = colour("--quiet");
     for (const hour of [0, 6, 12, 18, 24]) {
@@ -125,8 +153,28 @@ export function openStrip(store) {
       element(
         "table",
         {},
-        element("thead", {}, element("tr", {}, ["day", "mean distance", "farthest"].map((head) => element("th", { scope: "col" }, head)))),
-        element("tbody", {}, [...days].map(([label, errors]) => element("tr", {}, element("td", {}, label), element("td", {}, metres(errors.reduce((sum, each) => sum + each, 0) / errors.length)), element("td", {}, metres(Math.max(...errors)))))),
+        element(
+          "thead",
+          {},
+          element(
+            "tr",
+            {},
+            ["day", "mean distance", "farthest"].map((head) => element("th", { scope: "col" }, head)),
+          ),
+        ),
+        element(
+          "tbody",
+          {},
+          [...days].map(([label, errors]) =>
+            element(
+              "tr",
+              {},
+              element("td", {}, label),
+              element("td", {}, metres(errors.reduce((sum, each) => sum + each, 0) / errors.length)),
+              element("td", {}, metres(Math.max(...errors))),
+            ),
+          ),
+        ),
       ),
     );
   });

@@ -14,13 +14,40 @@ import { element, show } from "./elements.js";
 
 export function openTabs(store, list, views) {
   const tabs = TABS.map(([name, words]) =>
-    element("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `view-${name}`, "data-tab": name, on: { click: () => store.set({ tab: name }) } }, words),
+    element(
+      "button",
+      {
+        type: "button",
+        role: "tab",
+        id: `tab-${name}`,
+        "aria-controls": `view-${name}`,
+        "data-tab": name,
+        on: { click: () => store.set({ tab: name }) },
+      },
+      words,
+    ),
   );
   show(list, tabs);
-  show(views, TABS.map(([name]) => element("div", { class: "view", id: `view-${name}`, role: "tabpanel", tabindex: "0", "aria-labelledby": `tab-${name}` })));
+  show(
+    views,
+    TABS.map(([name]) =>
+      element("div", {
+        class: "view",
+        id: `view-${name}`,
+        role: "tabpanel",
+        tabindex: "0",
+        "aria-labelledby": `tab-${name}`,
+      }),
+    ),
+  );
   list.addEventListener("keydown", (event) => {
     const here = tabs.findIndex((tab) => tab.dataset.tab === store.get("tab"));
-    const next = { ArrowRight: (here + 1) % tabs.length, ArrowLeft: (here + tabs.length - 1) % tabs.length, Home: 0, End: tabs.length - 1 }[event.key];
+    const next = {
+      ArrowRight: (here + 1) % tabs.length,
+      ArrowLeft: (here + tabs.length - 1) % tabs.length,
+      Home: 0,
+      End: tabs.length - 1,
+    }[event.key];
     if (next === undefined) return;
     event.preventDefault();
     store.set({ tab: tabs[next].dataset.tab });

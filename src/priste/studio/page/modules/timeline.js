@@ -15,11 +15,14 @@ export function rowsOf(times, kind) {
   const dates = new Map();
   for (const text of times) {
     const at = clockTime(text);
-    if (!dates.has(at.date)) dates.set(at.date, { key: at.date, date: at.date, weekday: at.weekday, label: at.label });
+    if (!dates.has(at.date))
+      dates.set(at.date, { key: at.date, date: at.date, weekday: at.weekday, label: at.label });
   }
   if (kind === "dates") return [...dates.values()];
   const held = new Set([...dates.values()].map((row) => row.weekday));
-  return DAYS.map((key, weekday) => ({ key, weekday, label: DAY_NAMES[weekday].slice(0, 3) })).filter((row) => held.has(row.weekday));
+  return DAYS.map((key, weekday) => ({ key, weekday, label: DAY_NAMES[weekday].slice(0, 3) })).filter((row) =>
+    held.has(row.weekday),
+  );
 }
 
 /** A widget that shows texts of times and calls `change(texts)`. */
@@ -48,24 +51,51 @@ export function timeline({ times, stepMinutes, label, change }) {
   }
 
   function draw() {
-    show(kinds, segments("Rows of the picture", [["week", "Every week"], ["dates", "On dates"]], kind, (value) => {
-      kind = value;
-      draw();
-    }, { heard: true }));
+    show(
+      kinds,
+      segments(
+        "Rows of the picture",
+        [
+          ["week", "Every week"],
+          ["dates", "On dates"],
+        ],
+        kind,
+        (value) => {
+          kind = value;
+          draw();
+        },
+        { heard: true },
+      ),
+    );
     drawPicture();
     const unread = texts.filter((text) => !readWhen(text));
     show(
       list,
-      texts.length === 0 ? element("li", { class: "quiet small" }, "No time chosen yet: drag over the picture, or add one below.") : null,
+      texts.length === 0
+        ? element(
+            "li",
+            { class: "quiet small" },
+            "No time chosen yet: drag over the picture, or add one below.",
+          )
+        : null,
       texts.map((text, number) =>
         element(
           "li",
           { class: "row spread" },
           element("span", {}, whenWords(text)),
-          button("Remove", () => changed(texts.toSpliced(number, 1)), { class: "plain small", "aria-label": `Remove ${whenWords(text)}` }),
+          button("Remove", () => changed(texts.toSpliced(number, 1)), {
+            class: "plain small",
+            "aria-label": `Remove ${whenWords(text)}`,
+          }),
         ),
       ),
-      unread.length ? element("li", { class: "quiet small" }, "The picture cannot draw steps and moments; they count all the same.") : null,
+      unread.length
+        ? element(
+            "li",
+            { class: "quiet small" },
+            "The picture cannot draw steps and moments; they count all the same.",
+          )
+        : null,
     );
   }
 
@@ -75,18 +105,62 @@ export function timeline({ times, stepMinutes, label, change }) {
     const height = lines.length * ROW + 18;
     const x = (minutes) => LEFT + (minutes / DAY) * (WIDTH - LEFT);
     const words = texts.length ? texts.map(whenWords).join("; ") : "nothing chosen";
-    const svg = drawing("svg", { viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": `${label}: ${words}`, class: "hours" });
+    const svg = drawing("svg", {
+      viewBox: `0 0 ${WIDTH} ${height}`,
+      role: "img",
+      "aria-label": `${label}: ${words}`,
+      class: "hours",
+    });
     lines.forEach((row, place) => {
       const y = place * ROW;
-      svg.append(drawing("text", { x: LEFT - 6, y: y + 14, "text-anchor": "end", class: "day-name" }, row.label));
-      svg.append(drawing("rect", { x: LEFT, y: y + 2, width: WIDTH - LEFT, height: ROW - 4, rx: 3, class: "day-ground" }));
+      svg.append(
+        drawing("text", { x: LEFT - 6, y: y + 14, "text-anchor": "end", class: "day-name" }, row.label),
+      );
+      svg.append(
+        drawing("rect", {
+          x: LEFT,
+          y: y + 2,
+          width: WIDTH - LEFT,
+          height: ROW - 4,
+          rx: 3,
+          class: "day-ground",
+        }),
+      );
       for (const [from, to] of chosen.get(row.key)) {
-        svg.append(drawing("rect", { x: x(from), y: y + 2, width: Math.max(1.5, x(to) - x(from)), height: ROW - 4, rx: 3, class: "day-chosen" }));
+        svg.append(
+          drawing("rect", {
+            x: x(from),
+            y: y + 2,
+            width: Math.max(1.5, x(to) - x(from)),
+            height: ROW - 4,
+            rx: 3,
+            class: "day-chosen",
+          }),
+        );
       }
     });
     for (const hour of [0, 6, 12, 18, 24]) {
-      svg.append(drawing("line", { x1: x(60 * hour), x2: x(60 * hour), y1: 0, y2: lines.length * ROW, class: "hour-line" }));
-      svg.append(drawing("text", { x: x(60 * hour), y: height - 4, "text-anchor": hour === 24 ? "end" : hour ? "middle" : "start", class: "hour-name" }, `${hour}:00`));
+      svg.append(
+        drawing("line", {
+          x1: x(60 * hour),
+          x2: x(60 * hour),
+          y1: 0,
+          y2: lines.length * ROW,
+          class: "hour-line",
+        }),
+      );
+      svg.append(
+        drawing(
+          "text",
+          {
+            x: x(60 * hour),
+            y: height - 4,
+            "text-anchor": hour === 24 ? "end" : hour ? "middle" : "start",
+            class: "hour-name",
+          },
+          `${hour}:00`,
+        ),
+      );
     }
     const ghost = drawing("rect", { class: "day-ghost", visibility: "hidden" });
     svg.append(ghost);
@@ -122,7 +196,14 @@ export function timeline({ times, stepMinutes, label, change }) {
     svg.addEventListener("pointermove", (event) => {
       if (!drag) return;
       const part = span(at(event));
-      for (const [name, value] of Object.entries({ x: x(part.from), y: part.first * ROW + 1, width: x(part.to) - x(part.from), height: (part.last - part.first + 1) * ROW - 2, rx: 3 })) ghost.setAttribute(name, value);
+      for (const [name, value] of Object.entries({
+        x: x(part.from),
+        y: part.first * ROW + 1,
+        width: x(part.to) - x(part.from),
+        height: (part.last - part.first + 1) * ROW - 2,
+        rx: 3,
+      }))
+        ghost.setAttribute(name, value);
       ghost.setAttribute("visibility", "visible");
     });
     svg.addEventListener("pointerup", (event) => {
@@ -134,7 +215,11 @@ export function timeline({ times, stepMinutes, label, change }) {
       const unread = texts.filter((text) => !readWhen(text));
       // On a picture of weeks, dates that cannot be shown there would be lost without a word: keep them.
       const elsewhere = kind === "week" ? texts.filter((text) => readWhen(text)?.dates) : [];
-      changed([...textsOf(withStretch(chosen, keys, [part.from, part.to], erase), lines), ...elsewhere, ...unread]);
+      changed([
+        ...textsOf(withStretch(chosen, keys, [part.from, part.to], erase), lines),
+        ...elsewhere,
+        ...unread,
+      ]);
     });
     svg.addEventListener("pointercancel", () => {
       drag = null;
@@ -143,20 +228,44 @@ export function timeline({ times, stepMinutes, label, change }) {
   }
 
   function adder() {
-    const hours = Array.from({ length: 24 * 4 }, (_, quarter) => clock(15 * quarter)).filter((_, quarter) => (15 * quarter) % Math.min(60, Math.max(15, stepMinutes)) === 0);
-    const day = choice(
-      [["daily", "Every day"], ["weekdays", "Monday to Friday"], ["weekends", "Saturday, Sunday"], ...DAYS.map((name, number) => [name, DAY_NAMES[number]]),
-        ...rowsOf(times, "dates").map((row) => [row.date, row.label])],
-      "daily", () => {}, { "aria-label": "Day" },
+    const hours = Array.from({ length: 24 * 4 }, (_, quarter) => clock(15 * quarter)).filter(
+      (_, quarter) => (15 * quarter) % Math.min(60, Math.max(15, stepMinutes)) === 0,
     );
-    const from = choice(hours.map((text) => [text, text]), "14:00", () => {}, { "aria-label": "From" });
-    const to = choice([...hours.slice(1), "00:00"].map((text) => [text, text === "00:00" ? "24:00" : text]), "16:00", () => {}, { "aria-label": "To" });
+    const day = choice(
+      [
+        ["daily", "Every day"],
+        ["weekdays", "Monday to Friday"],
+        ["weekends", "Saturday, Sunday"],
+        ...DAYS.map((name, number) => [name, DAY_NAMES[number]]),
+        ...rowsOf(times, "dates").map((row) => [row.date, row.label]),
+      ],
+      "daily",
+      () => {},
+      { "aria-label": "Day" },
+    );
+    const from = choice(
+      hours.map((text) => [text, text]),
+      "14:00",
+      () => {},
+      { "aria-label": "From" },
+    );
+    const to = choice(
+      [...hours.slice(1), "00:00"].map((text) => [text, text === "00:00" ? "24:00" : text]),
+      "16:00",
+      () => {},
+      { "aria-label": "To" },
+    );
     const add = button("Add this time", () => {
       const whole = from.value === to.value;
       const text = whole ? day.value : `${day.value} ${from.value}-${to.value}`;
       if (!texts.includes(text)) changed([...texts, text]);
     });
-    return element("details", {}, element("summary", {}, "Add a time by its numbers"), element("div", { class: "adder" }, field("Day", day), field("From", from), field("To", to), add));
+    return element(
+      "details",
+      {},
+      element("summary", {}, "Add a time by its numbers"),
+      element("div", { class: "adder" }, field("Day", day), field("From", from), field("To", to), add),
+    );
   }
 
   return { node, update, id: freshId("timeline"), count: () => plural(texts.length, "time") };

@@ -11,7 +11,8 @@ export function readWhen(text) {
   const found = { days: null, dates: null, from: 0, to: DAY, whole: true };
   for (const part of text.trim().split(/\s+/)) {
     let match;
-    if ((match = /^(\d{4}-\d\d-\d\d)(?:\.\.(\d{4}-\d\d-\d\d))?$/.exec(part))) found.dates = [match[1], match[2] ?? match[1]];
+    if ((match = /^(\d{4}-\d\d-\d\d)(?:\.\.(\d{4}-\d\d-\d\d))?$/.exec(part)))
+      found.dates = [match[1], match[2] ?? match[1]];
     else if ((match = /^(\d{1,2}):(\d\d)-(\d{1,2}):(\d\d)$/.exec(part))) {
       found.from = 60 * Number(match[1]) + Number(match[2]);
       found.to = 60 * Number(match[3]) + Number(match[4]);
@@ -35,7 +36,12 @@ export function readWhen(text) {
 function daysText(days) {
   const key = [...days].sort().join();
   const group = Object.entries(GROUPS).find(([, members]) => members.join() === key);
-  return group ? group[0] : [...days].sort().map((day) => DAYS[day]).join(",");
+  return group
+    ? group[0]
+    : [...days]
+        .sort()
+        .map((day) => DAYS[day])
+        .join(",");
 }
 
 const timesText = ([from, to]) => (from === 0 && to === DAY ? "" : ` ${clock(from)}-${clock(to % DAY)}`);
@@ -46,11 +52,13 @@ export function stretchesOf(texts, rows) {
   for (const text of texts) {
     const when = readWhen(text);
     if (!when) continue;
-    for (const row of rows) if (begins(when, row)) chosen.get(row.key).push([when.from, Math.min(DAY, when.to)]);
+    for (const row of rows)
+      if (begins(when, row)) chosen.get(row.key).push([when.from, Math.min(DAY, when.to)]);
     if (when.to <= DAY) continue;
     // Over midnight: the rest is on the next row, also where the evening lies before the first.
     rows.forEach((row, place) => {
-      const evening = row.date === undefined ? { weekday: (row.weekday + 6) % 7 } : (rows[place - 1] ?? dayBefore(row));
+      const evening =
+        row.date === undefined ? { weekday: (row.weekday + 6) % 7 } : (rows[place - 1] ?? dayBefore(row));
       if (begins(when, evening)) chosen.get(row.key).push([0, when.to - DAY]);
     });
   }
@@ -60,7 +68,8 @@ export function stretchesOf(texts, rows) {
 
 /** Whether a stretch begins on this day. */
 const begins = (when, row) =>
-  (!when.days || when.days.includes(row.weekday)) && (!when.dates || (row.date !== undefined && when.dates[0] <= row.date && row.date <= when.dates[1]));
+  (!when.days || when.days.includes(row.weekday)) &&
+  (!when.dates || (row.date !== undefined && when.dates[0] <= row.date && row.date <= when.dates[1]));
 
 function dayBefore({ date, weekday }) {
   const before = new Date(Date.parse(`${date}T00:00:00Z`) - 86_400_000);
@@ -87,7 +96,12 @@ export function withStretch(chosen, keys, [from, to], erase) {
     else {
       result.set(
         key,
-        held.flatMap(([a, b]) => [[a, Math.min(b, from)], [Math.max(a, to), b]].filter(([begin, end]) => begin < end)),
+        held.flatMap(([a, b]) =>
+          [
+            [a, Math.min(b, from)],
+            [Math.max(a, to), b],
+          ].filter(([begin, end]) => begin < end),
+        ),
       );
     }
   }
@@ -107,7 +121,9 @@ export function textsOf(chosen, rows) {
   return [...groups.values()].flatMap(({ stretch, rows: members }) => {
     const times = timesText(stretch);
     if (members[0].date === undefined) return [`${daysText(members.map((row) => row.weekday))}${times}`];
-    return runs(members, rows).map(([first, last]) => `${first.date}${last === first ? "" : `..${last.date}`}${times}`);
+    return runs(members, rows).map(
+      ([first, last]) => `${first.date}${last === first ? "" : `..${last.date}`}${times}`,
+    );
   });
 }
 
@@ -127,12 +143,25 @@ export function whenWords(text) {
   const when = readWhen(text);
   if (!when) return text;
   const parts = [];
-  if (when.dates) parts.push(when.dates[0] === when.dates[1] ? when.dates[0] : `${when.dates[0]} to ${when.dates[1]}`);
+  if (when.dates)
+    parts.push(when.dates[0] === when.dates[1] ? when.dates[0] : `${when.dates[0]} to ${when.dates[1]}`);
   if (when.days) {
     const group = daysText(when.days);
-    parts.push(group === "daily" ? "every day" : group === "weekdays" ? "Monday to Friday" : group === "weekends" ? "Saturday and Sunday" : when.days.map((day) => DAY_NAMES[day]).join(", "));
+    parts.push(
+      group === "daily"
+        ? "every day"
+        : group === "weekdays"
+          ? "Monday to Friday"
+          : group === "weekends"
+            ? "Saturday and Sunday"
+            : when.days.map((day) => DAY_NAMES[day]).join(", "),
+    );
   } else if (!when.dates) parts.push("every day");
-  parts.push(when.whole ? "all day" : `${clock(when.from)} to ${clock(when.to % DAY)}${when.to > DAY ? " of the next day" : ""}`);
+  parts.push(
+    when.whole
+      ? "all day"
+      : `${clock(when.from)} to ${clock(when.to % DAY)}${when.to > DAY ? " of the next day" : ""}`,
+  );
   return parts.join(", ");
 }
 
@@ -140,5 +169,8 @@ export function whenWords(text) {
 export function later(text) {
   const when = readWhen(text);
   if (!when || when.whole || 2 * when.to - when.from > DAY) return text;
-  return text.replace(/\d{1,2}:\d\d-\d{1,2}:\d\d/, `${clock(when.to)}-${clock((2 * when.to - when.from) % DAY)}`);
+  return text.replace(
+    /\d{1,2}:\d\d-\d{1,2}:\d\d/,
+    `${clock(when.to)}-${clock((2 * when.to - when.from) % DAY)}`,
+  );
 }
