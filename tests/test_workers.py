@@ -1,6 +1,7 @@
 """The pool outlives its workers, and no worker outlives the pool."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -33,6 +34,12 @@ def die_first(folder: Path, job: int) -> int:
 def die(job: int) -> int:
     os.kill(os.getpid(), signal.SIGKILL)
     return job
+
+
+def too_much(job: int) -> int:
+    """Ask for more memory than there is, as a map with too many cells does."""
+    resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))
+    return len(bytearray(2**34))
 
 
 def fail(job: int) -> int:
@@ -113,3 +120,9 @@ def test_no_orphans(tmp_path: Path) -> None:
             return
         time.sleep(0.1)
     pytest.fail("the worker is still there")
+
+
+def test_a_worker_without_memory_says_so() -> None:
+    """No memory for a job is an error of that job; a worker that the system killed is replaced."""
+    with pytest.raises(MemoryError):
+        list(finished(too_much, [1, 2], workers=2))

@@ -71,6 +71,9 @@ def test_places_that_are_none(
         ("fit", "trips.csv", "-p", "policy.toml", "-o", "policy.toml"),
         ("report", "trips.csv", "-p", "policy.toml", "-o", "trips.csv"),
         ("report", "trips.csv", "-p", "policy.toml", "-o", "policy.toml"),
+        ("report", "trips.csv", "-p", "policy.toml", "-o", "o.html", "--plots", "trips.csv"),
+        ("report", "trips.csv", "-p", "policy.toml", "-o", "o.html", "--plots", "."),
+        ("report", "trips.csv", "-p", "policy.toml", "-o", "o.html", "--plots", "o.html"),
     ],
     ids=lambda arguments: " ".join(arguments)[:60],
 )
@@ -138,6 +141,9 @@ def test_models_still_load(tmp_path: Path) -> None:
     assert MarkovModel.load(tmp_path / "m.npz").fingerprint() == model.fingerprint()
 
 
+STATUS = json.dumps({"written": "2026-03-04T00:00:00+00:00", "process": 1, "people": {}})
+
+
 def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PRISTE": f"{sys.executable} -m priste"}
     return subprocess.run(
@@ -154,11 +160,23 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
         ("$PRISTE explain policy.toml --json | true", 0),
         ("$PRISTE explain policy.toml > /dev/full", 2),
         ("$PRISTE --help > /dev/full", 2),
+        ("$PRISTE init trips.csv -o new.toml > /dev/full", 2),
+        ("$PRISTE protect trips.csv -p policy.toml --seed 1 > /dev/full", 2),
+        ("$PRISTE protect trips.csv -p policy.toml --seed 1 --json | true", 0),
+        ("$PRISTE reproduce --list > /dev/full", 2),
+        ("$PRISTE live status --state state > /dev/full", 2),
+        ("$PRISTE live status --state state | true", 1),
     ],
 )
 def test_readers_that_leave_and_full_disks(tmp_path: Path, command: str, code: int) -> None:
-    """Exit code 1 means a broken promise and nothing else; there is no traceback."""
+    """As if it had read on, or 2 where results are lost; what was written stays; no traceback.
+
+    All commands print by the same few lines (``console.printing``): some of each kind are tried.
+    """
     write_policy(tmp_path)
+    write_trips(tmp_path, ("ada",))
+    (tmp_path / "state").mkdir(mode=0o700)
+    (tmp_path / "state" / "status.json").write_text(STATUS)
     done = shell(command, tmp_path)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr

@@ -55,7 +55,8 @@ def test_journals_written_elsewhere_long_ago_go_on(tmp_path: Path) -> None:
 def test_a_seed_releases_the_same_everywhere(written: dict[str, Path]) -> None:
     """Under every setting the seeded streams released the same outputs at the same budgets.
 
-    Remaps are left out: on a symmetric map several laws cost the same, and last bits choose.
+    Laws that are searched for are left out: on a symmetric map several cost the same, and last bits
+    choose (docs/reliability.md says how often).
     """
     outputs = []
     for folder in written.values():
@@ -66,7 +67,7 @@ def test_a_seed_releases_the_same_everywhere(written: dict[str, Path]) -> None:
                     (line["cell"], line["budget"]) for line in map(json.loads, text.splitlines())
                 ]
                 for name, text in ledgers.items()
-                if name != "remap"
+                if name not in ("remap", "optimal")
             }
         )
     assert all(one == outputs[0] for one in outputs)

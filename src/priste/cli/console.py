@@ -105,12 +105,18 @@ def _option(name: str, kind: Any, default: Any) -> inspect.Parameter:
 
 
 def _print(found: Found, *, json: bool) -> None:
-    """Print what was found. A reader that has had enough is no error; a full disk is one."""
-    try:
+    with printing():
         if json:
             print_json(found.to_dict())
         else:
             found.show(results())
+
+
+@contextmanager
+def printing() -> Iterator[None]:
+    """Print results. A reader that has had enough is no error; a full disk is one."""
+    try:
+        yield
         sys.stdout.flush()
     except BrokenPipeError:
         silence()

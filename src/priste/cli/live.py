@@ -10,7 +10,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from priste.cli.console import clean_errors, notices, print_json, progress, results, warn_of_seed
+from priste.cli.console import (
+    clean_errors,
+    notices,
+    print_json,
+    printing,
+    progress,
+    results,
+    warn_of_seed,
+)
 from priste.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -128,10 +136,11 @@ def status(
         from priste.live.status import read_status
 
         found = read_status(state)
-        if json:
-            print_json(found)
-        else:
-            show_status(found, results())
+        with printing():
+            if json:
+                print_json(found)
+            else:
+                show_status(found, results())
         if not found["running"]:
             raise typer.Exit(1)
 

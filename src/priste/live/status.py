@@ -69,13 +69,13 @@ def read_status(state: Path) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         written = datetime.fromisoformat(found["written"])
+        age = (datetime.now(UTC) - written).total_seconds()
     except FileNotFoundError:
         raise StateError(
             f"There is no service in {str(state)!r}: no status was ever written. Start one with "
             "priste live, or name its folder with --state."
         ) from None
-    except (ValueError, KeyError, TypeError) as problem:
+    except (ValueError, KeyError, TypeError, RecursionError) as problem:
         raise StateError(f"The status in {str(path)!r} cannot be read.") from problem
-    age = (datetime.now(UTC) - written).total_seconds()
     found["running"] = bool(found.get("running")) and age <= STALE
     return found
