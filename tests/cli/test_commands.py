@@ -455,13 +455,16 @@ def test_audit_against_another_observer(finished: Path) -> None:
 
 def test_report_from_releases_alone_may_be_shared(finished: Path, tmp_path: Path) -> None:
     """Without the input the page holds nothing made from true locations, and says so."""
-    page = tmp_path / "r.html"
+    page, river = tmp_path / "r.html", tmp_path / "river.geojson"
+    river.write_text('{"type": "LineString", "coordinates": [[7.0, 46.0], [7.05, 46.03]]}')
     found = told("report", finished / "out.csv", "-p", finished / "policy.toml", "-o", page,
-                 "--plots", tmp_path / "plots", "--user", "ada")  # fmt: skip
+                 "--plots", tmp_path / "plots", "--user", "ada", "--outline", river)  # fmt: skip
     assert (found["private"], found["verdict"], found["users"]) == (False, "kept", ["ada"])
     text = page.read_text()
     assert "Keep this page to yourself" not in text
     assert "mechanism alone would" not in text
+    assert 'class="outline"' in text
+    assert 'class="people-' not in text  # where other people are may be made from their traces
     assert {Path(p).suffix for p in found["plots"]} == {".png", ".pdf"}
     assert all(Path(p).stat().st_size > 1000 for p in found["plots"])
 

@@ -11,11 +11,16 @@ from tests.cli.small_world import PATHS, POLICY
 from tests.report.test_crowd import a_run
 from tests.report.test_report import a_report
 
+from priste.forecast import forecast
+from priste.forecast.picture import save_forecast
 from priste.policy import read_policy
 from priste.report import bare_releases, stream_report, write_html
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
+
+LEAST_LETTERS = 11.0
+"""No label of a chart or a map has smaller letters than that, in pixels, on any width."""
 
 FLAGS = [
     "--headless",
@@ -130,20 +135,44 @@ def test_a_thousand_users_can_be_sorted_and_nothing_else_runs(page: "Page", tmp_
         assert found.violations_count == 0, found.generate_report()
 
 
-def test_the_page_is_accessible(page: "Page", tmp_path: Path) -> None:
-    """axe-core finds nothing to mend: contrast, names, roles, the order of headings."""
+def test_pages_are_accessible_on_a_desk_and_on_a_phone(page: "Page", tmp_path: Path) -> None:
+    """axe-core finds nothing to mend: contrast, names, roles, the order of headings.
+
+    The report of a stream with gaps, against an observer of few, and a forecast with neighbours.
+    """
     from axe_playwright_python.sync_playwright import Axe
 
-    policy = read_policy(POLICY)
+    policy = read_policy(POLICY + '\n[observer]\nknows = "population"\n')
+    truth: list[int | None] = [None if step in (3, 6) else c for step, c in enumerate(PATHS["ada"])]
     protector = policy.protector(rng=1)
-    for cell in PATHS["ada"]:
+    for cell in truth:
         protector.release(cell)
     report = stream_report(
-        policy, protector.ledger, title="A day", truth=PATHS["ada"], show_truth=True
+        policy,
+        protector.ledger,
+        title="A day",
+        truth=truth,
+        bare=bare_releases(policy, truth, 1),
+        show_truth=True,
     )
-    path = write_html(report, tmp_path / "report.html")
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        page.goto(path.as_uri(), wait_until="networkidle")
-        found = Axe().run(page)
-        assert found.violations_count == 0, found.generate_report()
+    rows = forecast(policy, runs=2, steps=2).rows
+    pages = [
+        write_html(report, tmp_path / "report.html"),
+        save_forecast(rows, tmp_path / "forecast.html"),
+    ]
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    for path in pages:
+        for width, scheme in ((1000, "light"), (390, "dark")):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(color_scheme=scheme)
+            page.goto(path.as_uri(), wait_until="networkidle")
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            small = "[...document.querySelectorAll('.chart span, .map span, .cost span')]"
+            sizes = page.evaluate(
+                f"{small}.map(each => parseFloat(getComputedStyle(each).fontSize))"
+            )
+            assert min(sizes, default=99.0) >= LEAST_LETTERS
+            found = Axe().run(page)
+            assert found.violations_count == 0, found.generate_report()
+    assert set(requests) == {path.as_uri() for path in pages}

@@ -21,7 +21,7 @@ from priste.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from priste.report import StreamReport, Verdict
+    from priste.report import RunSummary, StreamReport, Verdict
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,15 @@ class Written:
     reports: tuple[StreamReport, ...]
     users: tuple[str | None, ...]
     of_users: int
+    summary: RunSummary | None = None
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the promise was kept for every shown user."""
+        """Whether the promise was kept for every user who is listed or shown."""
         from priste.report import together
 
-        return together(report.verdict for report in self.reports)
+        shown = [report.verdict for report in self.reports]
+        return together(shown if self.summary is None else [*shown, self.summary.verdict])
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; see docs/cli.md."""
@@ -53,7 +55,9 @@ class Written:
             "events": {
                 event.name: {
                     "epsilon": event.epsilon,
-                    "max": max(report.events[k].guarded.max for report in self.reports),
+                    "max": max(report.events[k].guarded.max for report in self.reports)
+                    if self.summary is None
+                    else max(user.leakage[k] for user in self.summary.users),
                 }
                 for k, event in enumerate(first.events)
             },
@@ -143,4 +147,4 @@ def report(
             for number, each in enumerate(reports, start=1):
                 folder = plots if len(reports) == 1 else plots / f"user-{number}"
                 figures += save_figures(each, folder)
-    return Written(output, tuple(figures), tuple(reports), tuple(chosen), len(ledgers))
+    return Written(output, tuple(figures), tuple(reports), tuple(chosen), len(ledgers), summary)
