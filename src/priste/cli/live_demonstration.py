@@ -50,8 +50,6 @@ knows = "population"
 
 [release]
 epsilon = 1.0
-calibrator = "remap"
-pace = 0.3
 
 [regions.hospital]
 circle = {{ lat = 46.0090, lon = 7.0584, radius_km = 0.05 }}
