@@ -95,12 +95,10 @@ class Costs:
         apart = np.hypot(points[:, 0][:, None] - others[:, 0], points[:, 1][:, None] - others[:, 1])
         return np.asarray(apart * apart if self.name == "squared" else apart)
 
-    def of_columns(
-        self, table: Floats, outputs: NDArray[np.int64], predicted: Floats, mechanism: Mechanism
-    ) -> float:
-        """Return the mean cost of the law ``table`` (cells, k) of these outputs."""
+    def by_cell(self, table: Floats, outputs: NDArray[np.int64], mechanism: Mechanism) -> Floats:
+        """Return (m,) what the law ``table`` (cells, k) of these outputs costs at each cell."""
         costs = self.at(np.arange(len(table)), outputs, mechanism)
-        return float(predicted @ np.einsum("lo,lo->l", table, costs))
+        return np.asarray(np.einsum("lo,lo->l", table, costs))
 
     def at(
         self, cells: NDArray[np.int64], outputs: NDArray[np.int64], mechanism: Mechanism

@@ -109,7 +109,7 @@ class Optimal:
         operators = list(state.operators())
         people = halves(state, operators)
         nothing = constant_output(state, self._costs)
-        sources = self._sources(state, people, nothing)
+        sources, by_half = self._sources(state, people, nothing)
         cells, width = state.mechanism.grid.size, state.mechanism.outputs
         public = ColumnLaw.public(
             int(sources.targets[sources.public]), cells, width, sources.public_cost
@@ -117,27 +117,20 @@ class Optimal:
         if len(sources.mass) == 1 or not sources.public_cost > 0.0:
             return public
         limits = scheduled_limits(state) if self._pace is None else paced_limits(state, self._pace)
-        proposed = self._proposal(state, operators, sources, limits, people, nothing)
+        proposed = self._proposal(state, operators, sources, limits, by_half, nothing)
         if proposed is None:
             return public
         law = _private(state, sources, *proposed, limits)
         if law is None:
             return public
-        told = self._told(state, people, *law)
-        untold = self._told(state, people, np.ones((cells, 1)), np.array([nothing]))
+        told, untold = (
+            np.array(people) @ self._costs.by_cell(*each, state.mechanism)
+            for each in (law, (np.ones((cells, 1)), np.array([nothing])))
+        )
         cost = float(told.mean())
         if cost >= sources.public_cost or (told > (1.0 + SLACK) * untold).any():
             return public
         return ColumnLaw(*law, width, state.mechanism.budget, cost)
-
-    def _told(
-        self, state: PublicState, people: list[Floats], table: Floats, outputs: Integers
-    ) -> Floats:
-        """Return what a law costs each of the halves for whom it is made."""
-        mechanism = state.mechanism
-        return np.array(
-            [self._costs.of_columns(table, outputs, half, mechanism) for half in people]
-        )
 
     def draw(self, state: PublicState, cell: int, bits: BitSource) -> Draw:
         """Draw once, from the law that was chosen without looking at the cell."""
@@ -156,20 +149,21 @@ class Optimal:
             "work": self._work,
         }
 
-    def _sources(self, state: PublicState, people: list[Floats], nothing: int) -> Sources:
-        """Return the sources for these people, and the guess that is best for them.
+    def _sources(
+        self, state: PublicState, people: list[Floats], nothing: int
+    ) -> tuple[Sources, list[Floats]]:
+        """Return the sources for these people, and (G, T) costs for each half of them.
 
-        Among the targets with which no half is worse off than with ``nothing``.
+        The public guess is the best of the targets with which no half is worse off than with
+        ``nothing``.
         """
         sources = sources_of(state.mechanism, np.mean(people, axis=0), self._costs, nothing)
-        constant = int(np.flatnonzero(sources.targets == nothing)[0])
-        by_half = np.array(
-            [sources.costs_to(half, state.mechanism, self._costs).sum(axis=0) for half in people]
-        )
-        worse = (by_half > (1.0 + SLACK) * by_half[:, [constant]]).any(axis=0)
-        expected = np.where(worse, np.inf, by_half.mean(axis=0))
+        by_half = [sources.costs_to(half, state.mechanism, self._costs) for half in people]
+        told = np.array([costs.sum(axis=0) for costs in by_half])
+        untold = told[:, np.flatnonzero(sources.targets == nothing)[:1]]
+        expected = np.where((told > (1.0 + SLACK) * untold).any(axis=0), np.inf, told.mean(axis=0))
         public = int(np.argmin(set_apart(expected)))
-        return replace(sources, public=public, public_cost=float(expected[public]))
+        return replace(sources, public=public, public_cost=float(expected[public])), by_half
 
     def _proposal(
         self,
@@ -177,7 +171,7 @@ class Optimal:
         operators: list[EventOperator],
         sources: Sources,
         limits: list[Promise],
-        people: list[Floats],
+        by_half: list[Floats],
         nothing: int,
     ) -> tuple[Floats, Integers] | None:
         """Return columns (cells, k) and their places among the targets; they sum to 1."""
@@ -199,7 +193,7 @@ class Optimal:
         groups = np.zeros((len(sources.mass), len(chosen) + (len(pooled) > 0)))
         groups[chosen, np.arange(len(chosen))] = 1.0
         groups[pooled, len(chosen) :] = 1.0
-        remap, places = self._solved(state, sources, touched, groups, chosen, people, nothing)
+        remap, places = self._solved(state, sources, touched, groups, chosen, by_half, nothing)
         if remap is None:
             return None
         columns = np.concatenate([sources.law @ (groups @ remap), sources.law[:, told]], axis=1)
@@ -212,7 +206,7 @@ class Optimal:
         touched: list[EventConditions],
         groups: Floats,
         chosen: Integers,
-        people: list[Floats],
+        by_half: list[Floats],
         nothing: int,
     ) -> tuple[Floats | None, Integers]:
         """Solve the programme of the chosen groups; return the remap and its targets' places."""
@@ -233,10 +227,7 @@ class Optimal:
         grouped = [event.grouped(groups) for event in touched]
         mass = sources.mass @ groups
         pulls = [pull for event in grouped for pull in event.first_pulls(reference)]
-        caps = [
-            (groups.T @ sources.costs_to(half, state.mechanism, self._costs))[:, places]
-            for half in people
-        ]
+        caps = [(groups.T @ costs_to_half)[:, places] for costs_to_half in by_half]
         programme = Programme(costs, arcs, pulls, [(cap, cap[:, untold].sum()) for cap in caps])
 
         def find(remap: Floats) -> list[Finding]:

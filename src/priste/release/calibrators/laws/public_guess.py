@@ -34,5 +34,5 @@ def guessed(
     if not state.passes(table).all():
         return None
     outputs = sources.targets[sources.own]
-    cost = costs.of_columns(table, outputs, state.predicted(), mechanism)
+    cost = float(state.predicted() @ costs.by_cell(table, outputs, mechanism))
     return ColumnLaw(table, outputs, width, budget, cost)
