@@ -123,10 +123,10 @@ class Optimal:
         law = _private(state, sources, *proposed, limits)
         if law is None:
             return public
-        told, untold = (
-            np.array(people) @ self._costs.by_cell(*each, state.mechanism)
-            for each in (law, (np.ones((cells, 1)), np.array([nothing])))
-        )
+        everybody, mechanism = np.array(people), state.mechanism
+        told = everybody @ self._costs.by_cell(*law, mechanism)
+        constant = np.ones((cells, 1)), np.array([nothing])
+        untold = everybody @ self._costs.by_cell(*constant, mechanism)
         cost = float(told.mean())
         if cost >= sources.public_cost or (told > (1.0 + SLACK) * untold).any():
             return public
