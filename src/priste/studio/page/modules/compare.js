@@ -3,7 +3,7 @@
 import { button, drawing, element, show } from "./elements.js";
 import { placesOf } from "./strip.js";
 import { finite } from "./api.js";
-import { settingOf } from "./setting.js";
+import { same, settingOf } from "./setting.js";
 import { exact, metres, odds, percent } from "./words.js";
 
 export function openCompare(store, view) {
@@ -18,7 +18,7 @@ export function openCompare(store, view) {
           setting: settingOf(store),
           words: describe(store),
           forecast: forecast?.state === "known" ? forecast : null,
-          run: run?.done && sameSetting(run.setting, settingOf(store)) ? run : null,
+          run: run?.done && same(run.setting, settingOf(store)) ? run : null,
         },
       });
     },
@@ -49,7 +49,7 @@ export function openCompare(store, view) {
     const hand = {
       words: describe(store),
       forecast: store.get("forecast"),
-      run: run?.done && sameSetting(run.setting, settingOf(store)) ? run : null,
+      run: run?.done && same(run.setting, settingOf(store)) ? run : null,
     };
     const { clock } = store.get("world");
     show(
@@ -71,12 +71,10 @@ export function openCompare(store, view) {
   });
 }
 
-const sameSetting = (one, other) => JSON.stringify(one) === JSON.stringify(other);
-
 function describe(store) {
   const { observer, also, promise, mechanism, calibrator } = store.get("protection");
   const observers = store.get("world").observers;
-  const found = observers.find((entry) => sameSetting(entry.observer, observer));
+  const found = observers.find((entry) => same(entry.observer, observer));
   const who = `${found?.title ?? observer.knows}${observer.knows === "population" && also.length ? `, perhaps ${also.join(", ")}` : ""}`;
   const what =
     "belief_at_most" in promise
@@ -224,7 +222,7 @@ function swap(store) {
     setting: now,
     words: describe(store),
     forecast: forecast?.state === "known" ? forecast : null,
-    run: run?.done && sameSetting(run.setting, now) ? run : null,
+    run: run?.done && same(run.setting, now) ? run : null,
   };
   const old = store.get("regions");
   const regions = kept.setting.regions.map((region, number) => ({

@@ -2,7 +2,7 @@
 
 import { button, element, show } from "./elements.js";
 import { inWords } from "./api.js";
-import { missing, settingOf } from "./setting.js";
+import { missing, same, settingOf } from "./setting.js";
 
 export function openExport(store, view, api) {
   const state = element("div", { class: "list", "aria-live": "polite" });
@@ -64,7 +64,9 @@ export function openExport(store, view, api) {
           button("Save", press, { disabled, "aria-label": `Save ${title.toLowerCase()}`, ...properties }),
         ),
       );
-    const key = `${finished}:${run?.id}:${wrong}`;
+    // The policy is that of the choices at hand; what was released belongs to the run.
+    const changed = finished && !wrong && !same(settingOf(store), run.setting);
+    const key = `${finished}:${run?.id}:${wrong}:${changed}`;
     if (list.dataset.key === key) return;
     list.dataset.key = key;
     const first = "Run the week first.";
@@ -72,8 +74,10 @@ export function openExport(store, view, api) {
       list,
       row(
         "The policy",
-        "What you chose, as a file that every priste command reads.",
-        () => save("the policy", finished ? fromRun("policy.toml") : policyOf, "policy.toml"),
+        changed
+          ? "What you choose now. It has changed since the run; “Everything” holds the policy of the run."
+          : "What you chose, as a file that every priste command reads. It names your places: keep it to yourself.",
+        () => save("the policy", finished && !changed ? fromRun("policy.toml") : policyOf, "policy.toml"),
         Boolean(wrong),
         wrong,
       ),
@@ -86,14 +90,14 @@ export function openExport(store, view, api) {
       ),
       row(
         "The report",
-        "A page that may be shared: what was released, and what it tells.",
+        "What was released, what it tells, and how far it is from the truth. Distances come from the truth: keep it to yourself.",
         () => save("the report", fromRun("report.html"), "report.html"),
         !finished,
         first,
       ),
       row(
         "The report with the truth",
-        "For your eyes only: it shows the true path.",
+        "The same with the true path drawn: for your eyes only.",
         () => save("the report with the truth", fromRun("report.html?truth=1"), "report-private.html"),
         !finished,
         first,
@@ -107,7 +111,7 @@ export function openExport(store, view, api) {
       ),
       row(
         "Everything",
-        "All of these in one archive.",
+        "Policy, released trace, ledger and report in one archive. The report is in it: keep it to yourself.",
         () => save("everything", fromRun("all.zip"), "priste.zip", fromRun("all.zip?again=1")),
         !finished,
         first,

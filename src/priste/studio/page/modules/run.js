@@ -5,7 +5,7 @@ import { finite, inWords, unpacked } from "./api.js";
 import { beliefChart, chartKeys, chartTable, leakageChart } from "./charts.js";
 import { curvesOf, openPrior } from "./prior.js";
 import { openStrip } from "./strip.js";
-import { missing, settingOf } from "./setting.js";
+import { missing, same, settingOf } from "./setting.js";
 import { exact, metres, percent, plural } from "./words.js";
 
 /** Take a step message into the form that the page draws. */
@@ -170,12 +170,12 @@ export function openRun(store, view, api) {
     results.hidden = !run?.start;
     const total = run?.start?.steps ?? store.get("world").clock.steps;
     if (busy) bar.value = run.steps.length / total;
-    const changed = run && !busy && JSON.stringify(settingOf(store)) !== JSON.stringify(run.setting);
+    const changed = run && !busy && !same(settingOf(store), run.setting);
     const parts = [];
     if (wrong) parts.push(element("p", { class: "says note" }, wrong));
     if (busy && !run.start) parts.push(element("span", { class: "busy" }, run.words ?? "preparing"));
     if (busy && run.start)
-      parts.push(element("p", { class: "quiet small" }, `${run.steps.length} of ${total} released`));
+      parts.push(element("span", { class: "busy" }, `${run.steps.length} of ${total} released`));
     if (run?.state === "failed") parts.push(element("p", { class: "says bad", role: "alert" }, run.message));
     if (run?.state === "cancelled")
       parts.push(
