@@ -32,6 +32,12 @@ export function openForecast(store, { node, words }, api) {
             ]
           : null,
         found.summary.map((line) => element("p", { class: "quiet small" }, line)),
+        element(
+          "details",
+          {},
+          element("summary", {}, "As a policy file"),
+          element("pre", { class: "scroll", tabindex: "0", "aria-label": "The policy file" }, found.policy),
+        ),
       ),
     failed: (error) => show(words, element("p", { class: "says bad" }, inWords(error))),
   });

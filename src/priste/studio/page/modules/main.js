@@ -40,6 +40,7 @@ const FRESH = {
   kept: null,
   live: null,
   cursor: null,
+  seen: null,
   readFor: null,
   tool: "move",
 };

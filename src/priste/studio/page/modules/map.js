@@ -60,6 +60,14 @@ export function openMap(store, frame, api) {
     });
     map.fitBounds(geometry.bounds(), { padding: [14, 14], animate: false });
     map.setMinZoom(map.getZoom() - 2);
+    const look = () => {
+      const seen = map.getBounds();
+      store.set({
+        seen: { south: seen.getSouth(), west: seen.getWest(), north: seen.getNorth(), east: seen.getEast() },
+      });
+    };
+    map.on("moveend", look);
+    look();
     L.control.scale({ imperial: false }).addTo(map);
     cells = cellLayer(geometry, (brush) =>
       paintAll(store, brush, { cursor: cursorShown() ? store.get("cursor") : null, outline }),

@@ -127,6 +127,23 @@ export function openWeek(store, view, { open, api, close }) {
             ),
           ),
         ),
+        element(
+          "div",
+          { class: "row" },
+          button("Cut the map to what is in view", () => {
+            const view = Object.fromEntries(
+              Object.entries(store.get("seen")).map(([side, degrees]) => [side, Number(degrees.toFixed(5))]),
+            );
+            void open(
+              () =>
+                api.post("/ground", {
+                  setting: settingOf(store),
+                  map: { ...view, cell_size: world.setting.map.cell_size },
+                }),
+              "the map",
+            );
+          }),
+        ),
         opening?.state === "failed"
           ? element("p", { class: "says bad", role: "alert" }, opening.message, " ", opening.hint ?? "")
           : null,
