@@ -37,6 +37,7 @@ class Policies:
         """Return the policy of a text; Refused with every mistake if it has any."""
         with self._turn:  # two questions about one policy make its model once
             if text not in self._read:
+                read_ground(text)
                 try:
                     self._read[text] = read_policy(
                         text, folder=self._folder, choose_models=self._chosen_models
@@ -50,11 +51,6 @@ class Policies:
     def _chosen_models(
         self, section: MobilitySection, ground: Ground, folder: Path
     ) -> Sequence[ChosenModel]:
-        if ground.grid.size > MOST_CELLS:
-            raise PolicyError(
-                f"The studio takes maps of up to {MOST_CELLS:,} cells. This one has "
-                f"{ground.grid.size:,}. Choose larger cells or a smaller area."
-            )
         key = repr((section, ground))
         if key not in self._models:
             self._models[key] = chosen_models(section, ground, folder)
@@ -69,11 +65,21 @@ def _keep_newest(shelf: OrderedDict[str, Any]) -> None:
 
 
 def read_ground(text: str) -> Ground:
-    """Return the map and the clock of a policy's text alone; Refused with their mistakes."""
+    """Return the map and the clock of a policy's text alone; Refused with their mistakes.
+
+    A map of too many cells is one: everything else takes memory for each of them.
+    """
     try:
-        return PolicyReader(text, tomllib.loads(text), Path("."), "The setting").ground()
+        found = PolicyReader(text, tomllib.loads(text), Path("."), "The setting").ground()
     except PolicyError as error:
         raise mistakes(error) from None
+    if found.grid.size > MOST_CELLS:
+        words = (
+            f"The studio takes maps of up to {MOST_CELLS:,} cells. This one has "
+            f"{found.grid.size:,}. Choose larger cells or a smaller area."
+        )
+        raise Refused(422, words, problems=[Problem("map.cell_size", words)])
+    return found
 
 
 def mistakes(error: PolicyError) -> Refused:

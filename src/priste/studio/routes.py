@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -26,26 +26,30 @@ from priste.studio import exporting
 from priste.studio.basemap import Basemap
 from priste.studio.event_reading import chances, read_events
 from priste.studio.following import RunOrder
-from priste.studio.job_queue import Job, Jobs
+from priste.studio.job_queue import Jobs
 from priste.studio.jobs_at_work import ForecastOrder, PriorOrder
 from priste.studio.live_watch import Watch
 from priste.studio.opening import Source, another_person, open_file, open_town, opened, regrounded
 from priste.studio.policies import Policies
+from priste.studio.requests_answered import (
+    Handler,
+    answering,
+    body_of,
+    nowhere,
+    outcome,
+    prior_of,
+    setting_of,
+)
 from priste.studio.sessions import Session, Sessions
 from priste.studio.setting import policy_text
 from priste.studio.sliders import noise_words
 from priste.studio.uploads import LARGEST_UPLOAD, receive
-from priste.studio.wire import Refused, answer, read_numbers
+from priste.studio.wire import Refused, answer
 from priste.traces import Format
-
-LARGEST_BODY = 4_000_000
-"""Bytes of a request that is not an upload: a setting with every cell painted fits."""
 
 MOST_FORECAST_RUNS = 20
 
 PAGE = Path(__file__).parent / "page"
-
-Handler = Callable[[Request], Awaitable[Response]]
 
 
 def leaflet_folder() -> Path:
@@ -110,11 +114,11 @@ class Studio:
             ("DELETE", f"{session}/live/{{watch}}", self._unwatch),
         ]
         routes: list[Route | Mount] = [
-            Route(path, _answering(handler), methods=[method]) for method, path, handler in listed
+            Route(path, answering(handler), methods=[method]) for method, path, handler in listed
         ]
         routes.append(Mount("/page", StaticFiles(directory=PAGE, check_dir=False)))
         routes.append(Mount("/leaflet", StaticFiles(directory=leaflet_folder())))
-        handlers: dict[Any, Any] = {404: _nowhere, 405: _nowhere}
+        handlers: dict[Any, Any] = {404: nowhere, 405: nowhere}
         return Starlette(routes=routes, exception_handlers=handlers)
 
     @property
@@ -218,7 +222,7 @@ class Studio:
         return await self._take(session, partial(open_file, path, "upload", **reading))
 
     async def _person(self, request: Request) -> Response:
-        session, body = self._session(request), await _body(request)
+        session, body = self._session(request), await body_of(request)
         return await self._take(
             session, partial(another_person, session.opened(), body.get("user"))
         )
@@ -230,8 +234,8 @@ class Studio:
         return answer(shown)
 
     async def _ground(self, request: Request) -> Response:
-        source, body = self._session(request).opened(), await _body(request)
-        setting = _setting(body)
+        source, body = self._session(request).opened(), await body_of(request)
+        setting = setting_of(body)
         changes: dict[str, Any] = {
             name: body[name] for name in ("map", "clock", "outside") if name in body
         }
@@ -241,18 +245,18 @@ class Studio:
     # ------------------------------------------------------------------ what a setting means
 
     async def _events(self, request: Request) -> Response:
-        source, body = self._session(request).opened(), await _body(request)
-        found = await asyncio.to_thread(read_events, _setting(body), source.files)
+        source, body = self._session(request).opened(), await body_of(request)
+        found = await asyncio.to_thread(read_events, setting_of(body), source.files)
         return answer({"events": found})
 
     async def _chances(self, request: Request) -> Response:
-        source, body = self._session(request).opened(), await _body(request)
-        policy = await asyncio.to_thread(source.policy, _setting(body))
+        source, body = self._session(request).opened(), await body_of(request)
+        policy = await asyncio.to_thread(source.policy, setting_of(body))
         return answer({"events": await asyncio.to_thread(chances, policy)})
 
     async def _explain(self, request: Request) -> Response:
-        source, body = self._session(request).opened(), await _body(request)
-        setting = _setting(body)
+        source, body = self._session(request).opened(), await body_of(request)
+        setting = setting_of(body)
         policy = await asyncio.to_thread(source.policy, setting)
         explained = await asyncio.to_thread(explain_policy, policy)
         return answer(
@@ -270,16 +274,16 @@ class Studio:
         )
 
     async def _policy(self, request: Request) -> Response:
-        source, body = self._session(request).opened(), await _body(request)
-        policy = await asyncio.to_thread(source.policy, _setting(body))
+        source, body = self._session(request).opened(), await body_of(request)
+        policy = await asyncio.to_thread(source.policy, setting_of(body))
         return exporting.download(policy.source.encode("utf-8"), "policy.toml", "text/plain")
 
     # ------------------------------------------------------------------ forecasts and runs
 
     async def _forecast(self, request: Request) -> Response:
-        session, body = self._session(request), await _body(request)
+        session, body = self._session(request), await body_of(request)
         source = session.opened()
-        text = policy_text(_setting(body), source.files)
+        text = policy_text(setting_of(body), source.files)
         runs = body.get("runs", 2)
         if type(runs) is not int or not 2 <= runs <= MOST_FORECAST_RUNS:
             raise Refused(
@@ -291,9 +295,9 @@ class Studio:
         return answer({"job": session.forecast.id})
 
     async def _run(self, request: Request) -> Response:
-        session, body = self._session(request), await _body(request)
+        session, body = self._session(request), await body_of(request)
         source = session.opened()
-        text = policy_text(_setting(body), source.files)
+        text = policy_text(setting_of(body), source.files)
         seed = body.get("seed", self._seed)
         if seed is not None and (type(seed) is not int or not 0 <= seed < 2**63):
             raise Refused(422, "A seed is a whole number >= 0, or null for real randomness.")
@@ -326,9 +330,9 @@ class Studio:
         return answer(found)
 
     async def _prior(self, request: Request) -> Response:
-        session, body = self._session(request), await _body(request)
+        session, body = self._session(request), await body_of(request)
         made = session.made(request.path_params["job"])
-        job = self.jobs.start("prior", PriorOrder(made, _prior(body.get("prior"))))
+        job = self.jobs.start("prior", PriorOrder(made, prior_of(body.get("prior"))))
         return answer(await outcome(job, self.jobs))
 
     async def _export(self, request: Request) -> Response:
@@ -357,7 +361,7 @@ class Studio:
     # ------------------------------------------------------------------ a running priste live
 
     async def _watch(self, request: Request) -> Response:
-        session, body = self._session(request), await _body(request)
+        session, body = self._session(request), await body_of(request)
         watch = Watch.asked(body)
         number = f"watch-{len(session.watches)}"
         session.watches[number] = watch
@@ -372,79 +376,3 @@ class Studio:
     async def _unwatch(self, request: Request) -> Response:
         self._session(request).watches.pop(request.path_params["watch"], None)
         return answer({})
-
-
-async def _nowhere(request: Request, _: Exception) -> Response:
-    return Refused(404, "There is nothing at this address.").response()
-
-
-def _answering(handler: Handler) -> Handler:
-    """Let nothing but words out of a handler: no traceback, and no text of unexpected errors."""
-
-    async def answered(request: Request) -> Response:
-        try:
-            return await handler(request)
-        except Refused as refusal:
-            return refusal.response()
-        except PristeError as error:
-            return Refused(422, str(error)).response()
-        except ClientDisconnect:
-            return Response(status_code=400)
-        except Exception as problem:
-            # Its text could hold a true location.
-            words = f"This went wrong in an unexpected way ({type(problem).__name__})."
-            return Refused(500, words, "The rest of the page works on.").response()
-
-    return answered
-
-
-async def _body(request: Request) -> dict[str, Any]:
-    """Return the JSON object that was sent; Refused for anything else."""
-    received = bytearray()
-    async for chunk in request.stream():
-        received += chunk
-        if len(received) > LARGEST_BODY:
-            raise Refused(413, "The request is too large.")
-    try:
-        found = json.loads(received.decode("utf-8"))
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise Refused(422, "The request must be a JSON object.")
-    return found
-
-
-def _setting(body: dict[str, Any]) -> dict[str, Any]:
-    found = body.get("setting")
-    if not isinstance(found, dict):
-        raise Refused(422, "The request must hold a 'setting'.")
-    return found
-
-
-def _prior(given: Any) -> str | dict[int, float]:
-    if isinstance(given, str):
-        return given
-    if not isinstance(given, dict):
-        raise Refused(422, "A prior is 'uniform', 'population', 'worst', or painted cells.")
-    cells = read_numbers(given.get("cells"), "cells of a prior")
-    weights = given.get("weights", [1.0] * len(cells))
-    if (
-        not isinstance(weights, list)
-        or len(weights) != len(cells)
-        or not all(isinstance(weight, int | float) for weight in weights)
-    ):
-        raise Refused(422, "A painted prior has one weight per cell.")
-    return {cell: float(weight) for cell, weight in zip(cells, weights, strict=True)}
-
-
-async def outcome(job: Job, jobs: Jobs) -> dict[str, Any]:
-    """Wait for a job and return what it came to; Refused if it failed."""
-    try:
-        await job.finished()
-    finally:
-        jobs.cancel(job)  # of use only when whoever asked has gone
-    event, text = job.messages[-1]
-    found: dict[str, Any] = json.loads(text)
-    if event == "done":
-        return found
-    raise Refused(422, found.get("message", "This was cancelled."), found.get("hint", ""))

@@ -1,0 +1,96 @@
+"""Reading requests and answering them: bounded bodies, and nothing but words when it goes wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from priste.errors import PristeError
+from priste.studio.job_queue import Job, Jobs
+from priste.studio.wire import Refused, read_numbers
+
+LARGEST_BODY = 4_000_000
+"""Bytes of a request that is not an upload: a setting with every cell painted fits."""
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+async def nowhere(request: Request, _: Exception) -> Response:
+    """Answer a request to an address that there is not."""
+    return Refused(404, "There is nothing at this address.").response()
+
+
+def answering(handler: Handler) -> Handler:
+    """Let nothing but words out of a handler: no traceback, and no text of unexpected errors."""
+
+    async def answered(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except Refused as refusal:
+            return refusal.response()
+        except PristeError as error:
+            return Refused(422, str(error)).response()
+        except ClientDisconnect:
+            return Response(status_code=400)
+        except Exception as problem:
+            # Its text could hold a true location.
+            words = f"This went wrong in an unexpected way ({type(problem).__name__})."
+            return Refused(500, words, "The rest of the page works on.").response()
+
+    return answered
+
+
+async def body_of(request: Request) -> dict[str, Any]:
+    """Return the JSON object that was sent; Refused for anything else."""
+    received = bytearray()
+    async for chunk in request.stream():
+        received += chunk
+        if len(received) > LARGEST_BODY:
+            raise Refused(413, "The request is too large.")
+    try:
+        found = json.loads(received.decode("utf-8"))
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise Refused(422, "The request must be a JSON object.")
+    return found
+
+
+def setting_of(body: dict[str, Any]) -> dict[str, Any]:
+    found = body.get("setting")
+    if not isinstance(found, dict):
+        raise Refused(422, "The request must hold a 'setting'.")
+    return found
+
+
+def prior_of(given: Any) -> str | dict[int, float]:
+    if isinstance(given, str):
+        return given
+    if not isinstance(given, dict):
+        raise Refused(422, "A prior is 'uniform', 'population', 'worst', or painted cells.")
+    cells = read_numbers(given.get("cells"), "cells of a prior")
+    weights = given.get("weights", [1.0] * len(cells))
+    if (
+        not isinstance(weights, list)
+        or len(weights) != len(cells)
+        or not all(isinstance(weight, int | float) for weight in weights)
+    ):
+        raise Refused(422, "A painted prior has one weight per cell.")
+    return {cell: float(weight) for cell, weight in zip(cells, weights, strict=True)}
+
+
+async def outcome(job: Job, jobs: Jobs) -> dict[str, Any]:
+    """Wait for a job and return what it came to; Refused if it failed."""
+    try:
+        await job.finished()
+    finally:
+        jobs.cancel(job)  # of use only when whoever asked has gone
+    event, text = job.messages[-1]
+    found: dict[str, Any] = json.loads(text)
+    if event == "done":
+        return found
+    raise Refused(422, found.get("message", "This was cancelled."), found.get("hint", ""))
