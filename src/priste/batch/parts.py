@@ -113,13 +113,17 @@ class Parts:
 
     def gathered(self, users: int) -> Iterator[Parts]:
         """Yield consecutive parts together, at least so many users at a time."""
+        query = "SELECT filename, count(*) FILTER (len(cells) > 0) FROM parts GROUP BY filename"
+        counts = dict(self._rows(query))
         held: list[Path] = []
+        found = 0
         for file in self.files:
             held.append(file)
-            if Parts(held, self._policy).totals().users >= users:
+            found += counts.get(str(file), 0)
+            if found >= users:
                 yield Parts(held, self._policy)
-                held = []
-        if held and Parts(held, self._policy).totals().users:
+                held, found = [], 0
+        if found:
             yield Parts(held, self._policy)
 
     @cached_property
@@ -137,7 +141,7 @@ class Parts:
         )
         connection.execute("SET enable_progress_bar = false")
         listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in self.files)
-        connection.execute(f"CREATE VIEW parts AS FROM read_parquet([{listed}])")
+        connection.execute(f"CREATE VIEW parts AS FROM read_parquet([{listed}], filename=true)")
         return connection
 
     def _rows(self, query: str) -> Iterator[tuple[Any, ...]]:
