@@ -133,6 +133,25 @@ def test_names_stand_for_one_module() -> None:
     assert set(twice) <= set(SHARED_NAMES), twice
 
 
+LINES_ALIKE = 10
+"""So many equal lines in two places are one piece of knowledge, written twice."""
+
+
+def test_nothing_is_written_twice() -> None:
+    """No run of ten equal lines, blank ones and comments left out, stands in two places."""
+    places: dict[tuple[str, ...], str] = {}
+    twice = []
+    for path in MODULES:
+        stripped = [line.strip() for line in path.read_text().splitlines()]
+        lines = [line for line in stripped if line and not line.startswith("#")]
+        for start in range(len(lines) - LINES_ALIKE + 1):
+            run = tuple(lines[start : start + LINES_ALIKE])
+            if run in places:
+                twice.append(f"{path.relative_to(SOURCE)} as in {places[run]}: {run[0]}")
+            places[run] = str(path.relative_to(SOURCE))
+    assert not twice, twice
+
+
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_modules_open_with_a_docstring(path: Path) -> None:
     """Every module says what it holds."""

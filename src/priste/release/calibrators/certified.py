@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from priste.arguments import whole
 from priste.errors import InvalidParameter
 from priste.mechanisms import Mechanism
 from priste.quantify import Promise
@@ -83,10 +84,7 @@ class Certified:
         guess: bool = True,
     ) -> None:
         for name, value in (("steps_per_halving", steps_per_halving), ("halvings", halvings)):
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1000:
-                raise InvalidParameter(
-                    f"The '{name}' of Certified must be an integer from 1 to 1000. Got {value!r}."
-                )
+            whole(value, f"The '{name}' of Certified", least=1, most=1000)
         if not isinstance(guess, bool):
             raise InvalidParameter(f"The 'guess' of Certified must be a bool. Got {guess!r}.")
         self._pace = checked_pace(pace, "Certified")
