@@ -6,16 +6,18 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.cli.small_world import GRID, POLICY, write_policy, write_trips
+from tests.cli.small_world import GRID, PATHS, POLICY, trace_of, write_policy, write_trips
 from tests.cli.test_commands import complaint_of, priste
 
 from priste import MarkovModel, StateError
-from priste.batch import ledger_of
+from priste.batch import ledger_of, workspace_of
+from priste.traces import write_traces
 
 
 @pytest.mark.parametrize(
@@ -207,6 +209,28 @@ def test_termination_ends_like_ctrl_c(number: signal.Signals) -> None:
         _, told = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "run the same command to go on" in told
+
+
+def test_a_terminated_run_leaves_no_drafts(tmp_path: Path) -> None:
+    """SIGTERM to a real run with workers: 130, no result, no draft, no temporary file."""
+    policy = write_policy(tmp_path)
+    people = [trace_of(f"user{number}", PATHS["ada"]) for number in range(150)]
+    write_traces(people, tmp_path / "trips.csv")
+    place = workspace_of(tmp_path / "o.csv")
+    command = ["protect", tmp_path / "trips.csv", "-p", policy, "-o", tmp_path / "o.csv"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "priste", *map(str, command), "--workers", "2", "--seed", "1"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        while not place.exists() and process.poll() is None:
+            time.sleep(0.05)
+        process.terminate()
+        _, told = process.communicate(timeout=120)
+    assert process.returncode == 130, told
+    assert "run the same command to go on" in told
+    assert not (tmp_path / "o.csv").exists()
+    left = [path.name for path in tmp_path.rglob("*")]
+    assert not [name for name in left if name.endswith(".part") or name == "temporary"], left
 
 
 def test_damaged_ledgers_are_told(tmp_path: Path) -> None:

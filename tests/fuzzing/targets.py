@@ -29,6 +29,7 @@ from tests.traces import trace_files
 
 from priste import Grid, MarkovModel, Protector, Region, parse_event
 from priste.audit.emission_table_files import read_emission_table
+from priste.batch.parts import journals_in
 from priste.batch.register import Register, hours_to_bytes
 from priste.batch.workspace import FORMAT, MANIFEST, VERSION, read_manifest
 from priste.live.addresses import read_input, read_output
@@ -384,6 +385,19 @@ def manifests(rng: random.Random, folder: Path) -> object:
     return read_manifest(path)
 
 
+def parts(rng: random.Random, folder: Path) -> object:
+    """A part of a run with harmed bytes, as a forged checksum would let it through."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = {"user": ["ada", None], "journal": [b"x", b""]}
+    if rng.random() < 0.2:
+        names.pop(rng.choice(list(names)))
+    out = io.BytesIO()
+    pq.write_table(pa.table(names), out, compression="zstd")
+    return journals_in(harmed_bytes(out.getvalue(), rng))
+
+
 def registers(rng: random.Random, folder: Path) -> object:
     """The register of what was released: the database, and the lines of earlier versions."""
     folder.chmod(0o700)
@@ -486,6 +500,7 @@ TARGETS: dict[str, Target] = {
     "checkpoints": checkpoints,
     "ledgers": ledgers,
     "manifests": manifests,
+    "parts": parts,
     "registers": registers,
     "live settings": live_settings,
     "live addresses": live_addresses,

@@ -88,9 +88,9 @@ def journals_in(data: bytes) -> dict[str | None, bytes]:
 
     try:
         table = pq.read_table(io.BytesIO(data), columns=["user", "journal"])
-    except (pa.ArrowException, OSError):
+        users, journals = table["user"].to_pylist(), table["journal"].to_pylist()
+    except (pa.ArrowException, OSError, KeyError, ValueError):
         raise StateError("a part is not a table of streams") from None
-    users, journals = table["user"].to_pylist(), table["journal"].to_pylist()
     return {user: journal for user, journal in zip(users, journals, strict=True) if journal}
 
 
