@@ -110,6 +110,7 @@ def screen(quantifier: Quantifier, columns: np.ndarray, limits: Limits, rank: in
         limits,
         max(stream.relative_error(1) for stream in streams),
         quantifier.adversary.passes,
+        absolute_error=max(stream.absolute_error for stream in streams),
         rank=rank,
     )
 
@@ -209,6 +210,24 @@ def test_a_large_map_is_screened_with_the_same_verdicts(monkeypatch, budget):
         np.testing.assert_array_equal(quantifier.passes(columns, epsilon), expected)
         assert sum(asked) < 0.75 * len(leakages)
         assert expected.any()
+
+
+def test_what_underflow_took_is_counted():
+    """Where Pr(EVENT | start) lost digits, what is decided passes, as in the plain check."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        grid = Grid(rows=1, columns=25, cell_size=1.0)
+        apart = np.abs(np.subtract.outer(np.arange(25), np.arange(25)))
+        shares = 2.0 ** (-44.0 * apart)
+        model = MarkovModel(grid, shares / shares.sum(axis=1, keepdims=True))
+        columns = PlanarLaplace(grid, alpha=0.01).emission()
+        quantifier = Quantifier(model, presence([0], [1]) & presence([24], [2]), method="forward")
+        quantifier.observe(columns[:, rng.integers(25)])
+        assert quantifier._streams[0].absolute_error > 0.0
+        for epsilon in (0.5, 2.0):
+            verdict, decided = screen(quantifier, columns, as_limits(epsilon), 25)
+            np.testing.assert_array_equal(verdict, decided)
+            assert plain_verdicts(quantifier, columns, epsilon)[decided].all()
 
 
 def test_a_table_that_changed_is_looked_at_anew():

@@ -349,14 +349,17 @@ class Quantifier:
         count = columns.shape[1]
         if (
             worth_screening(self.rows, self._cells, count)
-            and not any(stream.absolute_error for stream in self._streams)
             and limits != Limits(np.inf, np.inf, np.inf)
             and all(stream.goes_forward(count, candidates=True) for stream in self._streams)
         ):
             operators = [stream.operator() for stream in self._streams]
             prior_rows = np.concatenate([stream.prior_rows for stream in self._streams], axis=1)
             gamma = max(stream.relative_error(1) for stream in self._streams)
-            return screened(operators, prior_rows, columns, limits, gamma, self._adversary.passes)
+            lost = max(stream.absolute_error for stream in self._streams)
+            judge = self._adversary.passes
+            return screened(
+                operators, prior_rows, columns, limits, gamma, judge, absolute_error=lost
+            )
         return _undecided(count)
 
     def belief(self) -> float:

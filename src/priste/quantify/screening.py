@@ -31,6 +31,10 @@ exceeds twice the root of the cells. With up to 2**14 cells and a rank up to 2**
 less than 2**-1040 in all, the last products below 1 included. That is their
 ``absolute_error``, which the verdict takes at its worst; so True is a promise here too, and all
 else is left to the exact check.
+
+The same is done where underflow took up to η from Pr(EVENT | world, state), and so from a and ā. b
+and d are masses times such numbers, and the masses of a row add up to less than 1 in the units of
+the screen, so they are off by less than 4 η.
 """
 
 from __future__ import annotations
@@ -173,6 +177,7 @@ def screened(
     relative_error: float,
     passes: Callable[[Moments, Limits], NDArray[np.bool_]],
     *,
+    absolute_error: float = 0.0,
     rank: int = RANK,
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Tell (k,) which candidates stay within ``limits``, and (k,) for which that is decided.
@@ -181,7 +186,8 @@ def screened(
 
     ``operators`` are H (rows, 2, cells), one per model, ``prior_rows`` (2, all rows) holds a and ā,
     ``columns`` (cells, k) the likelihoods, ``relative_error`` what separates a, ā and the exact
-    H x from what is meant, and ``passes`` decides about moments. Where some H has several bands
+    H x from what is meant, ``absolute_error`` what underflow may have taken from Pr(EVENT | world,
+    state), and ``passes`` decides about moments. Where that is not 0, or some H has several bands,
     only True is ever decided.
     """
     verdict = np.zeros(columns.shape[1], dtype=np.bool_)
@@ -205,6 +211,7 @@ def screened(
     seen = (thin @ likeness.coefficients[:, flattest]).sum(axis=1) / likeness.least[flattest]
     shift = np.frexp(2.0 * seen)[1]
     lost = LOST * 2.0 ** -min(0.0, float(shift.min())) if bands > 1 else 0.0
+    lost += 4.0 * absolute_error
     event, complement = (thin[:, side] * np.ldexp(1.0, -shift)[:, None] for side in range(2))
     largest = max((x for x in (limits.up, limits.down) if x < math.inf), default=0.0)
     for start in range(0, len(order), CHUNK):
@@ -226,9 +233,9 @@ def screened(
         tighter, wider = limits.moved(-allowance), limits.moved(allowance)
         if tighter is not None:
             verdict[chosen] = passes(moments, tighter)
-        decided[chosen] = verdict[chosen] | (bands == 1)
+        decided[chosen] = verdict[chosen] | (lost == 0.0)
         open_ones = np.flatnonzero(~verdict[chosen])
-        if bands == 1 and len(open_ones) and wider is not None:
+        if lost == 0.0 and len(open_ones) and wider is not None:
             few = candidates_of(moments, open_ones)
             decided[chosen[open_ones]] = ~passes(few, wider)
     return verdict, decided

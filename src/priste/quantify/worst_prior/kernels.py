@@ -561,45 +561,6 @@ def search(
 
 
 @compiled(
-    "Tuple((b1, f8, i8, i8))(f8[::1], f8[::1], f8[::1], f8[::1], i8[::1], f8[::1], f8, f8, b1, b1, "
-    "f8[:, :, ::1], f8[:, ::1])",
-    inner=True,
-)
-def tested(
-    b: Floats,
-    d: Floats,
-    a: Floats,
-    c: Floats,
-    exponent: Integers,
-    scale: Floats,
-    absolute: float,
-    r: float,
-    raising: bool,
-    every_pair: bool,
-    space: Floats,
-    waits: Floats,
-) -> Found:
-    """One direction of one column: prepare the rows, test each alone, then all mixtures."""
-    rows = space[0]
-    wide = not prepare_narrow(b, d, a, c, scale, absolute, rows)
-    if wide:
-        prepare_wide(b, d, a, c, exponent, absolute, rows)
-    else:
-        r = min(r, NARROW_RATIO)
-    found, r, one, other = any_row(rows, r, raising)
-    if (found and not raising) or r == math.inf:
-        return found, r, one, other
-    n = rows.shape[1]
-    if every_pair:
-        mixed, r, i, j = any_pair(rows, n, rows, n, True, r, raising)
-    else:
-        mixed, r, i, j = search(rows, r, raising, wide, space[1], space[2], waits)
-    if mixed:
-        return True, r, i, j
-    return found, r, one, other
-
-
-@compiled(
     "void(f8[:, ::1], f8[:, ::1], f8[::1], f8[::1], i8[::1], f8[::1], f8, f8[::1], b1, b1, "
     "f8[:, :, ::1], f8[:, ::1], f8[:, ::1], i8[:, :, ::1])"
 )
@@ -628,30 +589,33 @@ def column_search(
     second one where the first is exceeded. ``space`` (3, 6, rows) and
     ``waits`` (WAITING, 4) are scratch space.
     """
+    rows = space[0]
+    n = rows.shape[1]
     for k in range(events.shape[0]):
         exceeded = False
         for side in range(2):
-            pairs[side, k, 0] = -1
-            pairs[side, k, 1] = -1
+            one = -1
+            other = -1
             if raising or (not exceeded and bounds[side] < math.inf):
+                # one direction of one column: prepare the rows, test each alone, then all mixtures
                 b = complements[k] if side else events[k]
                 d = events[k] if side else complements[k]
                 e = c if side else a
                 f = a if side else c
-                exceeded, ratio, one, other = tested(
-                    b,
-                    d,
-                    e,
-                    f,
-                    exponent,
-                    scale,
-                    absolute,
-                    bounds[side],
-                    raising,
-                    every_pair,
-                    space,
-                    waits,
-                )
-                ratios[side, k] = ratio
-                pairs[side, k, 0] = one
-                pairs[side, k, 1] = other
+                r = bounds[side]
+                wide = not prepare_narrow(b, d, e, f, scale, absolute, rows)
+                if wide:
+                    prepare_wide(b, d, e, f, exponent, absolute, rows)
+                else:
+                    r = min(r, NARROW_RATIO)
+                exceeded, r, one, other = any_row(rows, r, raising)
+                if r < math.inf and (raising or not exceeded):
+                    if every_pair:
+                        mixed, r, i, j = any_pair(rows, n, rows, n, True, r, raising)
+                    else:
+                        mixed, r, i, j = search(rows, r, raising, wide, space[1], space[2], waits)
+                    if mixed:
+                        exceeded, one, other = True, i, j
+                ratios[side, k] = r
+            pairs[side, k, 0] = one
+            pairs[side, k, 1] = other
