@@ -107,8 +107,8 @@ def test_suggestions_cost_at_most_what_was_asked(policy: Policy) -> None:
     assert found.rows[0].name == "ε = 0.1"
     assert {row.name for row in found.rows} == {"ε = 0.1", "ε = 0.1, upwards only"}
     assert suggest(policy, 1e-6, runs=2, steps=2).rows == ()
-    for where in ("far", "near", "everywhere"):
-        within = suggest(policy, 900.0, where=where, runs=2, steps=6)  # type: ignore[arg-type]
+    for where in ("near", "everywhere"):
+        within = suggest(policy, 900.0, where=where, runs=2, steps=3)  # type: ignore[arg-type]
         for row in within.rows:
             told = row.cost.released
             chosen = {"far": told.far, "near": told.near, "everywhere": told.all}[where]

@@ -18,7 +18,7 @@ from priste.release import Calibrator
 from priste.report.strip import Day
 from priste.report.usefulness import Usefulness
 from priste.report.verdict import Verdict, verdict, within
-from priste.report.wording import anybody_words, reached_words, who_learns_most
+from priste.report.wording import anybody_words, reached_words
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,6 @@ class EventTrack:
     def anybody(self) -> str:
         """What those learn whom the promise is not against; empty if there is nobody."""
         return anybody_words(self.guarded)
-
-    @property
-    def who_learns_most(self) -> str:
-        """Who learns most from the releases, as a sentence."""
-        return who_learns_most(self.guarded.worst_prior, self.guarded.max)
 
 
 @dataclass(frozen=True)
