@@ -163,7 +163,7 @@ def test_init_writes_a_private_policy_and_never_over_another(tmp_path: Path) -> 
 
 EXPLAINED = """\
 In short
-  • The map has 4 by 4 cells of 1000 m, 4.0 by 4.0 km.
+  • The map has 4 by 4 cells of 1 km, 4.0 by 4.0 km.
   • There is one release every hour, 12 in all, from Wed 04 Mar 2026 00:00 to
   Wed 04 Mar 2026 12:00 (UTC).
 """

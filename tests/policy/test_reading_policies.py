@@ -243,7 +243,7 @@ def test_the_explanation_says_what_the_numbers_say() -> None:
     assert (visit.name, visit.steps, visit.worlds) == ("visit", 3, 2)
     assert 0 < visit.lowest < visit.highest < 1
     assert any("factor 2.23" in line for line in explained.promised)
-    assert "4 by 4 cells of 1000 m" in explained.summary[0]
+    assert "4 by 4 cells of 1 km" in explained.summary[0]
     assert json.loads(json.dumps(explained.to_dict()))["events"][0]["name"] == "visit"
     loop = POLICY.replace("pace = 0.3", 'calibrator = "paper"\nno_promise = true')
     assert explain_policy(read_policy(loop)).promised == ()

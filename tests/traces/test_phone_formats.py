@@ -385,3 +385,48 @@ def test_workout_routes_of_apple_are_gpx(tmp_path: Path) -> None:
     written = (tmp_path / "out.gpx").read_text()
     assert "Apple" not in written
     assert "123" not in written
+
+
+TRACKER_TABLES = {
+    "strava": (
+        "time,lat,lng,altitude,heartrate,cadence,watts",
+        "{at},{lat},{lon},470.2,121,80,150",
+    ),
+    "garmin": ("Timestamp,Latitude,Longitude,Altitude,HeartRate", "{at},{lat},{lon},470.2,121"),
+    "from fit": (
+        "timestamp,position_lat,position_long,enhanced_altitude,heart_rate",
+        "{at},{lat},{lon},470.2,121",
+    ),
+    "with units": (
+        "Time (UTC),Latitude (deg),Longitude (deg),Heart rate [bpm]",
+        "{at},{lat},{lon},121",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", list(TRACKER_TABLES))
+def test_tables_of_trackers_are_read_and_written(tmp_path: Path, kind: str) -> None:
+    """Columns as Strava's and Garmin's tables call them are found; the heart stays behind."""
+    head, row = TRACKER_TABLES[kind]
+    rows = [row.format(at=at(10 * n), lat=lat, lon=lon) for n, (lat, lon) in enumerate(PLACES)]
+    (tmp_path / "ride.csv").write_text("\n".join([head, *rows]) + "\n")
+    traces = read_traces(tmp_path / "ride.csv")
+    trace = traces.one()
+    assert list(zip(trace.lat.tolist(), trace.lon.tolist(), strict=True)) == list(PLACES)
+    timeline = Timeline(START, timedelta(minutes=10), "UTC")
+    write_released(traces, tmp_path / "out.csv", {None: (5, 6, 7)}, timeline, GRID)
+    written = (tmp_path / "out.csv").read_text()
+    assert written.splitlines()[0] == head
+    assert "121" not in written
+    again = read_traces(tmp_path / "out.csv").one()
+    assert [GRID.cell_at(*at_) for at_ in zip(again.lat, again.lon, strict=True)] == [5, 6, 7]
+
+
+def test_garmins_raw_unit_is_not_taken_for_degrees(tmp_path: Path) -> None:
+    """Semicircles are refused by name, never read as degrees."""
+    (tmp_path / "ride.csv").write_text(
+        "timestamp,position_lat[semicircles],position_long[semicircles]\n"
+        f"{at(0)},548800000,83800000\n"
+    )
+    with pytest.raises(TraceError, match="looks like its 'lat'"):
+        read_traces(tmp_path / "ride.csv").one()

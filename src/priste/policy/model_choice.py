@@ -179,7 +179,9 @@ def chosen_models(
             )
         return (ChosenModel(on_clock(model, timeline, f"The saved model {section.path!r}")),)
     paths = [section.traces] if isinstance(section.traces, str) else section.traces or []
-    traces = chain.from_iterable(read_traces(folder / path, section.format) for path in paths)
+    traces = chain.from_iterable(
+        read_traces(folder / path, section.format, zone=timeline.zone) for path in paths
+    )
     # Whole weeks begin like whole days, so the longest cycle of the family serves all of it.
     longest: Cycle | None = "week" if section.memory or "week" in family else section.cycle
     people = tuple(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import tzinfo
@@ -9,6 +10,8 @@ from datetime import tzinfo
 from priste.errors import InvalidParameter, TraceError
 from priste.traces.cleaning import ClockRange
 from priste.traces.zones import check_unit
+
+_UNIT = re.compile(r"[(\[][^)\]]*[)\]]")
 
 # Compared without case, spaces, hyphens, underscores and dots.
 _ALIASES = {
@@ -86,10 +89,16 @@ class ReadingOptions:
 def alias_of(name: str) -> str | None:
     """Return which of user, time, lat, lon a column name usually means.
 
-    >>> alias_of("Latitude"), alias_of("user_id"), alias_of("id")
+    A unit in brackets does not matter, unless it is one that is not read.
+
+    >>> alias_of("Latitude (deg)"), alias_of("user_id"), alias_of("id")
     ('lat', 'user', None)
+    >>> alias_of("position_lat[semicircles]") is None
+    True
     """
-    plain = name.strip().lower()
+    if "semicircle" in name.lower():  # Garmin's raw unit
+        return None
+    plain = _UNIT.sub("", name).strip().lower()
     for mark in " _-.":
         plain = plain.replace(mark, "")
     return next((part for part, known in _ALIASES.items() if plain in known.split()), None)

@@ -1,0 +1,70 @@
+"""`init` and then `protect`, with nothing edited, on real files where they are present."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from tests.cli.test_commands import complaint_of, priste
+
+from priste.policy import load_policy
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+ZONES = {
+    "gpx/around-visnjan-with-car.gpx": "Europe/Zagreb",
+    "gpx/cerknicko-jezero.gpx": "Europe/Ljubljana",
+    "gpx/cerknicko-without-times.gpx": "Europe/Ljubljana",
+    "gpx/korita-zbevnica.gpx": "Europe/Zagreb",
+    "gpx/limerick-commute.gpx": "Europe/Dublin",
+    "gpx/visnjan.gpx": "Europe/Zagreb",
+    "nmea/bt451.nmea": "Europe/Vilnius",
+    "nmea/bundg_zeus_9.nmea": "Europe/Amsterdam",
+    "nmea/nl2008u.nmea": "Europe/Berlin",
+    "bus/route14_outbound.csv": "Europe/London",
+}
+RELEASED = ("gpx/visnjan.gpx", "nmea/bundg_zeus_9.nmea")
+"""Those of which the releases are drawn too; the others are shown by running them by hand."""
+
+
+def shared(name: str) -> Path:
+    path = DATA / name
+    if not path.exists():
+        pytest.skip(f"the shared file {name} is not on this machine")
+    return path
+
+
+@pytest.mark.parametrize("name", list(ZONES))
+def test_a_draft_of_a_real_file(name: str, tmp_path: Path) -> None:
+    """The map and the zone are sensible, regions share no cell, and the file is on the clock."""
+    options = ["--zone", "Europe/London"] if name.startswith("bus") else []
+    policy_file = tmp_path / "p.toml"
+    source = shared(name)
+    priste("init", source, "-o", policy_file, "--no-forecast", *options)
+    policy = load_policy(policy_file)
+    assert str(policy.timeline.zone) == ZONES[name]
+    assert policy.grid.size <= 17 * 17
+    assert max(policy.grid.width, policy.grid.height) < 35
+    assert 2 <= policy.steps <= 1400
+    cells = [cell for region in policy.regions.values() for cell in region]
+    assert len(cells) == len(set(cells)) > 0
+    assert tomllib.loads(policy_file.read_text())["events"]["example"]
+    assert policy.events
+    if name in RELEASED:
+        done = priste("protect", source, "-p", policy_file, "-o", tmp_path / source.name,
+                      "--seed", 1, *options)  # fmt: skip
+        assert "The promise was kept" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("gpx/Mojstrovka.gpx", "184 × impossible time"),
+        ("gpx/track-with-extremes.gpx", "25 × missing time"),
+        ("gpx/unicode_with_bom.gpx", "1 × other record"),
+    ],
+)
+def test_files_without_a_usable_fix_say_why(name: str, reason: str, tmp_path: Path) -> None:
+    """Bogus years, no times and no track end with what was met."""
+    said = complaint_of(priste("init", shared(name), "-o", tmp_path / "p.toml", code=2))
+    assert reason in said
