@@ -9,6 +9,7 @@ takes the mass that ends up in it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 
 import numpy as np
 from scipy import sparse
@@ -79,10 +80,23 @@ def _as_matrix(transitions: Sequence[AnyTransition]) -> Matrix | None:
         return transitions[0].matrix
     if transitions[0].shape[0] > SOLVE_LIMIT:
         return None
-    product = transitions[0].toarray()
-    for transition in transitions[1:]:
-        product = transition.push(product)
+    product: FloatArray | None = None
+    for transition, alike in groupby(transitions, key=lambda each: each):
+        power = _power(transition, sum(1 for _ in alike))
+        product = power if product is None else product @ power
     return product
+
+
+def _power(transition: AnyTransition, count: int) -> FloatArray:
+    """Return ``count`` steps of one transition, by squaring: an hour may have sixty."""
+    square, power = transition.toarray(), None
+    while count:
+        if count % 2:
+            power = square if power is None else power @ square
+        count //= 2
+        if count:
+            square = square @ square
+    return np.asarray(power, dtype=np.float64)
 
 
 def _stays_and_connects(transition: AnyTransition) -> bool:
