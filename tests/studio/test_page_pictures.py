@@ -6,6 +6,7 @@ PRISTE_PICTURES=docs/images python -m pytest -n 0 tests/studio/test_page_picture
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -21,11 +22,13 @@ def test_pictures_for_the_docs(tmp_path: Path) -> None:
     """The town, guarded against one who knows the population: desk, phone, and in the dark."""
     assert FOLDER is not None
     folder = Path(FOLDER)
-    own = RunningStudio(tmp_path, "--seed", "1")
     with (
         browser() as opened,
-        tab(opened, address_of(own), device_scale_factor=1.5) as at,
+        ExitStack() as ending,
     ):
+        own = RunningStudio(tmp_path, "--seed", "1")
+        ending.callback(own.stop)
+        at = ending.enter_context(tab(opened, address_of(own), device_scale_factor=1.5))
         page = at.page
         page.get_by_role("button", name="Open the town").click()
         page.wait_for_selector("#bench:not([hidden]) canvas.cells")
@@ -52,7 +55,6 @@ def test_pictures_for_the_docs(tmp_path: Path) -> None:
         page.locator("#view-protection .costs").first.wait_for(timeout=600_000)
         page.evaluate("scrollTo(0, 0)")
         page.screenshot(path=folder / "studio-phone.png")
-    own.stop()
     for path in folder.glob("studio-*.png"):
         # The page has few colours: with a palette the pictures are a third of the size.
         Image.open(path).convert("RGB").quantize(256, kmeans=2).save(path, optimize=True)

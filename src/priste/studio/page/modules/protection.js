@@ -76,24 +76,29 @@ export function openProtection(store, view, api) {
       .filter((region) => region.cells.length)
       .map((region) => region.name);
     besides.hidden = observer.knows !== "population" || places.length === 0;
-    const key = JSON.stringify([places, also]);
-    if (besides.dataset.key === key) return;
-    besides.dataset.key = key;
-    const focused = [...besides.querySelectorAll("input")].indexOf(document.activeElement);
-    const turn = (name) => (on) =>
-      change({
-        also: places.filter((place) => (place === name ? on : store.get("protection").also.includes(place))),
-      });
-    show(
-      besides,
-      element("legend", {}, "who perhaps knows besides that you began at"),
-      element(
-        "div",
-        { class: "row" },
-        places.map((name) => checkbox(name, also.includes(name), turn(name))),
-      ),
-    );
-    if (focused >= 0) besides.querySelectorAll("input")[focused]?.focus();
+    // Boxes stay while they are pressed; only another list of places makes new ones.
+    const key = JSON.stringify(places);
+    if (besides.dataset.key !== key) {
+      besides.dataset.key = key;
+      const turn = (name) => (on) =>
+        change({
+          also: places.filter((place) =>
+            place === name ? on : store.get("protection").also.includes(place),
+          ),
+        });
+      show(
+        besides,
+        element("legend", {}, "who perhaps knows besides that you began at"),
+        element(
+          "div",
+          { class: "row" },
+          places.map((name) => checkbox(name, also.includes(name), turn(name))),
+        ),
+      );
+    }
+    besides.querySelectorAll("input").forEach((box, place) => {
+      box.checked = also.includes(places[place]);
+    });
   });
 
   store.watch(["world", "protection"], () => {
