@@ -8,6 +8,7 @@ import math
 import os
 import struct
 import tokenize
+import warnings
 import zipfile
 import zlib
 from pathlib import Path
@@ -47,6 +48,7 @@ _UNREADABLE = (
     SyntaxError,
     struct.error,
     tokenize.TokenError,
+    UserWarning,
     zipfile.BadZipFile,
     zlib.error,
 )
@@ -209,7 +211,9 @@ def _check_sizes(archive: zipfile.ZipFile) -> None:
                 if version == (1, 0)
                 else np.lib.format.read_array_header_2_0
             )
-            shape, _, kind = read(file)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # headers of Python 2, which save never wrote
+                shape, _, kind = read(file)
             if math.prod(shape) * kind.itemsize != member.file_size - file.tell():
                 raise StateError(f"its part {member.filename[:40]!r} is not as long as it says")
 
