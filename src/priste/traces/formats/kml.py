@@ -82,7 +82,7 @@ def _document(file: SourceFile) -> Iterator[IO[bytes]]:
                 yield opened
     except OSError as error:
         raise TraceError(f"{file.name} cannot be read: {error.strerror}.") from None
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError):
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, UnicodeDecodeError):
         raise TraceError(f"{file.name} is a broken or encrypted archive.") from None
 
 
