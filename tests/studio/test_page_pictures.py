@@ -44,8 +44,11 @@ def test_pictures_for_the_docs(tmp_path: Path) -> None:
         page.get_by_label("Moment of the week").focus()
         for _ in range(104):  # back to the second Wednesday
             page.keyboard.press("ArrowLeft")
-        page.locator("#view-run .chart").first.scroll_into_view_if_needed()
-        page.locator("#view-run").evaluate("view => { view.scrollTop = view.scrollTop + 260 }")
+        # Charts are drawn anew at each step, so the view that holds them is what is moved.
+        page.locator("#view-run").evaluate(
+            "view => { const top = each => each.getBoundingClientRect().top;"
+            " view.scrollTop += top(view.querySelector('.chart')) - top(view) - 50 }"
+        )
         page.screenshot(path=folder / "studio-desk.png")
         page.emulate_media(color_scheme="dark")
         page.screenshot(path=folder / "studio-dark.png")
