@@ -91,7 +91,7 @@ export function paintAll(store, brush, { cursor, outline }) {
             share < 0.01 ? "< 1 %" : `${Math.round(100 * share)} %`,
             colour("--bad"),
             edge,
-            15,
+            -16,
           );
     }
     if (now) {
