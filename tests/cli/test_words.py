@@ -98,6 +98,9 @@ def test_too_large_is_refused_and_large_is_told() -> None:
     from priste import Grid
 
     huge = Grid(1000, 1000, 0.01)
+    with pytest.raises(ValueError, match=r"1,000,000 cells.*too long"):
+        check_map(huge, few_rows=True)
+    check_map(Grid(200, 200, 0.1), few_rows=True)
     with pytest.raises(ValueError, match=r"1,000,000 cells.*32000 GB") as told:
         check_map(huge)
     size = float(re.search(r"cell_size of (\S+) km", str(told.value))[1])  # type: ignore[index]

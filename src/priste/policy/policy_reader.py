@@ -312,7 +312,9 @@ class PolicyReader:
             grid = Grid.covering(
                 section.south, section.west, section.north, section.east, section.cell_size
             )
-            check_map(grid)
+            observer = self._tables.get("observer")
+            knows = observer.get("knows") if isinstance(observer, dict) else None
+            check_map(grid, few_rows=knows == "population")
             return grid.bordered() if outside == "elsewhere" else grid
         return None
 

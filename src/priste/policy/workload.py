@@ -8,15 +8,22 @@ from dataclasses import dataclass
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.policy.policy import Policy
+from priste.quantify import Priors
 
 MOST_CELLS = 20_000
 """A map with more cells is refused: its tables alone would take about 13 GB."""
+
+MOST_CELLS_OF_FEW_ROWS = 100_000
+"""The same where observer and mechanism need no table of cells by cells."""
 
 TABLES = 4
 """So many tables of cells by cells are held at once, about: noise, law, candidates, checks."""
 
 SECONDS_PER_CELL = 3e-4
 """One release took about so long per cell of the map, measured on 200 to 900 cells."""
+
+DENSE_CELLS, LAW_CELLS = 400, 400
+"""Above so many cells an observer of few rows is served by a law of about so many outputs."""
 
 LONG = 600.0
 LARGE = 2e9
@@ -49,24 +56,31 @@ class Workload:
 def workload(policy: Policy) -> Workload:
     """Return what one user's stream under a policy takes, roughly."""
     cells = policy.grid.size
+    few = isinstance(policy.chosen_observer.observer, Priors) and cells > DENSE_CELLS
+    wide = LAW_CELLS if few else cells
     return Workload(
         cells,
         policy.steps,
-        policy.steps * cells * SECONDS_PER_CELL * len(policy.models),
-        8.0 * cells * cells * TABLES * len(policy.models),
+        policy.steps * cells * SECONDS_PER_CELL * len(policy.models) * (wide / cells),
+        8.0 * cells * wide * TABLES * len(policy.models),
     )
 
 
-def check_map(grid: Grid) -> None:
-    """Refuse a map that no machine could carry, with the cell size that would do."""
-    if grid.size > MOST_CELLS:
-        larger = grid.cell_size * math.sqrt(grid.size / MOST_CELLS)
+def check_map(grid: Grid, *, few_rows: bool = False) -> None:
+    """Refuse a map that no machine could carry, with the cell size that would do.
+
+    ``few_rows`` says that the observer knows the population, so that nothing is cells by cells.
+    """
+    most = MOST_CELLS_OF_FEW_ROWS if few_rows else MOST_CELLS
+    if grid.size > most:
+        larger = grid.cell_size * math.sqrt(grid.size / most)
         digits = 10 ** math.floor(math.log10(larger) - 1)
+        needed = "" if few_rows else f"about {_memory(8.0 * TABLES * grid.size**2)} of memory, and "
+        known = "" if few_rows else f" Against knows = 'population' {MOST_CELLS_OF_FEW_ROWS:,} are."
         raise InvalidParameter(
-            f"a map of {grid.size:,} cells would take about "
-            f"{_memory(8.0 * TABLES * grid.size**2)} of memory, and {MOST_CELLS:,} cells are "
-            f"allowed. A cell_size of {math.ceil(larger / digits) * digits:g} km or more would do, "
-            "or a smaller map"
+            f"a map of {grid.size:,} cells would take {needed}too long; {most:,} cells are "
+            f"allowed.{known} A cell_size of {math.ceil(larger / digits) * digits:g} km or more "
+            "would do, or a smaller map"
         )
 
 
