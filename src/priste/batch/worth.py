@@ -7,7 +7,7 @@ are added up there; they are never written beside the releases.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -18,8 +18,8 @@ from priste.events import near_events, near_reach
 from priste.maps import best_constant, kilometres
 from priste.mechanisms import Mechanism
 from priste.policy import Policy
+from priste.traces import CellOfEachStep
 
-Cells = Sequence[int | None]
 WAYS = ("with priste", "alone", "one constant cell")
 
 
@@ -35,7 +35,7 @@ class Worth:
     steps: NDArray[np.int64] = field(repr=False)
 
 
-def worth_of(policy: Policy, truth: Cells, released: Cells) -> Worth:
+def worth_of(policy: Policy, truth: CellOfEachStep, released: CellOfEachStep) -> Worth:
     """Measure what was released for one user, step by step, against the truth."""
     places = policy.mechanism.output_cells()
     both = [

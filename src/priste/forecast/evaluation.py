@@ -15,10 +15,10 @@ from priste.events import Event, near_events
 from priste.forecast import measures
 from priste.forecast.measures import Floats, Integers
 from priste.maps import Grid, best_constant, kilometres
-from priste.traces import StepCells, Trace
+from priste.traces import CellOfEachStep, StepCells, Trace
 
-Cells = Sequence[int | None] | Integers | StepCells
-People = Cells | Sequence[Cells] | Mapping[Any, Cells]
+PersonPath = CellOfEachStep | Integers | StepCells
+People = PersonPath | Sequence[PersonPath] | Mapping[Any, PersonPath]
 
 RADII_KM = (0.1, 0.5, 1.0, 5.0)
 """The radii, in km, within which released cells are counted unless told otherwise."""

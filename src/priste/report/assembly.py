@@ -23,11 +23,10 @@ from priste.report.outline import Line
 from priste.report.stream_report import EventTrack, StreamReport
 from priste.report.strip import strip_of
 from priste.report.usefulness import Usefulness, usefulness
+from priste.traces import CellOfEachStep
 
-Cells = Sequence[int | None]
 
-
-def bare_releases(policy: Policy, truth: Cells, rng: Seed | BitSource = None) -> Ledger:
+def bare_releases(policy: Policy, truth: CellOfEachStep, rng: Seed | BitSource = None) -> Ledger:
     """Return what the mechanism alone would have released for these true cells: no promise.
 
     It is drawn anew at each call and must never be published.
@@ -39,7 +38,7 @@ def bare_releases(policy: Policy, truth: Cells, rng: Seed | BitSource = None) ->
 
 
 def bare_cells(
-    policy: Policy, truth: Cells, rng: Seed | BitSource = None
+    policy: Policy, truth: CellOfEachStep, rng: Seed | BitSource = None
 ) -> tuple[int | None, ...]:
     """Return the cells that the mechanism alone would have released, without measuring them."""
     places = policy.mechanism.output_cells()
@@ -58,7 +57,7 @@ def stream_report(
     releases: Ledger,
     *,
     title: str,
-    truth: Cells | None = None,
+    truth: CellOfEachStep | None = None,
     bare: Ledger | None = None,
     show_truth: bool = False,
     outline: tuple[Line, ...] = (),
@@ -136,7 +135,9 @@ def stream_report(
     )
 
 
-def _worth(policy: Policy, truth: Cells, releases: Ledger, bare: Ledger | None) -> Usefulness:
+def _worth(
+    policy: Policy, truth: CellOfEachStep, releases: Ledger, bare: Ledger | None
+) -> Usefulness:
     places = policy.mechanism.output_cells()
     return usefulness(
         policy.grid,
@@ -160,7 +161,7 @@ def _cells(releases: Sequence[Release], places: NDArray[np.int64] | None) -> tup
     return tuple(None if r.cell is None else int(places[r.cell]) for r in releases)
 
 
-def _distances(grid: Grid, truth: Cells, released: Cells) -> tuple[float, ...]:
+def _distances(grid: Grid, truth: CellOfEachStep, released: CellOfEachStep) -> tuple[float, ...]:
     """Return the km between true and released cells where both are known."""
     centers = grid.centers
     return tuple(

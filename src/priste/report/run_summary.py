@@ -6,7 +6,7 @@ Distances are made from true locations; a summary that holds any must not be pub
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,11 +23,10 @@ from priste.report.audits import keeps_its_promises
 from priste.report.usefulness import Worth, price_sentence, step_errors, worth_of
 from priste.report.verdict import Verdict, verdict
 from priste.report.wording import length, percent
-from priste.traces import Traces
+from priste.traces import CellOfEachStep, Traces
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-Cells = Sequence[int | None]
 
 
 @dataclass(frozen=True)
@@ -163,7 +162,7 @@ class RunTotals:
         self,
         user: str | None,
         ledger: Ledger,
-        truth: Cells | None = None,
+        truth: CellOfEachStep | None = None,
         *,
         policy: Policy | None = None,
     ) -> None:

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from priste.events import NEAR_HOURS, Event, near_events, near_reach
 from priste.maps import Grid, best_constant, kilometres
 from priste.report.wording import length
-
-Cells = Sequence[int | None]
+from priste.traces import CellOfEachStep
 
 
 @dataclass(frozen=True)
@@ -77,11 +76,11 @@ def price_sentence(ways: Mapping[str, Worth], cell_size: float) -> str:
 
 def usefulness(
     grid: Grid,
-    truth: Cells,
-    released: Cells,
+    truth: CellOfEachStep,
+    released: CellOfEachStep,
     events: Sequence[Event],
     step_seconds: float,
-    alone: Cells | None = None,
+    alone: CellOfEachStep | None = None,
 ) -> Usefulness:
     """Measure a stream of releases, and what the mechanism alone released, against the truth."""
     near = near_events(len(truth), events, near_reach(step_seconds))
@@ -96,7 +95,7 @@ def usefulness(
     )
 
 
-def step_errors(grid: Grid, truth: Cells, released: Cells) -> NDArray[np.float64]:
+def step_errors(grid: Grid, truth: CellOfEachStep, released: CellOfEachStep) -> NDArray[np.float64]:
     """Return (steps,) km between true and released cells, nan where one is missing."""
     both = [
         step

@@ -14,10 +14,11 @@ from priste.traces.formats.recognition import detect_format
 from priste.traces.reading import Traces, read_traces
 from priste.traces.reading_options import Columns
 from priste.traces.record_problems import Problem, ReadingReport
-from priste.traces.timeline import StepCells, Timeline
+from priste.traces.timeline import CellOfEachStep, StepCells, Timeline
 from priste.traces.writing import WritingReport, write_released, write_traces
 
 __all__ = [
+    "CellOfEachStep",
     "Columns",
     "Fix",
     "Format",

@@ -6,10 +6,10 @@ steps. Only the conversions from and to clock times know about zones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta, tzinfo
-from typing import Literal, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from priste.traces.zones import Zone, jump_over, readings, zone_of
 
 Rule = Literal["nearest", "majority", "interpolated", "any"]
 OutsideChoice = Literal["refuse", "nearest", "gap"]
+
+CellOfEachStep: TypeAlias = Sequence[int | None]
+"""The cell of each step of a stream, None where there is none."""
 
 LARGEST_TIMELINE = 10_000_000
 """The most steps of one stream; more is taken for a wrong clock or step length."""
