@@ -275,17 +275,18 @@ def test_another_map_takes_painted_regions_along(tab: Tab, tmp_path: Path) -> No
 
 
 def test_maps_of_too_many_cells_are_refused_at_once(tab: Tab, tmp_path: Path) -> None:
-    """A cell size of two metres is told in words, wherever it is asked about."""
+    """Cells of two metres, or of fifteen, are refused in words, wherever they are asked about."""
     tab.open_small_world(tmp_path)
-    fine = {**SMALL_SETTING["map"], "cell_size": 0.002}
-    for what, body in (
-        ("explain", {"setting": changed(map=fine)}),
-        ("events", {"setting": changed(map=fine)}),
-        ("ground", {"setting": SMALL_SETTING, "map": fine}),
-    ):
-        error = tab.post(what, body, 422)["error"]
-        assert "40,000 cells" in error["message"]
-        assert error["problems"][0]["path"] == "map.cell_size"
+    for size, words in ((0.002, "100,000 cells"), (0.015, "40,000 cells")):
+        fine = {**SMALL_SETTING["map"], "cell_size": size}
+        for what, body in (
+            ("explain", {"setting": changed(map=fine)}),
+            ("events", {"setting": changed(map=fine)}),
+            ("ground", {"setting": SMALL_SETTING, "map": fine}),
+        ):
+            error = tab.post(what, body, 422)["error"]
+            assert words in error["message"]
+            assert error["problems"][0]["path"] == "map.cell_size"
 
 
 def test_mistakes_of_a_setting_are_told_together(tab: Tab, tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def great_circle_metres(
 
     >>> north = np.array([1.0])
     >>> zero = np.array([0.0])
-    >>> round(float(great_circle_metres(zero, zero, north, zero)[0]) / 6371009 * 180 / math.pi, 9)
+    >>> round(float(great_circle_metres(zero, zero, north, zero)[0]) / 6371009 * 180 / np.pi, 9)
     1.0
     """
     there, here = np.radians(other_lat), np.radians(lat)

@@ -314,8 +314,9 @@ class PolicyReader:
             )
             observer = self._tables.get("observer")
             knows = observer.get("knows") if isinstance(observer, dict) else None
-            check_map(grid, few_rows=knows == "population")
-            return grid.bordered() if outside == "elsewhere" else grid
+            with self._mistakes.at(("map", "cell_size")):
+                check_map(grid, few_rows=knows == "population")
+                return grid.bordered() if outside == "elsewhere" else grid
         return None
 
     def _timeline(self, clock: ClockSection) -> tuple[Timeline | None, int]:
