@@ -31,7 +31,15 @@ from priste.release import Certified, Optimal, PublicState
 from priste.release.calibrators.cost import Costs
 from priste.release.calibrators.laws.merged_outputs import sources_of
 from priste.release.calibrators.laws.quadtree import labels_of, likely_rectangles
-from priste.release.calibrators.laws.reserve import scheduled_limits, sensitivity, share_by, shares
+from priste.release.calibrators.laws.reserve import (
+    AT_ONCE,
+    LAST,
+    limited,
+    scheduled_limits,
+    sensitivity,
+    share_by,
+    shares,
+)
 from priste.release.calibrators.laws.served import constant_output, halves
 from priste.release.terms import make_terms
 
@@ -213,34 +221,43 @@ def test_a_step_is_sensitive_until_the_model_has_forgotten() -> None:
 @given(
     st.lists(st.floats(0.0, 1.0), min_size=1, max_size=30),
 )
-def test_what_may_be_used_never_falls_and_is_all_in_the_end(apart: list[float]) -> None:
-    """Shares grow from a part of the promise to the whole of it."""
+def test_what_may_be_used_never_falls_and_the_last_is_kept(apart: list[float]) -> None:
+    """Shares grow from a part of the promise to all but the last, which is for after."""
     found = shares(np.array(apart))
     assert (np.diff(found) >= -ROUNDING).all()
-    assert found[0] > 0.0
-    assert found[-1] == pytest.approx(1.0)
+    assert found[0] >= AT_ONCE
+    assert found[-1] == pytest.approx(1.0 - LAST if any(apart) else 1.0)
 
 
 @pytest.mark.parametrize("promise", [1.0, Odds(0.5, math.inf), Odds(2.0, 0.1), Belief(0.6)])
 def test_the_schedule_follows_from_public_things_alone(promise: object) -> None:
-    """Two people with one past have one limit, below the promise at first and equal to it later."""
+    """Two people with one past have one limit, below the promise at first, and then no less."""
     streams = [
         Protector(WALK, EVENT, Identity(GRID), promise, rng=seed, observer=Priors(EVERYWHERE))  # type: ignore[arg-type]
         for seed in (1, 2)
     ]
     for p in streams:
         assert scheduled_limits(p.public_state()) != list(p.promises)
-    for step in range(30):
+    for _ in range(30):
         limits = [scheduled_limits(p.public_state()) for p in streams]
-        if not step:
-            assert limits[0] == limits[1]
+        assert limits[0] == limits[1]
         for p in streams:
             p.release(None)
-    assert limits[0] == limits[1] == list(streams[0].promises)
     terms = streams[0].public_state().terms
-    assert [share_by(terms, 0, step) for step in range(60)] == sorted(
-        share_by(terms, 0, step) for step in range(60)
-    )
+    by_step = [share_by(terms, 0, step) for step in range(60)]
+    assert by_step == sorted(by_step)
+    assert by_step[-1] == 1.0
+
+
+@pytest.mark.parametrize("leaked", [-3.0, 0.0, 0.2, 0.7, 0.95, 0.999])
+def test_no_step_uses_up_all_that_is_left(leaked: float) -> None:
+    """However much was told: some of the promise is left after a step, and none is taken back."""
+    for share in (0.4, 0.8, 1.0):
+        limit = limited(Odds(1.0, 1.0), share, leaked, 0.1, 0.1)
+        assert isinstance(limit, Odds)
+        assert max(leaked, 0.0) <= limit.up < 1.0
+        assert limit.up == limit.down
+        assert limit.up <= max(leaked, share)
 
 
 def test_a_stream_recovers_when_its_event_is_past() -> None:

@@ -69,9 +69,8 @@ class Demonstration:
         for table in (odds_table(report), belief_table(report), cost_table(report)):
             out.print(Padding(table, (0, 0, 0, 2)))
         out.print(
-            f"[bold]alone[/bold] is {_mechanism(report)} and nothing else. An observer knows how "
-            "people of the town move and all releases; nobody's odds, whatever they knew before, "
-            f"can move further than promised. {_price(report)}\n"
+            f"[bold]alone[/bold] is {_mechanism(report)} and nothing else. The promise is against "
+            f"{report.against}, and who knows all releases and this code. {_price(report)}\n"
         )
         out.print(f"  {where / 'policy.toml'}    what was promised: priste explain it")
         out.print(f"  {where / 'released.csv'}   what the app receives")

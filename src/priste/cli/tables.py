@@ -102,7 +102,7 @@ def _ways(promise: Odds) -> str:
 def odds_table(report: StreamReport) -> Table:
     """Show how far odds can move about each event, with and without priste."""
     table = _table(
-        "event", "promised", "alone", "with priste", title="How far anybody's odds can move"
+        "event", "promised", "alone", "with priste", title="How far the observer's odds can move"
     )
     for event in report.events:
         alone = Text("–") if event.bare is None else _within(event.bare.max, event.epsilon)

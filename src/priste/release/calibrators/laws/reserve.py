@@ -5,7 +5,10 @@ forgotten the event: every output must then have one and the same ratio. So part
 kept back for the steps to come. How much follows from how far apart the places of those with and
 without the event are (total variation, from the model and the public prior alone): a step that is
 more telling than all after it may use up more. What may be used grows with the steps, so a stream
-at its limit is given a little again at every step, and most of it while the model forgets.
+at its limit is given a little again at every step, and most of it while the model forgets. A part
+is kept for the time after the most telling step and given with the square root: what is given then
+falls more slowly than what steps can tell, and a stream that was at its limit becomes free again.
+For the same reason no step may use up all that is left.
 """
 
 from __future__ import annotations
@@ -30,7 +33,13 @@ Floats = NDArray[np.float64]
 AT_ONCE = 0.4
 """The share of a promise that may be used up at the first step already."""
 
-FORGOTTEN = 0.01
+FOR_LATER, LAST = 0.15, 0.01
+"""The shares that are given while the event is forgotten, and when it is."""
+
+AT_MOST = 0.3
+"""The share of what is left that one step may use up."""
+
+FORGOTTEN = 1e-4
 """After its event a step counts while the total variation is at least this."""
 
 LONGEST_MEMORY = 500
@@ -45,23 +54,28 @@ def scheduled_limits(state: PublicState) -> list[Promise]:
     Never less than what was told already, so a release that says nothing keeps every one of them.
     """
     return [
-        _limited(promise, share_by(state.terms, number, state.step), leaked, first, sure)
+        limited(promise, share_by(state.terms, number, state.step), leaked, first, sure)
         for number, (promise, leaked, first, sure) in enumerate(
             zip(state.promises, state.leakage, state.first_belief, state.belief, strict=True)
         )
     ]
 
 
-def _limited(promise: Promise, share: float, leaked: float, first: float, sure: float) -> Promise:
-    if share >= 1.0:
-        return promise
+def limited(promise: Promise, share: float, leaked: float, first: float, sure: float) -> Promise:
+    """Return the promise for a step by which this share of it may be used up."""
     if isinstance(promise, Belief):
         return Belief(_belief_between(first, promise.at_most, share, sure))
     up, down = (
-        bound if bound == np.inf else min(bound, max(share * bound, leaked))
+        bound if bound == np.inf else min(bound, max(_between(leaked, bound, share), leaked))
         for bound in (promise.up, promise.down)
     )
     return Odds(up, down)
+
+
+def _between(leaked: float, bound: float, share: float) -> float:
+    """Return the share of the bound, or less if that would use up too much of what is left."""
+    used = max(leaked, 0.0)
+    return min(share * bound, max(used + AT_MOST * (bound - used), AT_ONCE * bound))
 
 
 def _belief_between(first: float, cap: float, share: float, sure: float) -> float:
@@ -91,7 +105,10 @@ def shares(apart: Floats) -> Floats:
     whole = float(apart.sum())
     if not whole > 0.0:
         return np.ones(len(apart))
-    return np.asarray(AT_ONCE + (1.0 - AT_ONCE) * np.cumsum(apart) / whole)
+    soon = np.cumsum(apart) / whole
+    forgetting = np.sqrt(apart) * (np.arange(len(apart)) >= apart.argmax())
+    later = np.cumsum(forgetting) / forgetting.sum()
+    return np.asarray(AT_ONCE + (1.0 - AT_ONCE - FOR_LATER - LAST) * soon + FOR_LATER * later)
 
 
 def sensitivity(model: MarkovModel, event: Event, prior: Floats) -> Floats:
