@@ -31,9 +31,7 @@ MOST_POINTS = 4_000
 MOST_SUGGESTED = 8
 
 ANYBODY = {"knows": "anything"}
-USUAL_OBSERVER = {"knows": "population", "also": ["home"]}
-"""Whom the town is first shown against, as drafts are: people who know how others move here, and
-perhaps where one lives. Against anybody at all it has little to show."""
+"""Whom a policy without the section is against."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +200,7 @@ def draft_setting(source: Source) -> dict[str, Any]:
         "clock": clock,
         "mobility": tables["mobility"],
         "mechanism": tables["mechanism"],
-        "observer": tables.get("observer", USUAL_OBSERVER if source.kind == "town" else ANYBODY),
+        "observer": tables.get("observer", ANYBODY),
         "promise": promise,
         "calibrator": DEFAULT_CALIBRATOR,
         **release,

@@ -37,7 +37,7 @@ FOR_LATER, LAST = 0.15, 0.01
 """The shares that are given while the event is forgotten, and when it is."""
 
 AT_MOST = 0.3
-"""The share of what is left that one step may use up."""
+"""The share of what is left of a bound on odds that one step may use up, beyond ``AT_ONCE``."""
 
 FORGOTTEN = 1e-4
 """After its event a step counts while the total variation is at least this."""
