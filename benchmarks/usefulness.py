@@ -43,7 +43,7 @@ from priste import (
     Protector,
     presence,
 )
-from priste.release import Calibrator, Certified, Optimal, Remap
+from priste.release import Calibrator, Certified, Optimal
 
 RESULTS = Path(__file__).parent / "results" / "usefulness.json"
 Floats = NDArray[np.float64]
@@ -93,9 +93,7 @@ def lines(whole: bool) -> list[Line]:
             Line(f"optimal, ε {e}, upwards", Optimal(), Odds(e, math.inf)) for e in (0.5, 2.0)
         ]
         chosen += [
-            Line("remap, pace 0.1", Remap(pace=0.1), 1.0),
             Line("certified, pace 0.1, a day later", Certified(pace=0.1), 1.0, day=1),
-            Line("remap, pace 0.1, a day later", Remap(pace=0.1), 1.0, day=1),
             Line("optimal, 5 min steps", Optimal(), 1.0, per_hour=12),
             Line("optimal, pace 0.1, 5 min steps", Optimal(pace=0.1), 1.0, per_hour=12),
         ]

@@ -195,7 +195,7 @@ PROMISES = {
 GUARDED = {"known": Priors(PRIOR), "near": Near(PRIOR, 2.0), "stale": Stale(2)}
 
 
-@pytest.mark.parametrize("calibrator", ["certified", "remap"])
+@pytest.mark.parametrize("calibrator", ["certified", "optimal"])
 @pytest.mark.parametrize("who", GUARDED)
 @pytest.mark.parametrize("promise", PROMISES.values(), ids=PROMISES)
 def test_the_true_law_keeps_every_promise_to_its_observer(calibrator, who, promise) -> None:

@@ -79,7 +79,7 @@ def policy(rng: random.Random) -> dict[str, dict[str, Any]]:
             (
                 {"epsilon": 0.8},
                 {"epsilon": 0.5, "pace": 0.3},
-                {"epsilon": 1, "calibrator": rng.choice(("certified", "remap", "optimal"))},
+                {"epsilon": 1, "calibrator": rng.choice(("certified", "optimal"))},
                 {"odds_up": 1.0},
                 {"epsilon": 0.5, "calibrator": "bare", "no_promise": True},
             )

@@ -10,7 +10,6 @@ from tests.cli.small_world import GRID, PATHS, POLICY, STEPS, write_policy, writ
 
 from priste import PolicyError
 from priste.policy import explain_policy, load_ground, load_policy, read_policy
-from priste.release.calibrators.table import POLICY_PACE
 
 TEN_MISTAKES = """\
 [map]
@@ -252,15 +251,20 @@ def test_the_explanation_says_what_the_numbers_say() -> None:
 @pytest.mark.parametrize(
     ("section", "described"),
     [
-        ('calibrator = "remap"', {"kind": "remap", "pace": POLICY_PACE}),
         ('calibrator = "optimal"', {"kind": "optimal", "pace": None}),
         ('calibrator = "optimal"\npace = 0.5', {"kind": "optimal", "pace": 0.5}),
     ],
 )
-def test_calibrators_that_remap(section: str, described: dict[str, object]) -> None:
+def test_laws_that_are_searched_for(section: str, described: dict[str, object]) -> None:
     """They are made with the parameters of the file, and they are promised for."""
     policy = read_policy(POLICY.replace("pace = 0.3", section))
     assert described.items() <= policy.calibrator.describe().items()
     explained = explain_policy(policy)
     assert explained.promised
     assert "full budget" in explained.summary[-1]
+
+
+def test_a_retired_calibrator_names_its_successor() -> None:
+    """A policy of an earlier version is told what to write in its place."""
+    with pytest.raises(PolicyError, match="was retired"):
+        read_policy(POLICY.replace("pace = 0.3", 'calibrator = "remap"'))

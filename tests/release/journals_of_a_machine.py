@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from priste import Grid, LocationSet, MarkovModel, PlanarLaplace, Protector, presence
-from priste.release import Certified, Optimal, Remap
+from priste.release import Certified, Optimal
 from priste.release.stream_file import checkpoint, journal
 from priste.release.stream_file.checkpoint import checkpoint_of
 
@@ -26,7 +26,6 @@ CLINIC = presence([0, 1], [2, 3])
 EPSILON = 1.0
 STREAMS = {
     "certified": (LAPLACE, Certified(pace=0.3)),
-    "remap": (LAPLACE, Remap(pace=0.3)),
     "optimal": (LAPLACE, Optimal(pace=0.3)),
     "paper": (LAPLACE, "paper"),
     "bare": (LAPLACE, "bare"),

@@ -29,7 +29,7 @@ from priste import (
     at,
     presence,
 )
-from priste.release import Certified, Optimal, Paper, Remap
+from priste.release import Certified, Optimal, Paper
 from priste.release import protector as protector_module
 from priste.release.stream_file import checkpoint
 from priste.release.stream_file import journal as files
@@ -46,7 +46,6 @@ EVERY = 4
 
 STREAMS: dict[str, dict[str, Any]] = {
     "certified": {"calibrator": Certified()},
-    "remap": {"calibrator": Remap()},
     "optimal": {"calibrator": Optimal(), "observer": Priors(np.full((1, 6), 1 / 6))},
     "paper": {"calibrator": Paper()},
     "bare": {"calibrator": "bare"},

@@ -26,7 +26,7 @@ from tests.release.exact_stream import (
     negated,
     speaks_for,
 )
-from tests.release.remap_streams import histories
+from tests.release.law_streams import histories
 from tests.release.small_streams import EVENTS, LINE, WALK
 
 from priste import (
@@ -47,7 +47,7 @@ from priste import (
 from priste.maps import Grid
 from priste.mobility import MarkovModel
 from priste.quantify import Observer, Promise
-from priste.release import Calibrator, Certified, Optimal, PublicState, Remap
+from priste.release import Calibrator, Certified, Optimal, PublicState
 from priste.release.terms import make_terms
 
 LEAKAGE_TOLERANCE = 1e-8
@@ -81,7 +81,6 @@ CALIBRATORS: dict[str, Calibrator] = {
     "certified": Certified(guess=False),
     "certified, guessed": Certified(),
     "certified, paced": Certified(pace=0.5, guess=False),
-    "remap": Remap(pace=0.5),
     "optimal": Optimal(pace=1.0),
     "optimal, scheduled": Optimal(),
 }
@@ -170,7 +169,7 @@ def test_a_direction_that_is_free_is_told() -> None:
     assert any(speaks_for(negated(each), below_exp(0.5)) for each in rows)
 
 
-@pytest.mark.parametrize("calibrator", ["certified", "remap", "optimal"])
+@pytest.mark.parametrize("calibrator", ["certified", "optimal"])
 def test_few_days_without_the_event_are_recognised(calibrator: str) -> None:
     """Upwards only, histories that exclude the event have at most 1 - e^-up of its negation."""
     observer, up = OBSERVERS["one prior"], 0.5
@@ -282,7 +281,7 @@ def joint_rows(columns: list[list[Fraction]]) -> Moments:
     return rows
 
 
-@pytest.mark.parametrize("calibrator", ["certified", "remap", "optimal"])
+@pytest.mark.parametrize("calibrator", ["certified", "optimal"])
 def test_models_are_guarded_jointly(calibrator: str) -> None:
     """No history leaks more than ε to anybody unsure of the model; each model alone would."""
     epsilon = 0.5

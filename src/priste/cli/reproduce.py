@@ -98,7 +98,7 @@ def reproduce(
         list[str] | None,
         typer.Option(
             help="Also draw this calibrator, as certified, or certified=20 for 20 runs. May be "
-            "repeated.  [default: certified and remap]"
+            "repeated.  [default: certified and optimal]"
         ),
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes.  [default: cores]")] = None,

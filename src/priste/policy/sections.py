@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from priste.quantify import Belief, Odds, Promise
-from priste.release.calibrators import CALIBRATORS, DEFAULT_CALIBRATOR
+from priste.release.calibrators import CALIBRATORS, DEFAULT_CALIBRATOR, RETIRED
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -175,6 +175,8 @@ class ReleaseSection(PromiseSection):
     @field_validator("calibrator")
     @classmethod
     def _known(cls, name: str) -> str:
+        if name in RETIRED:
+            raise ValueError(f"the calibrator {name} was retired; its successor is {RETIRED[name]}")
         if name not in CALIBRATORS:
             raise ValueError(f"a calibrator is one of {', '.join(CALIBRATORS)}")
         return name

@@ -13,10 +13,8 @@ from priste.release.calibrators import (
     Bare,
     Certified,
     Checker,
-    Choice,
     Optimal,
     Paper,
-    Remap,
     calibrator_from_description,
 )
 from priste.release.ledger import Ledger, Release, is_ledger, read_ledgers, write_ledgers
@@ -30,7 +28,6 @@ __all__ = [
     "Calibrator",
     "Certified",
     "Checker",
-    "Choice",
     "Draw",
     "EventOperator",
     "Law",
@@ -40,7 +37,6 @@ __all__ = [
     "Protector",
     "PublicState",
     "Release",
-    "Remap",
     "Terms",
     "calibrator_from_description",
     "is_ledger",

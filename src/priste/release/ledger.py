@@ -68,9 +68,10 @@ class Ledger(Sequence[Release]):
 
     ``likelihoods`` has one entry per release: the probability of that release at every cell, as
     text (see :meth:`column`), where the mechanism at the budget of the release does not
-    determine it, as for remaps; else None. ``promises`` are those of the events, in order, and
-    ``against`` tells in words whom they are against; None and empty where nobody said. Exports have
-    columns for what there is, and say promises and observer once, on their first line.
+    determine it, as for laws that are searched for; else None. ``promises`` are those of the
+    events, in order, and ``against`` tells in words whom they are against; None and empty where
+    nobody said. Exports have columns for what there is, and say promises and observer once, on
+    their first line.
 
     >>> ledger = Ledger(("clinic",), [Release(0, 7, 0.5, (0.25,), 1)])
     >>> len(ledger), ledger[0].cell

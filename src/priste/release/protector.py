@@ -43,7 +43,7 @@ class Protector:
     events; ``epsilon`` one promise or one per event: a number (both directions), an ``Odds`` or a
     ``Belief``. ``observer`` is whom they are kept against, ``AnyStart()`` by default: every prior
     over the first cell (and the model). ``calibrator`` is ``"optimal"`` (the default),
-    ``"certified"``, ``"remap"``, ``"paper"``, ``"bare"``, or an object with the methods of
+    ``"certified"``, ``"paper"``, ``"bare"``, or an object with the methods of
     :class:`~priste.release.Calibrator`; the last two promise nothing against those who know the
     code. ``rng`` None draws from the
     system's cryptographic generator; a seed repeats its draws and is for experiments alone.

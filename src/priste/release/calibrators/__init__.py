@@ -2,13 +2,12 @@
 
 from priste.release.calibrators.bare import Bare
 from priste.release.calibrators.certified import Certified
-from priste.release.calibrators.choice import Choice
 from priste.release.calibrators.optimal import Optimal
 from priste.release.calibrators.paper import Checker, Paper
-from priste.release.calibrators.remap.remap import Remap
 from priste.release.calibrators.table import (
     CALIBRATORS,
     DEFAULT_CALIBRATOR,
+    RETIRED,
     NamedCalibrator,
     calibrator_from_description,
     calibrator_of_name,
@@ -17,14 +16,13 @@ from priste.release.calibrators.table import (
 __all__ = [
     "CALIBRATORS",
     "DEFAULT_CALIBRATOR",
+    "RETIRED",
     "Bare",
     "Certified",
     "Checker",
-    "Choice",
     "NamedCalibrator",
     "Optimal",
     "Paper",
-    "Remap",
     "calibrator_from_description",
     "calibrator_of_name",
 ]

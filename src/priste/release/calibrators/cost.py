@@ -1,4 +1,4 @@
-"""What a release costs: the distance to the truth, its square, the worst case, or one's own."""
+"""What a release costs: the distance to the truth, its square, or one's own."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from priste.maps import Grid
 from priste.mechanisms import Mechanism
 
 Floats = NDArray[np.float64]
-CostName = Literal["distance", "squared", "worst"]
+CostName = Literal["distance", "squared"]
 Cost = CostName | Sequence[Sequence[float]] | Floats
 
-COST_NAMES = ("distance", "squared", "worst")
+COST_NAMES = ("distance", "squared")
 
 
 class Costs:
@@ -24,12 +24,11 @@ class Costs:
 
     - ``"distance"``: the expected distance in km under the public prediction;
     - ``"squared"``: the expected squared distance, in km²;
-    - ``"worst"``: the expected distance at the true cell where it is largest, in km;
     - a matrix (cells, outputs) of one's own: its expectation under the public prediction.
 
     ``who`` names the calibrator in messages.
 
-    >>> Costs("distance", "Remap").name
+    >>> Costs("distance", "Optimal").name
     'distance'
     """
 
@@ -47,11 +46,6 @@ class Costs:
         else:
             self.name = "matrix"
             self._given = _checked_matrix(cost, who)
-
-    @property
-    def is_worst_case(self) -> bool:
-        """Whether the largest expected cost of any cell counts, and not the mean."""
-        return self.name == "worst"
 
     def matrix(self, mechanism: Mechanism) -> Floats:
         """Return (cells, outputs), the cost of each output at each true cell.
@@ -85,11 +79,6 @@ class Costs:
         self._last = mechanism.grid, meant, costs  # the same at every step of most streams
         return costs
 
-    def of(self, table: Floats, costs: Floats, predicted: Floats) -> float:
-        """Return what a law (cells, outputs) costs, given the matrix and the prediction."""
-        by_cell = np.einsum("lo,lo->l", table, costs)
-        return float(by_cell.max() if self.is_worst_case else predicted @ by_cell)
-
     def between(self, points: Floats, others: Floats) -> Floats:
         """Return (n, k), the cost of releasing each of k points at each of n, given in km."""
         apart = np.hypot(points[:, 0][:, None] - others[:, 0], points[:, 1][:, None] - others[:, 1])
@@ -109,11 +98,6 @@ class Costs:
             return self.matrix(mechanism)[np.ix_(cells, outputs)]
         centers = mechanism.grid.centers
         return self.between(centers[cells], centers[meant[outputs]])
-
-    def best_public_output(self, costs: Floats, predicted: Floats) -> int:
-        """Return the output that costs least when it is released wherever the user is."""
-        by_output = costs.max(axis=0) if self.is_worst_case else predicted @ costs
-        return int(np.argmin(by_output))
 
     def describe(self) -> str | list[list[float]]:
         """Return what makes these costs again; it can be put in JSON."""

@@ -35,15 +35,12 @@ TRIES = 8
 """How often a mixture that rounding took over the edge is given a little more."""
 
 
-def least_private_mixture(
-    table: Floats, allowed: Check, needed: Floats | None = None
-) -> Floats | None:
+def least_private_mixture(table: Floats, allowed: Check) -> Floats | None:
     """Return the table mixed with a public draw, so that every column passes the check.
 
     ``table`` (m, outputs) is a law: rows >= 0 that sum to 1. The result sums to 1 within
     ROW_SUM_TOLERANCE and every column that can be released has passed ``allowed`` as it is.
     Columns of zeros stay zero. None if no mixture was found, as when the bound is used up.
-    ``needed`` (outputs,) is what :func:`additions` found for each column, if it was asked before.
 
     >>> table = np.array([[0.9, 0.1], [0.1, 0.9]])
     >>> mixed = least_private_mixture(table, lambda c: c.max(axis=0) <= 2.0 * c.min(axis=0))
@@ -52,7 +49,7 @@ def least_private_mixture(
     """
     used = np.flatnonzero(table.any(axis=0))
     columns = np.ascontiguousarray(table[:, used])
-    extra = additions(columns, allowed) if needed is None else needed[used]
+    extra = additions(columns, allowed)
     if extra is None:
         return None
     scale = columns.max(axis=0)

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.arguments import whole
-from priste.errors import InvalidParameter
 from priste.mechanisms.rows import settle_rows
 from priste.quantify import Promise
 from priste.randomness import BitSource
@@ -68,7 +67,7 @@ TOUCHED = 0.01
 class Optimal:
     """Choose the law of least expected cost at every step, and check it exactly.
 
-    ``cost`` is ``"distance"``, ``"squared"`` or a matrix (cells, outputs), as in ``Remap``. By
+    ``cost`` is ``"distance"``, ``"squared"`` or a matrix (cells, outputs). By
     default what is left of each promise is spent by a schedule that follows from the events
     and the model alone; ``pace`` in (0, 1] is instead a fixed share of what is left that one step
     may use up. ``work`` >= 1 bounds the pivots of a step.
@@ -97,11 +96,6 @@ class Optimal:
     ) -> None:
         self._pace = None if pace is None else checked_pace(pace, "Optimal")
         self._costs = Costs(cost, "Optimal")
-        if self._costs.is_worst_case:
-            raise InvalidParameter(
-                "The 'cost' of Optimal must be 'distance', 'squared' or a matrix (cells, outputs). "
-                "Got 'worst'. For the largest expected distance of any cell use Remap."
-            )
         self._work = whole(work, "The 'work' of Optimal", least=1)
 
     def choose(self, state: PublicState) -> ColumnLaw:

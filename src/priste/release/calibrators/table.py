@@ -17,7 +17,6 @@ from priste.release.calibrators.bare import Bare
 from priste.release.calibrators.certified import Certified
 from priste.release.calibrators.optimal import Optimal
 from priste.release.calibrators.paper import Paper
-from priste.release.calibrators.remap.remap import Remap
 
 
 @dataclass(frozen=True)
@@ -44,11 +43,13 @@ class NamedCalibrator:
 DEFAULT_CALIBRATOR = "optimal"
 """The most useful of those that promise, by the measurements in docs/optimal.md."""
 
+RETIRED = MappingProxyType({"remap": "optimal"})
+"""Calibrators of earlier versions, and which of the table goes on with streams they began."""
+
 POLICY_PACE = 0.1
 """What a policy takes for the pace of calibrators without a schedule; docs/policy.md says why."""
 
 _PACE = "share of what is left of each bound that one step may use up, in (0, 1]"
-_COST = '"distance", "squared", "worst", or a matrix (cells, outputs)'
 
 CALIBRATORS: Mapping[str, NamedCalibrator] = MappingProxyType(
     {
@@ -66,18 +67,6 @@ CALIBRATORS: Mapping[str, NamedCalibrator] = MappingProxyType(
                 "guess": "whether the best public guess given the output is released in its place",
             },
             unless_stored={"guess": False},
-            in_policies={"pace": POLICY_PACE},
-        ),
-        "remap": NamedCalibrator(
-            Remap,
-            Remap.promise,
-            "full budget, then the cheapest of a few ways to merge or replace what was drawn",
-            "The mechanism draws at its full budget; what it drew is merged with others or "
-            "replaced by something public, by the cheapest of a few laws under which every "
-            "possible output keeps the promise. The law depends on past releases alone, so the "
-            "promise also holds against somebody who knows the code, this policy and the law in "
-            "use.",
-            {"pace": _PACE, "cost": _COST},
             in_policies={"pace": POLICY_PACE},
         ),
         "optimal": NamedCalibrator(
@@ -126,13 +115,21 @@ CALIBRATORS: Mapping[str, NamedCalibrator] = MappingProxyType(
 def calibrator_from_description(description: Mapping[str, Any]) -> Calibrator:
     """Return the calibrator that ``describe()`` described: its name under "kind", parameters.
 
-    Also what an earlier version described. To make one with its defaults use the table.
+    Also what an earlier version described: of a calibrator that was retired, its successor with
+    the same parameters. What was released before stands in the file with its likelihoods, so it
+    does not matter by which law the next release is made, as long as that one is checked too.
+    To make one with its defaults use the table.
 
     >>> calibrator_from_description({"kind": "certified", "pace": 0.5}).describe()["pace"]
     0.5
     """
     parameters = dict(description)
-    named = _line(parameters.pop("kind", None))
+    kind = parameters.pop("kind", None)
+    if isinstance(kind, str) and kind in RETIRED:
+        kind = RETIRED[kind]
+        if parameters.get("cost") == "worst":  # which the successor does not know
+            del parameters["cost"]
+    named = _line(kind)
     kept = {name: value for name, value in parameters.items() if name not in named.retired}
     return named.make(**{**named.unless_stored, **kept})
 
@@ -147,6 +144,11 @@ def calibrator_of_name(name: str) -> Calibrator:
 
 
 def _line(kind: object) -> NamedCalibrator:
+    if isinstance(kind, str) and kind in RETIRED:
+        raise InvalidParameter(
+            f"The 'calibrator' {kind!r} was retired: {RETIRED[kind]!r} keeps the same promise with "
+            f"releases nearer to the truth. Use {RETIRED[kind]!r}."
+        )
     if not isinstance(kind, str) or kind not in CALIBRATORS:
         raise InvalidParameter(
             f"The 'calibrator' must be one of {sorted(CALIBRATORS)} or an object with draw(), "

@@ -52,7 +52,7 @@ class Settings:
 _SIZES: dict[Size, dict[str, Any]] = {
     "full": {
         "runs": 100,
-        "runs_with": {"paper-normalised": 100, "certified": 20, "remap": 10},
+        "runs_with": {"paper-normalised": 100, "certified": 20, "optimal": 20},
         "truth_runs": 2,
         "steps": 50,
         "side": 20,
@@ -61,7 +61,7 @@ _SIZES: dict[Size, dict[str, Any]] = {
     },
     "quick": {
         "runs": 8,
-        "runs_with": {"paper-normalised": 8, "certified": 4, "remap": 2},
+        "runs_with": {"paper-normalised": 8, "certified": 4, "optimal": 2},
         "truth_runs": 2,
         "steps": 30,
         "side": 10,
@@ -70,7 +70,7 @@ _SIZES: dict[Size, dict[str, Any]] = {
     },
     "tiny": {
         "runs": 2,
-        "runs_with": {"paper-normalised": 1, "certified": 1, "remap": 1},
+        "runs_with": {"paper-normalised": 1, "certified": 1, "optimal": 1},
         "truth_runs": 1,
         "steps": 22,
         "side": 5,

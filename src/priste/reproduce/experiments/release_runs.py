@@ -22,7 +22,7 @@ from priste.reproduce.running.jobs import Job, Result, seed_of
 from priste.reproduce.worlds.world import World, world_of
 
 PACE = 0.3
-"""What share of the ε that is left one step of ``certified`` and ``remap`` may use."""
+"""What share of the ε that is left one step of ``certified`` may use."""
 
 NORMALISED = "paper-normalised"
 """The paper's loop on a table whose rows are normalised, so that a budget of 0 is uniform."""
@@ -31,7 +31,6 @@ CALIBRATORS: Mapping[str, Mapping[str, Any]] = {
     "paper": {"kind": "paper"},
     NORMALISED: {"kind": "paper"},
     "certified": {"kind": "certified", "pace": PACE},
-    "remap": {"kind": "remap", "pace": PACE},
     "optimal": {"kind": "optimal"},
 }
 """The calibrators that experiments compare, with their parameters."""

@@ -1,4 +1,4 @@
-"""Policies that remap: protected, audited and reported like any other, from the ledger alone."""
+"""Laws that are searched for: audited and reported like any other, from the ledger alone."""
 
 import base64
 import json
@@ -18,8 +18,7 @@ from priste.policy import load_policy
 SAME_LEAKAGE = 1e-6
 
 RELEASE = {
-    "remap": 'calibrator = "remap"\npace = 0.3',
-    "optimal": 'calibrator = "optimal"\npace = 0.3',
+    "by pace": 'calibrator = "optimal"\npace = 0.3',
 }
 
 
