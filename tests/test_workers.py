@@ -1,5 +1,6 @@
 """The pool outlives its workers, and no worker outlives the pool."""
 
+import multiprocessing
 import os
 import resource
 import signal
@@ -10,9 +11,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.cli.small_world import POLICY
+from tests.worker_processes import worker_processes
 
 from priste import PristeError
-from priste.workers import TRIES, finished
+from priste.workers import TRIES, Nursery, finished, tell
 
 ROOT = Path(__file__).parent.parent
 
@@ -59,11 +62,83 @@ def test_dead_workers_are_replaced(tmp_path: Path) -> None:
 
 
 def test_workers_that_keep_dying_end_in_an_error() -> None:
-    """After a few pools the work is given up, with what to do."""
-    with pytest.raises(
-        PristeError, match=f"died {TRIES} times; 0 jobs are done.*run the same command"
-    ):
+    """After a few deaths the work is given up, with how they died and what to do."""
+    told = rf"died {TRIES} times.*SIGKILL.*; 0 jobs are done.*run the same command"
+    with pytest.raises(PristeError, match=told):
         list(finished(die, [1], workers=1))
+
+
+def die_at(bad: int, job: int) -> int:
+    tell()
+    if job == bad:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return job
+
+
+def test_a_deadly_job_is_given_up_alone(tmp_path: Path) -> None:
+    """The others are done; how its workers died is told, and what they told is taken back."""
+    lost: list[tuple[int, int, str]] = []
+    told: list[int] = []
+    with Nursery() as nursery:
+        made = nursery.finished(
+            partial(die_at, 12), range(10, 15), workers=2, tries=2, on_told=told.append,
+            on_lost=lambda number, job, how: lost.append((number, job, how)),
+        )  # fmt: skip
+        assert dict(made) == {number: number + 10 for number in (0, 1, 3, 4)}
+        assert dict(nursery.finished(doubled, [1], workers=1)) == {0: 2}  # another work
+    assert lost == [(2, 12, "crashed (SIGSEGV)")]
+    assert (sum(told), told.count(-1)) == (4, 2)
+
+
+class Prepared:
+    """A work that prepares what a run does, and knows in which process that was."""
+
+    def __init__(self) -> None:
+        from priste.batch.engines import Work  # not above: every worker would load it
+        from priste.batch.keyed_digests import Recognition
+        from priste.policy import read_policy
+
+        self.where = self.threads = 0
+        self.work = Work(read_policy(POLICY), 1, Recognition(bytes(32)))
+
+    def prepare(self) -> None:
+        self.work.prepare()
+        self.where, self.threads = os.getpid(), len(os.listdir("/proc/self/task"))
+
+    def __call__(self, job: int) -> tuple[int, int, int, int]:
+        return self.where, self.threads, os.getppid(), os.getpid()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="nothing is prepared elsewhere")
+def test_what_is_prepared_once_all_workers_have() -> None:
+    """Prepared in one process with one thread, as only such may fork; workers are its children."""
+    from priste.batch.engines import _load
+
+    work = Prepared()
+    with Nursery(_load) as nursery:
+        found = dict(nursery.finished(work, range(6), workers=2, prepare=work.prepare))
+    places = {where for where, _, _, _ in found.values()}
+    assert places == {parent for _, _, parent, _ in found.values()} != {os.getpid()}
+    assert {threads for _, threads, _, _ in found.values()} == {1}
+    assert len({worker for *_, worker in found.values()}) == 2
+
+
+def stay(job: int) -> int:
+    time.sleep(0.05)
+    return job
+
+
+def test_a_nursery_that_dies_is_replaced() -> None:
+    """Its workers go on; when one of them is to be replaced, another nursery begins."""
+    killed: list[int] = []
+    with Nursery() as nursery:
+        for number, job in nursery.finished(stay, range(8), workers=2):
+            assert number == job
+            if not killed:
+                killed += [child.pid or 0 for child in multiprocessing.active_children()]
+                for process in [*killed, *worker_processes()]:
+                    os.kill(process, signal.SIGKILL)
+    assert len(killed) == 1
 
 
 def test_an_error_of_a_job_is_raised() -> None:
@@ -79,10 +154,10 @@ def threads(_: int) -> str | None:
 def test_one_thread_is_for_workers_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """The setting reaches workers and is undone here."""
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "5")
-    assert dict(finished(threads, [0], workers=1, one_thread=True)) == {0: "1"}
+    assert dict(finished(threads, [0], workers=1)) == {0: "1"}
     assert os.environ["OPENBLAS_NUM_THREADS"] == "5"
     monkeypatch.delenv("OPENBLAS_NUM_THREADS")
-    assert dict(finished(threads, [0], workers=1, one_thread=True)) == {0: "1"}
+    assert dict(finished(threads, [0], workers=1)) == {0: "1"}
     assert "OPENBLAS_NUM_THREADS" not in os.environ
 
 

@@ -13,12 +13,23 @@ import pytest
 from tests.cli.small_world import PATHS, STEPS, write_policy, write_trips
 
 from priste import PristeError
-from priste.batch import BatchReport, ledger_of, protect_file, protect_group, workspace_of
+from priste.batch import (
+    BatchReport,
+    Outcome,
+    ledger_of,
+    protect_file,
+    protect_group,
+    protection,
+    workspace_of,
+)
+from priste.batch.engines import Job, Work
+from priste.batch.groups import OnUser
 from priste.batch.parts import journals_in
 from priste.batch.streams import KeptStream
 from priste.batch.workspace import SECRET
 from priste.policy import load_policy
 from priste.traces import read_traces
+from priste.workers import tell
 
 ROOT = Path(__file__).parent.parent.parent
 SEED = 5
@@ -168,6 +179,41 @@ def kept_journals(folder: Path) -> dict[str | None, KeptStream]:
         for path in workspace_of(folder / "out.csv").glob("part-*")
         for user, journal in journals_in(path.read_bytes()).items()
     }
+
+
+# A user at whom workers die
+
+
+class Deadly(Work):
+    """Work that ends the process at one user, as data may that a library cannot bear."""
+
+    def outcomes(self, job: Job, on_user: OnUser | None = tell) -> tuple[Outcome, ...]:
+        """Die at ben."""
+        if "ben" in job.table["user"].to_pylist():
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().outcomes(job, on_user)
+
+
+def test_a_user_at_whom_workers_die_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Real kills: the others are as ever, also in the same chunk; the next run tries again."""
+    expected = run(tmp_path, "whole.csv", seed=SEED).cells
+    told: list[tuple[int, int]] = []
+    monkeypatch.setattr(protection, "chunks_for", lambda users, fixes: 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(protection, "Work", Deadly)
+        made = run(
+            tmp_path, seed=SEED, workers=2,
+            on_progress=lambda done, total: told.append((done, total)),
+        )  # fmt: skip
+    assert list(made.problems) == ["ben"]
+    assert "SIGKILL" in made.problems["ben"]
+    assert made.cells == {user: cells for user, cells in expected.items() if user != "ben"}
+    assert told[-1] == (3, 3)
+    again = run(tmp_path, seed=SEED, workers=2, overwrite=True)
+    assert (again.cells, again.drawn_now) == (expected, STEPS)
+    assert not again.problems
 
 
 # Dask

@@ -1,6 +1,5 @@
 """Files of many users: every draw is final, whatever dies in between, and nothing is harmed."""
 
-import multiprocessing
 import os
 import re
 import signal
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.batch.small_tables import table_of
 from tests.cli.small_world import EPSILON, GRID, PATHS, STEPS, write_policy, write_trips
+from tests.worker_processes import worker_processes
 
 from priste import InvalidParameter, OutputError, OutputExists
 from priste.batch import (
@@ -56,9 +56,9 @@ def test_parallel_equals_serial_and_dead_workers_change_nothing(tmp_path: Path) 
 
     def kill_workers(done: int, total: int) -> None:
         if not killed:
-            for child in multiprocessing.active_children():
-                killed.append(child.pid)
-                os.kill(child.pid or 0, signal.SIGKILL)
+            for worker in worker_processes():
+                killed.append(worker)
+                os.kill(worker, signal.SIGKILL)
 
     parallel = run(tmp_path, "parallel.csv", seed=5, workers=2, on_progress=kill_workers)
     assert killed

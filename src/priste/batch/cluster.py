@@ -3,7 +3,8 @@
 True locations, the policy and the key of the run go to its workers: it must be one's own, and its
 connections private (``tls://``, or a network that nobody else is on). Workers need the same version
 of priste. A worker keeps the policy, with its models and tables, from the first chunk to the
-last; one that joins later gets it when it joins, and the chunks of one that dies go to others.
+last; one that joins later gets it when it joins, and the chunks of one that dies go to others. The
+users of a chunk at which workers die again and again are tried one by one.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from typing import Any
 
 import priste
 from priste.batch.engines import Engine, Job, Made, OnTold, Work
+from priste.batch.groups import Outcome
 from priste.errors import InvalidParameter, PristeError
-from priste.workers import AHEAD, LISTENING
 
 PATIENCE = 15.0
 """Seconds in which a scheduler must answer."""
@@ -27,14 +28,19 @@ PATIENCE = 15.0
 RETRIES = 3
 """How often a chunk is tried again after an error of the cluster."""
 
-FEWEST_AHEAD = 4
+AHEAD, FEWEST_AHEAD = 2, 4
+"""How many chunks per worker, and at least, are handed out at a time: nobody waits for one."""
+
+LISTENING = 0.2
+"""Seconds between looks at what workers tell."""
 
 _kept: dict[str, Work] = {}
 _turn = threading.Lock()
 
 
-def cluster_at(address: str) -> Engine:
-    """Return the engine of the cluster whose scheduler is at an address, as tcp://host:8786."""
+@contextmanager
+def cluster_at(address: str) -> Iterator[Engine]:
+    """Connect to the cluster whose scheduler is at an address, as tcp://host:8786."""
     try:
         import distributed  # noqa: F401
     except ImportError:
@@ -43,13 +49,17 @@ def cluster_at(address: str) -> Engine:
             "pip install 'priste[cluster]'"
         ) from None
 
-    def run(work: Work, jobs: Iterable[Job], on_told: OnTold) -> Iterator[Made]:
-        with _connected(address) as client:
-            _check_versions(client, address)
-            with _kept_by_workers(client, work, on_told) as (name, heard):
-                yield from _finished(client, name, jobs, heard)
+    with _connected(address) as client:
+        _check_versions(client, address)
 
-    return run
+        def run(work: Work, jobs: Iterable[Job], on_told: OnTold) -> Iterator[Made]:
+            with _kept_by_workers(client, work, on_told) as (name, heard):
+                deadly: list[Job] = []
+                yield from _finished(client, name, jobs, heard, deadly)
+                for job in deadly:
+                    yield _one_by_one(client, name, work, job, on_told)
+
+        yield run
 
 
 @contextmanager
@@ -149,9 +159,16 @@ def _perform(name: str, job: Job) -> Made:
         return _kept[name](job, lambda: worker.log_event(name, 1))
 
 
+def _perform_alone(name: str, job: Job) -> tuple[Outcome, ...]:
+    """Protect the one user of a job in a worker; whoever waits for it tells it."""
+    with _turn:
+        return _kept[name].outcomes(job, None)
+
+
 def _finished(
-    client: Any, name: str, jobs: Iterable[Job], heard: Callable[[], None]
+    client: Any, name: str, jobs: Iterable[Job], heard: Callable[[], None], deadly: list[Job]
 ) -> Iterator[Made]:
+    """Yield what was made of jobs; those at which workers died too often go to ``deadly``."""
     import distributed
     from distributed.scheduler import KilledWorker
 
@@ -160,29 +177,52 @@ def _finished(
     waiting = iter(jobs)
     ahead = max(FEWEST_AHEAD, AHEAD * sum(client.nthreads().values()))
 
-    def submitted(job: Job) -> Any:
-        key = f"{name}-{job.number}"
-        return client.submit(_perform, name, job, key=key, pure=False, retries=RETRIES)
+    def submitted(count: int) -> dict[Any, Job]:
+        return {
+            client.submit(
+                _perform, name, job, key=f"{name}-{job.number}", pure=False, retries=RETRIES
+            ): job
+            for job in islice(waiting, count)
+        }
 
-    futures = {submitted(job) for job in islice(waiting, ahead)}
+    futures = submitted(ahead)
     try:
         while futures:
             done: set[Any] = set()
             with suppress(TimeoutError), client.as_current():
-                done = wait(futures, timeout=LISTENING, return_when="FIRST_COMPLETED").done
+                done = wait(list(futures), timeout=LISTENING, return_when="FIRST_COMPLETED").done
             heard()
             for future in done:
-                futures.discard(future)
-                made: Made = future.result()
+                job = futures.pop(future)
+                futures |= submitted(1)
+                try:
+                    made: Made = future.result()
+                except KilledWorker:
+                    deadly.append(job)
+                    continue
                 future.release()
-                futures |= {submitted(job) for job in islice(waiting, 1)}
                 yield made
-    except KilledWorker:
-        raise PristeError(
-            "Workers of the cluster died again and again on one chunk; is their memory short? What "
-            "was done is kept: run the same command to go on."
-        ) from None
     finally:
         if futures:
             with suppress(Exception):
                 client.cancel(list(futures))
+
+
+def _one_by_one(client: Any, name: str, work: Work, job: Job, on_told: OnTold) -> Made:
+    """Protect the users of a chunk one after the other; at whom workers die is left out.
+
+    One at a time, as the scheduler blames all that a worker had before it when it died.
+    """
+    from distributed.scheduler import KilledWorker
+
+    outcomes: list[Outcome] = []
+    for number, single in enumerate(job.one_by_one()):
+        key = f"{name}-{job.number}-{number}"
+        future = client.submit(_perform_alone, name, single, key=key, pure=False, retries=RETRIES)
+        try:
+            outcomes += future.result()
+        except KilledWorker:
+            outcomes.append(work.lost(single, "took worker after worker of the cluster with it"))
+        future.release()
+        on_told(1)
+    return Made.of(job, outcomes)

@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from priste.batch.engines import Job
+from priste.batch.engines import ENDED, Job
 from priste.batch.gathering import Chunk, Gathering, place_of
 from priste.batch.groups import belongs_to, check_kept, true_cells
 from priste.batch.keyed_digests import Recognition, state_folder
-from priste.batch.parts import checked_bytes, journals_in
+from priste.batch.parts import checked_bytes, journals_in, problems_in
 from priste.batch.register import Register, Released
 from priste.batch.streams import KeptStream, journal_bytes
 from priste.batch.workspace import MANIFEST, Manifest, Workspace, part_name, read_manifest
@@ -59,10 +59,12 @@ class Continuation:
         told = workspace.known.parts.get(chunk.number)
         users = chunk.users
         elsewhere = [user for user in users if user in self._elsewhere]
-        own = {} if told is None else journals_in(workspace.read_part(chunk.number))
+        part = None if told is None else workspace.read_part(chunk.number)
+        own = {} if part is None else journals_in(part)
         if gone := set(own) - set(users):
             raise workspace.refusal(_gone(len(gone)))
-        if told is not None and told.fixes == chunk.digest and not elsewhere:
+        same = told is not None and told.fixes == chunk.digest and not elsewhere
+        if same and part is not None and not _ended_a_process(part):
             self._done.add(chunk.number)
         traces = chunk.traces() if own or elsewhere else {}
         for user in [user for user in users if user in own or user in self._elsewhere]:
@@ -210,6 +212,11 @@ class _ReleasedBefore(StateError):
             "together would tell more than ε, so nothing was drawn. Hand out the first release. If "
             "nothing of it was or will be handed out, remove it and ask to draw again (--again)."
         )
+
+
+def _ended_a_process(part: bytes) -> bool:
+    """Tell whether a part lacks users at whom processes died: that is no fault of their data."""
+    return any(problem.startswith(ENDED) for problem in problems_in(part))
 
 
 def _gone(users: int) -> str:

@@ -1,4 +1,4 @@
-"""Where chunks are protected: in this process, or in a pool of processes on this machine.
+"""Where chunks are protected: in this process, or in worker processes on this machine.
 
 What is done with a chunk is :func:`~priste.batch.groups.protect_group`, whatever the engine; so
 all of them give the same bytes. :mod:`priste.batch.cluster` is one more, on many machines.
@@ -6,18 +6,26 @@ all of them give the same bytes. :mod:`priste.batch.cluster` is one more, on man
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from priste import workers as pools
 from priste.batch.draws import Key
-from priste.batch.groups import OnUser, protect_group
+from priste.batch.groups import OnUser, Outcome, protect_group, stretches, without_a_stream
 from priste.batch.keyed_digests import Recognition
 from priste.batch.own_places import Places
 from priste.batch.parts import part_bytes
 from priste.batch.worth import Worth
 from priste.policy import Policy
+
+TRIES = 2
+"""How many workers may die at a chunk before its users are tried one by one, and at a user alone
+before nothing is released for them."""
+
+ENDED = "Working on this user ended the process, also when there was nobody else in it: "
+"""How the problem of such a user begins; another run tries again, where there is more memory."""
 
 OnTold = Callable[[int], None]
 """Told how many more users are done."""
@@ -33,6 +41,12 @@ class Job:
     places: Mapping[str | None, Places] = field(default_factory=dict, repr=False)
     earlier: Mapping[str | None, bytes] = field(default_factory=dict, repr=False)
 
+    def one_by_one(self) -> list[Job]:
+        """Return a job for each user, in the order of names."""
+        return [
+            replace(self, table=self.table.take(rows)) for rows in stretches(self.table).values()
+        ]
+
 
 @dataclass(frozen=True)
 class Made:
@@ -45,6 +59,18 @@ class Made:
     drawn: int
     worths: tuple[Worth, ...] = field(repr=False)
 
+    @classmethod
+    def of(cls, job: Job, outcomes: Sequence[Outcome]) -> Made:
+        """Put together what became of the users of a job, in the order of their names."""
+        return cls(
+            job.number,
+            job.fixes,
+            part_bytes(outcomes),
+            len(outcomes),
+            sum(each.stream.drawn for each in outcomes),
+            tuple(each.worth for each in outcomes if each.worth is not None),
+        )
+
 
 @dataclass(frozen=True)
 class Work:
@@ -56,7 +82,11 @@ class Work:
 
     def __call__(self, job: Job, on_user: OnUser | None = pools.tell) -> Made:
         """Protect the users of a job."""
-        group = protect_group(
+        return Made.of(job, self.outcomes(job, on_user))
+
+    def outcomes(self, job: Job, on_user: OnUser | None = pools.tell) -> tuple[Outcome, ...]:
+        """Protect the users of a job, and return what became of each."""
+        return protect_group(
             job.table,
             self.policy,
             self.key,
@@ -64,15 +94,18 @@ class Work:
             earlier=job.earlier,
             recognition=self.recognition,
             on_user=on_user,
+        ).outcomes
+
+    def lost(self, job: Job, how: str) -> Outcome:
+        """Say of the one user of a job that working on them ended the process."""
+        (user,) = stretches(job.table)
+        return without_a_stream(
+            user, self.policy, f"{ENDED}it {how}. Nothing was released; run it again to try again."
         )
-        return Made(
-            job.number,
-            job.fixes,
-            part_bytes(group.outcomes),
-            len(group.outcomes),
-            sum(each.stream.drawn for each in group.outcomes),
-            tuple(each.worth for each in group.outcomes if each.worth is not None),
-        )
+
+    def prepare(self) -> None:
+        """Compute what all users share, so that workers begin with it."""
+        self.policy.protector(rng=0).law()
 
 
 Engine = Callable[[Work, Iterable[Job], OnTold], Iterator[Made]]
@@ -84,13 +117,53 @@ def here(work: Work, jobs: Iterable[Job], on_told: OnTold) -> Iterator[Made]:
         yield work(job, lambda: on_told(1))
 
 
-def pool_of(workers: int) -> Engine:
-    """Return the engine of so many processes on this machine; one process is this one."""
-    if workers == 1:
-        return here
+def pool_of(workers: int) -> AbstractContextManager[Engine]:
+    """Return the engine of so many processes on this machine; one process is this one.
 
-    def run(work: Work, jobs: Iterable[Job], on_told: OnTold) -> Iterator[Made]:
-        made = pools.finished(work, jobs, workers=workers, one_thread=True, on_told=on_told)
-        return (each for _, each in made)
+    Others begin to load when the ``with`` statement does.
+    """
+    return nullcontext(here) if workers == 1 else _pool_of(workers)
 
-    return run
+
+@contextmanager
+def _pool_of(workers: int) -> Iterator[Engine]:
+    with pools.Nursery(_load) as nursery:
+
+        def run(work: Work, jobs: Iterable[Job], on_told: OnTold) -> Iterator[Made]:
+            deadly: list[Job] = []
+            for _, made in nursery.finished(
+                work,
+                jobs,
+                workers=workers,
+                prepare=work.prepare,
+                on_told=on_told,
+                tries=TRIES,
+                on_lost=lambda number, job, how: deadly.append(job),
+            ):
+                yield made
+            for job in deadly:  # when nobody else needs memory
+                yield _one_by_one(nursery, work, job, on_told)
+
+        yield run
+
+
+def _one_by_one(nursery: pools.Nursery, work: Work, job: Job, on_told: OnTold) -> Made:
+    """Protect the users of a chunk at which workers died; at whom they die again is left out."""
+    found: dict[int, tuple[Outcome, ...]] = {}
+
+    def lose(number: int, single: Job, how: str) -> None:
+        found[number] = (work.lost(single, how),)
+        on_told(1)
+
+    for number, outcomes in nursery.finished(
+        work.outcomes, job.one_by_one(), workers=1, on_told=on_told, tries=TRIES, on_lost=lose
+    ):
+        found[number] = outcomes
+    return Made.of(job, [each for number in sorted(found) for each in found[number]])
+
+
+def _load() -> None:
+    """Load the compiled code; not Arrow, which begins a thread, and threads do not bear a fork."""
+    from priste.quantify.warm_up import warm_up
+
+    warm_up()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from priste.batch.draws import Key, bits_of, point_bits
 from priste.batch.keyed_digests import Recognition
@@ -147,13 +148,12 @@ def _outcome(
     places: Places | None,
     journal: bytes | None,
 ) -> Outcome:
-    nothing = ProtectedStream(user, Ledger(tuple(policy.events), []), 0)
     try:
         if trace is None:
             raise InvalidParameter("None of this user's records is a usable fix.")
         own, cells = true_cells(policy, trace, places)
         if not cells:
-            return Outcome(user, None, nothing)
+            return without_a_stream(user, policy, None)
         kept = None if journal is None else KeptStream.read(journal, Path(f"<{user}>"))
         if kept is not None:
             check_kept(kept, recognition, named, user, cells, places)
@@ -180,10 +180,15 @@ def _outcome(
     except (StateError, OSError, MemoryError):
         raise  # about what was kept, or the machine: not about this user's data
     except PristeError as problem:
-        return Outcome(user, str(problem), nothing)
+        return without_a_stream(user, policy, str(problem))
     except Exception as problem:  # the message may hold a location, so it is not told
         said = f"An error that should not happen ({type(problem).__name__}); please report it."
-        return Outcome(user, said, nothing)
+        return without_a_stream(user, policy, said)
+
+
+def without_a_stream(user: str | None, policy: Policy, problem: str | None) -> Outcome:
+    """Return what became of a user for whom nothing was released, and why if something is wrong."""
+    return Outcome(user, problem, ProtectedStream(user, Ledger(tuple(policy.events), []), 0))
 
 
 def true_cells(
@@ -262,7 +267,6 @@ def check_kept(
 def _traces(table: Any) -> Iterator[tuple[str | None, Trace | None]]:
     """Yield each user's trace in the order of names; None where no record can be used."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     missing = [name for name in ("user", "time", "lat", "lon") if name not in table.column_names]
     if missing:
@@ -277,25 +281,32 @@ def _traces(table: Any) -> Iterator[tuple[str | None, Trace | None]]:
                 "The 'time' of a table must carry its zone. Got timestamps without one."
             )
         times = times.cast(pa.timestamp("us", times.type.tz), safe=False).cast(pa.int64())
+    clocks = times.cast(pa.int64()).fill_null(np.iinfo(np.int64).min).to_numpy()
+    lat, lon = (
+        table[name].cast(pa.float64()).fill_null(float("nan")).to_numpy() for name in ("lat", "lon")
+    )
+    for user, rows in stretches(table).items():
+        raw = RawFixes(clocks[rows], lat[rows], lon[rows])
+        yield user, clean(user, raw, ClockRange(), Tally())
+
+
+def stretches(table: Any) -> dict[str | None, NDArray[np.int64]]:
+    """Return the numbers of each user's rows of a table, in the order of names."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     users = pc.dictionary_encode(table["user"].cast(pa.string()).combine_chunks())
     if isinstance(users, pa.ChunkedArray):
         users = users.combine_chunks()
     codes = users.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     names = users.dictionary.to_pylist()
-    clocks = times.cast(pa.int64()).fill_null(np.iinfo(np.int64).min).to_numpy()
-    lat, lon = (
-        table[name].cast(pa.float64()).fill_null(float("nan")).to_numpy() for name in ("lat", "lon")
-    )
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-2)).tolist() if len(order) else []
-    stretches = {
+    found = {
         None if codes[order[begin]] < 0 else names[codes[order[begin]]]: order[begin:end]
         for begin, end in zip(starts, [*starts[1:], len(order)], strict=True)
     }
-    for user in sorted(stretches, key=lambda name: (name is not None, name or "")):
-        rows = stretches[user]
-        raw = RawFixes(clocks[rows], lat[rows], lon[rows])
-        yield user, clean(user, raw, ClockRange(), Tally())
+    return dict(sorted(found.items(), key=lambda item: (item[0] is not None, item[0] or "")))
 
 
 def _rows(outcomes: Sequence[Outcome], policy: Policy, key: Key, named: str) -> Any:

@@ -94,6 +94,18 @@ def journals_in(data: bytes) -> dict[str | None, bytes]:
     return {user: journal for user, journal in zip(users, journals, strict=True) if journal}
 
 
+def problems_in(data: bytes) -> list[str]:
+    """Return the problems of the users of a part for whom nothing was released."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(io.BytesIO(data), columns=["problem"])
+    except (pa.ArrowException, OSError, KeyError, ValueError):
+        raise StateError("a part is not a table of streams") from None
+    return [str(each) for each in table["problem"].drop_null().to_pylist()]
+
+
 @dataclass(frozen=True)
 class Totals:
     """What all parts hold together."""

@@ -96,7 +96,7 @@ def protect_file(
         )
     target = Destination.of(Path(destination), traces, rows)
     _check_places(target, traces, places, overwrite)
-    engine = pool_of(workers) if cluster is None else cluster_at(cluster)
+    engines = pool_of(workers) if cluster is None else cluster_at(cluster)
     recognition = Recognition.of_this_user()
     fresh = not target.workspace.exists()
     run = Continuation(policy, recognition, seeded=seed is not None, again=again)
@@ -112,6 +112,7 @@ def protect_file(
                 and not workspace.has_written(target.ledger)
             ):
                 raise OutputExists(target.ledger)
+            engine = stack.enter_context(engines)
             gathering = stack.enter_context(Gathering(temporary, recognition))
             _gather(policy, traces, gathering, recognition, places, sample)
             if not target.in_parts:

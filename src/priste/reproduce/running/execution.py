@@ -29,7 +29,7 @@ def perform_all(
     done = total - len(left)
     if on_progress is not None:
         on_progress(done, total)
-    for number, (result, seconds) in finished(_timed, left, workers=workers, one_thread=True):
+    for number, (result, seconds) in finished(_timed, left, workers=workers):
         store.add(left[number], result, seconds)
         done += 1
         if on_progress is not None:
