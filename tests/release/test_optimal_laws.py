@@ -229,6 +229,13 @@ def test_what_may_be_used_never_falls_and_the_last_is_kept(apart: list[float]) -
     assert found[-1] == pytest.approx(1.0 - LAST if any(apart) else 1.0)
 
 
+@pytest.mark.parametrize("last_bits", [1.0 - 1e-15, 1.0, 1.0 + 1e-15])
+def test_steps_that_are_equally_telling_are_so_on_every_machine(last_bits: float) -> None:
+    """What may be used by a step does not hang on which of two equal numbers was rounded up."""
+    found = shares(np.array([0.1, 0.5, 0.5 * last_bits, 0.2]))
+    assert found == pytest.approx(shares(np.array([0.1, 0.5, 0.5, 0.2])), rel=1e-9)
+
+
 @pytest.mark.parametrize("promise", [1.0, Odds(0.5, math.inf), Odds(2.0, 0.1), Belief(0.6)])
 def test_the_schedule_follows_from_public_things_alone(promise: object) -> None:
     """Two people with one past have one limit, below the promise at first, and then no less."""

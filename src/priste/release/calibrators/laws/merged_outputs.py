@@ -64,7 +64,7 @@ class Sources:
 
     def costs_to(self, people: Floats, mechanism: Mechanism, costs: Costs) -> Floats:
         """Return (G, T), ``costs`` as they are for people (m,) who are elsewhere."""
-        cells = np.argsort(-people, kind="stable")[:LIKELY_CELLS]
+        cells = np.argsort(set_apart(-people), kind="stable")[:LIKELY_CELLS]
         cells = cells[people[cells] > UNLIKELY * people[cells[0]]]
         apart = costs.at(cells, self.targets, mechanism)
         return np.asarray((self.law[cells] * people[cells, None]).T @ apart)
@@ -143,7 +143,7 @@ def _coarse_sources(
     if also is not None:
         standing[labels[also]] = also
     between = costs.between(middles, centers[standing])
-    public = int(np.argmin(mass @ between))
-    likely = np.union1d(np.argsort(-mass, kind="stable")[:TARGETS],
+    public = int(np.argmin(set_apart(mass @ between)))
+    likely = np.union1d(np.argsort(set_apart(-mass), kind="stable")[:TARGETS],
                         [public] if also is None else [public, labels[also]])  # fmt: skip
     return _merged(law, standing[likely].astype(np.int64), joint.T @ between[:, likely], predicted)

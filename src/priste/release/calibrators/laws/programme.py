@@ -31,7 +31,10 @@ MARGIN = 1e-6
 """How far inside its limits a ratio is kept, so that rounding does not take it out."""
 
 TIE = 1e-6
-"""By how much the costs of arcs are set apart, in public costs: above the solver's tolerance."""
+"""By how much the costs of arcs are set apart, in public costs."""
+
+TIE_TOLERANCE = 1e-10
+"""What the solver takes for equal costs: far less, so that no two laws are a tie to it."""
 
 TINY = 1e-300
 
@@ -68,6 +71,7 @@ class Programme:
             ("threads", 1),
             ("presolve", "off"),
             ("solver", "simplex"),
+            ("dual_feasibility_tolerance", TIE_TOLERANCE),
         ):
             self._solver.setOptionValue(option, value)
         self._solver.passModel(self._model(costs, rows, highspy))

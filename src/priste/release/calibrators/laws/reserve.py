@@ -23,6 +23,7 @@ from priste.errors import InvalidParameter
 from priste.events import Event
 from priste.mobility import MarkovModel
 from priste.quantify import Belief, Odds, Priors, Promise, Quantifier
+from priste.release.calibrators.laws.ties import first_of_largest
 
 if TYPE_CHECKING:
     from priste.release.public_state import PublicState
@@ -106,7 +107,7 @@ def shares(apart: Floats) -> Floats:
     if not whole > 0.0:
         return np.ones(len(apart))
     soon = np.cumsum(apart) / whole
-    forgetting = np.sqrt(apart) * (np.arange(len(apart)) >= apart.argmax())
+    forgetting = np.sqrt(apart) * (np.arange(len(apart)) >= first_of_largest(apart))
     later = np.cumsum(forgetting) / forgetting.sum()
     return np.asarray(AT_ONCE + (1.0 - AT_ONCE - FOR_LATER - LAST) * soon + FOR_LATER * later)
 

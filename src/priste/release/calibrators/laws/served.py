@@ -56,7 +56,7 @@ def constant_output(state: PublicState, costs: Costs) -> int:
 
 
 def _best_constant(everybody: Floats, state: PublicState, costs: Costs) -> int:
-    likely = np.argsort(-everybody, kind="stable")[:CANDIDATES]
+    likely = np.argsort(set_apart(-everybody), kind="stable")[:CANDIDATES]
     meant = state.mechanism.output_cells()
     outputs = np.arange(state.mechanism.outputs)
     if meant is not None and len(outputs) > CANDIDATES:

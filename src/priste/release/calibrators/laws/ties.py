@@ -34,3 +34,12 @@ def set_apart(values: Floats) -> Floats:
     [1, 0, 2]
     """
     return np.asarray(values * (1.0 + APART * steps_apart(values.shape[-1])))
+
+
+def first_of_largest(values: Floats) -> int:
+    """Return the place of the largest of numbers >= 0, the first where several are alike.
+
+    >>> first_of_largest(np.array([0.1, 0.3, 0.1 + 0.2]))
+    1
+    """
+    return int(np.argmax(values >= (1.0 - APART) * values.max()))

@@ -1,0 +1,241 @@
+"""People whose releases are measured: of a built-in city, or of a Geolife folder.
+
+Everybody is on one map of the same cells. Whoever is measured has no part in the model: that is
+fitted on others. Of Geolife there are two groups. The constants of the laws were chosen on those
+``tuned``; figures are quoted of those ``measured``, who were never looked at before.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste import Grid, MarkovModel
+from priste.mobility import fit_population, memories_of
+
+Floats = NDArray[np.float64]
+Cells = NDArray[np.int64]
+
+SIDE = 16
+"""The map is so many cells wide and high."""
+
+KILOMETRES = 31.0
+BEIJING = (39.80, 116.20, 40.08, 116.56)
+"""South, west, north, east of the part of Geolife that is taken: about 31 km each way."""
+
+FINEST = 12
+"""Fixes are kept for so many slots of an hour; longer steps take the last one of several."""
+
+WELL_KNOWN = 20
+"""A day counts when so many of its quarters of an hour have a fix."""
+
+FIRST_TUNED = 8
+"""So many people of Geolife, in the order of their folders, are never measured: laws were chosen
+by looking at them."""
+
+MEASURED_PAIRS, TUNED_PAIRS = 10, 4
+"""How many pairs of days somebody must have who is measured, and who is tuned on."""
+
+GOLDEN = 0.6180339887498949
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Two days of somebody: the cell of each step, the guarded place, and when they are there."""
+
+    person: int
+    pair: int
+    path: Cells
+    place: int
+    middle: int
+
+
+class City:
+    """People on a grid, cell by step: ``others`` to fit a model on, ``people`` to release.
+
+    Paths of both begin at midnight; those of ``people`` are two days long. What is guarded is the
+    place of this ``rank`` of each person, their home being 0.
+    """
+
+    def __init__(
+        self, per_hour: int, people: list[list[Cells]], others: list[list[Cells]], rank: int
+    ) -> None:
+        self.per_hour, self.day = per_hour, 24 * per_hour
+        self.grid = Grid(rows=SIDE, columns=SIDE, cell_size=KILOMETRES / SIDE)
+        centers = self.grid.centers
+        self.apart = np.hypot(*(centers[:, None, :] - centers[None, :, :]).transpose(2, 0, 1))
+        self._people, self._others, self._rank = people, others, rank
+
+    @cached_property
+    def model(self) -> MarkovModel:
+        """Movement by the clock as it predicts people best whom it has not seen."""
+        clocks = memories_of(datetime(2026, 3, 2), timedelta(hours=1) / self.per_hour)
+        del clocks["week"]  # paths begin at any day of the week
+        walks = [[path.tolist() for path in paths] for paths in self._others]
+        return fit_population(self.grid, walks, clocks).model
+
+    @cached_property
+    def midnight(self) -> Floats:
+        """Where the model expects people at midnight, after two days of it."""
+        prior = np.full(self.grid.size, 1.0 / self.grid.size)
+        for step in range(2 * self.day):
+            prior = self.model.transition(step).push(prior)
+        return np.asarray(prior / prior.sum())
+
+    @cached_property
+    def constant(self) -> int:
+        """The one cell that is nearest to everybody over a day, by the model: telling nothing."""
+        everybody, now = np.zeros(self.grid.size), self.midnight
+        for step in range(self.day):
+            everybody += now
+            now = self.model.transition(step).push(now)
+        return int(np.argmin(everybody @ self.apart))
+
+    def streams(self, people: int, pairs: int) -> list[Stream]:
+        """Return the first pairs of days of the first people, one pair of each after another."""
+        found = []
+        for number, paths in enumerate(self._people[:people]):
+            everywhere = np.concatenate(paths)
+            hour = np.concatenate([np.arange(len(path)) % self.day for path in paths])
+            counts = np.bincount(everywhere, minlength=self.grid.size)
+            place = int(np.argsort(-counts, kind="stable")[self._rank])
+            middle = int(np.median(hour[everywhere == place]))
+            spread = np.argsort(np.arange(len(paths)) * GOLDEN % 1.0)  # over all their days
+            found += [
+                Stream(number, pair, paths[at], place, middle)
+                for pair, at in enumerate(spread[:pairs].tolist())
+            ]
+        return sorted(found, key=lambda stream: (stream.pair, stream.person))
+
+
+def built_in_city(per_hour: int, measured: int = 10, seed: int = 1) -> City:
+    """Return people with homes, jobs and evenings; six times two days of each."""
+    rng = np.random.default_rng(seed)
+    found: list[list[Cells]] = []
+    hubs = rng.integers(3, SIDE - 3, (6, 2))
+    for _ in range(40):
+        home = rng.integers(0, SIDE, 2)
+        work, evening = hubs[rng.integers(0, 3)], hubs[rng.integers(3, 6)]
+        found.append([_two_days(rng, home, work, evening, per_hour) for _ in range(6)])
+    return City(per_hour, found[:measured], found[measured:], rank=2)
+
+
+def _two_days(
+    rng: np.random.Generator, home: Cells, work: Cells, evening: Cells, per_hour: int
+) -> Cells:
+    corners: list[tuple[float, Cells]] = [(0.0, home)]
+    for day in range(2):
+        start = 24 * day + 8.5 + rng.normal(0, 0.7)
+        end = start + 8.5 + rng.normal(0, 0.7)
+        corners += [(start - 0.7, home), (start, work), (end, work)]
+        if rng.random() < 0.5:
+            corners += [(end + 0.6, evening), (end + 2.5, evening)]
+        corners.append((corners[-1][0] + 0.7, home))
+    corners.append((48.0, home))
+    when = (np.arange(48 * per_hour) + 0.5) / per_hour
+    hours = np.array([hour for hour, _ in corners])
+    places = np.array([place for _, place in corners], dtype=np.float64)
+    row = np.rint(np.interp(when, hours, places[:, 0])).astype(np.int64)
+    column = np.rint(np.interp(when, hours, places[:, 1])).astype(np.int64)
+    return row * SIDE + column
+
+
+class Geolife:
+    """The people of a Geolife folder who are in the map on whole days."""
+
+    def __init__(self, folder: Path) -> None:
+        known = [_slots_of(person) for person in sorted(folder.iterdir()) if person.is_dir()]
+        self._slots = [slots for slots in known if slots]
+        self._days = [_known_days(slots) for slots in self._slots]
+        self._pairs = [
+            [day for day in days if day + 1 in days and _moves(slots, day)]
+            for slots, days in zip(self._slots, self._days, strict=True)
+        ]
+        walking = [number for number, pairs in enumerate(self._pairs) if pairs]
+        first = set(walking[:FIRST_TUNED])
+        self._measured = [
+            number
+            for number in walking
+            if number not in first and len(self._pairs[number]) >= MEASURED_PAIRS
+        ]
+        self._tuned = [
+            number
+            for number in walking
+            if number not in self._measured and len(self._pairs[number]) >= TUNED_PAIRS
+        ]
+
+    def city(self, per_hour: int, group: str) -> City:
+        """Return one group on steps of this length, with a model of the people of no group.
+
+        The model of those measured is fitted on those tuned, too.
+        """
+        chosen = self._measured if group == "measured" else self._tuned
+        apart = {*self._measured, *chosen}
+        people = [
+            [self._path(number, day, 2, per_hour) for day in self._pairs[number]]
+            for number in chosen
+        ]
+        others = [
+            [self._path(number, *run, per_hour) for run in _runs(self._days[number])]
+            for number in range(len(self._slots))
+            if number not in apart
+        ]
+        return City(per_hour, people, [paths for paths in others if paths], rank=1)
+
+    def _path(self, number: int, first: int, days: int, per_hour: int) -> Cells:
+        """Return the last known cell at each step of some days."""
+        slots = self._slots[number]
+        steps = np.arange(first * 24 * FINEST, (first + days) * 24 * FINEST)
+        known = np.array([step for step in steps.tolist() if step in slots])
+        latest = np.maximum(np.searchsorted(known, steps, side="right") - 1, 0)
+        finest = np.array([slots[int(step)] for step in known], dtype=np.int64)[latest]
+        each = FINEST // per_hour
+        return finest[each - 1 :: each]
+
+
+def _slots_of(person: Path) -> dict[int, int]:
+    """Return the cell of each slot that has a fix in the map; slots count from 1899 in China."""
+    south, west, north, east = BEIJING
+    slots: dict[int, int] = {}
+    for file in sorted(person.glob("Trajectory/*.plt")):
+        for text in file.read_text(encoding="utf-8").splitlines()[6::6]:
+            parts = text.split(",")
+            lat, lon, days = float(parts[0]), float(parts[1]), float(parts[4])
+            if south < lat < north and west < lon < east:
+                row = int((lat - south) / (north - south) * SIDE)
+                column = int((lon - west) / (east - west) * SIDE)
+                slots[math.floor((days * 24 + 8) * FINEST)] = row * SIDE + column
+    return slots
+
+
+def _known_days(slots: dict[int, int]) -> list[int]:
+    quarters = np.unique(np.array(list(slots)) // (FINEST // 4))
+    days, counts = np.unique(quarters // 96, return_counts=True)
+    return [int(day) for day in days[counts >= WELL_KNOWN]]
+
+
+def _moves(slots: dict[int, int], day: int) -> bool:
+    """Tell whether three cells or more are seen on this day and the next."""
+    steps = range(day * 24 * FINEST, (day + 2) * 24 * FINEST)
+    return len({slots[step] for step in steps if step in slots}) >= 3
+
+
+def _runs(days: list[int]) -> list[tuple[int, int]]:
+    """Return the stretches of days on end: the first, and how many.
+
+    >>> _runs([3, 4, 5, 9])
+    [(3, 3), (9, 1)]
+    """
+    runs: list[tuple[int, int]] = []
+    for day in days:
+        if runs and day == sum(runs[-1]):
+            runs[-1] = runs[-1][0], runs[-1][1] + 1
+        else:
+            runs.append((day, 1))
+    return runs
