@@ -7,14 +7,11 @@ A release is on the disk before it is returned, so nothing is ever drawn twice.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal
-
-import numpy as np
 
 from priste.errors import InvalidParameter, ReleaseRefused, StateError
 from priste.exact_law import ExactLaw
@@ -24,8 +21,9 @@ from priste.live.point import Point
 from priste.live.rolling import RollingEvents, first_step, settled
 from priste.policy import Policy, PolicyEvent
 from priste.quantify import Promise
-from priste.randomness import BitSource, SystemBits, bit_source
+from priste.randomness import BitSource, SystemBits
 from priste.release import Protector
+from priste.release.seeded_steps import SeededSteps
 from priste.traces import Fix
 from priste.traces.fixes import microseconds
 from priste.traces.points import ReleasedPoints
@@ -84,20 +82,6 @@ class Counts:
     silent: int = 0
 
 
-class _StepBits(BitSource):
-    """Repeatable bits with a seed of their own for every step: a restart changes nothing."""
-
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
-        self.begin(0)
-
-    def begin(self, step: int) -> None:
-        self._bits = bit_source(np.random.default_rng([self._seed, step]))
-
-    def number(self) -> Iterator[int]:
-        return self._bits.number()
-
-
 class Stream:
     """The releases of one person under one policy, continued from its state folder.
 
@@ -115,7 +99,7 @@ class Stream:
         diagonal = math.hypot(policy.grid.cell_size, policy.grid.cell_size)
         self.accuracy = options.accuracy or float(round(500 * diagonal))
         self._state = StateFolder(folder)
-        self._seeded = None if options.seed is None else _StepBits(options.seed)
+        self._seeded = None if options.seed is None else SeededSteps(options.seed)
         self._bits: BitSource = self._seeded or SystemBits()
         self._events = RollingEvents(policy, origin)
         self._guarded: dict[str, PolicyEvent] = {}
