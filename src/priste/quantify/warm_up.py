@@ -1,7 +1,8 @@
 """Compile the kernels now and not with the first verdict: ``python -m priste.quantify.warm_up``.
 
 The machine code is kept beside the kernels, so this pays once per installation. Nothing is
-printed and nothing depends on it: without it the first verdict takes as much longer.
+printed and nothing depends on it: without it the first verdicts come from a plain search that gives
+the same answers, and some later one takes as much longer.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from priste.maps import Grid
 from priste.mobility import MarkovModel
 from priste.quantify.observers import AnyStart, Near
 from priste.quantify.quantifier import Quantifier
+from priste.quantify.worst_prior.searching import compile_now
 
 
 def warm_up() -> None:
     """Ask for a verdict and a leakage, against any start and near a prior: every kernel is used."""
+    compile_now()
     grid = Grid(rows=4, columns=4, cell_size=1.0)
     model, event = MarkovModel.gaussian(grid, sigma=1.0), presence([0], [1])
     column = np.linspace(0.1, 0.9, grid.size)

@@ -27,7 +27,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.quantify.worst_prior.compilation import compiled
+from priste.quantify.worst_prior.compilation import compile_kernels, kernel
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -70,7 +70,7 @@ PRECISION = 2.0**-33
 B, D, A, C = 0, 1, 2, 3
 
 
-@compiled("i8(f8[::1], f8[::1], i8[::1], f8, f8[::1])", inner=True)
+@kernel("i8(f8[::1], f8[::1], i8[::1], f8, f8[::1])", inner=True)
 def weigh(values: Floats, weights: Floats, exponent: Integers, error: float, line: Floats) -> int:
     """Fill ``line`` with weights * max(values + error, 0) * 2**(exponent - top); return top."""
     top = NOTHING
@@ -92,7 +92,7 @@ def weigh(values: Floats, weights: Floats, exponent: Integers, error: float, lin
     return top
 
 
-@compiled("void(f8[:, ::1], f8, f8, f8, f8, f8, f8[::1])", inner=True)
+@kernel("void(f8[:, ::1], f8, f8, f8, f8, f8, f8[::1])", inner=True)
 def highest(
     rows: Floats, b: float, d: float, a: float, c: float, factor: float, vertex: Floats
 ) -> None:
@@ -118,20 +118,20 @@ def highest(
     vertex[4 + C] = c
 
 
-@compiled("void(f8[::1], f8[::1])", inner=True)
+@kernel("void(f8[::1], f8[::1])", inner=True)
 def put(source: Floats, target: Floats) -> None:
     """Copy one array into another of the same length; a slice would take seconds to compile."""
     for i in range(source.shape[0]):
         target[i] = source[i]
 
 
-@compiled("f8(f8[::1])", inner=True)
+@kernel("f8(f8[::1])", inner=True)
 def ratio_at(vertex: Floats) -> float:
     """The ratio at a vertex, plainly rounded."""
     return float((vertex[B] / vertex[D]) * (vertex[C] / vertex[A]))
 
 
-@compiled("void(f8[:, ::1], f8[::1], f8[::1], f8, f8, f8[::1])", inner=True)
+@kernel("void(f8[:, ::1], f8[::1], f8[::1], f8, f8, f8[::1])", inner=True)
 def fill(
     rows: Floats, one: Floats, other: Floats, place: float, factor: float, prior: Floats
 ) -> None:
@@ -146,7 +146,7 @@ def fill(
         prior[i] = w
 
 
-@compiled("UniTuple(f8, 2)(f8[::1], f8[::1])", inner=True)
+@kernel("UniTuple(f8, 2)(f8[::1], f8[::1])", inner=True)
 def best_mixture(one: Floats, other: Floats) -> tuple[float, float]:
     """The largest ratio on the segment between two vertices, and its place in [0, 1]."""
     best = -1.0
@@ -170,7 +170,7 @@ def best_mixture(one: Floats, other: Floats) -> tuple[float, float]:
     return best, place
 
 
-@compiled("f8(f8[:, ::1], f8, f8, f8[::1], f8[::1])", inner=True)
+@kernel("f8(f8[:, ::1], f8, f8, f8[::1], f8[::1])", inner=True)
 def climb(rows: Floats, r: float, factor: float, vertex: Floats, next_one: Floats) -> float:
     """Look for a vertex above r, following the gradient of the log ratio from the given prior.
 
@@ -191,7 +191,7 @@ def climb(rows: Floats, r: float, factor: float, vertex: Floats, next_one: Float
     return best
 
 
-@compiled("f8(f8[:, ::1], i8, i8, f8, f8, f8[::1], f8[::1])", inner=True)
+@kernel("f8(f8[:, ::1], i8, i8, f8, f8, f8[::1], f8[::1])", inner=True)
 def largest_quotient(
     rows: Floats, above: int, below: int, factor: float, slack: float, vertex: Floats, trial: Floats
 ) -> float:
@@ -214,7 +214,7 @@ def largest_quotient(
     return math.inf
 
 
-@compiled("b1(f8[::1], f8, f8, f8, f8)", inner=True)
+@kernel("b1(f8[::1], f8, f8, f8, f8)", inner=True)
 def holds(vertex: Floats, u: float, k: float, c: float, slack: float) -> bool:
     """Whether a line surely holds for every w, from the vertex that is worst for it."""
     left = (vertex[B] + c * vertex[C]) * (1.0 + slack)
@@ -222,7 +222,7 @@ def holds(vertex: Floats, u: float, k: float, c: float, slack: float) -> bool:
     return bool(left <= right)
 
 
-@compiled("UniTuple(f8, 2)(f8[:, ::1], f8, f8, f8, f8, f8[::1], f8[::1], f8[::1])", inner=True)
+@kernel("UniTuple(f8, 2)(f8[:, ::1], f8, f8, f8, f8, f8[::1], f8[::1], f8[::1])", inner=True)
 def level_line(
     rows: Floats,
     u: float,
@@ -291,7 +291,7 @@ def level_line(
     return best_c, best_bound
 
 
-@compiled("f8(f8, f8, f8, f8, f8, f8)", inner=True)
+@kernel("f8(f8, f8, f8, f8, f8, f8)", inner=True)
 def between(u1: float, c1: float, bound1: float, u2: float, c2: float, bound2: float) -> float:
     """Bound the ratio at all levels from u1 to u2; c2 = 0 stands for B <= u2 D."""
     larger = max(bound1, bound2) * (1.0 + 16.0 * ROUNDING)
@@ -304,7 +304,7 @@ def between(u1: float, c1: float, bound1: float, u2: float, c2: float, bound2: f
     return larger * (1.0 + (turn - 1.0) * ((u2 - u1) / u2) / (root * root) * (1.0 + 2.0**-40))
 
 
-@compiled("f8(f8[:, ::1], f8, b1, f8, f8, f8[::1])", inner=True)
+@kernel("f8(f8[:, ::1], f8, b1, f8, f8, f8[::1])", inner=True)
 def search(
     rows: Floats, r: float, raising: bool, factor: float, slack: float, prior: Floats
 ) -> float:
@@ -395,7 +395,7 @@ def search(
     return r
 
 
-@compiled(
+@kernel(
     "Tuple((b1, b1, i8))(f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], i8[::1], f8, f8[:, ::1])",
     inner=True,
 )
@@ -424,7 +424,7 @@ def weigh_all(
     return numerator, denominator, power
 
 
-@compiled(
+@kernel(
     "b1(f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], i8[::1], f8, f8, f8, f8[:, ::1])", inner=True
 )
 def within(
@@ -456,9 +456,7 @@ def within(
     return search(rows, bound, False, factor, slack, rows[B]) <= bound
 
 
-@compiled(
-    "void(f8[:, ::1], f8[:, ::1], f8[::1], f8[::1], f8[::1], i8[::1], f8, f8, f8, f8, b1[::1])"
-)
+@kernel("void(f8[:, ::1], f8[:, ::1], f8[::1], f8[::1], f8[::1], i8[::1], f8, f8, f8, f8, b1[::1])")
 def column_verdicts(
     events: Floats,
     complements: Floats,
@@ -486,7 +484,7 @@ def column_verdicts(
         passed[k] = safe
 
 
-@compiled(
+@kernel(
     "void(f8[:, ::1], f8[:, ::1], f8[::1], f8[::1], f8[::1], i8[::1], f8, f8, f8[:, ::1], "
     "i8[:, ::1], f8[:, ::1])"
 )
@@ -525,7 +523,7 @@ def column_suprema(
                 ratios[side, k] = search(rows, 0.0, True, factor, slack, priors[side])
 
 
-@compiled("void(f8[:, ::1], f8[:, ::1], f8[::1], i8[::1], f8, f8, f8[::1], i8[::1])")
+@kernel("void(f8[:, ::1], f8[:, ::1], f8[::1], i8[::1], f8, f8, f8[::1], i8[::1])")
 def column_quotients(
     events: Floats,
     complements: Floats,
@@ -552,3 +550,6 @@ def column_quotients(
         if top_b != NOTHING and top_d != NOTHING:
             powers[k] = top_b - top_d
             quotients[k] = largest_quotient(rows, B, D, factor, slack, vertex, trial)
+
+
+compile_kernels(globals())

@@ -21,7 +21,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.quantify.worst_prior.compilation import compiled
+from priste.quantify.worst_prior.compilation import kernel
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -59,7 +59,7 @@ B, D, A, C, E, INDEX = 0, 1, 2, 3, 4, 5
 LOW, HIGH, TOPS, BOTTOMS = 0, 1, 2, 3
 
 
-@compiled("b1(f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8, f8[:, ::1])", inner=True)
+@kernel("b1(f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8, f8[:, ::1])", inner=True)
 def prepare_narrow(
     b: Floats, d: Floats, a: Floats, c: Floats, scale: Floats, absolute: float, rows: Floats
 ) -> bool:
@@ -94,7 +94,7 @@ def prepare_narrow(
     return least_joint >= NARROW_JOINT and least_prior >= NARROW_PRIOR and largest <= 2.0
 
 
-@compiled("void(f8[::1], f8[::1], f8[::1], f8[::1], i8[::1], f8, f8[:, ::1])", inner=True)
+@kernel("void(f8[::1], f8[::1], f8[::1], f8[::1], i8[::1], f8, f8[:, ::1])", inner=True)
 def prepare_wide(
     b: Floats, d: Floats, a: Floats, c: Floats, exponent: Integers, absolute: float, rows: Floats
 ) -> None:
@@ -130,7 +130,7 @@ def prepare_wide(
             rows[E, i] = highest if highest > -NEVER else 0.0
 
 
-@compiled("f8(f8, i8)", inner=True)
+@kernel("f8(f8, i8)", inner=True)
 def scaled_up(x: float, shift: int) -> float:
     """x * 2**shift, never below the exact value however far it underflows."""
     y = math.ldexp(x, shift)
@@ -139,7 +139,7 @@ def scaled_up(x: float, shift: int) -> float:
     return y
 
 
-@compiled("b1(f8[:, ::1], i8, f8[:, ::1], i8, f8)", inner=True)
+@kernel("b1(f8[:, ::1], i8, f8[:, ::1], i8, f8)", inner=True)
 def pair_exceeds(ps: Floats, p: int, qs: Floats, q: int, r: float) -> bool:
     """Whether some mixture of two rows may have F > 0, each row alone having F <= 0.
 
@@ -170,7 +170,7 @@ def pair_exceeds(ps: Floats, p: int, qs: Floats, q: int, r: float) -> bool:
     return not cross <= root * math.sqrt(own_p) * math.sqrt(own_q) * down
 
 
-@compiled("f8(f8[:, ::1], i8, f8[:, ::1], i8, f8)", inner=True)
+@kernel("f8(f8[:, ::1], i8, f8[:, ::1], i8, f8)", inner=True)
 def pair_supremum(ps: Floats, p: int, qs: Floats, q: int, r: float) -> float:
     """A ratio above r, close to the pair's supremum, that the pair does not exceed.
 
@@ -199,7 +199,7 @@ def pair_supremum(ps: Floats, p: int, qs: Floats, q: int, r: float) -> float:
     return high
 
 
-@compiled("Tuple((b1, f8, i8, i8))(f8[:, ::1], i8, f8[:, ::1], i8, b1, f8, b1)", inner=True)
+@kernel("Tuple((b1, f8, i8, i8))(f8[:, ::1], i8, f8[:, ::1], i8, b1, f8, b1)", inner=True)
 def any_pair(
     ps: Floats, p_count: int, qs: Floats, q_count: int, same: bool, r: float, raising: bool
 ) -> Found:
@@ -224,7 +224,7 @@ def any_pair(
     return one >= 0, r, one, other
 
 
-@compiled("Tuple((b1, f8, i8, i8))(f8[:, ::1], f8, b1)", inner=True)
+@kernel("Tuple((b1, f8, i8, i8))(f8[:, ::1], f8, b1)", inner=True)
 def any_row(rows: Floats, r: float, raising: bool) -> Found:
     """Test every row alone (F_ii > 0), as :func:`any_pair` does for pairs."""
     bs, ds, As, cs = rows[B], rows[D], rows[A], rows[C]
@@ -242,7 +242,7 @@ def any_row(rows: Floats, r: float, raising: bool) -> Found:
     return one >= 0, r, one, one
 
 
-@compiled("b1(f8, f8, f8, f8)", inner=True)
+@kernel("b1(f8, f8, f8, f8)", inner=True)
 def greater(mantissa: float, exponent: float, other_mantissa: float, other_exponent: float) -> bool:
     """Compare two slopes given as mantissa in [1/2, 1) (or plain, exponent 0) and exponent."""
     if exponent == other_exponent:
@@ -250,7 +250,7 @@ def greater(mantissa: float, exponent: float, other_mantissa: float, other_expon
     return exponent > other_exponent
 
 
-@compiled("UniTuple(f8, 2)(f8, f8, f8, b1)", inner=True)
+@kernel("UniTuple(f8, 2)(f8, f8, f8, b1)", inner=True)
 def slope(x: float, y: float, e: float, wide: bool) -> tuple[float, float]:
     """x / y * 2**e for x >= 0, y > 0 as mantissa and exponent, with one rounding."""
     if not wide:
@@ -263,7 +263,7 @@ def slope(x: float, y: float, e: float, wide: bool) -> tuple[float, float]:
     return quotient, e + float(x_shift - y_shift + shift)
 
 
-@compiled("UniTuple(f8, 2)(f8[:, ::1], i8, f8, f8, b1)", inner=True)
+@kernel("UniTuple(f8, 2)(f8[:, ::1], i8, f8, f8, b1)", inner=True)
 def top_slope(rows: Floats, count: int, u: float, r: float, wide: bool) -> tuple[float, float]:
     """The largest (b - u d) / (r a - u ā) over the first ``count`` rows with b > u d."""
     bs = rows[B, :count]
@@ -292,7 +292,7 @@ def top_slope(rows: Floats, count: int, u: float, r: float, wide: bool) -> tuple
     return best, 0.0
 
 
-@compiled("UniTuple(f8, 2)(f8[:, ::1], i8, f8, f8, b1)", inner=True)
+@kernel("UniTuple(f8, 2)(f8[:, ::1], i8, f8, f8, b1)", inner=True)
 def bottom_slope(rows: Floats, count: int, u: float, r: float, wide: bool) -> tuple[float, float]:
     """The smallest (u d - b) / (u ā - r a) over the first ``count`` rows with u ā > r a."""
     bs = rows[B, :count]
@@ -321,7 +321,7 @@ def bottom_slope(rows: Floats, count: int, u: float, r: float, wide: bool) -> tu
     return best, 0.0
 
 
-@compiled("void(f8[:, ::1], f8[:, ::1])", inner=True)
+@kernel("void(f8[:, ::1], f8[:, ::1])", inner=True)
 def copy_rows(rows: Floats, copy: Floats) -> None:
     """Copy entry by entry: an assignment of slices takes seconds to compile."""
     for line in range(6):
@@ -329,7 +329,7 @@ def copy_rows(rows: Floats, copy: Floats) -> None:
             copy[line, i] = rows[line, i]
 
 
-@compiled("void(f8[:, ::1], i8, i8)", inner=True)
+@kernel("void(f8[:, ::1], i8, i8)", inner=True)
 def exchange(rows: Floats, i: int, j: int) -> None:
     """Swap two prepared rows in place."""
     if i != j:
@@ -339,7 +339,7 @@ def exchange(rows: Floats, i: int, j: int) -> None:
             rows[line, j] = kept
 
 
-@compiled("i8(f8[:, ::1], i8, f8, f8, b1, f8, f8)", inner=True)
+@kernel("i8(f8[:, ::1], i8, f8, f8, b1, f8, f8)", inner=True)
 def keep_above(
     rows: Floats, count: int, u: float, r: float, wide: bool, mantissa: float, exponent: float
 ) -> int:
@@ -359,7 +359,7 @@ def keep_above(
     return kept
 
 
-@compiled("i8(f8[:, ::1], i8, f8, f8, b1, f8, f8)", inner=True)
+@kernel("i8(f8[:, ::1], i8, f8, f8, b1, f8, f8)", inner=True)
 def keep_below(
     rows: Floats, count: int, u: float, r: float, wide: bool, mantissa: float, exponent: float
 ) -> int:
@@ -379,7 +379,7 @@ def keep_below(
     return kept
 
 
-@compiled("i8(f8[:, ::1], i8, f8, f8, b1, f8, f8, f8)", inner=True)
+@kernel("i8(f8[:, ::1], i8, f8, f8, b1, f8, f8, f8)", inner=True)
 def row_at(
     rows: Floats,
     count: int,
@@ -403,7 +403,7 @@ def row_at(
     return 0
 
 
-@compiled("Tuple((b1, i8, i8))(f8[:, ::1], f8, b1)", inner=True)
+@kernel("Tuple((b1, i8, i8))(f8[:, ::1], f8, b1)", inner=True)
 def beyond_levels(rows: Floats, r: float, wide: bool) -> tuple[bool, int, int]:
     """Compare the rows that no level u separates: (whether nothing can exceed r, row, row).
 
@@ -440,7 +440,7 @@ def beyond_levels(rows: Floats, r: float, wide: bool) -> tuple[bool, int, int]:
     return False, -1, -1
 
 
-@compiled("UniTuple(f8, 2)(f8[:, ::1], f8)", inner=True)
+@kernel("UniTuple(f8, 2)(f8[:, ::1], f8)", inner=True)
 def level_range(rows: Floats, r: float) -> tuple[float, float]:
     """The levels u between which a top and a bottom row exist: min r a / ā, max b / d."""
     bs, ds, As, cs = rows[B], rows[D], rows[A], rows[C]
@@ -454,7 +454,7 @@ def level_range(rows: Floats, r: float) -> tuple[float, float]:
     return low * (1.0 - MARGIN), high * (1.0 + MARGIN)
 
 
-@compiled(
+@kernel(
     "Tuple((b1, f8, i8, i8))(f8[:, ::1], f8, b1, b1, f8[:, ::1], f8[:, ::1], f8[:, ::1])",
     inner=True,
 )
@@ -560,7 +560,7 @@ def search(
     return one >= 0, r, one, other
 
 
-@compiled(
+@kernel(
     "void(f8[:, ::1], f8[:, ::1], f8[::1], f8[::1], i8[::1], f8[::1], f8, f8[::1], b1, b1, "
     "f8[:, :, ::1], f8[:, ::1], f8[:, ::1], i8[:, :, ::1])"
 )

@@ -13,6 +13,8 @@ from priste.quantify.leakage import Leakage, bounded_directions
 from priste.quantify.moments import Moments
 from priste.quantify.posteriors import beliefs_within
 from priste.quantify.promises import Limits, Promise, as_limits
+from priste.quantify.worst_prior import kernels
+from priste.quantify.worst_prior.searching import column_search
 from priste.quantify.worst_prior.weights import pair_weights
 
 Floats = NDArray[np.float64]
@@ -194,8 +196,6 @@ def _searched(
     moments: Moments, bounds: list[float] | None, every_pair: bool, *, raising: bool
 ) -> tuple[Floats, NDArray[np.int64]]:
     """Ask the kernel about each column; None for the least bounds that it knows."""
-    from priste.quantify.worst_prior import kernels
-
     events, complements = lines_of(moments.event), lines_of(moments.complement)
     least = [kernels.SMALLEST_RATIO, kernels.SMALLEST_RATIO]
     highest = [
@@ -205,7 +205,7 @@ def _searched(
     ratios = np.empty((2, events.shape[0]))
     pairs = np.empty((2, events.shape[0], 2), dtype=np.int64)
     space, waits = np.empty((3, 6, moments.rows)), np.empty((kernels.WAITING, 4))
-    kernels.column_search(
+    column_search(
         events,
         complements,
         *_shared(moments),
