@@ -21,7 +21,8 @@ def event(rng: random.Random, steps: int, depth: int = 3, *, clock: bool = False
         return "(" + operator.join(parts) + ")"
     if depth and kind < 0.45:
         return "not " + event(rng, steps, depth - 1, clock=clock)
-    if not clock and kind < 0.46:
+    kind = rng.random()
+    if not clock and depth and kind < 0.02:  # alone they say nothing, and are refused
         return rng.choice(("true", "false"))
     place, first = _region(rng), rng.randrange(steps)
     last = rng.randrange(first, steps)
@@ -29,11 +30,11 @@ def event(rng: random.Random, steps: int, depth: int = 3, *, clock: bool = False
         when, span = f'"{first:02d}:00"', f'"{first:02d}:00-{last + 1:02d}:00"'
     else:
         when, span = str(first), rng.choice((f"{first}..{last}", str(first)))
-    if kind < 0.6:
+    if kind < 0.25:
         return f"at({place}, {when})"
-    if kind < 0.8:
+    if kind < 0.6:
         return f"presence({place}, {span})"
-    if kind < 0.9:
+    if kind < 0.75:
         return f"pattern({place}@{when})"
     return f"at_least({rng.randint(1, last - first + 1)}, {place}, {span})"
 
@@ -55,64 +56,112 @@ def spoilt(text: str, rng: random.Random) -> str:
 
 def policy(rng: random.Random) -> dict[str, dict[str, Any]]:
     """The tables of a policy on a small map; nearly all of them mean something."""
+    several = rng.random() < 0.2
+    release = _release(rng)
     tables: dict[str, dict[str, Any]] = {
         "map": {
             "south": 46.0, "west": 7.0, "north": 46.0355, "east": 7.0515,
             "cell_size": rng.choice((1.0, 1.0, 2.0)),
         },
-        "clock": {"start": "2026-03-04T00:00:00", "step": rng.choice(("1h", "60 min"))},
-        "mobility": {"kind": "gaussian", "sigma": rng.choice((0.5, 1.0, 3))},
-        "mechanism": {"kind": rng.choice(MECHANISMS)},
-        "release": {},
+        "clock": _clock(rng),
+        "mobility": _mobility(rng, several=several),
+        "mechanism": _mechanism(rng),
+        "release": release,
     }  # fmt: skip
-    tables["clock"].update(rng.choice(({"steps": 24}, {"end": "2026-03-05T00:00:00"})))
-    tables["clock"].update(rng.choice(({}, {"zone": "Europe/Zurich"}, {"rule": "majority"})))
-    if "planar" in tables["mechanism"]["kind"]:
-        tables["mechanism"]["alpha"] = rng.choice((0.1, 1.5))
-    if tables["mechanism"]["kind"] == "planar-isotropic" or rng.random() < 0.2:
-        tables["mechanism"]["delta"] = 0.1
-    several = rng.random() < 0.2
-    if several:
-        tables["mobility"]["family"] = ["wide"]
-    tables["release"].update(
-        rng.choice(
-            (
-                {"epsilon": 0.8},
-                {"epsilon": 0.5, "pace": 0.3},
-                {"epsilon": 1, "calibrator": rng.choice(("certified", "optimal"))},
-                {"odds_up": 1.0},
-                {"epsilon": 0.5, "calibrator": "bare", "no_promise": True},
-            )
-        )
-    )
-    if rng.random() < 0.5:
-        tables["observer"] = rng.choice(
-            (
-                {"knows": "anything"},
-                {"knows": "population"},
-                {"knows": "stale", "hours": rng.choice((1, 2.5))},
-                {"knows": "anything"} if several else {"knows": "near", "factor": 2.0},
-                {"knows": "starts", "also": ["home"]},
-            )
-        )
+    if rng.random() < 0.1:
+        release["outside"] = "elsewhere"
+        tables["mobility"]["away_hours"] = 2
+    if rng.random() < 0.5 or "belief_at_most" in release:
+        tables["observer"] = _observer(rng, near=not several, belief="belief_at_most" in release)
     for name in REGIONS:
-        tables[f"regions.{name}"] = rng.choice(
-            (
-                {"cells": [rng.randrange(4)]},
-                {"circle": {"lat": 46.01, "lon": 7.02, "radius_km": 0.7}},
-                {"box": {"south": 46.0, "west": 7.0, "north": 46.01, "east": 7.02}},
-                {"polygon": [[46.0, 7.0], [46.02, 7.0], [46.0, 7.02]]},
-            )
-        )
+        tables[f"regions.{name}"] = _place(rng)
     for number in range(rng.randint(1, 2)):
         clock = rng.random() < 0.4
         formula: dict[str, Any] = {"formula": event(rng, 8, rng.choice((0, 0, 0, 1)), clock=clock)}
         if clock and rng.random() < 0.4:
-            formula["every"] = "day"
+            formula["every"] = rng.choice(("day", "day", "week"))
         if rng.random() < 0.2:
             formula["epsilon"] = 1.2
         tables[f"events.e{number}"] = formula
     return tables
+
+
+def _clock(rng: random.Random) -> dict[str, Any]:
+    clock: dict[str, Any] = {
+        "start": "2026-03-04T00:00:00",
+        "step": rng.choice(("1h", "60 min")),
+    }
+    clock.update(rng.choice(({"steps": 48}, {"end": "2026-03-05T00:00:00"})))
+    clock.update(rng.choice(({}, {"zone": "Europe/Zurich"}, {"rule": "majority"}, {"rule": "any"})))
+    return clock
+
+
+def _mobility(rng: random.Random, *, several: bool) -> dict[str, Any]:
+    mobility: dict[str, Any] = rng.choice(
+        (
+            {"kind": "gaussian", "sigma": rng.choice((0.5, 1.0, 3))},
+            {"kind": "stay-or-go", "stay": 0.7},
+            {"kind": "stay-or-go", "stay": 0, "stay_at_night": 0.9, "decay": 2.5},
+        )
+    )
+    if several:
+        mobility["family"] = rng.choice((["wide"], ["narrow"], ["narrow", "wide"]))
+    return mobility
+
+
+def _mechanism(rng: random.Random) -> dict[str, Any]:
+    mechanism: dict[str, Any] = {"kind": rng.choice(MECHANISMS)}
+    if "planar" in mechanism["kind"]:
+        mechanism["alpha"] = rng.choice((0.1, 1.5))
+    if mechanism["kind"] == "planar-isotropic" or rng.random() < 0.2:
+        mechanism["delta"] = 0.1
+    return mechanism
+
+
+def _release(rng: random.Random) -> dict[str, Any]:
+    release: dict[str, Any] = rng.choice(
+        (
+            {"epsilon": 0.8},
+            {"epsilon": 0.5, "pace": 0.3},
+            {"epsilon": 1, "calibrator": rng.choice(("certified", "optimal"))},
+            {"odds_up": 1.0},
+            {"odds_up": 1.0, "odds_down": 2},
+            {"belief_at_most": 0.95},
+            {"epsilon": 0.5, "calibrator": rng.choice(("bare", "paper")), "no_promise": True},
+        )
+    )
+    return {**release, **rng.choice(({}, {}, {"points": "random"}, {"outside": "nearest"}))}
+
+
+def _observer(rng: random.Random, *, near: bool, belief: bool) -> dict[str, Any]:
+    """Whom the promise is against; for beliefs somebody whose belief before is one."""
+    population: dict[str, Any] = rng.choice(
+        ({"knows": "population"}, {"knows": "population", "also": ["home"]})
+    )
+    if belief:
+        return population
+    anything: dict[str, Any] = {"knows": "anything"}
+    return rng.choice(
+        (
+            anything,
+            population,
+            {"knows": "stale", "hours": rng.choice((1, 2.5))},
+            {"knows": "near", "factor": 2.0} if near else anything,
+            {"knows": "starts", "also": ["home"]},
+        )
+    )
+
+
+def _place(rng: random.Random) -> dict[str, Any]:
+    place: dict[str, Any] = rng.choice(
+        (
+            {"cells": [rng.randrange(4)]},
+            {"circle": {"lat": 46.01, "lon": 7.02, "radius_km": 0.7}},
+            {"box": {"south": 46.0, "west": 7.0, "north": 46.01, "east": 7.02}},
+            {"polygon": [[46.0, 7.0], [46.02, 7.0], [46.0, 7.02]]},
+        )
+    )
+    return {**place, "cover": "touching"} if rng.random() < 0.1 else place
 
 
 def as_toml(tables: Any) -> str:

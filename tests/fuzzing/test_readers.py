@@ -30,12 +30,12 @@ def test_a_reader_lets_no_foreign_error_out(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MOSTLY_READ)
-def test_much_of_what_a_grammar_makes_can_be_read(name: str) -> None:
+def test_most_of_what_a_grammar_makes_can_be_read(name: str) -> None:
     """Otherwise the fuzzing would never get past the parser."""
     tally = Tally()
     for number in range(30):
         run(name, number, tally)
-    assert tally.share_read > 0.4
+    assert tally.share_read > 0.6
 
 
 def test_every_format_has_a_target() -> None:
