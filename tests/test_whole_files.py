@@ -1,5 +1,7 @@
 """Results are whole under their name or absent; nothing else is ever touched."""
 
+import errno
+import fcntl
 import os
 import signal
 import stat
@@ -11,7 +13,20 @@ from pathlib import Path
 
 import pytest
 
-from priste import OutputError, OutputExists, whole_files
+from priste import (
+    Grid,
+    MarkovModel,
+    OutputError,
+    OutputExists,
+    PlanarLaplace,
+    Protector,
+    StateError,
+    presence,
+    whole_files,
+)
+from priste.batch.keyed_digests import Recognition
+from priste.batch.workspace import Workspace
+from priste.reproduce.running.store import Store
 from priste.whole_files import check_writable, sweep, whole, write_whole
 
 
@@ -160,6 +175,30 @@ def test_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         write_while(other, lambda: other.write_text("theirs"))
     assert other.read_text() == "theirs"
     assert names(tmp_path) == {"a", "b"}
+
+
+def test_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results need no locks; whatever two processes must not write to at once does, and says so."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    grid = Grid(rows=2, columns=2, cell_size=1.0)
+    parts = (MarkovModel.gaussian(grid, sigma=1.0), presence([0], [1]), PlanarLaplace(grid, 1.0))
+    with Protector(*parts, 0.5, "bare", journal=tmp_path / "j", rng=1) as stream:
+        made = stream.release(0)
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    write_whole(tmp_path / "a", "x")
+    assert names(tmp_path) == {"a", "j"}
+    assert list(Protector.load(tmp_path / "j").ledger) == [made]
+    with pytest.raises(StateError, match="cannot be locked .No locks available"):
+        Protector.resume(tmp_path / "j")
+    with pytest.raises(StateError, match="cannot be locked"):
+        Protector(*parts, 0.5, "bare", journal=tmp_path / "k")
+    with pytest.raises(OutputError, match="cannot be locked"):
+        Workspace(tmp_path / "run", "p", Recognition(b"k" * 32)).__enter__()
+    with pytest.raises(OutputError, match="cannot be locked"):
+        Store(tmp_path / "results")
 
 
 KILLED = """

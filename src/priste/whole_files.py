@@ -213,16 +213,28 @@ def _create(draft: Path, *, private: bool, folder: bool) -> int:
         handle = os.open(draft, flags, 0o600 if private else 0o666)
         if private:
             os.fchmod(handle, 0o600)  # an odd umask may have taken the owner's bits away
-    with suppress(OSError):  # a file system without locks: then nothing is ever swept there
-        _lock(handle)
+    with suppress(OutputError):  # a file system without locks: nothing is ever swept there
+        take_lock(handle, draft)
     return handle
 
 
-def _lock(handle: int) -> None:
-    """Take the lock of a draft at once, or raise OSError."""
-    import fcntl  # POSIX only
+def take_lock(handle: int, path: PathLike) -> bool:
+    """Take the lock of an open file at once; False if somebody else has it.
 
-    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    Raises OutputError where files cannot be locked, as on some network file systems.
+    """
+    import fcntl  # POSIX only; the rest of the package works without it
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as problem:
+        if problem.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            return False
+        raise OutputError(
+            f"{str(path)!r} lies where files cannot be locked ({problem.strerror}), so that two "
+            "processes could write to it at once. Use a disk of this machine."
+        ) from problem
+    return True
 
 
 def _finish(draft: Path, target: Path, *, overwrite: bool, folder: bool) -> None:
@@ -270,10 +282,10 @@ def _remove_if_left(draft: Path) -> None:
     except OSError:
         return
     try:
-        _lock(handle)
-        _remove(draft)
-    except OSError:
-        return  # somebody is at work on it, or it is not ours to remove
+        if take_lock(handle, draft):  # else somebody is at work on it
+            _remove(draft)
+    except (OSError, OutputError):
+        return  # it is not ours to remove
     finally:
         os.close(handle)
 

@@ -13,6 +13,7 @@ from tests.live.small_town import fix_of, write_policy
 from typer.testing import CliRunner
 
 from priste.cli.application import app
+from priste.cli.console import NOT_RUNNING
 from priste.cli.live_demonstration import demonstrate
 from priste.live.addresses import read_output
 from priste.live.person_stream import StreamOptions
@@ -63,7 +64,7 @@ def test_status_tells_how_it_is(tmp_path: Path) -> None:
         assert running.exit_code == 0
         assert running.output.startswith("running, process")
     ended = CliRunner().invoke(app, ask)
-    assert ended.exit_code == 1
+    assert ended.exit_code == NOT_RUNNING
     assert "not running" in ended.output
     assert "2 fixes kept, 0 refused; 1 steps released, 0 covered, 0 silent" in ended.output
     found = json.loads(CliRunner().invoke(app, [*ask, "--json"]).stdout)

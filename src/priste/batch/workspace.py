@@ -14,7 +14,6 @@ that is killed and taken up again draws with the same secret, so that nothing is
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -32,7 +31,7 @@ from typing import Any
 from priste.batch.keyed_digests import Recognition
 from priste.batch.parts import checked_bytes, checksum
 from priste.errors import OutputExists, StateError
-from priste.whole_files import private_folder, sweep, sync, write_whole
+from priste.whole_files import private_folder, sweep, sync, take_lock, write_whole
 
 MANIFEST = "run.jsonl"
 SECRET = "secret.key"
@@ -82,13 +81,10 @@ class Workspace:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
         self._handle = os.open(self.manifest, flags, 0o600)
         try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._close()
-            raise StateError(
-                f"Another process is at work in {str(self.folder)!r}. Wait for it to end."
-            ) from None
-        try:
+            if not take_lock(self._handle, self.manifest):
+                raise StateError(
+                    f"Another process is at work in {str(self.folder)!r}. Wait for it to end."
+                )
             sweep(self.folder)
             shutil.rmtree(self.folder / TEMPORARY, ignore_errors=True)
             # The secret is there from before the first draw until the last part is kept.

@@ -37,7 +37,7 @@ from priste.cli.option_words import in_options
 from priste.cli.options import Json, Reading
 from priste.errors import OutputError, PristeError
 
-DONE, BROKEN, REFUSED, NOT_PROMISED, QUARANTINED, STOPPED = 0, 1, 2, 3, 4, 130
+DONE, BROKEN, REFUSED, NOT_PROMISED, QUARANTINED, NOT_RUNNING, STOPPED = 0, 1, 2, 3, 4, 5, 130
 """Exit codes: all is well; a promise is not kept; nothing was done; none was made; not done for
 everybody; stopped."""
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from priste.cli.console import (
+    NOT_RUNNING,
     clean_errors,
     notices,
     print_json,
@@ -142,7 +143,7 @@ def status(
             else:
                 show_status(found, results())
         if not found["running"]:
-            raise typer.Exit(1)
+            raise typer.Exit(NOT_RUNNING)
 
 
 def _need_servers() -> None:

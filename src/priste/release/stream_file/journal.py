@@ -27,18 +27,18 @@ no whole one; anything else that does not check raises
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from priste.errors import OutputError, OutputExists, StateError
-from priste.whole_files import write_whole
+from priste.whole_files import take_lock, write_whole
 
 FORMAT = "priste-stream"
 VERSION = 1
@@ -208,17 +208,19 @@ def _write_all(fd: int, data: bytes) -> None:
 
 
 def _lock(fd: int, path: Path) -> None:
-    import fcntl  # POSIX only; the rest of the package works without it
-
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as problem:
-        if problem.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-            raise
-        raise StateError(
-            f"The journal {str(path)!r} is in use by another Protector. Two writers would draw "
-            "twice for one step. Close the other one first."
-        ) from problem
+        taken = take_lock(fd, path)
+    except OutputError as problem:
+        raise StateError(str(problem)) from problem
+    if not taken:
+        raise _in_use(path)
+
+
+def _in_use(path: Path) -> StateError:
+    return StateError(
+        f"The journal {str(path)!r} is in use by another Protector. Two writers would draw "
+        "twice for one step. Close the other one first."
+    )
 
 
 def create(path: Path, header: Json, records: Iterable[Json] = ()) -> str:
@@ -273,7 +275,10 @@ def replace(path: Path, header: Json, records: Sequence[Json]) -> str:
 
 
 def refuse_if_locked(path: Path) -> None:
-    """Raise :class:`StateError` while another Protector writes to this journal."""
+    """Raise :class:`StateError` while another Protector writes to this journal.
+
+    Where files cannot be locked nobody can be writing: it takes a lock to continue a journal.
+    """
     try:
         fd = os.open(path, os.O_RDONLY)
     except OSError as problem:
@@ -281,7 +286,9 @@ def refuse_if_locked(path: Path) -> None:
             f"The state file {str(path)!r} cannot be read: {problem.strerror}."
         ) from problem
     try:
-        _lock(fd, path)
+        with suppress(OutputError):
+            if not take_lock(fd, path):
+                raise _in_use(path)
     finally:
         os.close(fd)
 

@@ -7,7 +7,6 @@ belongs to one process at a time.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterable
@@ -18,6 +17,7 @@ from typing import Any, Self
 from priste.errors import StateError
 from priste.reproduce.running.jobs import Job, Result, Results
 from priste.reproduce.running.provenance import source_digest
+from priste.whole_files import take_lock
 
 STORE = "results.jsonl"
 
@@ -32,14 +32,11 @@ class Store:
         self._seconds: dict[str, float] = {}
         self._file = self._path.open("a+b")
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._file.close()
-            raise StateError(
-                f"Another process is writing to {str(self._path)!r}. Wait for it, or choose "
-                "another folder."
-            ) from None
-        try:
+            if not take_lock(self._file.fileno(), self._path):
+                raise StateError(
+                    f"Another process is writing to {str(self._path)!r}. Wait for it, or choose "
+                    "another folder."
+                )
             self._read()
         except BaseException:
             self._file.close()
