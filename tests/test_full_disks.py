@@ -124,7 +124,10 @@ assert not list(place.iterdir()), list(place.iterdir())
 
 
 def test_protect_on_a_full_disk_goes_on_later(tmp_path: Path) -> None:
-    """Exit code 2, no half file; with room again, the same command keeps what was drawn."""
+    """Exit code 2, no half file; with room again, the same command keeps what was drawn.
+
+    The page of a report, which is a result like others, is told in the same way.
+    """
     policy, trips = write_policy(tmp_path), write_trips(tmp_path)
     script = """
 import subprocess
@@ -142,6 +145,12 @@ again = subprocess.run(command, capture_output=True, text=True)
 assert again.returncode == 0, again.stderr
 assert (place / "o.csv").exists()
 assert not [p.name for p in place.rglob("*.part")]
+fill(leaving=40_960)
+command = [sys.executable, "-m", "priste", "report", str(place / "o.csv"), "-p", policy]
+page = subprocess.run([*command, "-o", str(place / "r.html")], capture_output=True, text=True)
+assert page.returncode == 2, page.stderr
+assert "No space left" in page.stderr and "Traceback" not in page.stderr, page.stderr
+assert not [p.name for p in place.iterdir() if "r.html" in p.name]
 """
     mounted(script, tmp_path / "disk", str(policy), str(trips), size="4m")
 

@@ -191,7 +191,7 @@ def test_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_whole(tmp_path / "a", "x")
     assert names(tmp_path) == {"a", "j"}
     assert list(Protector.load(tmp_path / "j").ledger) == [made]
-    with pytest.raises(StateError, match="cannot be locked .No locks available"):
+    with pytest.raises(StateError, match=r"cannot be locked \(No locks available"):
         Protector.resume(tmp_path / "j")
     with pytest.raises(StateError, match="cannot be locked"):
         Protector(*parts, 0.5, "bare", journal=tmp_path / "k")

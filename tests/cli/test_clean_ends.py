@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -255,10 +256,30 @@ def test_damaged_ledgers_are_told(tmp_path: Path) -> None:
     """A ledger that is cut anywhere is read up to there or refused, and never crashes."""
     policy, trips = write_policy(tmp_path), write_trips(tmp_path, ("ada",))
     priste("protect", trips, "-p", policy, "-o", tmp_path / "o.csv", "--seed", 1)
-    ledger = ledger_of(tmp_path / "o.csv")
+    ledger = Path(shutil.copy(ledger_of(tmp_path / "o.csv"), tmp_path / "copy.ledger.csv"))
     content = ledger.read_bytes()
     for cut in range(0, len(content), 97):
         ledger.write_bytes(content[:cut] + b"\xff")
         assert complaint_of(
             priste("report", ledger, "-p", policy, "-o", tmp_path / "r.html", code=2)
         )
+
+
+@pytest.mark.parametrize("command", ["audit", "report"])
+def test_a_forged_cell_is_noticed_beside_its_run(tmp_path: Path, command: str) -> None:
+    """Another cell with the same numbers is refused; the run writes the ledger as it was."""
+    policy, trips = write_policy(tmp_path), write_trips(tmp_path, ("ada",))
+    protect = ("protect", trips, "-p", policy, "-o", tmp_path / "o.csv", "--seed", 1)
+    priste(*protect)
+    ledger = ledger_of(tmp_path / "o.csv")
+    true = ledger.read_bytes()
+    page = ["-o", tmp_path / "r.html", "--overwrite"] if command == "report" else []
+    ask = [command, ledger, "-p", policy, *page]
+    priste(*ask)
+    rows = [line.split(",") for line in true.decode().split("\n")]
+    place = rows[0].index("cell")
+    rows[1][place] = "0" if rows[1][place] != "0" else "1"
+    ledger.write_text("\n".join(",".join(row) for row in rows))
+    assert "changed after its run" in complaint_of(priste(*ask, code=2))
+    priste(*protect, "--overwrite")
+    assert ledger.read_bytes() == true

@@ -4,6 +4,7 @@ from priste.batch.batch_report import BatchReport
 from priste.batch.groups import Group, Outcome, protect_group
 from priste.batch.protection import ledger_of, protect_file, workspace_of
 from priste.batch.streams import ProtectedStream, protect_stream
+from priste.batch.workspace import refuse_changed_ledger
 from priste.release import is_ledger, read_ledgers, write_ledgers
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "protect_group",
     "protect_stream",
     "read_ledgers",
+    "refuse_changed_ledger",
     "workspace_of",
     "write_ledgers",
 ]

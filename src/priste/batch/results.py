@@ -18,7 +18,7 @@ import numpy as np
 
 import priste
 from priste.batch.parts import Ledgers, Parts, ReleasedCells
-from priste.batch.workspace import file_digest
+from priste.batch.workspace import LEDGER_SUFFIX, WORKSPACE_SUFFIX, file_digest
 from priste.errors import OutputError, OutputExists
 from priste.policy import Policy
 from priste.release import write_ledgers
@@ -60,12 +60,12 @@ class Destination:
     @property
     def ledger(self) -> Path:
         """The ledger beside the result: a file, or a folder of files where the result is one."""
-        return beside(self.path, ".ledger" if self.in_parts else ".ledger.csv")
+        return beside(self.path, ".ledger" if self.in_parts else LEDGER_SUFFIX)
 
     @property
     def workspace(self) -> Path:
         """The private folder of the run, beside the result."""
-        return beside(self.path, ".priste")
+        return beside(self.path, WORKSPACE_SUFFIX)
 
     def check(self, *, folder: bool, overwrite: bool) -> None:
         """Say before any work is done why a result could not be written."""

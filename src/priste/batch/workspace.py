@@ -30,8 +30,11 @@ from typing import Any
 
 from priste.batch.keyed_digests import Recognition
 from priste.batch.parts import checked_bytes, checksum
-from priste.errors import OutputExists, StateError
+from priste.errors import LedgerError, OutputExists, StateError
 from priste.whole_files import private_folder, sweep, sync, take_lock, write_whole
+
+LEDGER_SUFFIX, WORKSPACE_SUFFIX = ".ledger.csv", ".priste"
+"""Behind the name of a result: its ledger, if that is one file, and the folder of its run."""
 
 MANIFEST = "run.jsonl"
 SECRET = "secret.key"
@@ -311,6 +314,24 @@ def read_manifest(path: Path) -> Manifest:
                 "destination."
             ) from None
     return found
+
+
+def refuse_changed_ledger(ledger: Path) -> None:
+    """Raise LedgerError if a ledger is not what the run beside it wrote last.
+
+    Of a ledger without its run nothing can be told: which cell was released where the law was the
+    calibrator's own is known to the journals alone.
+    """
+    name = ledger.name.removesuffix(LEDGER_SUFFIX)
+    head = None
+    with suppress(OSError):  # somebody else's: they can tell, we cannot
+        head = read_manifest(ledger.with_name(name + WORKSPACE_SUFFIX) / MANIFEST).head
+    if head is not None and head.get("ledger", file_digest(ledger)) != file_digest(ledger):
+        raise LedgerError(
+            f"{ledger.name} was changed after its run wrote it, so that it may tell other releases "
+            "than were made. Run the same protect again with --overwrite: nothing is drawn anew, "
+            "and the ledger is written as it was."
+        )
 
 
 def _take_in(line: Any, found: Manifest) -> None:

@@ -273,6 +273,7 @@ def _check_centres(policy: Policy, trace: Trace, name: str) -> None:
 
 
 def _of_ledger(policy: Policy, path: Path, users: Sequence[str]) -> Audit:
+    from priste.batch import refuse_changed_ledger
     from priste.release import read_ledgers
     from priste.report import (
         audit_releases,
@@ -281,6 +282,7 @@ def _of_ledger(policy: Policy, path: Path, users: Sequence[str]) -> Audit:
         policy_of_ledger,
     )
 
+    refuse_changed_ledger(path)
     found: dict[str | None, Audits] = {}
     own: dict[str | None, Policy] = {}
     ledgers = choose_ledgers(read_ledgers(path), users, most=None)

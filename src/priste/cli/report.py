@@ -102,7 +102,7 @@ def report(
     overwrite: Overwrite = False,
 ) -> Written:
     """Make the HTML report of a finished run, and figures as PNG and PDF."""
-    from priste.batch import ledger_of
+    from priste.batch import ledger_of, refuse_changed_ledger
     from priste.policy import load_policy
     from priste.release import is_ledger, read_ledgers
     from priste.report import (
@@ -120,6 +120,7 @@ def report(
     inputs = {"released file": released, "ledger": ledger, **files_of_policy(policy)}
     outputs = {"page": output} if plots is None else {"page": output, "folder of plots": plots}
     check_apart(outputs, inputs if input is None else {**inputs, "input": input})
+    refuse_changed_ledger(ledger)
     ledgers = read_ledgers(ledger)
     named = choose_ledgers(ledgers, user) if user else None
     with progress("Reading the policy"):
