@@ -160,6 +160,29 @@ def test_everybodys_own_places(tmp_path: Path) -> None:
     assert not workspace_of(tmp_path / "third").exists()
 
 
+def test_places_in_columns_of_the_input(tmp_path: Path) -> None:
+    """What a column says stands for the side table; who is contradicted is told, nobody else."""
+    source = write_people(tmp_path, 4)
+    discs = ["{} {} 0.05".format(*GRID.latlon(cell)) for cell in (12, 5)]
+    (tmp_path / "homes.csv").write_text(
+        "user,region,lat,lon,radius_km\n"
+        + "".join(f"user {k:03},home,{disc.replace(' ', ',')}\n" for k, disc in enumerate(discs))
+    )
+    side = run(tmp_path, source, "side", seed=1, places=tmp_path / "homes.csv").cells
+    table = pq.read_table(source)
+    # Said once or in every row; by user 002 in two ways; user 003 has none of their own.
+    said = [discs[0], None, "", *[discs[1]] * 3, discs[0], discs[1], None, *[""] * 3]
+    pq.write_table(table.append_column("lives at", pa.array(said)), source)
+    own = run(tmp_path, source, "own", seed=1, place_columns={"home": "lives at"})
+    assert own.cells == {user: cells for user, cells in side.items() if user != "user 002"}
+    assert "agree about home" in own.problems["user 002"]
+    assert not any(text in own.problems["user 002"] for text in discs[0].split()[:2])
+    for columns, told in (({"spa": "lives at"}, "does not name"), ({"home": "x"}, "no column 'x'")):
+        with pytest.raises(TraceError, match=told):
+            run(tmp_path, source, "third", place_columns=columns)
+    assert not workspace_of(tmp_path / "third").exists()
+
+
 # Broken users
 
 

@@ -105,7 +105,8 @@ class Work:
 
     def prepare(self) -> None:
         """Compute what all users share, so that workers begin with it."""
-        self.policy.protector(rng=0).law()
+        if self.policy.calibrator.promise:  # others choose when they know the cell
+            self.policy.protector(rng=0).law()
 
 
 Engine = Callable[[Work, Iterable[Job], OnTold], Iterator[Made]]

@@ -1,4 +1,8 @@
-"""Everybody's own places: a table that says where the home and the clinic of each user are."""
+"""Everybody's own places: where the home and the clinic of each user are.
+
+A table of its own says so, or columns of the input, whose texts are discs: ``46.012 7.004 0.2``,
+latitude, longitude and radius in km, several of them with semicolons between.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,14 @@ import csv
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import reduce
+from itertools import groupby
 from operator import or_
 from pathlib import Path
 
-from priste.errors import PristeError, TraceError
+from priste.errors import InvalidParameter, PristeError, TraceError
 from priste.maps import Region
 from priste.policy import Policy, with_regions
+from priste.traces import Traces
 
 COLUMNS = ("user", "region", "lat", "lon", "radius_km")
 
@@ -20,6 +26,9 @@ Disc = tuple[float, float, float]
 
 Places = Mapping[str, Sequence[Disc]]
 """One user's own places by the name of the region; several discs of one name are one place."""
+
+UNCLEAR: Disc = (-1e9, -1e9, -1e9)
+"""Stands for what the rows of a user say that is no place: they are told when it is their turn."""
 
 OwnPlace = tuple[str | None, str, Disc]
 """A user, the name of a region, and a disc of it."""
@@ -30,6 +39,12 @@ def policy_with(policy: Policy, places: Places) -> Policy:
 
     Raises PristeError for a place that is not on the map, or of a name that the policy has not.
     """
+    unclear = [name for name, discs in places.items() if UNCLEAR in discs]
+    if unclear:
+        raise InvalidParameter(
+            f"The rows of this user do not agree about {', '.join(unclear)}, or say it in another "
+            "way than 'latitude longitude radius_km'."
+        )
     return with_regions(
         policy,
         {
@@ -60,6 +75,41 @@ def read_own_places(path: Path, names: Collection[str]) -> Iterator[OwnPlace]:
                 f"Row {number} of {path.name}: lat, lon and radius_km must be numbers."
             ) from None
         yield row["user"] or None, row["region"], disc
+
+
+def places_in_columns(
+    traces: Traces, columns: Mapping[str, str], names: Collection[str]
+) -> Iterator[OwnPlace]:
+    """Yield the places that columns of the input hold, by the name of the region.
+
+    What a user's rows say must be the same in all of them, or empty. Raises TraceError for a
+    column that is not there, and for a region that is not among ``names``.
+    """
+    for region, column in columns.items():
+        if region not in names:
+            raise TraceError(
+                f"The policy does not name the region {region!r}. It has "
+                f"{', '.join(names) or 'none'}."
+            )
+        for user, told in groupby(traces.texts(column), key=lambda pair: pair[0]):
+            texts = [text for _, text in told]
+            for disc in _discs(texts[0]) if len(texts) == 1 else [UNCLEAR]:
+                yield user, region, disc
+
+
+def _discs(text: str) -> list[Disc]:
+    """Return the discs that a text says, one that is ``UNCLEAR`` if it does not.
+
+    >>> _discs("46.01 7.02 0.3; 46.1, 7.1, 1"), _discs("at home") == [UNCLEAR]
+    ([(46.01, 7.02, 0.3), (46.1, 7.1, 1.0)], True)
+    """
+    try:
+        found = [tuple(map(float, each.replace(",", " ").split())) for each in text.split(";")]
+        if all(len(disc) == 3 and all(map(math.isfinite, disc)) for disc in found):
+            return [(lat, lon, radius) for lat, lon, radius in found]
+    except ValueError:
+        pass
+    return [UNCLEAR]
 
 
 def _rows(path: Path) -> Iterator[Mapping[str, str]]:

@@ -22,7 +22,7 @@ from priste.batch.engines import Work, pool_of
 from priste.batch.gathering import Gathering, chunks_for, place_of
 from priste.batch.groups import true_cells
 from priste.batch.keyed_digests import Recognition
-from priste.batch.own_places import read_own_places
+from priste.batch.own_places import places_in_columns, read_own_places
 from priste.batch.parts import Ledgers, Parts
 from priste.batch.people import nothing_to_release, oddities
 from priste.batch.register import hours_to_bytes
@@ -61,6 +61,7 @@ def protect_file(
     keep: Sequence[str] = (),
     rows: RowChoice = "steps",
     places: Path | None = None,
+    place_columns: Mapping[str, str] | None = None,
     sample: float = 1.0,
     overwrite: bool = False,
     again: bool = False,
@@ -74,8 +75,9 @@ def protect_file(
     knows it can undo the noise) each user's draws depend on the seed and the user's name alone.
     ``rows`` is what is written: one record per released step, or with "fixes" one per record of the
     input, whose times and number then tell what they tell; only then can fields be written back
-    with ``keep``. ``places`` is a table of users' own regions (see
-    :mod:`priste.batch.own_places`), ``sample`` the share of users to take, chosen by their names.
+    with ``keep``. ``places`` is a table of users' own regions, and ``place_columns`` the columns of
+    the input that hold them, by the region's name (see :mod:`priste.batch.own_places`);
+    ``sample`` is the share of users to take, chosen by their names.
     ``on_progress`` is told how many users are done, and of how many.
 
     Users whose data cannot be protected are told with the reason, and the others are released.
@@ -114,7 +116,11 @@ def protect_file(
                 raise OutputExists(target.ledger)
             engine = stack.enter_context(engines)
             gathering = stack.enter_context(Gathering(temporary, recognition))
-            _gather(policy, traces, gathering, recognition, places, sample)
+            if places is not None:
+                gathering.add_places(read_own_places(places, policy.regions))
+            if place_columns:
+                gathering.add_places(places_in_columns(traces, place_columns, policy.regions))
+            _gather(policy, traces, gathering, recognition, sample)
             if not target.in_parts:
                 everybody = _Everybody(gathering, policy.steps)
                 rehearse(policy, traces, everybody, temporary / target.path.name, tuple(keep), rows)
@@ -196,12 +202,9 @@ def _gather(
     traces: Traces,
     gathering: Gathering,
     recognition: Recognition,
-    places: Path | None,
     sample: float,
 ) -> None:
     """Put the fixes of everybody, or of a sample, onto the disk; TraceError if nothing is there."""
-    if places is not None:
-        gathering.add_places(read_own_places(places, policy.regions))
     times: list[int] = []
     something = False
     for trace in traces:

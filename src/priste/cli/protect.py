@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -136,6 +136,13 @@ def protect(
         Path | None,
         typer.Option(help="A table of users' own regions: user, region, lat, lon, radius_km."),
     ] = None,
+    place: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A region whose column of the input says where everybody's own is, as 'latitude "
+            "longitude radius_km': home, or home=COLUMN. May be repeated."
+        ),
+    ] = None,
     sample: Annotated[
         str, typer.Option(help="Take this share of the users, as 1%, chosen by their names.")
     ] = "100%",
@@ -186,10 +193,12 @@ def protect(
     inputs = {"input": source, **files_of_policy(policy)}
     check_apart(outputs, inputs if places is None else {**inputs, "table of places": places})
     share = share_of(sample)
-    if report is not None and places is not None:
+    columns = dict(columns_of_regions(place or ()))
+    own = places is not None or bool(columns)
+    if report is not None and own:
         raise InvalidParameter(
-            "A report shows the regions of the policy, and with --places everybody has their own. "
-            "Leave --report out."
+            "A report shows the regions of the policy, and with --places or --place everybody has "
+            "their own. Leave --report out."
         )
     warn_of_seed(seed)
     with progress("Reading the policy"):
@@ -208,6 +217,7 @@ def protect(
             workers=workers,
             cluster=cluster,
             places=places,
+            place_columns=columns,
             sample=share,
             seed=seed,
             keep=keep or (),
@@ -237,7 +247,7 @@ def protect(
             write_html(reports, report, summary=summary, overwrite=overwrite)
     with progress("Comparing observers"):
         # What anybody learns is about the regions of the policy, not about everybody's own.
-        anybody = None if places is not None else anybody_learns(loaded, shown.values())
+        anybody = None if own else anybody_learns(loaded, shown.values())
     return Protection(batch, report, anybody, gaps_in_the_guard(loaded))
 
 
@@ -252,6 +262,19 @@ def beside(source: Path) -> Path:
             f"{str(source)!r} has no name of its own to release it beside: choose one with -o."
         )
     return source.with_name(f"{source.stem}.released{source.suffix}")
+
+
+def columns_of_regions(given: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield regions and the columns that say where everybody's own is.
+
+    >>> list(columns_of_regions(["home", "clinic=doctor"]))
+    [('home', 'home'), ('clinic', 'doctor')]
+    """
+    for text in given:
+        region, _, column = text.partition("=")
+        if not region:
+            raise InvalidParameter(f"A --place is a region, as home or home=COLUMN. Got {text!r}.")
+        yield region, column or region
 
 
 def share_of(text: str) -> float:

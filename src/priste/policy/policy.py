@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from priste.policy.observer_choice import ChosenObserver, ObserverChoice
 from priste.policy.sections import Outside
 from priste.quantify import AnyStart, Odds, Promise, Stale
 from priste.randomness import BitSource, Seed
-from priste.release import Calibrator, Protector
+from priste.release import Beginnings, Calibrator, Protector, make_terms
 from priste.traces import StepCells, Timeline, Trace
 from priste.traces.fingerprints import day_fingerprints
 
@@ -143,17 +143,30 @@ class Policy:
         ``calibrator`` stands in for the policy's own, for comparisons. For a user whose own traces
         the model may have been fitted on, ask :meth:`for_user` first.
         """
-        return Protector(
-            self.models,
-            {name: each.event for name, each in self.events.items()},
-            self.mechanism,
-            {name: each.promise for name, each in self.events.items()},
-            calibrator or self.calibrator,
-            rng,
-            observer=self.chosen_observer.observer,
-            public_prior=self.public_prior,
-            journal=journal,
+        beginnings = self._beginnings if calibrator is None else self._beginnings_with(calibrator)
+        return Protector.sharing(beginnings, rng, journal=journal)
+
+    @cached_property
+    def _beginnings(self) -> Beginnings:
+        """What the streams of all users have in common."""
+        return self._beginnings_with(self.calibrator)
+
+    def _beginnings_with(self, calibrator: Calibrator) -> Beginnings:
+        return Beginnings(
+            make_terms(
+                self.models,
+                {name: each.event for name, each in self.events.items()},
+                self.mechanism,
+                {name: each.promise for name, each in self.events.items()},
+                calibrator,
+                self.public_prior,
+                self.chosen_observer.observer,
+            )
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what every process computes for itself."""
+        return {name: value for name, value in vars(self).items() if name != "_beginnings"}
 
     def for_user(self, trace: Trace) -> Policy:
         """Return the policy for one person: with models that were not fitted on their days.

@@ -53,7 +53,7 @@ class ModelStream:
         self.by_start.flags.writeable = False
         self._use(starts)
         if method == "stream":
-            method = "forward" if self._operator_fits() else "replay"
+            method = "forward" if self.operator_bytes <= OPERATOR_BYTES else "replay"
             history = method == "replay"
         self._method = method
         self.keeps_history = history
@@ -229,10 +229,12 @@ class ModelStream:
         self._replayed += back
         return False
 
-    def _operator_fits(self) -> bool:
+    @property
+    def operator_bytes(self) -> int:
+        """How much memory the forward operator takes at most."""
         chain = self.chain
         width = max((chain.worlds(step) for step in range(chain.last + 1)), default=1)
-        return 8 * self.rows * width * chain.model.states(1) <= OPERATOR_BYTES
+        return 8 * self.rows * width * chain.model.states(1)
 
     def _work(self, step: int) -> tuple[float, float]:
         """Return the multiply-adds of one step: of the operator, and of replaying a column."""

@@ -140,6 +140,11 @@ class Quantifier:
         """The number of rows of :meth:`moments`: first cells or priors, of each model in turn."""
         return sum(stream.rows for stream in self._streams)
 
+    @property
+    def operator_bytes(self) -> int:
+        """How much memory the forward operators take at most."""
+        return sum(stream.operator_bytes for stream in self._streams)
+
     def copy(self) -> Quantifier:
         """Return an independent quantifier in the same state. Cheap: the arrays are shared."""
         twin = copy.copy(self)

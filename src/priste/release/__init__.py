@@ -20,11 +20,13 @@ from priste.release.calibrators import (
 from priste.release.ledger import Ledger, Release, is_ledger, read_ledgers, write_ledgers
 from priste.release.protector import Protector
 from priste.release.public_state import PublicState
-from priste.release.terms import Terms
+from priste.release.shared_beginnings import Beginnings
+from priste.release.terms import Terms, make_terms
 
 __all__ = [
     "CALIBRATORS",
     "Bare",
+    "Beginnings",
     "Calibrator",
     "Certified",
     "Checker",
@@ -40,6 +42,7 @@ __all__ = [
     "Terms",
     "calibrator_from_description",
     "is_ledger",
+    "make_terms",
     "read_ledgers",
     "write_ledgers",
 ]

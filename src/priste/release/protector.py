@@ -21,6 +21,7 @@ from priste.release.calibrator import Calibrator, Draw, Law
 from priste.release.calibrators import DEFAULT_CALIBRATOR
 from priste.release.ledger import Ledger, Release
 from priste.release.public_state import PublicState
+from priste.release.shared_beginnings import Beginnings
 from priste.release.stream_file import checkpoint
 from priste.release.stream_file import journal as files
 from priste.release.stream_file.binding import check_binding, checked_binding
@@ -90,10 +91,20 @@ class Protector:
         journal: str | Path | None = None,
         binding: Mapping[str, str] | None = None,
     ) -> None:
-        self._terms = make_terms(model, events, mech, epsilon, calibrator, public_prior, observer)
+        terms = make_terms(model, events, mech, epsilon, calibrator, public_prior, observer)
+        self._begin(PublicState(terms), rng, journal, binding)
+
+    def _begin(
+        self,
+        state: PublicState,
+        rng: Seed | BitSource,
+        journal: str | Path | None,
+        binding: Mapping[str, str] | None,
+    ) -> None:
+        self._terms = state.terms
         self._stream = secrets.token_hex(16)
         self._bits = bit_source(rng)
-        self._state = PublicState(self._terms)
+        self._state = state
         self._entries: list[Entry] = []
         self._journal: files.Journal | None = None
         self._binding = checked_binding(binding)
@@ -106,6 +117,22 @@ class Protector:
         self._turn = threading.RLock()
         if journal is not None:
             self._start_journal(Path(journal))
+
+    @classmethod
+    def sharing(
+        cls,
+        beginnings: Beginnings,
+        rng: Seed | BitSource = None,
+        *,
+        journal: str | Path | None = None,
+    ) -> Self:
+        """Return a Protector under the terms of others, which shares with them what is the same.
+
+        Its releases are those that it would make on its own.
+        """
+        self = cls.__new__(cls)
+        self._begin(beginnings.state(), rng, journal, None)
+        return self
 
     @classmethod
     def _under(cls, terms: Terms, rng: Seed | BitSource) -> Self:

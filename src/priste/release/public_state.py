@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import copy
 import math
+import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +22,13 @@ from priste.mechanisms import Mechanism
 from priste.quantify import Belief, Moments, Promise, Quantifier, StreamSnapshot
 from priste.release.calibrator import EventOperator, Law
 from priste.release.prediction import Prediction, PredictionSnapshot
+from priste.release.shared_beginnings import released_key
 from priste.release.terms import Terms
+
+if TYPE_CHECKING:
+    from priste.release.shared_beginnings import Branch
+
+Chosen = TypeVar("Chosen")
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
@@ -67,6 +75,8 @@ class PublicState:
         self._hints: tuple[int, ...] = ()
         self._mechanism: Mechanism | None = None
         self._tables = _TableCache()
+        self._chosen: tuple[object, Any] | None = None
+        self._branch: Branch | None = None
 
     @property
     def step(self) -> int:
@@ -102,6 +112,11 @@ class PublicState:
     def hints(self) -> tuple[int, ...]:
         """What the calibrator left for itself with the last draw."""
         return self._hints
+
+    @property
+    def bytes(self) -> int:
+        """How much memory the numbers of a state take, about."""
+        return sum(quantifier.operator_bytes for quantifier in self._quantifiers)
 
     @property
     def promises(self) -> tuple[Promise, ...]:
@@ -161,6 +176,15 @@ class PublicState:
                 quantifier.adversary,
             )
 
+    def chosen(self, who: object, choose: Callable[[PublicState], Chosen]) -> Chosen:
+        """Return what a calibrator chooses in this state; it is asked once."""
+        if self._chosen is None or self._chosen[0] is not who:
+            self._chosen = who, choose(self)
+            if self._branch is not None:
+                self._branch.state = self.along(None)
+        found: Chosen = self._chosen[1]
+        return found
+
     def law(self) -> Law:
         """Return the exact law of the next release, if it is not silence."""
         return self.terms.calibrator.law(self)
@@ -198,6 +222,28 @@ class PublicState:
         from (see :meth:`priste.quantify.Quantifier.observe`).
         """
         self.check_horizon(self._step)
+        branch, self._branch = self._branch, None
+        if branch is None or leakage is not None or belief is not None or column_error:
+            self._advance(column, budget, hints, leakage, belief, column_error)
+            return
+        released = released_key(column, budget, hints)
+        following = branch.after(released)
+        if following is None:
+            self._advance(column, budget, hints, None, None, 0.0)
+            branch.grow(released, self)
+        else:
+            vars(self).update(vars(following.state.along(following)))
+
+    def _advance(
+        self,
+        column: Floats | None,
+        budget: float,
+        hints: tuple[int, ...],
+        leakage: tuple[float, ...] | None,
+        belief: tuple[float, ...] | None,
+        column_error: float,
+    ) -> None:
+        self._chosen = None
         informative = column is not None and bool((column != column[0]).any())
         if leakage is None and informative and column is not None:
             self._observe_and_measure(column, column_error)
@@ -283,12 +329,21 @@ class PublicState:
         self._step = snapshot.step
         self._leakage, self._belief = leakage, belief
         self._last_budget, self._hints = last_budget, hints
+        self._chosen = self._branch = None
         if self.terms.mechanism.uses_belief:
             self._mechanism = None
 
     def copy(self) -> PublicState:
         """Return an independent copy: the same history, free to go another way."""
+        return self.along(None)
+
+    def along(self, branch: Branch | None) -> PublicState:
+        """Return an independent copy that goes along a branch of what other streams computed.
+
+        None is no branch; otherwise it must be the one of the very state.
+        """
         twin = copy.copy(self)
+        twin._branch = branch
         twin._quantifiers = [quantifier.copy() for quantifier in self._quantifiers]
         twin._prediction = self._prediction.copy()
         if self.terms.mechanism.uses_belief:
@@ -326,29 +381,35 @@ def _cap_too_low(name: str, quantifier: Quantifier, promise: Belief) -> str:
 
 
 class _TableCache:
-    """The mechanisms of recently used budgets, with their tables, up to a limit of memory."""
+    """The mechanisms of recently used budgets, with their tables, up to a limit of memory.
+
+    Streams that share their beginnings share it, whatever threads they are on.
+    """
 
     def __init__(self) -> None:
+        self._turn = threading.RLock()
         self._full: Mechanism | None = None
         self._by_budget: OrderedDict[float, Mechanism] = OrderedDict()
         self._room = 1
 
     def serve(self, full: Mechanism) -> None:
         """Forget the tables of another mechanism."""
-        if full is not self._full:
-            self._full = full
-            self._by_budget.clear()
-            self._room = max(2, TABLE_CACHE_BYTES // (8 * full.grid.size * full.outputs))
+        with self._turn:
+            if full is not self._full:
+                self._full = full
+                self._by_budget.clear()
+                self._room = max(2, TABLE_CACHE_BYTES // (8 * full.grid.size * full.outputs))
 
     def at(self, full: Mechanism, budget: float) -> Mechanism:
-        self.serve(full)
-        if budget == full.budget:
-            return full
-        found = self._by_budget.get(budget)
-        if found is None:
-            found = full.with_budget(budget)
-            self._by_budget[budget] = found
-            if len(self._by_budget) > self._room:
-                self._by_budget.popitem(last=False)
-        self._by_budget.move_to_end(budget)
-        return found
+        with self._turn:
+            self.serve(full)
+            if budget == full.budget:
+                return full
+            found = self._by_budget.get(budget)
+            if found is None:
+                found = full.with_budget(budget)
+                self._by_budget[budget] = found
+                if len(self._by_budget) > self._room:
+                    self._by_budget.popitem(last=False)
+            self._by_budget.move_to_end(budget)
+            return found

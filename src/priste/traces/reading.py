@@ -50,6 +50,20 @@ class Traces(Iterable[Trace]):
             raise TraceError(f"{self.source.root.name} was not read to its end.")
         return self._report
 
+    def texts(self, column: str) -> Iterator[tuple[str | None, str]]:
+        """Yield what a column of a table says about each user: every value once, as text.
+
+        Raises TraceError where there is no such column, or no table.
+        """
+        self.check_unchanged()
+        texts = FORMATS[self.format].texts
+        if texts is None:
+            raise TraceError(
+                f"{self.source.root.name} is no table, so it has no column {column!r}. Tables are "
+                "CSV and Parquet files."
+            )
+        yield from texts(self.source, self.reading, column)
+
     def __iter__(self) -> Iterator[Trace]:
         self.check_unchanged()
         tally = Tally()

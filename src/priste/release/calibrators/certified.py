@@ -121,11 +121,11 @@ class Certified:
 
     def draw(self, state: PublicState, cell: int, bits: BitSource) -> Draw:
         """Draw once, from the law that was found without looking at the cell."""
-        return self.choose(state).draw(cell, bits)
+        return state.chosen(self, self.choose).draw(cell, bits)
 
     def law(self, state: PublicState) -> Law:
         """Return the table of the chosen law: one layer."""
-        return self.choose(state).law()
+        return state.chosen(self, self.choose).law()
 
     def describe(self) -> dict[str, Any]:
         """Return the parameters under their names."""

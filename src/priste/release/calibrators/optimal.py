@@ -128,11 +128,11 @@ class Optimal:
 
     def draw(self, state: PublicState, cell: int, bits: BitSource) -> Draw:
         """Draw once, from the law that was chosen without looking at the cell."""
-        return self.choose(state).draw(cell, bits)
+        return state.chosen(self, self.choose).draw(cell, bits)
 
     def law(self, state: PublicState) -> Law:
         """Return the chosen law as a table."""
-        return self.choose(state).law()
+        return state.chosen(self, self.choose).law()
 
     def describe(self) -> dict[str, Any]:
         """Return the parameters under their names."""

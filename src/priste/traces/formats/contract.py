@@ -94,6 +94,8 @@ class TraceFormat:
     companions: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     options_of: Callable[[Source, ReadingOptions], ReadingOptions] | None = None
     """How new records are to be named like the input's own, for tables."""
+    texts: Callable[[Source, ReadingOptions, str], Iterator[tuple[str | None, str]]] | None = None
+    """What a column says about each user, every value once, for tables."""
 
 
 def per_file(records: Records) -> Users:

@@ -72,13 +72,7 @@ class OpenTable:
 
     def users(self, tally: Tally) -> Iterator[tuple[str | None, RawFixes]]:
         """Yield the records of each user in the order of the table, users in order of names."""
-        layout = self.layout
-        whole = self._reading.user is not None or (
-            layout.columns.user is None and len(self._files) == 1
-        )
-        who = "CAST(NULL AS VARCHAR)" if whole else layout.user()
-        if not whole and layout.columns.user is None:
-            who = identifier(FILE_COLUMN)
+        layout, (who, whole) = self.layout, self._who()
         time, zoned = layout.time_and_zoned()
         lat, lon = layout.degrees("lat"), layout.degrees("lon")
         query = (
@@ -101,6 +95,36 @@ class OpenTable:
         if held:
             yield from self._user(current, held, whole, tally)
         tally.refuse(Problem.BAD_LINE, self.bad_lines())
+
+    def texts(self, name: str) -> Iterator[tuple[str | None, str]]:
+        """Yield what a column says about each user, as text: every value once, nothing twice."""
+        if name not in self.layout.names:
+            raise TraceError(
+                f"{self._source.root.name} has no column {name!r}. It has "
+                f"{', '.join(self.layout.names)}."
+            )
+        who, whole = self._who()
+        query = (
+            f"SELECT DISTINCT {who} AS u, trim(CAST({self.layout.raw(name)} AS VARCHAR)) AS v "
+            f"FROM {self.layout.source} WHERE nullif(v, '') IS NOT NULL ORDER BY u, v"
+        )
+        for batch in self._batches(query):
+            for user, text in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                if user is not None or whole:
+                    yield self._named(user, whole), text
+
+    def _who(self) -> tuple[str, bool]:
+        """Return the expression of who a row is of, and whether all rows are of one user."""
+        by_column = self.layout.columns.user is not None
+        if self._reading.user is not None or (not by_column and len(self._files) == 1):
+            return "CAST(NULL AS VARCHAR)", True
+        return (self.layout.user() if by_column else identifier(FILE_COLUMN)), False
+
+    def _named(self, who: str | None, whole: bool) -> str | None:
+        """Return the name of a user, given what :meth:`_who` says of their rows."""
+        if whole:
+            return self._source.files[0].user if self._reading.user is None else self._reading.user
+        return self._owner[str(who)] if self.layout.columns.user is None else who
 
     def rows(self, names: list[str]) -> Iterator[Rows]:
         """Yield the rows in the order of the table with the columns ``names`` as Arrow arrays."""
@@ -143,13 +167,10 @@ class OpenTable:
     ) -> Iterator[tuple[str | None, RawFixes]]:
         clocks, zoned, lat, lon = (np.concatenate(parts) for parts in zip(*held, strict=True))
         held.clear()
-        if whole:
-            name = self._source.files[0].user if self._reading.user is None else self._reading.user
-        elif name is None:
+        if name is None and not whole:
             tally.refuse(Problem.MISSING_USER, clocks.size)
             return
-        elif self.layout.columns.user is None:
-            name = self._owner[name]
+        name = self._named(name, whole)
         times, exists = self._instants(clocks, zoned.astype(np.bool_), tally)
         if not exists.all():
             tally.refuse(Problem.NONEXISTENT_TIME, int(np.count_nonzero(~exists)))

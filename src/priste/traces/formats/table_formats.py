@@ -31,6 +31,13 @@ def _users(
         yield from table.users(tally)
 
 
+def _texts(
+    source: Source, options: ReadingOptions, column: str
+) -> Iterator[tuple[str | None, str]]:
+    with open_table(source, options) as table:
+        yield from table.texts(column)
+
+
 def _named_like(source: Source, options: ReadingOptions) -> ReadingOptions:
     with open_table(source, options) as table:
         return ReadingOptions(table.layout.columns, options.zone, options.clock, options.user)
@@ -64,6 +71,7 @@ def _table(kind: Format, **telling: Any) -> TraceFormat:
         keepable=None,
         one_user=False,
         options_of=_named_like,
+        texts=_texts,
         **telling,
     )
 
