@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import time
 
 import pytest
 import typer
@@ -32,6 +33,23 @@ def test_bars_are_for_terminals(monkeypatch: pytest.MonkeyPatch, terminal: bool)
     assert ("Releasing" in written(shown)) == terminal
     assert ("3/10" in written(shown)) == terminal
     assert terminal or written(shown) == ""
+
+
+def test_work_that_nobody_watches_is_heard_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a terminal a line comes every so often, counted or not; short work says nothing."""
+    shown = a_console(terminal=False)
+    monkeypatch.setattr(console, "notices", lambda: shown)
+    monkeypatch.setattr(console, "EVERY", 0.01)
+    with console.progress("Fitting"):
+        until = time.monotonic() + 20
+        while "Fitting: 0 s so far" not in written(shown) and time.monotonic() < until:
+            time.sleep(0.01)
+    assert "Fitting: 0 s so far" in written(shown)
+    lines = console._Lines(shown, "Simulating", "releases")
+    lines.tell(1, 10)
+    time.sleep(0.02)
+    lines.tell(3, 10)
+    assert "Simulating: 3 of 10 releases" in written(shown)
 
 
 def test_json_has_no_numbers_that_json_lacks(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 from tests.cli.test_commands import complaint_of, priste
+from tests.traces.test_file_owners import folder_of, part
 
 from priste.policy import load_policy
+from priste.traces import write_traces
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 ZONES = {
@@ -68,3 +70,45 @@ def test_files_without_a_usable_fix_say_why(name: str, reason: str, tmp_path: Pa
     """Bogus years, no times and no track end with what was met."""
     said = complaint_of(priste("init", shared(name), "-o", tmp_path / "p.toml", code=2))
     assert reason in said
+
+
+def test_parts_of_one_person_are_drafted_as_one(tmp_path: Path) -> None:
+    """Activities that never overlap and go on in space are one person's, to be released so."""
+    folder = folder_of(
+        tmp_path / "my runs", {f"{number}.gpx": part(number / 2) for number in (8, 9, 11, 12)}
+    )
+    done = priste("init", folder, "-o", tmp_path / "p.toml", "--no-forecast")
+    said = " ".join(done.stdout.split())
+    assert "taken for one person's" in said
+    assert "4 people" not in said
+    assert f"priste protect '{folder}' -p {tmp_path / 'p.toml'} --as-user 'my runs'" in done.stdout
+
+
+def test_files_that_may_be_people_ask_for_the_option(tmp_path: Path) -> None:
+    """Recorded at the same time they are people, and the option that says otherwise is named."""
+    folder = folder_of(tmp_path / "club", {"ada.gpx": part(0), "bob.gpx": part(0)})
+    done = priste("init", folder, "-o", tmp_path / "p.toml", "--no-forecast")
+    said = " ".join(done.stdout.split())
+    assert "with --as-user NAME" in said
+    assert "2 people" in said
+
+
+def test_two_files_of_a_runner_are_one_person(tmp_path: Path) -> None:
+    """Several inputs that name nobody are put together too, and the next commands are whole."""
+    morning, evening = tmp_path / "a.gpx", tmp_path / "b.tcx"
+    write_traces([part(0)], morning)
+    write_traces([part(0.5)], evening)
+    done = priste("init", morning, evening, "-o", tmp_path / "p.toml", "--no-forecast")
+    assert "taken for one person's" in " ".join(done.stdout.split())
+    for source in (morning, evening):
+        assert f"  priste protect {source} -p {tmp_path / 'p.toml'}\n" in done.stdout
+
+
+def test_the_next_command_reads_alike(tmp_path: Path) -> None:
+    """Options that said how to read the file are part of what is to be typed next."""
+    table = tmp_path / "t.csv"
+    rows = [f"0{hour}.03.2026 08:{minute:02d};46.0;7.0" for hour in (2, 3) for minute in range(60)]
+    table.write_text("\n".join(["when;y;x", *rows]))
+    done = priste("init", table, "-o", tmp_path / "p.toml", "--no-forecast", "--zone", "UTC",
+                  "--column", "time_format=%d.%m.%Y %H:%M")  # fmt: skip
+    assert "--zone UTC --column 'time_format=%d.%m.%Y %H:%M'" in done.stdout

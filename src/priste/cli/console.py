@@ -13,6 +13,7 @@ import math
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -239,12 +240,13 @@ EVERY = 30.0
 def progress(what: str, of: str = "") -> Iterator[Tell]:
     """Show a bar with the rate and the remaining time on a terminal; elsewhere, at times, a line.
 
-    The yielded function takes how much is done, and of how much; ``of`` says of what. Lines are for
-    what has a name: work of minutes that nobody watches.
+    The yielded function takes how much is done, and of how much; ``of`` says of what.
     """
     console = notices()
     if not console.is_terminal:
-        yield _lines(console, what, of) if of else lambda done, total: None
+        lines = _Lines(console, what, of)
+        with lines.while_nothing_is_told():
+            yield lines.tell
         return
     columns = (
         TextColumn("{task.description}"),
@@ -271,25 +273,52 @@ class _RateColumn(ProgressColumn):
         return Text("" if speed is None else f"{speed:.3g}/s")
 
 
-def _lines(console: Console, what: str, of: str) -> Tell:
-    """Return a teller that prints a line every so often, with the rate and the remaining time."""
-    begun = told = time.monotonic()
-    first: int | None = None
+class _Lines:
+    """Prints a line every so often: how much is done, or just that the work goes on."""
 
-    def tell(done: int, total: int) -> None:
-        nonlocal told, first
-        first = done - 1 if first is None else first
-        now = time.monotonic()
-        if now - told < EVERY:
-            return
-        told = now
-        rate = (done - first) / (now - begun)
-        console.print(
-            f"{what}: {done:,} of {total:,} {of}, {rate:.3g} a second, "
-            f"{_duration((total - done) / rate)} left"
-        )
+    def __init__(self, console: Console, what: str, of: str) -> None:
+        self._console, self._what, self._of = console, what, of
+        self._begun = self._told = time.monotonic()
+        self._first: int | None = None
+        self._lock = threading.Lock()
 
-    return tell
+    def tell(self, done: int, total: int) -> None:
+        """Take how much is done, of how much; print it if the last line is long ago."""
+        self._first = done - 1 if self._first is None else self._first
+        if self._is_time():
+            rate = (done - self._first) / (self._told - self._begun)
+            rest = f", {_duration((total - done) / rate)} left" if rate > 0 else ""
+            words = f" {self._of}, {rate:.3g} a second" if self._of else ""
+            self._console.print(f"{self._what}: {done:,} of {total:,}{words}{rest}")
+
+    @contextmanager
+    def while_nothing_is_told(self) -> Iterator[None]:
+        """Print how long it has been where the work itself cannot tell how far it is."""
+        over = threading.Event()
+
+        def watch() -> None:
+            while not over.wait(EVERY / 4):
+                # Twice as patient as whoever counts: a count says more.
+                if self._is_time(2 * EVERY if self._first is not None else EVERY):
+                    self._console.print(
+                        f"{self._what}: {_duration(self._told - self._begun)} so far"
+                    )
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watcher.join()
+
+    def _is_time(self, patience: float | None = None) -> bool:
+        with self._lock:
+            now = time.monotonic()
+            if now - self._told < (EVERY if patience is None else patience):
+                return False
+            self._told = now
+            return True
 
 
 def _duration(seconds: float) -> str:

@@ -81,7 +81,7 @@ def cost_words(policy: Policy) -> tuple[str, ...]:
     """Return the short form of a forecast, or why there is none."""
     from priste.forecast import quick_forecast
 
-    with progress("Simulating") as tell:
+    with progress("Simulating", "releases") as tell:
         try:
             row = quick_forecast(policy, on_progress=tell)
         except PristeError as error:

@@ -128,7 +128,7 @@ def forecast(
     with progress("Reading the policy"):
         loaded = load_policy(policy)
     if at_most is not None:
-        with progress("Trying promises") as tell:
+        with progress("Trying promises", "releases") as tell:
             return Suggested(
                 suggest(
                     loaded,
@@ -140,7 +140,7 @@ def forecast(
                     on_progress=tell,
                 )
             )
-    with progress("Simulating") as tell:
+    with progress("Simulating", "releases") as tell:
         found = foresee(
             loaded,
             runs=runs,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,17 +13,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from priste.cli.console import progress
+from priste.cli.console import Tell, progress
+from priste.cli.option_words import in_options
 from priste.cli.options import AS_IT_TELLS, Overwrite, Reading, User
 from priste.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    from priste.forecast import Row
     from priste.policy import Policy
     from priste.traces import Trace
+    from priste.traces.sources import Source
 
-FORECAST_SECONDS = 10.0
 FEWEST_FORESEEN = 12
 """A forecast of fewer steps than that, because the time was over, says nothing."""
+
+MOST_NAMED = 3
+"""For so many inputs the next command is written out."""
 
 DAY = "%Y-%m-%d"
 TIMES = [DAY, "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]
@@ -30,13 +36,17 @@ TIMES = [DAY, "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]
 
 @dataclass(frozen=True)
 class Draft:
-    """The policy that was written, what was made of the traces, and what it would cost."""
+    """The policy that was written, what was made of the traces, and what it would cost.
+
+    ``foreseen`` is None where nothing was forecast, or not enough; ``cost`` says so then.
+    """
 
     path: Path
     regions: tuple[str, ...]
     notes: tuple[str, ...]
     cost: tuple[str, ...]
-    example: str
+    foreseen: Row | None
+    next_commands: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; see docs/cli.md."""
@@ -45,6 +55,7 @@ class Draft:
             "regions": list(self.regions),
             "notes": list(self.notes),
             "cost": list(self.cost),
+            "forecast": None if self.foreseen is None else _metres(self.foreseen),
         }
 
     def show(self, out: Console) -> None:
@@ -52,11 +63,18 @@ class Draft:
         out.print(f"Wrote {self.path}.", markup=False)
         for note in (*self.notes, *self.cost):
             out.print(note, markup=False)
-        out.print(
-            "Its event is an example: edit places and events as you need them. Next: "
-            f"priste explain {self.path}, and priste protect {self.example} -p {self.path}",
-            markup=False,
-        )
+        out.print("Its event is an example: edit places and events as you need them. Next:")
+        for line in self.next_commands:
+            out.print(f"  {line}", markup=False, soft_wrap=True)  # to be copied whole
+
+
+def _metres(row: Row) -> dict[str, float]:
+    cost = row.cost
+    return {
+        "released": cost.released.all.value,
+        "alone": cost.alone.all.value,
+        "nothing": cost.nothing.all.value,
+    }
 
 
 def init(
@@ -90,12 +108,13 @@ def init(
     check_apart({"policy": output}, {f"input {path}": path for path in inputs})
     if not inputs and (user or since or until):
         raise InvalidParameter("--user, --from and --to choose from traces. Name a file or folder.")
-    with progress("Reading the traces"):
+    with progress("Reading the traces", "people") as tell:
+        given = _given(inputs, reading, user, tell)
         paths = [os.path.relpath(path, output.parent) for path in inputs]
         draft = drafted(
-            _chosen(inputs, reading, user) if inputs else None,
+            given.people if inputs else None,
             zone=reading.zone,
-            source=_sources(paths, reading),
+            source=_sources(paths, given.reading),
             format=reading.format,
             since=since,
             until=_end_of(until),
@@ -103,9 +122,26 @@ def init(
     with progress("Reading the policy"):
         policy = read_policy(draft.text, folder=output.parent)
     write_whole(output, draft.text, overwrite=overwrite)  # as private as the traces it is from
-    cost = _cost(policy) if forecast else ()
-    example = str(inputs[0]) if inputs else "TRIPS"
-    return Draft(output, tuple(policy.regions), draft.notes, cost, example)
+    foreseen = _foreseen(policy) if forecast else None
+    return Draft(
+        output,
+        tuple(policy.regions),
+        (*given.notes, *draft.notes),
+        _cost(foreseen) if forecast else (),
+        foreseen,
+        tuple(_next_commands(output, inputs, given.reading)),
+    )
+
+
+def _next_commands(policy: Path, inputs: Sequence[Path], reading: Reading) -> Iterator[str]:
+    """Yield what to type next, with the options under which the traces were read."""
+    yield f"priste explain {shlex.quote(str(policy))}"
+    options = "".join(f" {word}" for word in reading.words())
+    sources = [shlex.quote(str(path)) for path in inputs] or ["TRIPS"]
+    for source in sources[:MOST_NAMED]:
+        yield f"priste protect {source} -p {shlex.quote(str(policy))}{options}"
+    if len(sources) > MOST_NAMED:
+        yield f"and so on, for each of the {len(sources)}"
 
 
 def _sources(paths: Sequence[str], reading: Reading) -> str | list[str] | None:
@@ -115,13 +151,30 @@ def _sources(paths: Sequence[str], reading: Reading) -> str | list[str] | None:
     return paths[0] if len(paths) == 1 else list(paths)
 
 
-def _chosen(inputs: Sequence[Path], reading: Reading, users: list[str] | None) -> Iterator[Trace]:
+@dataclass(frozen=True)
+class _Given:
+    """The people of the inputs, how they are to be read, and whose the files were taken to be."""
+
+    people: list[Trace]
+    reading: Reading
+    notes: tuple[str, ...] = ()
+
+
+def _given(inputs: Sequence[Path], reading: Reading, users: list[str] | None, tell: Tell) -> _Given:
+    """Read the inputs; parts that are clearly one person's are put together."""
+    from priste.traces.one_person import are_one_person, joined
+
     wanted, seen = set(users or ()), set()
+    people: list[Trace] = []
+    sources: list[Source] = []
     for path in inputs:
-        for trace in reading.open(path):
+        opened = reading.open(path)
+        sources.append(opened.source)
+        for trace in opened:
             seen.add(str(trace.user))
             if not wanted or str(trace.user) in wanted:
-                yield trace
+                people.append(trace)
+            tell(len(seen), max(len(seen), len(opened.source.files)))
     missing = sorted(wanted - seen)
     if missing:
         known = ", ".join(sorted(seen)[:8])
@@ -129,6 +182,17 @@ def _chosen(inputs: Sequence[Path], reading: Reading, users: list[str] | None) -
             f"There is no user {', '.join(map(repr, missing))} in what was given. There are: "
             f"{known}{', …' if len(seen) > 8 else ''}."
         )
+    in_parts = len(sources) == 1 and sources[0].is_person_a_file
+    unnamed = len(sources) > 1 and all(trace.user is None for trace in people)
+    if (in_parts or unnamed) and not wanted and are_one_person(people):
+        name = sources[0].root.resolve().name if in_parts else None
+        note = (
+            f"The {len(people)} files were never recorded at the same time, and most go on where "
+            "the one before ended: they are taken for one person's."
+        )
+        return _Given([joined(people, name)], replace(reading, as_user=name), (note,))
+    notes = dict.fromkeys(in_options(each.owners) for each in sources if each.owners)
+    return _Given(people, reading, tuple(notes))
 
 
 def _end_of(until: datetime | None) -> datetime | None:
@@ -138,12 +202,16 @@ def _end_of(until: datetime | None) -> datetime | None:
     return until + timedelta(days=1)
 
 
-def _cost(policy: Policy) -> tuple[str, ...]:
-    """Return what the draft would cost, in sentences."""
+def _foreseen(policy: Policy) -> Row | None:
+    """Return what the draft would cost, None where the time was too short to tell."""
     from priste.forecast import quick_forecast
 
-    with progress("Forecasting") as tell:
-        row = quick_forecast(policy, seconds=FORECAST_SECONDS, on_progress=tell)
-    if row.cost.steps < min(FEWEST_FORESEEN, row.cost.of_steps):
+    with progress("Forecasting", "releases") as tell:
+        row = quick_forecast(policy, on_progress=tell)
+    return row if row.cost.steps >= min(FEWEST_FORESEEN, row.cost.of_steps) else None
+
+
+def _cost(row: Row | None) -> tuple[str, ...]:
+    if row is None:
         return ("What it costs takes longer to simulate than fits here. Ask: priste forecast",)
     return (f"Forecast: {row.sentence()}", row.basis())

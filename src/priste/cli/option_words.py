@@ -7,6 +7,7 @@ import re
 _RULES = (
     (r"\bzone='([^']*)'", r"--zone \1"),
     (r"\bcolumns=\{'(\w+)': …\}", r"--column \1=NAME"),
+    (r"\bwith user='NAME'", "with --as-user NAME"),
     (r"'columns' may name", "--column may name"),
     (r"'columns' maps", "--column maps"),
     (r"\bwith format=", "with --format"),

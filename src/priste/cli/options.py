@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -75,6 +77,18 @@ class Reading:
     zone: Zone = None
     column: Column = None
     as_user: AsUser = None
+
+    def words(self) -> Iterator[str]:
+        """Yield the options that say the same, as they are typed.
+
+        >>> " ".join(Reading(zone="UTC", column=["time_format=%d.%m.%Y %H:%M"]).words())
+        "--zone UTC --column 'time_format=%d.%m.%Y %H:%M'"
+        """
+        for each in fields(self):
+            given = getattr(self, each.name)
+            for value in given if isinstance(given, list) else [given]:
+                if value is not None:
+                    yield f"--{each.name.replace('_', '-')} {shlex.quote(value)}"
 
     def open(self, path: Path) -> Traces:
         """Open a source of fixes; columns are texts such as ``lat=y``."""

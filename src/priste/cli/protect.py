@@ -69,7 +69,7 @@ class Protection:
 
         batch = self.batch
         for line in batch.reading.lines():
-            out.print(line, markup=False)
+            out.print(in_options(line), markup=False)
         made = batch.to_dict()
         sampled = f", a sample of {batch.sampled:.3%}" if batch.sampled < 1.0 else ""
         out.print(

@@ -213,10 +213,8 @@ def _example_place(places: Sequence[NamedPlace], alone: bool) -> NamedPlace:
 
 
 def _usual_time(people: Sequence[Trace], place: Place, zone: str, clock: DraftClock) -> str:
-    """Return when a place is visited most: two hours of a weekday, a part of an outing."""
-    slot = timedelta(hours=2)
-    if clock.is_outing:
-        slot = timedelta(minutes=15 if length_of(clock.step) <= timedelta(minutes=5) else 120)
+    """Return when a place is visited most: two hours of a weekday, a small part of an outing."""
+    slot = _part_of(clock)
     thinned = min(SLOT, length_of(clock.step) // timedelta(microseconds=1))
     here: Counter[tuple[str, int]] = Counter()
     anywhere: Counter[tuple[str, int]] = Counter()
@@ -233,6 +231,16 @@ def _usual_time(people: Sequence[Trace], place: Place, zone: str, clock: DraftCl
             (here if is_near else anywhere)[day, begins] += 1
     (day, number), _ = max((here or anywhere).items(), key=lambda item: (item[1], item[0]))
     return f"{day} {_hour(number * slot)}-{_hour((number + 1) * slot)}"
+
+
+def _part_of(clock: DraftClock) -> timedelta:
+    """Return how long an example event is: two hours, of an outing about a tenth."""
+    if not clock.is_outing:
+        return timedelta(hours=2)
+    step = length_of(clock.step)
+    tenth = clock.steps * step / 10
+    lengths = [timedelta(minutes=minutes) for minutes in (5, 10, 15, 30, 60, 120)]
+    return max((each for each in lengths if each <= tenth), default=max(step, lengths[0]))
 
 
 def _hour(since_midnight: timedelta) -> str:

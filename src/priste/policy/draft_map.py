@@ -23,6 +23,9 @@ COVERAGES = (1.0, 0.98, 0.96, 0.94, 0.9)
 FINEST_KM = 0.2
 """Cells need not be finer than that to tell places apart: a stay is not known better."""
 
+SMALLEST_CELL_KM = 0.1
+"""No cell is smaller: receivers are not much better than that."""
+
 Floats = NDArray[np.float64]
 _Span = tuple[float, float]
 
@@ -122,7 +125,7 @@ def _framed(
     per_lon = _km_per_lon(south_north)
     side = _longer_side(south_north, west_east)
     margin = max(0.25, 0.03 * side)
-    cell_size = round_up((side + 2 * margin) / CELLS_ACROSS)
+    cell_size = max(SMALLEST_CELL_KM, round_up((side + 2 * margin) / CELLS_ACROSS))
     south = max(south_north[0] - margin / KM_PER_DEGREE, -90.0)
     north = min(south_north[1] + margin / KM_PER_DEGREE, 90.0)
     west, far_east = west_east[0] - margin / per_lon, west_east[1] + margin / per_lon

@@ -62,17 +62,19 @@ def drafted(
     ask for; the map is a box of where people are then (of a large one, a square around where
     most time is spent) and everything else is elsewhere; the zone follows from the coordinates
     unless given, the step from the pace; places where people stay, in different cells, are regions,
-    and the event is an example at one of them. With at least ``FEWEST_PEOPLE`` people and their
-    ``source``, a path from the policy's folder or several, the model is fitted on them; else it has
-    three numbers, how often people stay and how far they go. Without traces everything is
-    an example, starting on ``day`` (today). The result names places of the traces: it is as
+    and the event is an example at one of them. With at least ``FEWEST_PEOPLE`` people over days
+    and their ``source``, a path from the policy's folder or several, the model is fitted on them;
+    else it has three numbers, how often people stay and how far they go. Without traces everything
+    is an example, starting on ``day`` (today). The result names places of the traces: it is as
     private as they are.
     """
     if traces is None:
         facts = example_facts(day or date.today(), zone or "UTC")
     else:
         facts = facts_of(traces, zone=zone, since=since, until=until)
-    fitted_on = source if facts.people >= FEWEST_PEOPLE else None
+    # Of outings a count knows one way only: in the long run everybody would be where they ended.
+    many = facts.people >= FEWEST_PEOPLE and not facts.clock.is_outing
+    fitted_on = source if many else None
     return PolicyDraft(_text(facts, fitted_on, format), tuple(_notes(facts, fitted_on)))
 
 

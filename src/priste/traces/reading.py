@@ -72,13 +72,9 @@ class Traces(Iterable[Trace]):
             if trace is not None:
                 yield trace
         self.check_unchanged()
-        self._report = tally.report(self.source.root.name, str(self.format))
+        self._report = tally.report(self.source.root.name, str(self.format), self.source.owners)
         if not self._report.fixes:
-            reasons = " ".join(self._report.lines()[1:]) or "It holds no record at all."
-            raise TraceError(
-                f"None of the {self._report.records} records of {self.source.root.name} is a "
-                f"usable fix. {reasons}"
-            )
+            raise TraceError(_no_fix(self._report))
 
     def one(self) -> Trace:
         """Return the only trace; :class:`TraceError` when the source holds several users."""
@@ -99,6 +95,16 @@ class Traces(Iterable[Trace]):
             )
 
 
+def _no_fix(report: ReadingReport) -> str:
+    """Say that a source holds no usable fix, and why."""
+    if not report.records:
+        return f"{report.source} holds no record at all."
+    reasons = " ".join(line for line in report.lines()[1:] if line != report.owners)
+    if report.records == 1:
+        return f"The only record of {report.source} is no usable fix. {reasons}"
+    return f"None of the {report.records} records of {report.source} is a usable fix. {reasons}"
+
+
 def read_traces(
     path: str | Path,
     format: str | None = None,
@@ -115,7 +121,8 @@ def read_traces(
     the columns of tables and the properties of GeoJSON. ``zone`` is the zone of clock times that
     carry none: CSV, Parquet, GeoJSON and T-Drive files with such times are refused without it (GPX,
     Geolife and NMEA times are UTC by definition). ``user`` makes everything one user's;
-    without it, each file of a folder is its own user unless it names users itself. Times
+    without it, each file of a folder is its own user unless it names users itself, or all are
+    named by dates (:mod:`priste.traces.file_owners`); ``report.owners`` says which. Times
     before ``earliest`` (unless told the birth of GPS time, 1980-01-06, and for Geolife
     April 2007, when its collection began) or not before ``latest`` are impossible.
 

@@ -82,8 +82,8 @@ class ReadingReport:
     """What reading a source met: how many records, fixes and users, and every problem.
 
     ``records`` counts everything met, ``fixes`` what is used; the difference is the
-    sum of the problems that set records aside. ``problems`` lists only kinds that occurred.
-    It holds counts alone, never a position.
+    sum of the problems that set records aside. ``problems`` lists only kinds that occurred, and
+    ``owners`` says whose the files of a folder were taken to be. No position is in it.
     """
 
     source: str
@@ -92,6 +92,7 @@ class ReadingReport:
     fixes: int
     users: int
     problems: MappingProxyType[Problem, int]
+    owners: str | None = None
 
     def count(self, problem: Problem) -> int:
         """Return how many records had ``problem``; 0 when none had."""
@@ -108,6 +109,8 @@ class ReadingReport:
             f"{self.source} ({self.format}): {counted(self.fixes, 'fix', 'fixes')} of "
             f"{counted(self.users, 'user')} in {counted(self.records, 'record')}."
         ]
+        if self.owners is not None:
+            told.append(self.owners)
         told += [f"{count} × {problem}. {problem.rule}" for problem, count in self.problems.items()]
         return told
 
@@ -119,6 +122,7 @@ class ReadingReport:
             "records": self.records,
             "fixes": self.fixes,
             "users": self.users,
+            "owners": self.owners,
             "problems": {
                 str(problem): {"count": count, "rule": problem.rule}
                 for problem, count in self.problems.items()
@@ -145,9 +149,10 @@ class Tally:
         self.records += int(count)
         self.add(problem, count)
 
-    def report(self, source: str, format_name: str) -> ReadingReport:
+    def report(self, source: str, format_name: str, owners: str | None = None) -> ReadingReport:
         """Return the counts as a frozen report, problems in the order of :class:`Problem`."""
         found = {kind: self._problems[kind] for kind in Problem if self._problems[kind]}
+        problems = MappingProxyType(found)
         return ReadingReport(
-            source, format_name, self.records, self.fixes, self.users, MappingProxyType(found)
+            source, format_name, self.records, self.fixes, self.users, problems, owners
         )

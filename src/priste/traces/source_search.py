@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from priste.errors import TraceError
+from priste.traces.file_owners import owners_by_date
+from priste.traces.formats.contract import by_name
 from priste.traces.formats.format import Format
 from priste.traces.formats.known import FORMATS
 from priste.traces.formats.recognition import detect_format, format_named, format_of_name
@@ -48,14 +51,46 @@ def _folder(root: Path, chosen: Format | None, user: str | None) -> Source:
             f"The folder {root.name} mixes the formats {', '.join(found)}. "
             "Choose one with format=, or read them one by one."
         )
-    files, skipped = [], []
-    for path in paths:
-        name = path.relative_to(root).as_posix()
-        if path in kinds:
-            files.append(SourceFile(path, name, user or _user_of_file(root, path, found[0])))
-        elif path.name not in FORMATS[found[0]].companions.values():
-            skipped.append(name)
-    return Source(root, found[0], tuple(files), tuple(skipped))
+    kind = found[0]
+    held = [path for path in paths if path in kinds]
+    users = [user] * len(held) if user else [_user_of_file(root, path, kind) for path in held]
+    owners = None
+    if not user and FORMATS[kind].user_of_file is by_name and FORMATS[kind].one_user:
+        dated = owners_by_date([path.relative_to(root) for path in held], root.resolve().name)
+        users = users if dated is None else list(dated)
+        owners = _owners(len(held), dated)
+    files = tuple(
+        SourceFile(path, path.relative_to(root).as_posix(), owner)
+        for path, owner in zip(held, users, strict=True)
+    )
+    skipped = tuple(
+        path.relative_to(root).as_posix()
+        for path in paths
+        if path not in kinds and path.name not in FORMATS[kind].companions.values()
+    )
+    return Source(root, kind, files, skipped, owners)
+
+
+def _owners(files: int, dated: Sequence[str] | None) -> str | None:
+    """Say whose the files are taken to be, and how to say otherwise."""
+    if files < 2:
+        return None
+    if dated is None:
+        return (
+            f"Each of its {files} files is taken for another person. If all are one person's, say "
+            "so with user='NAME': a person who is split gets the budget of each part."
+        )
+    people = sorted(set(dated))
+    if len(people) == 1:
+        return (
+            f"Its {files} files are named by date and are taken for one person's, {people[0]!r}. "
+            "If they are not, put each person's in a folder of their own."
+        )
+    shown = ", ".join(repr(name) for name in people[:4]) + (", …" if len(people) > 4 else "")
+    return (
+        f"Its {files} files are named by date and are taken for those of {len(people)} people: "
+        f"{shown}. If all are one person's, say so with user='NAME'."
+    )
 
 
 def _kind_in_folder(path: Path, chosen: Format | None) -> Format | None:

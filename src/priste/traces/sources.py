@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from priste.errors import TraceError
 from priste.traces.formats.format import Format
@@ -22,13 +22,22 @@ class SourceFile:
 class Source:
     """A file, or a folder of files of one format in the order of their names.
 
-    ``skipped`` names the files of a folder that are not of the format.
+    ``skipped`` names the files of a folder that are not of the format. ``owners`` says in a
+    sentence whose the files were taken to be, where only their names could tell.
     """
 
     root: Path
     format: Format
     files: tuple[SourceFile, ...]
     skipped: tuple[str, ...]
+    owners: str | None = None
+
+    @property
+    def is_person_a_file(self) -> bool:
+        """Whether each of several files is a user of its own for want of anything that tells."""
+        return len(self.files) > 1 and all(
+            file.user == PurePath(file.name).with_suffix("").as_posix() for file in self.files
+        )
 
     @property
     def is_folder(self) -> bool:

@@ -62,7 +62,8 @@ class Head:
         return self.data.startswith(b"<")
 
 
-def _stem(inner: Path) -> str | None:
+def by_name(inner: Path) -> str | None:
+    """Return the name of a file as its user: nothing else tells."""
     return inner.with_suffix("").as_posix()
 
 
@@ -90,7 +91,7 @@ class TraceFormat:
     one_user: bool = True
     is_folder: bool = False
     earliest: datetime = EARLIEST
-    user_of_file: Callable[[Path], str | None] = _stem
+    user_of_file: Callable[[Path], str | None] = by_name
     companions: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     options_of: Callable[[Source, ReadingOptions], ReadingOptions] | None = None
     """How new records are to be named like the input's own, for tables."""
