@@ -118,6 +118,27 @@ def test_the_ways_of_large_chains_agree_with_the_small_ones() -> None:
 
 
 @pytest.mark.usefixtures("tiny_solve_limit")
+def test_staying_more_or_less_changes_no_long_run_of_moves() -> None:
+    """Steps that differ in how often one stays share one answer, that of solving; others do not."""
+    grid = Grid(4, 5, 1.0)
+    moves = MarkovModel.gaussian(grid, 0.9, form="separable").transition(0)
+    other = MarkovModel.gaussian(grid, 0.5, form="separable").transition(0)
+    assert isinstance(moves, SeparableTransition)
+    assert isinstance(other, SeparableTransition)
+    uneven = np.linspace(0.2, 0.9, 20)
+    staying = [
+        BlendedTransition(part * uneven, each, sparse.csr_array(np.diag(1 - part * uneven)))
+        for part, each in ((1.0, moves), (0.3, moves), (0.3, other))
+    ]
+    for steps, known in ((staying[:2], True), (staying, False), (staying[:1], True)):
+        matrix = np.linalg.multi_dot([each.toarray() for each in (*steps, steps[0])])
+        wanted = averaged(matrix, np.full(20, 1 / 20))
+        found = long_run_share([*steps, steps[0]], np.full(20, 1 / 20))
+        assert np.abs(found - wanted).sum() < SHARE_ERROR
+        assert (module._of_factors(steps) is not None) is known
+
+
+@pytest.mark.usefixtures("tiny_solve_limit")
 def test_large_periodic_and_reducible_chains_keep_the_documented_answer() -> None:
     """A ring that only turns is even; separate rings keep the mass that starts in them."""
     ring = np.roll(np.eye(8), 1, axis=1)

@@ -114,14 +114,29 @@ def _stays_and_connects(transition: AnyTransition) -> bool:
 
 
 def _of_factors(transitions: Sequence[AnyTransition]) -> FloatArray | None:
-    """Return the product of the shares of a lone separable transition's rows and columns."""
-    if len(transitions) > 1 or not isinstance(transitions[0], SeparableTransition):
-        return None
-    rows, columns = (
-        _by_classes(factor, np.full(len(factor), 1.0 / len(factor)))
-        for factor in transitions[0].factors
-    )
-    return np.asarray(np.kron(rows, columns), dtype=np.float64)
+    """Return the share that follows from the rows and columns of separable moves, if they agree.
+
+    With moves ``P`` and, in state i, ``1 - w[i]`` of staying besides, ``share * w`` is the share of
+    ``P``. Steps that differ in how often one stays, but not in where one goes, have one share; that
+    it is one is for the caller to see.
+    """
+    found: FloatArray | None = None
+    for transition in dict.fromkeys(transitions):
+        weights, moves = np.ones(transition.shape[0]), transition
+        if isinstance(transition, BlendedTransition):
+            weights, moves, rest = transition.parts
+            if rest.nnz != np.count_nonzero(rest.diagonal()):
+                return None
+        if not isinstance(moves, SeparableTransition):
+            return None
+        rows, columns = (
+            _by_classes(factor, np.full(len(factor), 1.0 / len(factor))) for factor in moves.factors
+        )
+        share = scaled(np.asarray(np.kron(rows, columns) / weights, dtype=np.float64))
+        if found is not None and np.abs(share - found).sum() > STATIONARY_TOLERANCE / 4.0:
+            return None
+        found = share
+    return found
 
 
 def _classes(matrix: Matrix) -> tuple[int, IntArray]:

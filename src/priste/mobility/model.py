@@ -355,6 +355,11 @@ class MarkovModel:
                 f"MarkovModel.stationary needs a model that goes on for ever. This one ends after "
                 f"{self.horizon} moves; give cycle=True if its matrices repeat."
             )
+        return self._long_run.copy()
+
+    @cached_property
+    def _long_run(self) -> FloatArray:
+        """The shares of :meth:`stationary`: on a map of a city they take seconds, so only once."""
         start = np.full(self._grid.size, 1.0 / self._grid.size)
         for transition in self._schedule.opening:
             start = transition.push(start)
