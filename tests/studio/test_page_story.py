@@ -97,7 +97,7 @@ def test_the_whole_story(address: str, chromium: Browser, week: Path) -> None:
         at.tab("places")
         before = page.locator("#view-places li[data-row]").count()
         page.get_by_role("button", name="New place").click()
-        box = page.locator(".map").bounding_box()
+        box = page.locator("#map .map").bounding_box()
         assert box is not None
         middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         page.mouse.move(*middle)
@@ -193,7 +193,7 @@ def test_the_whole_story(address: str, chromium: Browser, week: Path) -> None:
         page.get_by_label("Read the releases as").select_option("uniform")
         at.until("!document.querySelector('#view-run .busy')")
         page.get_by_label("Read the releases as").select_option("painted")
-        page.locator(".map").focus()
+        page.locator("#map .map").focus()
         page.keyboard.press("ArrowRight")
         with page.expect_response(lambda answer: answer.url.endswith("/prior")) as painted:
             page.keyboard.press("Space")

@@ -122,7 +122,7 @@ def test_everything_can_be_done_with_the_keyboard(
         page.keyboard.type("quiet place")
         page.keyboard.press("Tab")
         page.keyboard.press("Shift+Tab")
-        tab_to(".map")
+        tab_to("#map .map")
         assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
         page.keyboard.press("ArrowUp")
         page.keyboard.press("Space")

@@ -6,20 +6,19 @@ import { exact, percent } from "./words.js";
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [420, 130, 38, 8, 10, 18];
 
 const known = (values) => Array.from(values).filter((value) => value !== null && !Number.isNaN(value));
-const finiteMost = (values) =>
+export const finiteMost = (values) =>
   known(values).reduce((most, value) => (Number.isFinite(value) ? Math.max(most, value) : most), 0);
 
 /**
- * Draw curves over `steps` moments.
- * `marks` are the steps that the event speaks of; `limit` is what was promised; `now` the moment shown.
+ * Draw curves, pairs of a class and its values, over `steps` moments.
+ * `marks` are the steps that the event speaks of; `limits` are what was promised; `now` the moment shown.
  */
 export function chart({
   title,
   words,
   steps,
-  withPriste,
-  without,
-  limit,
+  curves,
+  limits,
   level,
   top,
   format,
@@ -27,10 +26,10 @@ export function chart({
   now,
   moments,
 }) {
-  const most = top ?? 1;
+  const most = rounded(top ?? 1);
   const x = (step) => LEFT + ((WIDTH - LEFT - RIGHT) * step) / Math.max(1, steps - 1);
   const y = (value) => HEIGHT - BOTTOM - ((HEIGHT - BOTTOM - TOP) * Math.min(value, most * 1.04)) / most;
-  const curve = (values, kind) => {
+  const curve = ([kind, values]) => {
     let path = "";
     let open = false;
     values.forEach((value, step) => {
@@ -74,10 +73,12 @@ export function chart({
   }
   if (level !== undefined && level !== null)
     svg.append(drawing("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(level), y2: y(level), class: "level" }));
-  if (limit !== undefined && limit !== null && limit <= most)
-    svg.append(drawing("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(limit), y2: y(limit), class: "limit" }));
-  if (without) svg.append(curve(without, "without"));
-  svg.append(curve(withPriste, "with"));
+  for (const limit of new Set(limits))
+    if (limit !== undefined && limit !== null && limit <= most)
+      svg.append(
+        drawing("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(limit), y2: y(limit), class: "limit" }),
+      );
+  svg.append(...curves.map(curve));
   if (now !== null && now !== undefined)
     svg.append(drawing("line", { x1: x(now), x2: x(now), y1: TOP, y2: HEIGHT - BOTTOM, class: "now" }));
   if (moments.length) {
@@ -85,6 +86,12 @@ export function chart({
     svg.append(drawing("text", { x: WIDTH - RIGHT, y: HEIGHT - 4, "text-anchor": "end" }, moments.at(-1)));
   }
   return element("div", { class: "chart" }, element("h4", {}, title), svg);
+}
+
+/** The next number that halves without crumbs, so that an axis can be read. */
+function rounded(top) {
+  const unit = 10 ** Math.floor(Math.log10(top));
+  return [1, 1.2, 1.6, 2, 3, 4, 5, 6, 8, 10].map((step) => step * unit).find((step) => step >= top * 0.999);
 }
 
 function stretches(marks) {
@@ -112,11 +119,13 @@ export function leakageChart({ curves, bound, ...rest }) {
     chart({
       title: "How far odds can have moved (ln)",
       words,
-      withPriste: curves.leakage,
-      without: curves.bareLeakage,
-      limit: bound,
+      curves: [
+        ["without", curves.bareLeakage],
+        ["with", curves.leakage],
+      ],
+      limits: [bound],
       top,
-      format: (value) => exact(value, top < 1 ? 2 : 1),
+      format: (value) => exact(value, 2),
       ...rest,
     }),
     element("p", { class: "small quiet" }, words),
@@ -139,12 +148,14 @@ export function beliefChart({ curves, cap, ...rest }) {
     chart({
       title: "How sure that it happened",
       words,
-      withPriste: curves.belief,
-      without: curves.bareBelief,
-      limit: cap,
+      curves: [
+        ["without", curves.bareBelief],
+        ["with", curves.belief],
+      ],
+      limits: [cap],
       level: curves.before,
       top,
-      format: (value) => `${exact(100 * value, top < 0.1 ? 1 : 0)} %`,
+      format: (value) => `${exact(100 * value, 1)} %`,
       ...rest,
     }),
     element("p", { class: "small quiet" }, words),

@@ -1,8 +1,10 @@
 // Two settings side by side: one that was kept, and the one at hand.
 
 import { button, drawing, element, show } from "./elements.js";
+import { chart, finiteMost } from "./charts.js";
 import { placesOf } from "./strip.js";
 import { finite } from "./api.js";
+import { curvesOf } from "./prior.js";
 import { same, settingOf } from "./setting.js";
 import { exact, metres, odds, percent } from "./words.js";
 
@@ -41,22 +43,36 @@ export function openCompare(store, view) {
     body,
   );
 
-  store.watch(["kept", "forecast", "run", "protection", "events", "regions", "tab"], () => {
-    if (!store.get("world") || store.get("tab") !== "compare") return;
-    const kept = store.get("kept");
-    view.querySelector("[data-swap]").disabled = !kept;
+  const curves = element("div", { class: "list" });
+  const atHand = () => {
     const run = store.get("run");
-    const hand = {
+    return {
       words: describe(store),
       forecast: store.get("forecast"),
       run: run?.done && same(run.setting, settingOf(store)) ? run : null,
     };
+  };
+  let frame = null;
+  store.watch(["kept", "run", "protection", "events", "regions", "tab", "shown"], () => {
+    frame ??= requestAnimationFrame(() => {
+      frame = null;
+      if (store.get("world") && store.get("tab") === "compare")
+        show(curves, together(store.get("kept")?.run, atHand().run, store.get("shown")));
+    });
+  });
+
+  store.watch(["kept", "forecast", "run", "protection", "events", "regions", "tab"], () => {
+    if (!store.get("world") || store.get("tab") !== "compare") return;
+    const kept = store.get("kept");
+    view.querySelector("[data-swap]").disabled = !kept;
+    const hand = atHand();
     const { clock } = store.get("world");
     show(
       body,
       kept
         ? [
             table(kept, hand),
+            curves,
             element("div", { class: "pair" }, side("A", kept, clock), side("B", hand, clock)),
           ]
         : [
@@ -70,6 +86,78 @@ export function openCompare(store, view) {
     );
   });
 }
+
+/** Leakage and belief of both runs about every secret they share, on one scale. */
+function together(kept, hand, now) {
+  if (!kept || !hand) return null;
+  const both = hand.start.events
+    .map((event, place) => ({
+      event,
+      b: curvesOf(hand, place, "worst", null),
+      other: kept.start.events.findIndex(({ name }) => name === event.name),
+    }))
+    .filter(({ other }) => other >= 0)
+    .map((each) => ({ ...each, a: curvesOf(kept, each.other, "worst", null) }));
+  if (!both.length)
+    return element("p", { class: "quiet small" }, "The two runs share no secret, so their curves are apart.");
+  const top = (part, pick) =>
+    Math.max(...both.flatMap(({ a, b }) => [finiteMost(a[part]), finiteMost(b[part])]), ...both.map(pick));
+  const leakage = 1.25 * Math.max(0.08, top("leakage", ({ event, other }) => limit(event, kept, other, "bound")));
+  const belief = Math.min(1, 1.15 * Math.max(0.05, top("belief", ({ b }) => b.before ?? 0)));
+  return element(
+    "section",
+    { class: "card" },
+    element("h3", {}, "What the adversary learns from each"),
+    element(
+      "ul",
+      { class: "keys", "aria-hidden": "true" },
+      element("li", {}, element("span", { class: "line is-kept" }), "A"),
+      element("li", {}, element("span", { class: "line is-released" }), "B"),
+      element("li", {}, element("span", { class: "line is-limit" }), "promised"),
+      element("li", {}, element("span", { class: "box when-key" }), "the event’s time"),
+    ),
+    both.map(({ event, a, b, other }) => {
+      const common = {
+        steps: Math.max(kept.start.steps, hand.start.steps),
+        marks: event.steps,
+        now,
+        moments: [hand.steps[0]?.label, hand.steps.at(-1)?.label].filter(Boolean),
+      };
+      const words = (part, format) =>
+        `${event.name}: at most ${format(finiteMost(a[part]))} in A, ${format(finiteMost(b[part]))} in B.`;
+      return [
+        element("h4", {}, event.name),
+        chart({
+          ...common,
+          title: "How far odds can have moved (ln)",
+          words: words("leakage", (value) => exact(value, 2)),
+          curves: [
+            ["kept", a.leakage],
+            ["with", b.leakage],
+          ],
+          limits: [event.bound, kept.start.events[other].bound],
+          top: leakage,
+          format: (value) => exact(value, 2),
+        }),
+        chart({
+          ...common,
+          title: "How sure that it happened",
+          words: words("belief", percent),
+          curves: [
+            ["kept", a.belief],
+            ["with", b.belief],
+          ],
+          limits: [event.cap, kept.start.events[other].cap],
+          level: b.before,
+          top: belief,
+          format: (value) => `${exact(100 * value, 1)} %`,
+        }),
+      ];
+    }),
+  );
+}
+
+const limit = (event, kept, other, part) => Math.max(event[part] ?? 0, kept.start.events[other][part] ?? 0);
 
 function describe(store) {
   const { observer, also, promise, mechanism, calibrator } = store.get("protection");

@@ -1,9 +1,85 @@
 // Where the cells of a map lie on the earth, from the corners that the server sends.
 
+/** Where a position lies on the map of the whole world, in pixels at zoom 0, as Leaflet has it. */
+export function mercator(lat, lon) {
+  const sine = Math.sin((lat * Math.PI) / 180);
+  return [256 * (0.5 + lon / 360), 256 * (0.5 - Math.log((1 + sine) / (1 - sine)) / (4 * Math.PI))];
+}
+
 export class Geometry {
+  #edges = new WeakMap();
+  #middles = new WeakMap();
+
   /** `lat` and `lon` hold (rows + 1) × (columns + 1) corners, row by row from the south. */
   constructor({ rows, columns, lat, lon }) {
     Object.assign(this, { rows, columns, lat, lon, size: rows * columns, wide: columns + 1 });
+    this.x = new Float64Array(lat.length);
+    this.y = new Float64Array(lat.length);
+    for (let k = 0; k < lat.length; k += 1) [this.x[k], this.y[k]] = mercator(lat[k], lon[k]);
+    this.bend = this.#bend();
+  }
+
+  /**
+   * How far the map is from even, in pixels at scale 1: by the bend of its rows and columns, and by the
+   * twist of one end against the other.
+   */
+  #bend() {
+    const { x, y, rows, columns, wide } = this;
+    const [east, north, far] = [columns, rows * wide, rows * wide + columns];
+    let curve = 0;
+    for (let row = 0; row <= rows; row += 1)
+      for (const column of [0, columns >> 1, columns]) {
+        const [up, right] = [row / rows, column / columns];
+        for (const at of [x, y]) {
+          const low = at[0] + right * (at[east] - at[0]);
+          const high = at[north] + right * (at[far] - at[north]);
+          curve = Math.max(curve, Math.abs(at[row * wide + column] - low - up * (high - low)));
+        }
+      }
+    const twist = Math.max(...[x, y].map((at) => Math.abs(at[far] - at[north] - at[east] + at[0])));
+    return { curve, twist };
+  }
+
+  /** The edges between some cells and all others, as pairs of corners; found once for each list. */
+  edgesOf(cells) {
+    const known = this.#edges.get(cells);
+    if (known) return known;
+    const { rows, columns, wide } = this;
+    const inside = new Set(cells);
+    const found = [];
+    for (const cell of inside) {
+      const [row, column] = this.place(cell);
+      const k = row * wide + column;
+      if (row === 0 || !inside.has(cell - columns)) found.push(k, k + 1);
+      if (row === rows - 1 || !inside.has(cell + columns)) found.push(k + wide, k + wide + 1);
+      if (column === 0 || !inside.has(cell - 1)) found.push(k, k + wide);
+      if (column === columns - 1 || !inside.has(cell + 1)) found.push(k + 1, k + wide + 1);
+    }
+    this.#edges.set(cells, found);
+    return found;
+  }
+
+  /** The mean of some cells, or of the cell nearest to it: the name of a bent region lies on it, too. */
+  middleOf(cells) {
+    const known = this.#middles.get(cells);
+    if (known) return known;
+    let [rows, columns] = [0, 0];
+    for (const cell of cells) {
+      rows += Math.floor(cell / this.columns) / cells.length;
+      columns += (cell % this.columns) / cells.length;
+    }
+    let best = cells[0];
+    let least = Infinity;
+    for (const cell of cells) {
+      const far = (Math.floor(cell / this.columns) - rows) ** 2 + ((cell % this.columns) - columns) ** 2;
+      if (far < least) [best, least] = [cell, far];
+    }
+    const corner = this.center(Math.floor(rows) * this.columns + Math.floor(columns));
+    const next = this.center(Math.ceil(rows) * this.columns + Math.ceil(columns));
+    const within = [corner, next].every((at) => cells.includes(this.cellAt(...at)));
+    const found = within ? [(corner[0] + next[0]) / 2, (corner[1] + next[1]) / 2] : this.center(best);
+    this.#middles.set(cells, found);
+    return found;
   }
 
   corner(row, column) {
@@ -79,7 +155,17 @@ export class Geometry {
       for (const each of last === null ? [cell] : this.line(last, cell)) cells.add(each);
       last = cell;
     }
-    for (let cell = 0; cell < this.size; cell += 1) if (encloses(outline, this.center(cell))) cells.add(cell);
+    // A line is drawn with hundreds of points: only cells between its ends are compared with all of them.
+    const [south, north] = [Math.min(...outline.map(([lat]) => lat)), Math.max(...outline.map(([lat]) => lat))];
+    const [west, east] = [
+      Math.min(...outline.map(([, lon]) => lon)),
+      Math.max(...outline.map(([, lon]) => lon)),
+    ];
+    for (let cell = 0; cell < this.size; cell += 1) {
+      const [lat, lon] = this.center(cell);
+      if (lat < south || lat > north || lon < west || lon > east || cells.has(cell)) continue;
+      if (encloses(outline, [lat, lon])) cells.add(cell);
+    }
     return [...cells];
   }
 }

@@ -15,6 +15,7 @@ import { openRun } from "./run.js";
 import { openStart } from "./start.js";
 import { Store } from "./store.js";
 import { openTabs } from "./tabs.js";
+import { openTwin } from "./twin_map.js";
 import { openWeek } from "./week.js";
 
 const FRESH = {
@@ -40,6 +41,7 @@ const FRESH = {
   kept: null,
   live: null,
   cursor: null,
+  camera: null,
   seen: null,
   readFor: null,
   tool: "move",
@@ -82,7 +84,7 @@ function begin(opened) {
           Number.isNaN(lat) ? null : [lat, points.lon[number]],
         ),
       },
-      population: Array.from(unpacked(opened.population)),
+      population: unpacked(opened.population),
     },
     suggestions: opened.suggestions.map((place) => ({
       ...place,
@@ -155,7 +157,8 @@ openRun(store, at("view-run"), api);
 openCompare(store, at("view-compare"));
 openExport(store, at("view-export"), api);
 openPlayer(store, at("player"));
-openMap(store, at("map"), api);
+openMap(store, at("map"), at("legend"), api);
+openTwin(store, at("map-kept"));
 const endLive = openLive(store, at("live-alone"), api);
 at("live-close").addEventListener("click", close);
 

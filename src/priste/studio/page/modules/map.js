@@ -6,7 +6,7 @@ import { button, checkbox, element, show } from "./elements.js";
 import { basemap } from "./basemap.js";
 import { cellLayer } from "./cell_layer.js";
 import { openSuggestions, paintCells } from "./regions.js";
-import { paintAll } from "./map_drawing.js";
+import { paintGround, paintMoving, sceneAtHand } from "./map_drawing.js";
 import { PriorBrush } from "./prior.js";
 
 const TOOLS = [
@@ -17,7 +17,7 @@ const TOOLS = [
 ];
 
 /** Put the map on the page; it follows the store from then on. */
-export function openMap(store, frame, api) {
+export function openMap(store, frame, legend, api) {
   let map = null;
   let cells = null;
   let marks = null;
@@ -39,9 +39,13 @@ export function openMap(store, frame, api) {
   room.addEventListener("change", () => {
     fold.open = room.matches;
   });
-  const legend = element("div", { class: "legend" }, fold);
+  show(legend, fold);
+  const name = element("div", { class: "map-name", "aria-hidden": "true" }, "B");
   const note = element("div", { class: "map-note" });
-  show(frame, container, tools, legend, note, heard);
+  show(frame, container, name, tools, note, heard);
+  store.watch(["tab", "kept"], () => {
+    name.hidden = store.get("tab") !== "compare" || !store.get("kept");
+  });
 
   store.watch(["geometry"], () => {
     const geometry = store.get("geometry");
@@ -62,16 +66,23 @@ export function openMap(store, frame, api) {
     map.setMinZoom(map.getZoom() - 2);
     const look = () => {
       const seen = map.getBounds();
+      const { lat, lng } = map.getCenter();
       store.set({
+        camera: { lat, lon: lng, zoom: map.getZoom(), by: "map" },
         seen: { south: seen.getSouth(), west: seen.getWest(), north: seen.getNorth(), east: seen.getEast() },
       });
     };
-    map.on("moveend", look);
+    map.on("move moveend", () => following || look());
     look();
     L.control.scale({ imperial: false }).addTo(map);
-    cells = cellLayer(geometry, (brush) =>
-      paintAll(store, brush, { cursor: cursorShown() ? store.get("cursor") : null, outline }),
-    );
+    cells = cellLayer(geometry, {
+      ground: (brush) => paintGround(store, sceneAtHand(store), brush),
+      moving: (brush) =>
+        paintMoving(store, sceneAtHand(store), brush, {
+          cursor: cursorShown() ? store.get("cursor") : null,
+          outline,
+        }),
+    });
     cells.addTo(map);
     marks = L.layerGroup().addTo(map);
     streets = null;
@@ -80,30 +91,27 @@ export function openMap(store, frame, api) {
     applyTool();
   });
 
-  const redraw = () => cells?.redraw();
-  store.watch(
-    [
-      "regions",
-      "activeRegion",
-      "layers",
-      "run",
-      "shown",
-      "tab",
-      "events",
-      "cursor",
-      "paintedPrior",
-      "prior",
-      "worstShown",
-      "live",
-    ],
-    redraw,
+  // The map beside this one was moved: go where it is.
+  let following = false;
+  store.watch(["camera"], () => {
+    const camera = store.get("camera");
+    if (!map || camera?.by !== "twin") return;
+    following = true;
+    map.setView([camera.lat, camera.lon], camera.zoom, { animate: false });
+    following = false;
+  });
+
+  const redraw = () => cells?.redraw("moving");
+  store.watch(["regions", "activeRegion", "layers", "tab", "paintedPrior", "prior", "kept"], () =>
+    cells?.redraw(),
   );
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  store.watch(["run", "shown", "cursor", "worstShown", "live"], redraw);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => cells?.redraw());
   let width = 0;
   new ResizeObserver(() => {
     if (!map) return;
     map.invalidateSize({ animate: false });
-    // A phone that was turned, a window that was halved: show the whole map again.
+    // A phone that was turned, a window that was halved, a second map: show the whole map again.
     if (Math.abs(container.clientWidth - width) > 0.25 * width)
       map.fitBounds(store.get("geometry").bounds(), { padding: [14, 14], animate: false });
     width = container.clientWidth;

@@ -1,44 +1,81 @@
 // What is drawn on the map, in order: where people are, cells, places, paths, and the cursor.
 
 import { tint, tone } from "./colours.js";
+import { same, settingOf } from "./setting.js";
 
 /** How many of the last positions of a path stand out. */
 const RECENT = 24;
 
-/** Draw everything that the store holds with a brush of the canvas. */
-export function paintAll(store, brush, { cursor, outline }) {
-  const colours = getComputedStyle(document.documentElement);
-  const colour = (name) => colours.getPropertyValue(name).trim();
-  const layers = store.get("layers");
-  const world = store.get("world") ?? {};
+/** What the map of the setting at hand shows. */
+export function sceneAtHand(store) {
   const tab = store.get("tab");
-  const geometry = store.get("geometry");
+  const run = store.get("run");
+  // Beside another setting, only what this very setting released may stand.
+  const strange = tab === "compare" && run && !same(run.setting, settingOf(store));
+  return {
+    tab,
+    regions: store.get("regions"),
+    active: tab === "places" ? store.get("activeRegion") : null,
+    run: strange ? null : run,
+    worst: tab === "run" ? (store.get("worstShown") ?? []) : [],
+    painted: tab === "run" && store.get("prior") === "painted" ? store.get("paintedPrior") : null,
+    live: store.get("live"),
+  };
+}
 
-  if (layers.population && world.population && !(tab === "run" && store.get("prior") === "painted"))
-    heat(brush, world.population, colour);
-  const painted = store.get("paintedPrior");
-  if (tab === "run" && store.get("prior") === "painted") heat(brush, painted, colour);
+/** What the map of the setting that was kept shows. */
+export function sceneKept(store) {
+  const { setting, run } = store.get("kept");
+  const tones = new Map(store.get("regions").map(({ name, tone: number }) => [name, number]));
+  return {
+    tab: "compare",
+    regions: setting.regions.map((region, place) => ({ ...region, tone: tones.get(region.name) ?? place })),
+    active: null,
+    run,
+    worst: [],
+    painted: null,
+    live: null,
+  };
+}
+
+function inks() {
+  const colours = getComputedStyle(document.documentElement);
+  return (name) => colours.getPropertyValue(name).trim();
+}
+
+/** Draw what stays while time goes on: where people are, the cells, and the places. */
+export function paintGround(store, scene, brush) {
+  const colour = inks();
+  const world = store.get("world") ?? {};
+  if (scene.painted) brush.heat(scene.painted, colour("--cell-heat"));
+  else if (store.get("layers").population && world.population)
+    brush.heat(world.population, colour("--cell-heat"));
   if (world.map) {
     brush.grid(colour("--map-line"));
-    brush.frame(colour("--strong-line"));
+    brush.frame(colour("--strong-line"), { inner: world.map.border ? 1 : 0 });
+    if (world.map.border) brush.frame(colour("--strong-line"), { dash: [3, 5] });
   }
-
-  const regions = store.get("regions");
-  regions.forEach((region, number) => {
+  scene.regions.forEach((region, number) => {
     if (!region.cells.length) return;
-    const active = tab === "places" && number === store.get("activeRegion");
+    const active = number === scene.active;
     const ink = colour(tone(region.tone));
     brush.fill(region.cells, ink, tint(active));
     brush.outline(region.cells, ink, active ? 3 : 2);
   });
+}
 
-  const run = store.get("run");
-  const shown = store.get("shown");
-  const truth = world.trace;
+/** Draw what moves: paths up to the moment that is shown, names above cells, the cursor. */
+export function paintMoving(store, scene, brush, { cursor, outline }) {
+  const colour = inks();
+  const layers = store.get("layers");
+  const { run, worst, live } = scene;
+  const geometry = store.get("geometry");
+  const shown = run ? Math.min(store.get("shown") ?? -1, run.steps.length - 1) : null;
+  const done = run ? run.steps.slice(0, shown + 1) : [];
+  const truth = store.get("world")?.trace;
   const edge = colour("--paper");
   if (layers.truth && truth) {
-    if (run && shown !== null) {
-      const done = run.steps.slice(0, shown + 1);
+    if (done.length) {
       brush.path(truth.points, colour("--true"), 2, { opacity: 0.18 });
       trail(
         brush,
@@ -49,58 +86,46 @@ export function paintAll(store, brush, { cursor, outline }) {
     } else brush.path(truth.points, colour("--true"), 2, { opacity: 0.75 });
   }
   // Names lie over cells and under paths: what is shown moving must be seen.
-  for (const region of regions) {
+  for (const region of scene.regions) {
     if (!region.cells.length) continue;
-    brush.label(
-      middle(geometry, region.cells),
-      region.name,
-      colour(tone(region.tone)),
-      edge,
-      Math.min(20, brush.cellWidth / 3),
+    const middle = geometry.middleOf(region.cells);
+    const lower = Math.min(20, brush.cellWidth / 3);
+    brush.label(middle, region.name, colour(tone(region.tone)), edge, lower);
+  }
+  for (const [name, ink, dash] of [
+    ["bare", "--bare", [5, 4]],
+    ["released", "--released", []],
+  ])
+    if (layers[name] && done.length)
+      trail(
+        brush,
+        done.map((step) => step[name]),
+        colour(ink),
+        dash,
+      );
+  if (layers.worst && worst.length) {
+    brush.outline(
+      worst.map(({ cell }) => cell),
+      colour("--bad"),
+      3,
+      [6, 3],
     );
+    if (worst.length <= 4)
+      for (const { cell, share } of worst)
+        brush.label(
+          geometry.center(cell),
+          share < 0.01 ? "< 1 %" : `${Math.round(100 * share)} %`,
+          colour("--bad"),
+          edge,
+          -16,
+        );
   }
-  if (run) {
-    const done = run.steps.slice(0, (shown ?? -1) + 1);
-    if (layers.bare)
-      trail(
-        brush,
-        done.map((step) => step.bare),
-        colour("--bare"),
-        [5, 4],
-      );
-    if (layers.released)
-      trail(
-        brush,
-        done.map((step) => step.released),
-        colour("--released"),
-        [],
-      );
-    const now = done.at(-1);
-    if (layers.worst && tab === "run") {
-      const worst = store.get("worstShown") ?? [];
-      brush.outline(
-        worst.map(({ cell }) => cell),
-        colour("--bad"),
-        3,
-        [6, 3],
-      );
-      if (worst.length <= 4)
-        for (const { cell, share } of worst)
-          brush.label(
-            geometry.center(cell),
-            share < 0.01 ? "< 1 %" : `${Math.round(100 * share)} %`,
-            colour("--bad"),
-            edge,
-            -16,
-          );
-    }
-    if (now) {
-      if (layers.truth && now.truth) brush.dot(now.truth, 7, colour("--true"), edge);
-      if (layers.bare && now.bare) brush.dot(now.bare, 6, colour("--bare"), edge);
-      if (layers.released && now.released) brush.dot(now.released, 8, colour("--released"), edge);
-    }
+  const now = done.at(-1);
+  if (now) {
+    if (layers.truth && now.truth) brush.dot(now.truth, 7, colour("--true"), edge);
+    if (layers.bare && now.bare) brush.dot(now.bare, 6, colour("--bare"), edge);
+    if (layers.released && now.released) brush.dot(now.released, 8, colour("--released"), edge);
   }
-  const live = store.get("live");
   if (live?.points.length) {
     trail(brush, live.points, colour("--released"), []);
     brush.dot(live.points.at(-1), 8, colour("--released"), edge);
@@ -118,34 +143,4 @@ function trail(brush, positions, colour, dash) {
     brush.path(positions.slice(0, 1 - RECENT), colour, 1.2, { opacity: 0.16, dash });
   brush.path(positions.slice(-RECENT), colour, 2.5, { opacity: 0.9, dash });
   for (const position of positions.slice(-RECENT)) if (position) brush.dot(position, 2.5, colour);
-}
-
-function heat(brush, shares, colour) {
-  const entries = shares instanceof Map ? [...shares] : shares.map((share, cell) => [cell, share]);
-  const most = entries.reduce((largest, [, share]) => Math.max(largest, share), 0);
-  if (!most) return;
-  const levels = 6;
-  const buckets = Array.from({ length: levels }, () => []);
-  for (const [cell, share] of entries) {
-    // The square root, because a few busy cells would leave all others white.
-    const level = Math.min(levels - 1, Math.floor(levels * Math.sqrt(share / most)));
-    if (share > 0 && level >= 0) buckets[level].push(cell);
-  }
-  buckets.forEach(
-    (cells, level) => level && brush.fill(cells, `rgb(${colour("--cell-heat")})`, 0.07 * level),
-  );
-}
-
-function middle(geometry, cells) {
-  // The cell nearest to the mean, so that the name of a bent region does not lie outside it.
-  const rows = cells.reduce((sum, cell) => sum + Math.floor(cell / geometry.columns), 0) / cells.length;
-  const columns = cells.reduce((sum, cell) => sum + (cell % geometry.columns), 0) / cells.length;
-  let best = cells[0];
-  let least = Infinity;
-  for (const cell of cells) {
-    const far =
-      (Math.floor(cell / geometry.columns) - rows) ** 2 + ((cell % geometry.columns) - columns) ** 2;
-    if (far < least) [best, least] = [cell, far];
-  }
-  return geometry.center(best);
 }

@@ -13,6 +13,12 @@ const sign = (name) =>
 
 const STEPS_A_SECOND = 8;
 
+/** The run whose moments are gone through: of two that are compared, the longer one. */
+function longest(store) {
+  const runs = [store.get("run"), store.get("tab") === "compare" ? store.get("kept")?.run : null];
+  return runs.reduce((most, run) => ((run?.steps.length ?? 0) > (most?.steps.length ?? 0) ? run : most), null);
+}
+
 export function openPlayer(store, node) {
   const range = element("input", {
     type: "range",
@@ -27,13 +33,12 @@ export function openPlayer(store, node) {
     "aria-label": "Back to the beginning",
   });
   const play = button("", () => {
-    const run = store.get("run");
     const playing = !store.get("playing");
-    const over = store.get("shown") >= run.steps.length - 1;
+    const over = store.get("shown") >= longest(store).steps.length - 1;
     store.set({ playing, follow: false, ...(playing && over ? { shown: 0 } : {}) });
   });
   const latestOne = button("Latest", () =>
-    store.set({ follow: true, playing: false, shown: store.get("run").steps.length - 1 }),
+    store.set({ follow: true, playing: false, shown: longest(store).steps.length - 1 }),
   );
   show(node, back, play, range, moment, latestOne);
 
@@ -42,21 +47,21 @@ export function openPlayer(store, node) {
     clearInterval(timer);
     if (!store.get("playing")) return;
     timer = setInterval(() => {
-      const run = store.get("run");
+      const run = longest(store);
       const next = (store.get("shown") ?? -1) + 1;
       if (run && next < run.steps.length) store.set({ shown: next });
       else if (!run || run.state !== "running") store.set({ playing: false });
     }, 1000 / STEPS_A_SECOND);
   });
 
-  store.watch(["run", "shown", "playing"], () => {
-    const run = store.get("run");
+  store.watch(["run", "shown", "playing", "kept", "tab"], () => {
+    const run = longest(store);
     node.hidden = !run || run.steps.length === 0;
     if (node.hidden) return;
     const shown = store.get("shown") ?? 0;
     range.max = String(run.steps.length - 1);
     range.value = String(shown);
-    const label = run.steps[shown]?.label ?? "";
+    const label = run.steps[Math.min(shown, run.steps.length - 1)]?.label ?? "";
     moment.textContent = label;
     range.setAttribute("aria-valuetext", label);
     if (play.dataset.sign !== String(store.get("playing"))) {
