@@ -1,11 +1,15 @@
 """Runs of many users: the whole command beside a plain loop, workers, a cluster, and memory.
 
-Run with ``python -m benchmarks.batch``; ``--quick`` takes a tenth of the users, for a busy machine.
-Writes ``benchmarks/results/batch.json``. CPU seconds are those of all processes; wall seconds mean
-something on an idle machine only, so the load is told beside them. Compare within one run only.
+Run with ``python -m benchmarks.batch``, or with the names of some of its parts (speed, command,
+workers, cluster, memory): the others keep their figures, and each is written when it is done.
+``--quick`` takes a tenth of the users, for a busy machine. Writes
+``benchmarks/results/batch.json``. CPU seconds are those of all processes; wall seconds mean
+something on an idle machine only, so the load is told beside them. Compare within one part only.
+Set OPENBLAS_NUM_THREADS=1.
 
-The world is a 10 x 10 map of 1 km, Gaussian transitions (σ = 1 km), one PRESENCE event, ε = 0.8,
-the default calibrator. For memory it is a 4 x 4 map and two steps a user, so that 20,000 users end
+The world is a 10 x 10 map of 1 km (20 x 20 for some of the speeds), Gaussian transitions
+(σ = 1 km), one PRESENCE event, ε = 0.8, the default calibrator against somebody who knows the
+population, 24 steps. For memory it is a 4 x 4 map and two steps a user, so that 20,000 users end
 within minutes.
 """
 
@@ -19,8 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -31,13 +34,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 
-from priste.batch import protect_file
-from priste.policy import Policy, load_policy
+from priste.policy import Policy, load_policy, read_policy
 from priste.traces import read_traces
 
 RESULTS = Path(__file__).parent / "results" / "batch.json"
 
 USERS, STEPS = 120, 24
+SPEED_USERS = {100: 60, 400: 20}
+"""How many users each speed is measured with, by the number of cells."""
+
 SMALL_STEPS = 2
 MEMORY_USERS = (1_000, 20_000)
 WORKERS = 2
@@ -64,15 +69,25 @@ alpha = 1.5
 [release]
 epsilon = 0.8
 calibrator = "{calibrator}"
+[observer]
+knows = "{knows}"
 [regions.clinic]
 cells = [5, 6]
 [events.visit]
 formula = "presence(clinic, {event})"
 """
-LARGE = POLICY.format(north=46.0895, east=7.129, steps=STEPS, calibrator="optimal", event="8..10")
-SMALL = POLICY.format(
-    north=46.0355, east=7.0515, steps=SMALL_STEPS, calibrator="certified", event="1..1"
-)
+EDGES = {16: (46.0355, 7.0515), 100: (46.0895, 7.129), 400: (46.179, 7.258)}
+
+
+def policy_text(
+    cells: int = 100, calibrator: str = "optimal", knows: str = "population", steps: int = STEPS
+) -> str:
+    """Return the policy of a world."""
+    north, east = EDGES[cells]
+    return POLICY.format(
+        north=north, east=east, steps=steps, calibrator=calibrator, knows=knows,
+        event="8..10" if steps == STEPS else "1..1",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -89,22 +104,29 @@ class Cost:
         return self.here + self.others
 
 
-@contextmanager
-def measured(costs: dict[str, Cost], name: str) -> Iterator[None]:
-    """Measure what happens within; processes it started must have ended."""
+def costs_of(*arguments: str | Path) -> tuple[Cost, dict[str, float]]:
+    """Run a part of this module in a process of its own; return its cost and what it tells."""
+    begin = time.perf_counter()
+    command = [sys.executable, "-m", "benchmarks.batch", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    wall = time.perf_counter() - begin
+    told: dict[str, float] = json.loads(done.stderr.splitlines()[-1])
+    return Cost(told.pop("here"), told.pop("others"), wall), told
 
-    def now() -> tuple[float, float, float]:
-        here = resource.getrusage(resource.RUSAGE_SELF)
-        others = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return (
-            here.ru_utime + here.ru_stime,
-            others.ru_utime + others.ru_stime,
-            time.perf_counter(),
-        )
 
-    before = now()
-    yield
-    costs[name] = Cost(*(b - a for a, b in zip(before, now(), strict=True)))
+def tell_costs(**more: float) -> None:
+    """Print what this process and those it started took, as the last line of stderr."""
+    own, others = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    told = {
+        "here": own.ru_utime + own.ru_stime,
+        "others": others.ru_utime + others.ru_stime,
+        "here_mb": own.ru_maxrss / 1024,
+        "largest_other_mb": others.ru_maxrss / 1024,
+        **more,
+    }
+    print(json.dumps(told), file=sys.stderr)
 
 
 def write_people(path: Path, policy: Policy, users: int, steps: int) -> list[list[int]]:
@@ -133,102 +155,149 @@ def plain_loop(policy: Policy, walks: list[list[int]]) -> None:
                 protector.release(cell)
 
 
-def engines(folder: Path, users: int) -> dict[str, Any]:
-    """Measure the whole command against a plain loop, with workers, and on a cluster."""
-    (folder / "policy.toml").write_text(LARGE)
-    policy = load_policy(folder / "policy.toml")
-    walks = write_people(folder / "people.parquet", policy, users, STEPS)
-    plain_loop(policy, walks[:2])  # what is compiled and tabulated once
-    costs: dict[str, Cost] = {}
-    source = folder / "people.parquet"
+def prepared(folder: Path, users: int, cells: int = 100, steps: int = STEPS) -> Path:
+    """Make a folder with a policy and its people."""
+    place = folder / f"{cells}-cells-{users}-users"
+    if not place.exists():
+        place.mkdir()
+        calibrator = "optimal" if steps == STEPS else "certified"
+        (place / "policy.toml").write_text(policy_text(cells, calibrator, steps=steps))
+        policy = load_policy(place / "policy.toml")
+        write_people(place / "people.parquet", policy, users, steps)
+    return place
 
-    def run(name: str, **options: Any) -> None:
-        protect_file(policy, read_traces(source), folder / name, seed=1, **options)
 
-    with measured(costs, "plain loop"):
-        plain_loop(policy, walks)
-    with measured(costs, "one process"):
-        run("one")
-    with measured(costs, "pool"):
-        run("pool", workers=WORKERS)
-    costs["cluster"] = on_a_cluster(run)
-    steps = users * STEPS
-    one, pool, cluster = costs["one process"], costs["pool"], costs["cluster"]
+# In processes of their own
+
+
+def tell_loop(place: Path) -> None:
+    """Do with a plain loop what the command does: everybody of a file, and nothing around it."""
+    policy = load_policy(place / "policy.toml")
+    walks = [
+        [cell for cell in policy.cells(trace).cells if cell is not None]
+        for trace in read_traces(place / "people.parquet")
+    ]
+    plain_loop(policy, walks)
+    tell_costs()
+
+
+def tell_command(place: Path, name: str, *options: str) -> None:
+    """Run the command, from the words on the command line to the summary."""
+    from priste.cli import main as priste
+
+    source, policy = str(place / "people.parquet"), str(place / "policy.toml")
+    sys.argv = ["priste", "protect", source, "-p", policy, "-o", str(place / name)]
+    sys.argv += ["--seed", "1", "--json", *options]
+    try:
+        priste()
+    except SystemExit as end:
+        if end.code:
+            raise
+    tell_costs()
+
+
+# Parts
+
+
+def speed(folder: Path, share: int) -> dict[str, Any]:
+    """Measure user-steps per CPU second of a plain loop, by cells, calibrator and observer."""
+    found = {}
+    for knows in ("anything", "population"):
+        for calibrator in ("certified", "optimal"):
+            for cells, users in SPEED_USERS.items():
+                policy = read_policy(policy_text(cells, calibrator, knows))
+                count = max(4, users // share)
+                walks = [policy.model.sample(STEPS, rng=user).tolist() for user in range(count + 1)]
+                policy.protector(rng=0).release(0)  # what is compiled and tabulated once
+                begin = time.process_time()
+                plain_loop(policy, walks[1:])
+                rate = count * STEPS / (time.process_time() - begin)
+                found[f"{calibrator}, {cells} cells, {knows}"] = {"users": count, "rate": rate}
+    return found
+
+
+def command(folder: Path, share: int) -> dict[str, Any]:
+    """Measure the whole command beside a plain loop over Protector, both on one core."""
+    place = prepared(folder, USERS // share)
+    loop, _ = costs_of("--loop", place)
+    one, _ = costs_of("--command", place, "one")
     return {
-        "users": users,
-        "steps": steps,
-        "costs": {name: {**vars(cost), "cpu": cost.cpu} for name, cost in costs.items()},
-        "user_steps_per_cpu_second": steps / one.cpu,
-        "users_per_cpu_second": users / one.cpu,
-        "command_over_loop": one.cpu / costs["plain loop"].cpu,
-        "pool_over_one_cpu": pool.cpu / one.cpu,
-        "cluster_over_pool_cpu": cluster.cpu / pool.cpu,
-        "pool_speedup_wall": one.wall / pool.wall,
-        "cluster_over_pool_wall": cluster.wall / pool.wall,
-        "driver_share_of_pool_cpu": pool.here / pool.cpu,
+        "users": USERS // share,
+        "loop": vars(loop),
+        "command": vars(one),
+        "command_over_loop": one.cpu / loop.cpu,
+        "user_steps_per_cpu_second": USERS // share * STEPS / one.cpu,
     }
 
 
-def on_a_cluster(run: Callable[..., None]) -> Cost:
-    """Run on a cluster that is there, with as many workers as the pool; it has run before."""
+def workers(folder: Path, share: int) -> dict[str, Any]:
+    """Measure two workers beside one process; a projection stands beside the wall.
+
+    The projection is what two idle cores would give if nothing of the driver and nothing that
+    workers share were done beside the work: less than the truth.
+    """
+    place = prepared(folder, USERS // share)
+    one, _ = costs_of("--command", place, "alone")
+    pool, _ = costs_of("--command", place, "pool", "--workers", str(WORKERS))
+    return {
+        "users": USERS // share,
+        "one": vars(one),
+        "pool": vars(pool),
+        "pool_over_one_cpu": pool.cpu / one.cpu,
+        "speedup_wall": one.wall / pool.wall,
+        "speedup_projected": one.cpu / (pool.here + pool.others / WORKERS),
+    }
+
+
+def cluster(folder: Path, share: int) -> dict[str, Any]:
+    """Measure a Dask cluster that is there beside the pool, with as many workers."""
     from distributed import Client, LocalCluster
 
+    place = prepared(folder, USERS // share)
+    pool, _ = costs_of("--command", place, "beside", "--workers", str(WORKERS))
     with (
         LocalCluster(
             n_workers=WORKERS,
             threads_per_worker=1,
             dashboard_address="127.0.0.1:0",
             silence_logs=50,
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
+        ) as there,
+        Client(there, set_as_default=False) as client,
     ):
-        run("first", cluster=cluster.scheduler_address, sample=0.1)
-        costs: dict[str, Cost] = {}
+        address = there.scheduler_address
+        costs_of("--command", place, "first", "--cluster", address, "--sample", "10%")
         before = sum(client.run(time.process_time).values())
-        with measured(costs, "cluster"):
-            run("cluster", cluster=cluster.scheduler_address)
+        driver, _ = costs_of("--command", place, "cluster", "--cluster", address)
         others = sum(client.run(time.process_time).values()) - before
-    return Cost(costs["cluster"].here, others, costs["cluster"].wall)
+    dask = Cost(driver.here, others, driver.wall)
+    return {
+        "users": USERS // share,
+        "pool": vars(pool),
+        "cluster": vars(dask),
+        "cluster_over_pool_cpu": dask.cpu / pool.cpu,
+        "cluster_over_pool_wall": dask.wall / pool.wall,
+    }
 
 
-def memory(folder: Path, users: int) -> dict[str, float]:
-    """Run some users in a process of its own and two workers; return what it took at most."""
-    place = folder / f"memory-{users}"
-    place.mkdir()
-    (place / "policy.toml").write_text(SMALL)
-    policy = load_policy(place / "policy.toml")
-    write_people(place / "people.parquet", policy, users, SMALL_STEPS)
-    command = [sys.executable, "-m", "benchmarks.batch", "--memory", str(place)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+def memory(folder: Path, share: int) -> dict[str, Any]:
+    """Measure the largest memory of driver and workers for few and for many users."""
+    found = {}
+    for users in (count // share for count in MEMORY_USERS):
+        place = prepared(folder, users, cells=16, steps=SMALL_STEPS)
+        cost, told = costs_of("--command", place, "out", "--workers", str(WORKERS))
+        found[str(users)] = {**vars(cost), **told}
+    (few, small), (many, large) = ((int(users), told) for users, told in found.items())
+    per_user = (large["here"] - small["here"]) / (many - few)
+    return {"by_users": found, "driver_seconds_per_user": per_user}
 
 
-def tell_memory(place: Path) -> None:
-    """Protect the people of a folder and print the largest memory of this process and workers."""
-    policy = load_policy(place / "policy.toml")
-    costs: dict[str, Cost] = {}
-    with measured(costs, "run"):
-        protect_file(
-            policy, read_traces(place / "people.parquet"), place / "out", seed=1, workers=WORKERS
-        )
-    here, others = (
-        resource.getrusage(who).ru_maxrss / 1024
-        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    )
-    cost = costs["run"]
-    print(
-        json.dumps({"driver_mb": here, "largest_worker_mb": others, **vars(cost), "cpu": cost.cpu})
-    )
+PARTS = {each.__name__: each for each in (speed, command, workers, cluster, memory)}
 
 
 def estimate(found: dict[str, Any]) -> dict[str, float]:
     """Say what ten million users of a day would take, from the figures of this run."""
-    engines, sizes = found["engines"], found["memory"]
-    (few, small), (many, large) = ((int(users), told) for users, told in sizes.items())
-    per_user = (large["here"] - small["here"]) / (many - few)
-    work = ESTIMATED_USERS * STEPS / engines["user_steps_per_cpu_second"]
-    driver = ESTIMATED_USERS * per_user
+    work = ESTIMATED_USERS * STEPS / found["command"]["user_steps_per_cpu_second"]
+    driver = ESTIMATED_USERS * found["memory"]["driver_seconds_per_user"]
     return {
         "core_hours": work / 3600,
         "driver_hours": driver / 3600,
@@ -237,55 +306,67 @@ def estimate(found: dict[str, Any]) -> dict[str, float]:
 
 
 def show(found: dict[str, Any]) -> None:
-    """Print the figures."""
+    """Print the figures that are there."""
     out = Console(highlight=False, width=100)
-    e = found["engines"]
-    out.print(f"load of the machine: {found['load']:.1f} on {os.cpu_count()} cores")
-    for name, cost in e["costs"].items():
-        out.print(f"  {name:12} {cost['cpu']:8.1f} CPU s {cost['wall']:8.1f} s")
-    out.print(
-        f"{e['users']} users of {STEPS} steps: {e['user_steps_per_cpu_second']:.1f} user-steps a "
-        f"CPU second; the whole command takes {e['command_over_loop']:.3f} times a plain loop\n"
-        f"{WORKERS} workers: {e['pool_speedup_wall']:.2f} times as fast on the wall, "
-        f"{e['pool_over_one_cpu']:.2f} times the CPU\n"
-        f"cluster over pool: {e['cluster_over_pool_cpu']:.2f} times the CPU, "
-        f"{e['cluster_over_pool_wall']:.2f} times the wall"
-    )
-    for users, told in found["memory"].items():
+    for name, told in found.get("speed", {}).items():
+        if isinstance(told, dict):
+            out.print(f"  {name:34} {told['rate']:8.1f} user-steps a CPU second")
+    if "command" in found:
+        told = found["command"]
         out.print(
-            f"  {int(users):7,} users: driver {told['driver_mb']:.0f} MB, largest worker "
-            f"{told['largest_worker_mb']:.0f} MB; {1000 * told['here'] / int(users):.2f} CPU ms of "
-            "the driver per user"
+            f"{told['users']} users of {STEPS} steps: the whole command takes "
+            f"{told['command_over_loop']:.3f} times a plain loop on one core; "
+            f"{told['user_steps_per_cpu_second']:.0f} user-steps a CPU second"
         )
-    last = found["estimate"]
-    out.print(
-        f"{ESTIMATED_USERS:,} users of {STEPS} steps: {last['core_hours']:,.0f} core-hours, of the "
-        f"driver {last['driver_hours']:.1f} hours; up to "
-        f"{last['cores_until_the_driver_is_the_limit']:,.0f} cores help"
-    )
+    if "workers" in found:
+        told = found["workers"]
+        out.print(
+            f"{WORKERS} workers: {told['speedup_wall']:.2f} times as fast on the wall (load "
+            f"{told['load']:.1f}), {told['speedup_projected']:.2f} projected from "
+            f"{told['one']['here']:.1f} CPU s alone and {told['pool']['here']:.1f} + "
+            f"{told['pool']['others']:.1f} CPU s of driver and workers"
+        )
+    if "cluster" in found:
+        told = found["cluster"]
+        out.print(f"cluster over pool: {told['cluster_over_pool_cpu']:.2f} times the CPU")
+    for users, told in found.get("memory", {}).get("by_users", {}).items():
+        out.print(
+            f"  {int(users):7,} users: driver {told['here_mb']:.0f} MB, largest worker "
+            f"{told['largest_other_mb']:.0f} MB"
+        )
+    if "estimate" in found:
+        told = found["estimate"]
+        out.print(
+            f"{ESTIMATED_USERS:,} users of {STEPS} steps: {told['core_hours']:,.0f} core-hours, of "
+            f"the driver {told['driver_hours']:.1f} hours; up to "
+            f"{told['cores_until_the_driver_is_the_limit']:,.0f} cores help"
+        )
 
 
-def main(*, quick: bool = False) -> None:
-    """Measure, print, and write the results."""
-    share = 10 if quick else 1
+def main(names: Sequence[str] = (), *, quick: bool = False) -> None:
+    """Measure some parts, or all; print, and write the results after each."""
+    unknown = sorted(set(names) - set(PARTS))
+    if unknown:
+        raise SystemExit(f"No such parts: {', '.join(unknown)}. There are {', '.join(PARTS)}.")
+    found: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    found["machine"] = platform.processor() or platform.machine()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PRISTE_STATE"] = str(Path(folder) / "state")
-        found: dict[str, Any] = {
-            "machine": platform.processor() or platform.machine(),
-            "load": os.getloadavg()[0],
-            "quick": quick,
-            "engines": engines(Path(folder), USERS // share),
-            "memory": {
-                str(users // share): memory(Path(folder), users // share) for users in MEMORY_USERS
-            },
-        }
-    found["estimate"] = estimate(found)
+        for name in names or PARTS:
+            before = os.getloadavg()[0]
+            told = PARTS[name](Path(folder), 10 if quick else 1)
+            found[name] = {**told, "load": max(before, os.getloadavg()[0]), "quick": quick}
+            if {"command", "memory"} <= set(found):
+                found["estimate"] = estimate(found)
+            RESULTS.write_text(json.dumps(found, indent=1) + "\n")
     show(found)
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    if "--memory" in sys.argv:
-        tell_memory(Path(sys.argv[-1]))
+    given = sys.argv[1:]
+    if "--loop" in given:
+        tell_loop(Path(given[1]))
+    elif "--command" in given:
+        tell_command(Path(given[1]), *given[2:])
     else:
-        main(quick="--quick" in sys.argv)
+        main([each for each in given if each != "--quick"], quick="--quick" in given)

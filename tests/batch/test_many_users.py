@@ -52,6 +52,7 @@ def test_a_folder_of_parts_says_what_it_holds(tmp_path: Path) -> None:
     told = json.loads((tmp_path / "released" / "manifest.json").read_text())
     policy = load_policy(tmp_path / "policy.toml")
     assert (told["policy"], told["users"], told["releases"]) == (policy.fingerprint(), 5, 15)
+    assert (told["left_out"], told["sampled"]) == (0, 1.0)
     seen = {}
     for entry in told["files"]:
         path = tmp_path / "released" / entry["file"]

@@ -23,6 +23,7 @@ from priste.batch import (
 from priste.batch.engines import Job
 from priste.batch.gathering import Chunk
 from priste.policy import load_policy
+from priste.report import summarise_run
 from priste.traces import read_traces
 
 
@@ -44,6 +45,14 @@ def test_every_user_is_a_stream_within_the_promise(tmp_path: Path) -> None:
     assert list(report.cells) == list(report.ledgers) == sorted(PATHS)
     assert report.largest_leakage()["visit"] <= EPSILON
     assert report.to_dict()["releases"] == 3 * STEPS
+    summed = summarise_run(
+        load_policy(tmp_path / "policy.toml"),
+        report.ledgers,
+        traces=read_traces(tmp_path / "trips.csv"),
+    ).ways
+    for way in ("with priste", "one constant cell"):
+        for side, metres in report.worth.metres()[way].items():
+            assert getattr(summed[way], side) == pytest.approx(metres, rel=1e-9, nan_ok=True)
     for trace in read_traces(tmp_path / "out.csv"):
         found = [GRID.cell_at(fix.lat, fix.lon) for fix in trace]
         assert tuple(found) == cells_of(report)[trace.user]

@@ -40,7 +40,7 @@ class Continuation:
         self._others: tuple[str, int, dict[str | None, bytes]] = ("", -1, {})
         self.given_again = 0
         self.drawn = 0
-        self.worth = WorthOfAll()
+        self.worth = WorthOfAll(policy.grid)
 
     # Before anything is drawn
 

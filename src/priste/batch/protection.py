@@ -142,7 +142,7 @@ def protect_file(
                 raise PristeError(f"Nothing could be released for anybody: {reason}")
             workspace.forget_secret()
             if target.in_parts:
-                writing = write_in_parts(parts, traces, target, policy, seed=seed)
+                writing = write_in_parts(parts, traces, target, policy, seed=seed, sampled=sample)
             else:
                 write_ledgers(target.ledger, tuple(policy.events), Ledgers(parts))
                 workspace.wrote(target.ledger)

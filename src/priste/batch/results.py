@@ -117,7 +117,13 @@ def write_one(
 
 
 def write_in_parts(
-    parts: Parts, traces: Traces, destination: Destination, policy: Policy, *, seed: int | None
+    parts: Parts,
+    traces: Traces,
+    destination: Destination,
+    policy: Policy,
+    *,
+    seed: int | None,
+    sampled: float,
 ) -> WritingReport:
     """Write a file of releases, and one of ledgers, for each part; then the manifests of both."""
     options = FORMATS[traces.format].options_of
@@ -146,7 +152,8 @@ def write_in_parts(
             files.append({**entry, "releases": traced.written})
     for folder, files in zip(folders, listed, strict=True):
         _remove_others(folder, {entry["file"] for entry in files})
-        write_whole(folder / MANIFEST, _manifest(policy, files), private=False)
+        told = _manifest(policy, files, parts.totals().problems, sampled)
+        write_whole(folder / MANIFEST, told, private=False)
     written = sum(entry["releases"] for entry in listed[0])
     return WritingReport(str(destination.path), written, 0, 0, 0)
 
@@ -171,7 +178,7 @@ class _Traced:
                 yield Trace(user, times, places[steps, 0], places[steps, 1])
 
 
-def _manifest(policy: Policy, files: list[dict[str, Any]]) -> str:
+def _manifest(policy: Policy, files: list[dict[str, Any]], left_out: int, sampled: float) -> str:
     told = {
         "format": FORMAT,
         "version": VERSION,
@@ -182,6 +189,8 @@ def _manifest(policy: Policy, files: list[dict[str, Any]]) -> str:
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "users": sum(entry["users"] for entry in files),
         "releases": sum(entry["releases"] for entry in files),
+        "left_out": left_out,
+        "sampled": sampled,
         "files": files,
     }
     return json.dumps(told, indent=1, ensure_ascii=False) + "\n"

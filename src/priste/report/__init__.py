@@ -17,7 +17,7 @@ from priste.report.page import render, write_html
 from priste.report.run_reports import MOST_SHOWN, choose_ledgers, run_reports
 from priste.report.run_summary import RunSummary, RunTotals, UserSummary, summarise_run
 from priste.report.stream_report import EventTrack, StreamReport
-from priste.report.usefulness import Usefulness, Worth, usefulness
+from priste.report.usefulness import Usefulness, Worth, constant_worth, usefulness
 from priste.report.verdict import Verdict, together, verdict, within
 from priste.report.wording import length, odds, percent, who_learns_most
 
@@ -39,6 +39,7 @@ __all__ = [
     "choose_ledgers",
     "columns_of_cells",
     "columns_of_releases",
+    "constant_worth",
     "figures_of",
     "if_people_move_otherwise",
     "keeps_its_promises",

@@ -14,13 +14,18 @@ from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
 from priste.events import near_events, near_reach
-from priste.maps import best_constant, kilometres
 from priste.policy import Policy
 from priste.randomness import BitSource, Seed, bit_source
 from priste.release import Calibrator, Ledger
 from priste.report.assembly import bare_cells, released_cells
 from priste.report.audits import keeps_its_promises
-from priste.report.usefulness import Worth, price_sentence, step_errors, worth_of
+from priste.report.usefulness import (
+    Worth,
+    constant_worth,
+    price_sentence,
+    step_errors,
+    worth_of,
+)
 from priste.report.verdict import Verdict, verdict
 from priste.report.wording import length, percent
 from priste.traces import CellOfEachStep, Traces
@@ -205,7 +210,7 @@ class RunTotals:
         ways = {}
         if self._visits.any():
             ways = {name: each.worth() for name, each in self._sums.items()}
-            ways["one constant cell"] = self._constant()
+            ways["one constant cell"] = constant_worth(grid, self._visits)
         return RunSummary(
             tuple(self._users),
             {name: event.epsilon for name, event in self._policy.events.items()},
@@ -213,27 +218,6 @@ class RunTotals:
             grid.cell_size,
             self._policy.calibrator,
             self._policy.chosen_observer.words,
-        )
-
-    def _constant(self) -> Worth:
-        """Return the worth of the constant cell that is best for all truth that was added."""
-        grid, visits = self._policy.grid, self._visits
-        chosen = best_constant(grid, visits.sum(axis=0))
-        cells = np.arange(grid.size)
-        apart = kilometres(grid, cells, np.full(grid.size, chosen))
-
-        def metres(counts: Floats) -> float:
-            return 1000 * float(counts @ apart / counts.sum()) if counts.any() else math.nan
-
-        total = visits.sum(axis=0)
-        share = total / total.sum() if total.any() else total
-        close = apart <= grid.cell_size * (1 + 1e-9)
-        return Worth(
-            everywhere=metres(total),
-            near=metres(visits[1]),
-            far=metres(visits[0]),
-            within_a_cell=float(share[close].sum()),
-            exact=float(share[chosen]),
         )
 
 

@@ -123,3 +123,26 @@ def worth_of(errors: NDArray[np.float64], near: NDArray[np.bool_], cell: float) 
         within_a_cell=float((told <= cell * (1 + 1e-9)).mean()) if told.size else math.nan,
         exact=float((told == 0).mean()) if told.size else math.nan,
     )
+
+
+def constant_worth(grid: Grid, visits: NDArray[np.float64]) -> Worth:
+    """Return the worth of the one cell that is best for everybody, whoever was where.
+
+    ``visits`` (2, m) is how often each cell was the true one, far from events and near them.
+    """
+    total = visits.sum(axis=0)
+    chosen = best_constant(grid, total)
+    apart = kilometres(grid, np.arange(grid.size), np.full(grid.size, chosen))
+
+    def metres(counts: NDArray[np.float64]) -> float:
+        return 1000 * float(counts @ apart / counts.sum()) if counts.any() else math.nan
+
+    share = total / total.sum() if total.any() else total
+    close = apart <= grid.cell_size * (1 + 1e-9)
+    return Worth(
+        everywhere=metres(total),
+        near=metres(visits[1]),
+        far=metres(visits[0]),
+        within_a_cell=float(share[close].sum()),
+        exact=float(share[chosen]),
+    )
