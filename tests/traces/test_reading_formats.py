@@ -188,7 +188,7 @@ def test_a_wrong_unit_is_an_error_that_says_so(tmp_path: Path) -> None:
     """Milliseconds read as seconds make every time impossible; none is used in silence."""
     path = tmp_path / "a.csv"
     path.write_text("time,lat,lon\n1714550400000,46.5,7.5\n")
-    with pytest.raises(TraceError, match=r"None of the 1 records.*1 × impossible time"):
+    with pytest.raises(TraceError, match=r"The only record.*1 × impossible time"):
         list(read_traces(path))
 
 
