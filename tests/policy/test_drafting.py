@@ -194,6 +194,46 @@ def test_home_is_where_the_nights_are() -> None:
     assert 'also = ["home"]' in text
 
 
+def days_at(place_of_hour, days: int = 3) -> Trace:
+    """Somebody with a fix every ten minutes, at the latitude of the hour of the day (UTC)."""
+    times = 1_772_409_600_000_000 + np.arange(days * 144) * (HOUR // 6)
+    kept = [(t, place_of_hour(t // HOUR % 24, t)) for t in times.tolist()]
+    held = [(t, lat) for t, lat in kept if lat is not None]
+    times, lat = np.array([t for t, _ in held]), np.array([lat for _, lat in held])
+    return Trace(None, times, lat, np.full(times.size, 7.0))
+
+
+def test_an_office_where_it_gets_late_is_no_home() -> None:
+    """An hour of night beside ten of day does not make a home."""
+    text = draft_policy([days_at(lambda hour, _: 46.0 if 10 <= hour < 23 else None)], zone="UTC")
+    assert list(tomllib.loads(text)["regions"]) == ["place1"]
+
+
+def test_places_are_not_told_apart_by_a_border_alone() -> None:
+    """Two places less than half a cell apart are one region, whichever cells they are in."""
+    text = draft_policy(
+        [days_at(lambda hour, _: 46.0 if hour < 8 else 46.004 if hour < 14 else 46.2)], zone="UTC"
+    )
+    assert list(tomllib.loads(text)["regions"]) == ["home", "place2"]
+
+
+def test_the_example_is_in_the_usual_hours_of_its_place() -> None:
+    """One long visit at another time does not decide when a place is visited."""
+    first = 1_772_409_600_000_000 // HOUR
+
+    def where(hour: int, when: int) -> float:
+        early = when // HOUR - first in (30, 31)  # once, from 06:00 to 08:00
+        if early or 14.5 <= when / HOUR % 24 < 16.5:
+            return 46.1
+        return 46.0
+
+    text = draft_policy([days_at(where, days=6)], zone="UTC")
+    assert "mostly 14:00-17:00" in text
+    event = tomllib.loads(text)["events"]["example"]["formula"]
+    assert event.startswith("presence(place2")
+    assert event.endswith(('14:00-16:00")', '16:00-18:00")'))
+
+
 def test_drafts_say_no_place() -> None:
     """What is printed about a draft holds no coordinate of it."""
     draft = drafted([ada()])

@@ -17,7 +17,7 @@ from priste.policy.calendar import DAY_NAMES
 from priste.policy.draft_clock import SLOT, DraftClock, busiest_stretch, clock_of, cut, length_of
 from priste.policy.draft_map import Frame, east_of, frame_of
 from priste.policy.formula_models import nights
-from priste.policy.places import KM_PER_DEGREE, STAY_RADIUS_KM, Place, frequent_places
+from priste.policy.places import KM_PER_DEGREE, STAY_RADIUS_KM, Place, apart_km, frequent_places
 from priste.traces import Timeline, Trace
 from priste.traces.fixes import utc_datetime
 from priste.traces.zones import zone_of
@@ -27,7 +27,9 @@ MOST_TRACES = 60
 
 MOST_PLACES = 4
 FEWEST_AT_HOME = 3600.0
-"""Seconds of nights somewhere from which on it may be called home."""
+LEAST_AT_NIGHT = 0.2
+"""Seconds of nights somewhere, and their share of the time there, from which on it may be called
+home: an office where it gets late sometimes is none."""
 
 RADIUS_KM = 0.1
 FEWEST_PEOPLE = 5
@@ -134,7 +136,7 @@ def facts_of(
         zone=zone,
         places=places,
         event_place=event.name,
-        when=_usual_time(present, event.place, zone, clock),
+        when=_usual_time(present, event.place, zone, clock, offset),
         habits=_habits(present[:MOST_TRACES], grid, timeline),
         people=len(everybody),
         present=len(present),
@@ -155,17 +157,25 @@ def zone_at(lat: float, lon: float) -> str:
 
 
 def _apart(grid: Grid, places: Sequence[Place]) -> list[Place]:
-    """Return the first places on the map whose regions share no cell."""
+    """Return the first places on the map whose regions share no cell, half a cell apart at least.
+
+    Nearer ones would differ by the border that happens to run between them.
+    """
     chosen: list[Place] = []
     taken: set[int] = set()
     for place in places:
         if len(chosen) == MOST_PLACES or not _on(grid, place):
             continue
         cells = set(Region.circle_latlon(grid, place.lat, place.lon, RADIUS_KM))
-        if not cells & taken:
+        near = any(_km(place, other) < grid.cell_size / 2 for other in chosen)
+        if not near and not cells & taken:
             taken |= cells
             chosen.append(place)
     return chosen
+
+
+def _km(place: Place, other: Place) -> float:
+    return apart_km(place.lat, place.lon, other.lat, other.lon)
 
 
 def _most_visited(grid: Grid, lat: np.ndarray, lon: np.ndarray) -> Place:
@@ -185,7 +195,11 @@ def _home(grid: Grid, places: Sequence[Place], offset: timedelta) -> Place | Non
     """Return the place on the map where one person's nights are spent, if it can be told."""
     inside = [place for place in places if _on(grid, place)]
     best = max(inside, key=lambda place: place.night_seconds(offset), default=None)
-    return best if best is not None and best.night_seconds(offset) >= FEWEST_AT_HOME else None
+    if best is None:
+        return None
+    nights = best.night_seconds(offset)
+    fewest = max(FEWEST_AT_HOME, LEAST_AT_NIGHT * sum(best.hours))
+    return best if nights >= fewest else None
 
 
 def _on(grid: Grid, place: Place) -> bool:
@@ -212,7 +226,9 @@ def _example_place(places: Sequence[NamedPlace], alone: bool) -> NamedPlace:
     return places[-1] if alone else places[0]
 
 
-def _usual_time(people: Sequence[Trace], place: Place, zone: str, clock: DraftClock) -> str:
+def _usual_time(
+    people: Sequence[Trace], place: Place, zone: str, clock: DraftClock, offset: timedelta
+) -> str:
     """Return when a place is visited most: two hours of a weekday, a small part of an outing."""
     slot = _part_of(clock)
     thinned = min(SLOT, length_of(clock.step) // timedelta(microseconds=1))
@@ -229,8 +245,27 @@ def _usual_time(people: Sequence[Trace], place: Place, zone: str, clock: DraftCl
             day = f"{local:%Y-%m-%d}" if clock.is_outing else DAY_NAMES[local.weekday()]
             begins = timedelta(hours=local.hour, minutes=local.minute) // slot
             (here if is_near else anywhere)[day, begins] += 1
-    (day, number), _ = max((here or anywhere).items(), key=lambda item: (item[1], item[0]))
+    usual = _in_usual_hours(here, place, slot, offset) or here or anywhere
+    (day, number), _ = max(usual.items(), key=lambda item: (item[1], item[0]))
     return f"{day} {_hour(number * slot)}-{_hour((number + 1) * slot)}"
+
+
+def _in_usual_hours(
+    counts: Counter[tuple[str, int]], place: Place, slot: timedelta, offset: timedelta
+) -> Counter[tuple[str, int]]:
+    """Return the counts of the slots that begin in the usual hours of a place, if it has any."""
+    hours = place.usual_hours(offset)
+    if hours is None:
+        return counts
+    begin, end = hours
+    held = (end - begin) % 24 or 24
+    return Counter(
+        {
+            (day, number): count
+            for (day, number), count in counts.items()
+            if (number * slot // timedelta(hours=1) - begin) % 24 < held
+        }
+    )
 
 
 def _part_of(clock: DraftClock) -> timedelta:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.policy.places import KM_PER_DEGREE, Place
+from priste.policy.places import KM_PER_DEGREE, Place, apart_km
 
 CELLS_ACROSS = 14
 """How many cells the longer side has, about."""
@@ -75,10 +75,7 @@ def round_up(km: float) -> float:
 def _telling_apart(places: Sequence[Place], otherwise: float) -> float:
     """Return the cell size at which the nearest two of the main places lie in different cells."""
     distances = [
-        KM_PER_DEGREE
-        * math.hypot(
-            a.lat - b.lat, ((a.lon - b.lon + 180) % 360 - 180) * math.cos(math.radians(a.lat))
-        )
+        apart_km(a.lat, a.lon, b.lat, b.lon)
         for number, a in enumerate(places)
         for b in places[:number]
     ]

@@ -113,7 +113,7 @@ class _Stay:
         return math.floor(self.lat * 100), math.floor((self.lon + 180.0) * 100)
 
     def near(self, lat: float, lon: float, km: float) -> bool:
-        return _apart(self.lat, self.lon, lat, lon) <= km
+        return apart_km(self.lat, self.lon, lat, lon) <= km
 
     def join(self, other: _Stay) -> None:
         whole = self.seconds + other.seconds
@@ -146,7 +146,7 @@ def _stays(trace: Trace) -> Iterator[_Stay]:
         if (
             last < len(lats)
             and times[last] - times[last - 1] <= silence
-            and _apart(lats[first], lons[first], lats[last], lons[last]) <= STAY_RADIUS_KM
+            and apart_km(lats[first], lons[first], lats[last], lons[last]) <= STAY_RADIUS_KM
         ):
             continue
         seconds = times[last - 1] - times[first]
@@ -171,7 +171,7 @@ def _by_hour(begin: float, seconds: float) -> NDArray[np.float64]:
     return hours
 
 
-def _apart(lat: float, lon: float, other_lat: float, other_lon: float) -> float:
+def apart_km(lat: float, lon: float, other_lat: float, other_lon: float) -> float:
     """Return km between two nearby positions; good to a per mille, which is enough here."""
     north = other_lat - lat
     east = ((other_lon - lon + 180.0) % 360.0 - 180.0) * math.cos(math.radians(lat))
