@@ -211,10 +211,31 @@ def test_an_office_where_it_gets_late_is_no_home() -> None:
 
 def test_places_are_not_told_apart_by_a_border_alone() -> None:
     """Two places less than half a cell apart are one region, whichever cells they are in."""
-    text = draft_policy(
-        [days_at(lambda hour, _: 46.0 if hour < 8 else 46.004 if hour < 14 else 46.2)], zone="UTC"
+    latitudes = {13: 46.0, 14: 46.2} | dict.fromkeys(range(8), 46.0105)
+    somebody = days_at(lambda hour, _: latitudes.get(hour, 46.0145))
+    policy = read_policy(draft_policy([somebody], zone="UTC"))
+    border = {int(policy.grid.cell_at(lat, 7.0)) for lat in (46.0105, 46.0145)}
+    assert len(border) == 2
+    found = [middle_of(policy, name)[0] for name in policy.regions]
+    assert 46.0105 in found
+    assert 46.0145 not in found
+
+
+def test_a_journey_is_not_the_fortnight_of_a_draft() -> None:
+    """Days away are not chosen though more was recorded on them than at home."""
+    home = days_at(lambda hour, _: 46.0 if hour < 12 else 46.05 if hour < 15 else None, days=40)
+    times = home.times + (home.times >= home.times[0] + 20 * 24 * HOUR) * 30 * 24 * HOUR
+    away = days_at(lambda hour, when: 30.0 + (when // HOUR % 97) / 4, days=14)
+    journey = Trace(None, away.times + 25 * 24 * HOUR, away.lat, away.lon)
+    order = np.argsort(np.concatenate([times, journey.times]))
+    whole = Trace(
+        None,
+        np.concatenate([times, journey.times])[order],
+        np.concatenate([home.lat, journey.lat])[order],
+        np.full(order.size, 7.0),
     )
-    assert list(tomllib.loads(text)["regions"]) == ["home", "place2"]
+    draft = drafted([whole], zone="UTC")
+    assert any("All of that time is on it." in note for note in draft.notes)
 
 
 def test_the_example_is_in_the_usual_hours_of_its_place() -> None:

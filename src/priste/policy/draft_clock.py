@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
+from priste.policy.draft_map import everyday
 from priste.traces import Timeline, Trace
 from priste.traces.fixes import microseconds, utc_datetime
 from priste.traces.zones import zone_of
@@ -44,13 +45,15 @@ def length_of(step: str) -> timedelta:
 def busiest_stretch(
     people: Sequence[Trace], zone: str, since: datetime | None, until: datetime | None
 ) -> Stretch:
-    """Return the days that were asked for, or those of ``LONGEST`` with the most data.
+    """Return the days that were asked for, or those of ``LONGEST`` with the most everyday data.
 
     ``since`` and ``until`` (end excluded) are clock times of ``zone``; what is asked for is cut
-    only where there is no data. Of equally busy stretches the last is taken.
+    only where there is no data. Data are everyday within a square around where most time is spent:
+    a journey is no fortnight to guard a week by. Of equally busy stretches the last is taken.
     """
     place = zone_of(zone)
-    slots = np.concatenate([np.unique(person.times // SLOT) for person in people]) * SLOT
+    firsts = [np.unique(person.times // SLOT, return_index=True) for person in people]
+    slots = np.concatenate([numbers for numbers, _ in firsts]) * SLOT
     shift = utc_datetime(int(np.median(slots))).astimezone(place).utcoffset() or timedelta(0)
     offset = shift // timedelta(microseconds=1)
     asked = slots
@@ -63,10 +66,13 @@ def busiest_stretch(
             "There is no fix in the time that was asked for. The data reach from "
             f"{_shown(int(slots.min()), offset)} to {_shown(int(slots.max()), offset)} ({zone})."
         )
-    days, counts = np.unique((asked + offset) // _DAY, return_counts=True)
-    first, last = int(days[0]), int(days[-1])
+    days = (asked + offset) // _DAY
+    first, last = int(days.min()), int(days.max())
     if since is None and until is None and last - first >= LONGEST.days:
-        first = _busiest(days, counts)
+        lat = np.concatenate([p.lat[kept] for p, (_, kept) in zip(people, firsts, strict=True)])
+        lon = np.concatenate([p.lon[kept] for p, (_, kept) in zip(people, firsts, strict=True)])
+        usual = slots[everyday(lat, lon)]
+        first = _busiest(*np.unique((usual + offset) // _DAY, return_counts=True))
         last = first + LONGEST.days - 1
     begin = utc_datetime(first * _DAY - offset)
     end = utc_datetime((last + 1) * _DAY - offset)

@@ -55,8 +55,25 @@ def frame_of(lat: Floats, lon: Floats, places: Sequence[Place]) -> Frame:
         small = [spans for spans in tried if _longer_side(*spans) <= limit]
         if small:
             return _framed(lat, east, middle, *small[0])
-    inside = _everyday(lat, east)
+    inside = everyday(lat, lon)
     return _framed(lat, east, middle, *_quantiles(lat[inside], east[inside], 1.0))
+
+
+def everyday(lat: Floats, lon: Floats) -> NDArray[np.bool_]:
+    """Tell which positions lie within a square of ``LARGE_MAP_KM`` around where most time is."""
+    east = east_of(lon, float(lon[0]))
+    # Squares of a quarter of that are counted; at these latitudes a degree is as wide as here.
+    tile = LARGE_MAP_KM / 4
+    scale = KM_PER_DEGREE * np.maximum(np.cos(np.radians(lat)), 0.01)
+    tiles = np.stack([lat * KM_PER_DEGREE // tile, east * scale // tile], axis=1)
+    _, number, counts = np.unique(tiles, axis=0, return_inverse=True, return_counts=True)
+    most = number.reshape(-1) == int(np.argmax(counts))
+    middle_lat, middle_east = float(lat[most].mean()), float(east[most].mean())
+    here = KM_PER_DEGREE * max(math.cos(math.radians(middle_lat)), 0.01)
+    inside: NDArray[np.bool_] = (np.abs(lat - middle_lat) * KM_PER_DEGREE <= LARGE_MAP_KM / 2) & (
+        np.abs(east - middle_east) * here <= LARGE_MAP_KM / 2
+    )
+    return inside
 
 
 def east_of(lon: Floats, middle: float) -> Floats:
@@ -97,22 +114,6 @@ def _km_per_lon(south_north: _Span) -> float:
 def _longer_side(south_north: _Span, west_east: _Span) -> float:
     height = (south_north[1] - south_north[0]) * KM_PER_DEGREE
     return max(height, (west_east[1] - west_east[0]) * _km_per_lon(south_north))
-
-
-def _everyday(lat: Floats, east: Floats) -> NDArray[np.bool_]:
-    """Tell which positions lie within a square of ``LARGE_MAP_KM`` around where most time is."""
-    # Squares of a quarter of that are counted; at these latitudes a degree is as wide as here.
-    tile = LARGE_MAP_KM / 4
-    scale = KM_PER_DEGREE * np.maximum(np.cos(np.radians(lat)), 0.01)
-    tiles = np.stack([lat * KM_PER_DEGREE // tile, east * scale // tile], axis=1)
-    _, number, counts = np.unique(tiles, axis=0, return_inverse=True, return_counts=True)
-    most = number.reshape(-1) == int(np.argmax(counts))
-    middle_lat, middle_east = float(lat[most].mean()), float(east[most].mean())
-    here = KM_PER_DEGREE * max(math.cos(math.radians(middle_lat)), 0.01)
-    inside: NDArray[np.bool_] = (np.abs(lat - middle_lat) * KM_PER_DEGREE <= LARGE_MAP_KM / 2) & (
-        np.abs(east - middle_east) * here <= LARGE_MAP_KM / 2
-    )
-    return inside
 
 
 def _framed(
