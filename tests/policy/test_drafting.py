@@ -211,14 +211,12 @@ def test_an_office_where_it_gets_late_is_no_home() -> None:
 
 def test_places_are_not_told_apart_by_a_border_alone() -> None:
     """Two places less than half a cell apart are one region, whichever cells they are in."""
-    latitudes = {13: 46.0, 14: 46.2} | dict.fromkeys(range(8), 46.0105)
-    somebody = days_at(lambda hour, _: latitudes.get(hour, 46.0145))
-    policy = read_policy(draft_policy([somebody], zone="UTC"))
-    border = {int(policy.grid.cell_at(lat, 7.0)) for lat in (46.0105, 46.0145)}
-    assert len(border) == 2
-    found = [middle_of(policy, name)[0] for name in policy.regions]
-    assert 46.0105 in found
-    assert 46.0145 not in found
+    home, work, nearby = 46.0, 46.155, 46.15
+    latitudes = dict.fromkeys(range(8, 18), work) | dict.fromkeys((18, 19), nearby)
+    policy = read_policy(draft_policy([days_at(lambda h, _: latitudes.get(h, home))], zone="UTC"))
+    cells = [int(policy.grid.cell_at(lat, 7.0)) for lat in (work, nearby)]
+    assert cells[0] != cells[1]
+    assert [middle_of(policy, name)[0] for name in policy.regions] == [home, work]
 
 
 def test_a_journey_is_not_the_fortnight_of_a_draft() -> None:
