@@ -14,8 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from priste import Grid, LocationSet, MarkovModel, PlanarLaplace, Protector, presence
+from priste import Grid, LocationSet, MarkovModel, PlanarLaplace, Priors, Protector, presence
+from priste.mechanisms import Mechanism
+from priste.quantify import AnyStart, Observer
 from priste.release import Certified, Optimal
+from priste.release.calibrator import Calibrator
 from priste.release.stream_file import checkpoint, journal
 from priste.release.stream_file.checkpoint import checkpoint_of
 
@@ -24,12 +27,13 @@ MODEL = MarkovModel.gaussian(GRID, sigma=0.9)
 LAPLACE = PlanarLaplace(GRID, alpha=3.0)
 CLINIC = presence([0, 1], [2, 3])
 EPSILON = 1.0
-STREAMS = {
-    "certified": (LAPLACE, Certified(pace=0.3)),
-    "optimal": (LAPLACE, Optimal(pace=0.3)),
-    "paper": (LAPLACE, "paper"),
-    "bare": (LAPLACE, "bare"),
-    "location set": (LocationSet(LAPLACE, delta=0.1), Certified(pace=0.3)),
+STREAMS: dict[str, tuple[Mechanism, Calibrator | str, Observer]] = {
+    "certified": (LAPLACE, Certified(pace=0.3), AnyStart()),
+    "optimal": (LAPLACE, Optimal(pace=0.3), AnyStart()),
+    "optimal, population": (LAPLACE, Optimal(), Priors(MODEL.stationary()[None, :])),
+    "paper": (LAPLACE, "paper", AnyStart()),
+    "bare": (LAPLACE, "bare", AnyStart()),
+    "location set": (LocationSet(LAPLACE, delta=0.1), Certified(pace=0.3), AnyStart()),
 }
 PATH = [5, 6, None, 9, 5, 1]
 SAME = 1e-9
@@ -40,9 +44,11 @@ def write(folder: Path) -> None:
     """Make the journals of this machine, with checkpoints after four steps."""
     checkpoint.EVERY = 4
     ledgers = {}
-    for name, (mech, calibrator) in STREAMS.items():
+    for name, (mech, calibrator, observer) in STREAMS.items():
         path = folder / name
-        with Protector(MODEL, CLINIC, mech, EPSILON, calibrator, rng=3, journal=path) as p:
+        with Protector(
+            MODEL, CLINIC, mech, EPSILON, calibrator, observer=observer, rng=3, journal=path
+        ) as p:
             for cell in PATH:
                 p.release(cell)
             ledgers[name] = p.ledger.json_lines()

@@ -14,6 +14,7 @@ from tests.traces import trace_files as files
 from priste.errors import PristeError, TraceError
 from priste.traces import Format, Problem, read_traces
 from priste.traces.formats.json_values import DEEPEST, ShallowJson
+from priste.traces.reading_options import alias_of
 
 MAKERS = {
     "a.gpx": files.gpx,
@@ -285,3 +286,9 @@ def test_brackets_without_end_ask_for_no_memory(tmp_path: Path, name: str) -> No
     (tmp_path / name).write_text(opening + "[" * 100_000)
     with pytest.raises(TraceError, match="nested deeper"):
         list(read_traces(tmp_path / name, "google" if name == "Records.json" else "owntracks"))
+
+
+def test_a_title_of_brackets_that_never_end() -> None:
+    """Names are read in time that grows with their length: so many squared would take minutes."""
+    assert alias_of("[" * 1_000_000) is None
+    assert alias_of("lat (deg) [x]") == "lat"

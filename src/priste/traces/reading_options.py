@@ -11,7 +11,8 @@ from priste.errors import InvalidParameter, TraceError
 from priste.traces.cleaning import ClockRange
 from priste.traces.zones import check_unit
 
-_UNIT = re.compile(r"[(\[][^)\]]*[)\]]")
+_UNIT = re.compile(r"[(\[][^()\[\]]*[)\]]")
+"""Words in brackets, the innermost: read once also where brackets never end."""
 
 # Compared without case, spaces, hyphens, underscores and dots.
 _ALIASES = {
