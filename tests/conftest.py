@@ -4,6 +4,7 @@ Property tests draw their examples from a fixed seed, so that a green run repeat
 that something changed. ``PRISTE_FREE_EXAMPLES=1 make test`` draws new ones every time.
 """
 
+import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,10 +28,17 @@ def _state_of_the_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield
 
 
+@pytest.fixture(scope="session")
+def _states(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Names for the states of tests; a folder is made only where something is kept."""
+    place = tmp_path_factory.mktemp("states")
+    return (place / str(number) / "priste" for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_state(_states: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """Let no test see or change what this user has released."""
-    folder = tmp_path_factory.mktemp("state") / "priste"
+    folder = next(_states)
     monkeypatch.setenv("PRISTE_STATE", str(folder))
     return folder
 

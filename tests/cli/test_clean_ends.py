@@ -163,31 +163,50 @@ def test_models_still_load(tmp_path: Path) -> None:
 STATUS = json.dumps({"written": "2026-03-04T00:00:00+00:00", "process": 1, "people": {}})
 
 
-def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PRISTE": f"{sys.executable} -m priste"}
-    return subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {command}"],
-        cwd=folder, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+MANY_ENDS = """
+import json, os, runpy, sys
+from typer.testing import CliRunner
+from priste.cli.application import app
+
+CliRunner().invoke(app, ["explain", "policy.toml"])  # what all of them import, once
+
+def end_of(words, to):
+    if to == "a reader that left":
+        reading, out = os.pipe()
+        os.close(reading)
+    else:
+        out = os.open(to, os.O_WRONLY)
+    told = os.open("told", os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+    process = os.fork()
+    if process == 0:  # from here on as ``python -m priste`` does, to the end of the interpreter
+        os.dup2(out, 1)
+        os.dup2(told, 2)
+        sys.argv = ["priste", *words.split()]
+        runpy.run_module("priste", run_name="__main__", alter_sys=True)
+        sys.exit(0)
+    os.close(out)
+    _, status = os.waitpid(process, 0)
+    return os.waitstatus_to_exitcode(status), os.pread(told, 10**6, 0).decode()
+
+ends = [end_of(*case) for case in json.loads(sys.argv[1])]
+print(json.dumps(ends))
+"""
+READER_LEFT, FULL = "a reader that left", "/dev/full"
+ENDS = [
+    ("explain policy.toml", READER_LEFT, 0),
+    ("explain policy.toml --json", READER_LEFT, 0),
+    ("explain policy.toml", FULL, 2),
+    ("init trips.csv -o new.toml", FULL, 2),
+    ("protect trips.csv -p policy.toml --seed 1", FULL, 2),
+    ("protect trips.csv -p policy.toml --seed 1 -o again.csv --json", READER_LEFT, 0),
+    ("reproduce --list", FULL, 2),
+    ("live status --state state", FULL, 2),
+    ("live status --state state", READER_LEFT, 5),
+]
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-@pytest.mark.parametrize(
-    ("command", "code"),
-    [
-        ("$PRISTE explain policy.toml | true", 0),
-        ("$PRISTE explain policy.toml --json | true", 0),
-        ("$PRISTE explain policy.toml > /dev/full", 2),
-        ("$PRISTE --help > /dev/full", 2),
-        ("$PRISTE init trips.csv -o new.toml > /dev/full", 2),
-        ("$PRISTE protect trips.csv -p policy.toml --seed 1 > /dev/full", 2),
-        ("$PRISTE protect trips.csv -p policy.toml --seed 1 --json | true", 0),
-        ("$PRISTE reproduce --list > /dev/full", 2),
-        ("$PRISTE live status --state state > /dev/full", 2),
-        ("$PRISTE live status --state state | true", 5),
-    ],
-)
-def test_readers_that_leave_and_full_disks(tmp_path: Path, command: str, code: int) -> None:
+@pytest.mark.skipif(not Path(FULL).exists(), reason="this system has no /dev/full")
+def test_readers_that_leave_and_full_disks(tmp_path: Path) -> None:
     """As if it had read on, or 2 where results are lost; what was written stays; no traceback.
 
     All commands print by the same few lines (``console.printing``): some of each kind are tried.
@@ -196,7 +215,27 @@ def test_readers_that_leave_and_full_disks(tmp_path: Path, command: str, code: i
     write_trips(tmp_path, ("ada",))
     (tmp_path / "state").mkdir(mode=0o700)
     (tmp_path / "state" / "status.json").write_text(STATUS)
-    done = shell(command, tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", MANY_ENDS, json.dumps([case[:2] for case in ENDS])],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for (words, to, expected), (code, told) in zip(ENDS, json.loads(done.stdout), strict=True):
+        assert code == expected, (words, to, told)
+        assert "Traceback" not in told, (words, to, told)
+        assert "Exception ignored" not in told, (words, to, told)
+    assert (tmp_path / "new.toml").exists()
+    assert (tmp_path / "again.csv").exists()
+
+
+@pytest.mark.skipif(not Path(FULL).exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize(("command", "code"), [("--help > /dev/full", 2), ("--help | true", 0)])
+def test_the_same_in_a_shell(tmp_path: Path, command: str, code: int) -> None:
+    """The whole way, from a shell to its code."""
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {sys.executable} -m priste {command}"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr

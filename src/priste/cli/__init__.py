@@ -16,7 +16,7 @@ def main() -> None:
     import typer
 
     from priste.cli.application import app
-    from priste.cli.console import clean_errors, silence
+    from priste.cli.console import DONE, clean_errors, silence
 
     try:
         with clean_errors():  # of what is printed before a command begins: help, the version
@@ -24,3 +24,8 @@ def main() -> None:
     except typer.Exit as end:
         silence()
         sys.exit(end.exit_code)
+    except SystemExit as end:
+        if not isinstance(end.__context__, BrokenPipeError):
+            raise
+        silence()  # the libraries' own end with 1 for a reader of the help that left
+        sys.exit(DONE)
