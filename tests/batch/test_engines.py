@@ -1,5 +1,6 @@
 """Engines and deaths change nothing: the same bytes from one process, a cluster, after kills."""
 
+import json
 import os
 import random
 import signal
@@ -71,12 +72,12 @@ def undisturbed(
 # The driver dies
 
 KILLED = """
-import os, random, signal, sys
+import json, os, signal, sys
 from pathlib import Path
 from priste import Protector
 from tests.batch.test_engines import run
 
-left = int(sys.argv[2])
+left = 0
 def counted(call):
     def made(*given, **named):
         global left
@@ -88,36 +89,53 @@ def counted(call):
 
 os.fsync = counted(os.fsync)
 Protector.release = counted(Protector.release)
-run(Path(sys.argv[1]), seed={seed})
+ends = []
+for folder, left in json.loads(sys.argv[1]):
+    process = os.fork()
+    if process == 0:
+        run(Path(folder), seed={seed})
+        os._exit(0)
+    ends.append(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]))
+print(json.dumps(ends))
 """
 
 
-def run_until_killed(folder: Path, after: int, seed: int | None) -> bool:
-    """Run in another process that is killed at a release or a write; tell whether it was."""
-    code = KILLED.format(seed=seed)
+def run_until_killed(runs: list[tuple[Path, int]], seed: int | None) -> list[bool]:
+    """Run in processes that are killed at a release or a write; tell which of them were.
+
+    They are forked from one process, which has imported what they need.
+    """
+    told = json.dumps([(str(folder), after) for folder, after in runs])
     done = subprocess.run(
-        [sys.executable, "-c", code, str(folder), str(after)], cwd=ROOT, check=False
-    )
-    assert done.returncode in (0, -signal.SIGKILL)
-    return done.returncode != 0
+        [sys.executable, "-c", KILLED.format(seed=seed), told],
+        cwd=ROOT, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    ends = json.loads(done.stdout)
+    assert set(ends) <= {0, -signal.SIGKILL}
+    return [end != 0 for end in ends]
 
 
-@pytest.mark.parametrize("start", [11, 12])
 def test_kills_of_the_driver_at_random_points(
-    tmp_path: Path, undisturbed: Callable[[], tuple[bytes, ...]], start: int
+    tmp_path: Path, undisturbed: Callable[[], tuple[bytes, ...]]
 ) -> None:
     """kill -9 before a release or a write, drawn at random, twice; then the run is ended."""
-    draw = random.Random(start)
-    kills = sum(run_until_killed(tmp_path, draw.randrange(5, 45), SEED) for _ in range(2))
-    assert kills
-    if not (tmp_path / "out.csv").exists():
-        run(tmp_path, seed=SEED)
-    assert written(tmp_path) == undisturbed()
+    runs = []
+    for start in (11, 12):
+        draw = random.Random(start)
+        (tmp_path / str(start)).mkdir()
+        runs += [(tmp_path / str(start), draw.randrange(5, 45)) for _ in range(2)]
+    killed = run_until_killed(runs, SEED)
+    assert any(killed[:2])
+    assert any(killed[2:])
+    for folder in {folder for folder, _ in runs}:
+        if not (folder / "out.csv").exists():
+            run(folder, seed=SEED)
+        assert written(folder) == undisturbed()
 
 
 def test_a_killed_run_goes_on_with_its_secret(tmp_path: Path) -> None:
     """Without a seed: what is drawn after the kill is what the secret of the run gives, for all."""
-    assert run_until_killed(tmp_path, 3 + STEPS + 7, None)
+    assert run_until_killed([(tmp_path, 3 + STEPS + 7)], None) == [True]
     place = workspace_of(tmp_path / "out.csv")
     secret = (place / SECRET).read_bytes()
     assert stat.S_IMODE((place / SECRET).stat().st_mode) == 0o600

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from priste.cli.application import app
 from priste.cli.console import REFUSED
 from priste.reproduce import CATALOGUE
+from priste.reproduce.experiments import experiment as sizes
 
 RUNNER = CliRunner()
 NAME = "fig-budget-presence-early"
@@ -40,8 +41,11 @@ def test_mistakes_are_named(words: list[str], said: str, tmp_path: Path) -> None
     assert not (tmp_path / "out").exists()
 
 
-def test_one_experiment_from_the_command_line(tmp_path: Path) -> None:
+def test_one_experiment_from_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A small run writes its files and its page, and tells the verdicts."""
+    monkeypatch.setitem(sizes._SIZES, "quick", sizes._SIZES["tiny"])  # quicker still
     words = ["reproduce", NAME, "--quick", "--runs", "2", "--calibrator", "certified=1"]
     words += ["--workers", "2", "--seed", "3", "--output", str(tmp_path / "out")]
     done = RUNNER.invoke(app, [*words, "--json"])
