@@ -12,11 +12,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+_FREE = bool(os.environ.get("PRISTE_FREE_EXAMPLES"))
 settings.register_profile(
     "priste",
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
-    derandomize=not os.environ.get("PRISTE_FREE_EXAMPLES"),
+    derandomize=not _FREE,
+    # The same ones again need not be many: new ones are drawn when they are asked for.
+    max_examples=100 if _FREE else 50,
 )
 settings.load_profile("priste")
 
