@@ -22,7 +22,16 @@ def searched(search, moments: Moments, bounds: tuple[float, float], *, raising: 
     ratios, rows = np.full((2, len(events)), -1.0), np.full((2, len(events), 2), -7)
     space, waits = np.zeros((3, 6, moments.rows)), np.zeros((kernels.WAITING, 4))
     shared = verdicts._shared(moments)
-    found = np.array(bounds), raising, pairs, space, waits, ratios, rows
+    found = (
+        np.array(bounds),
+        raising,
+        pairs,
+        space,
+        np.zeros((2, 3, moments.rows)),
+        waits,
+        ratios,
+        rows,
+    )
     search(events, complements, *shared, *found)
     return ratios, rows
 

@@ -79,7 +79,9 @@ class PlanarLaplace(Mechanism):
         return self._gathered(table, table.row_slots[:, row], table.column_slots[:, column])
 
     def columns(self, outputs: Sequence[int]) -> NDArray[np.float64]:
-        asked = np.array([self._checked_output(output) for output in outputs], dtype=np.int64)
+        asked = np.asarray(outputs)
+        if asked.dtype.kind != "i" or not ((asked >= 0) & (asked < self.outputs)).all():
+            asked = np.array([self._checked_output(output) for output in outputs], dtype=np.int64)
         row, column = np.divmod(asked, self.grid.columns)
         table = self._integrals()
         slots = table.row_slots[:, None, row], table.column_slots[None, :, column]

@@ -57,6 +57,10 @@ NEVER = 1e300
 TINIEST = 5e-324
 B, D, A, C, E, INDEX = 0, 1, 2, 3, 4, 5
 LOW, HIGH, TOPS, BOTTOMS = 0, 1, 2, 3
+PRIOR_A, PRIOR_C, PRIOR_SHIFT = 0, 1, 2
+
+POWERS = np.ldexp(1.0, np.arange(1001))
+"""2**0 to 2**1000."""
 
 
 @kernel("b1(f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8, f8[:, ::1])", inner=True)
@@ -94,9 +98,26 @@ def prepare_narrow(
     return least_joint >= NARROW_JOINT and least_prior >= NARROW_PRIOR and largest <= 2.0
 
 
-@kernel("void(f8[::1], f8[::1], f8[::1], f8[::1], i8[::1], f8, f8[:, ::1])", inner=True)
+@kernel("void(f8[::1], f8[::1], f8, f8[:, ::1])", inner=True)
+def prepare_priors(a: Floats, c: Floats, absolute: float, priors: Floats) -> None:
+    """Fill ``priors`` (3, n) with what :func:`prepare_wide` needs of a and ā, for all columns.
+
+    Its lines are a and ā, brought to [1/2, 1) by one power of two per row, and its exponent.
+    """
+    for i in range(a.shape[0]):
+        ci = c[i] + absolute
+        ai = max(a[i] - absolute, 0.0)
+        _, shift = math.frexp(max(ai, ci))
+        ai = math.ldexp(ai, -shift)
+        ci = math.ldexp(ci, -shift)
+        priors[PRIOR_A, i] = ai if ai >= FLUSH else 0.0
+        priors[PRIOR_C, i] = max(ci, FLUSH) if c[i] + absolute > 0.0 else 0.0
+        priors[PRIOR_SHIFT, i] = shift
+
+
+@kernel("void(f8[::1], f8[::1], f8[:, ::1], i8[::1], f8, f8[:, ::1])", inner=True)
 def prepare_wide(
-    b: Floats, d: Floats, a: Floats, c: Floats, exponent: Integers, absolute: float, rows: Floats
+    b: Floats, d: Floats, priors: Floats, exponent: Integers, absolute: float, rows: Floats
 ) -> None:
     """Fill ``rows`` with numbers of any size.
 
@@ -107,23 +128,23 @@ def prepare_wide(
     highest = -NEVER
     for i in range(b.shape[0]):
         bi = b[i] + absolute
-        ci = c[i] + absolute
         di = max(d[i] - absolute, 0.0)
-        ai = max(a[i] - absolute, 0.0)
         _, shift = math.frexp(max(bi, di))
-        _, prior_shift = math.frexp(max(ai, ci))
-        bi = math.ldexp(bi, -shift)
-        di = math.ldexp(di, -shift)
-        ai = math.ldexp(ai, -prior_shift)
-        ci = math.ldexp(ci, -prior_shift)
+        if -1000 <= shift <= 0:
+            power = POWERS[-shift]  # an exact product, as ldexp, and quicker
+            bi *= power
+            di *= power
+        else:
+            bi = math.ldexp(bi, -shift)
+            di = math.ldexp(di, -shift)
         rows[B, i] = max(bi, FLUSH) if b[i] + absolute > 0.0 else 0.0
-        rows[C, i] = max(ci, FLUSH) if c[i] + absolute > 0.0 else 0.0
         rows[D, i] = di if di >= FLUSH else 0.0
-        rows[A, i] = ai if ai >= FLUSH else 0.0
+        rows[A, i] = priors[PRIOR_A, i]
+        rows[C, i] = priors[PRIOR_C, i]
         rows[INDEX, i] = i
         rows[E, i] = NEVER
         if bi > 0.0 or di > 0.0:
-            rows[E, i] = float(exponent[i]) + shift - prior_shift
+            rows[E, i] = float(exponent[i]) + shift - priors[PRIOR_SHIFT, i]
             highest = max(highest, rows[E, i])
     for i in range(b.shape[0]):
         if rows[E, i] == NEVER:  # an excluded row has no scale of its own
@@ -259,8 +280,10 @@ def slope(x: float, y: float, e: float, wide: bool) -> tuple[float, float]:
         return 0.0, -NEVER
     x_mantissa, x_shift = math.frexp(x)
     y_mantissa, y_shift = math.frexp(y)
-    quotient, shift = math.frexp(x_mantissa / y_mantissa)
-    return quotient, e + float(x_shift - y_shift + shift)
+    quotient, shift = x_mantissa / y_mantissa, x_shift - y_shift  # in [1/2, 2)
+    if quotient >= 1.0:
+        quotient, shift = 0.5 * quotient, shift + 1
+    return quotient, e + float(shift)
 
 
 @kernel("UniTuple(f8, 2)(f8[:, ::1], i8, f8, f8, b1)", inner=True)
@@ -562,7 +585,7 @@ def search(
 
 @kernel(
     "void(f8[:, ::1], f8[:, ::1], f8[::1], f8[::1], i8[::1], f8[::1], f8, f8[::1], b1, b1, "
-    "f8[:, :, ::1], f8[:, ::1], f8[:, ::1], i8[:, :, ::1])"
+    "f8[:, :, ::1], f8[:, :, ::1], f8[:, ::1], f8[:, ::1], i8[:, :, ::1])"
 )
 def column_search(
     events: Floats,
@@ -576,6 +599,7 @@ def column_search(
     raising: bool,
     every_pair: bool,
     space: Floats,
+    priors: Floats,
     waits: Floats,
     ratios: Floats,
     pairs: Integers,
@@ -586,11 +610,12 @@ def column_search(
     ``pairs`` (2, k, 2) gets rows that exceed: the same twice for one row, -1 if nothing does.
     With ``raising`` they reach the supremum, of which ``ratios`` (2, k) gets an upper bound, at
     least the bound given. Without it a direction whose bound is infinite is not tested, nor is the
-    second one where the first is exceeded. ``space`` (3, 6, rows) and
+    second one where the first is exceeded. ``space`` (3, 6, rows), ``priors`` (2, 3, rows) and
     ``waits`` (WAITING, 4) are scratch space.
     """
     rows = space[0]
     n = rows.shape[1]
+    prepared = -1  # for which sides priors are there: none, the first, or both
     for k in range(events.shape[0]):
         exceeded = False
         for side in range(2):
@@ -605,7 +630,11 @@ def column_search(
                 r = bounds[side]
                 wide = not prepare_narrow(b, d, e, f, scale, absolute, rows)
                 if wide:
-                    prepare_wide(b, d, e, f, exponent, absolute, rows)
+                    while prepared < side:
+                        prepared += 1
+                        first, second = (c, a) if prepared else (a, c)
+                        prepare_priors(first, second, absolute, priors[prepared])
+                    prepare_wide(b, d, priors[side], exponent, absolute, rows)
                 else:
                     r = min(r, NARROW_RATIO)
                 exceeded, r, one, other = any_row(rows, r, raising)

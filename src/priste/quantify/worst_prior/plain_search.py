@@ -23,6 +23,9 @@ from priste.quantify.worst_prior.kernels import (
     NARROW_JOINT,
     NARROW_PRIOR,
     NEVER,
+    PRIOR_A,
+    PRIOR_C,
+    PRIOR_SHIFT,
     TINIEST,
     A,
     B,
@@ -65,22 +68,27 @@ def prepare_narrow(
     return bool(joint >= NARROW_JOINT and prior >= NARROW_PRIOR and largest <= 2.0)
 
 
+def prepare_priors(a: Floats, c: Floats, absolute: float, priors: Floats) -> None:
+    prior = np.stack([np.maximum(a - absolute, 0.0), c + absolute])
+    shift = np.frexp(prior.max(axis=0))[1]
+    possible, impossible = np.ldexp(prior, -shift)
+    priors[PRIOR_A] = np.where(possible >= FLUSH, possible, 0.0)
+    priors[PRIOR_C] = np.where(prior[1] > 0.0, np.maximum(impossible, FLUSH), 0.0)
+    priors[PRIOR_SHIFT] = shift
+
+
 def prepare_wide(
-    b: Floats, d: Floats, a: Floats, c: Floats, exponent: Integers, absolute: float, rows: Floats
+    b: Floats, d: Floats, priors: Floats, exponent: Integers, absolute: float, rows: Floats
 ) -> None:
     joint = np.stack([b + absolute, np.maximum(d - absolute, 0.0)])
-    prior = np.stack([np.maximum(a - absolute, 0.0), c + absolute])
     shift = np.frexp(joint.max(axis=0))[1]
-    prior_shift = np.frexp(prior.max(axis=0))[1]
     event, complement = np.ldexp(joint, -shift)
-    possible, impossible = np.ldexp(prior, -prior_shift)
     rows[B] = np.where(joint[0] > 0.0, np.maximum(event, FLUSH), 0.0)
-    rows[C] = np.where(prior[1] > 0.0, np.maximum(impossible, FLUSH), 0.0)
     rows[D] = np.where(complement >= FLUSH, complement, 0.0)
-    rows[A] = np.where(possible >= FLUSH, possible, 0.0)
+    rows[A], rows[C] = priors[PRIOR_A], priors[PRIOR_C]
     rows[INDEX] = np.arange(len(b))
     alive = (event > 0.0) | (complement > 0.0)
-    rows[E] = exponent.astype(np.float64) + shift - prior_shift
+    rows[E] = exponent.astype(np.float64) + shift - priors[PRIOR_SHIFT]
     rows[E, ~alive] = rows[E, alive].max() if alive.any() else 0.0
 
 

@@ -213,6 +213,7 @@ def _searched(
         raising,
         every_pair,
         space,
+        np.empty((2, 3, moments.rows)),
         waits,
         ratios,
         pairs,

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +45,10 @@ SUSPECTS = 16
 
 SCATTERED = 32
 """How many outputs from all over are tried before all of them."""
+
+SMALL_TABLE = 2**16
+"""Up to this many entries (256 cells) a question costs more than its columns: fewer, larger ones
+are asked."""
 
 GOLDEN_RATIO = (math.sqrt(5.0) - 1.0) / 2.0
 """Its multiples stay apart, in rows and in columns where outputs are the cells of a map."""
@@ -96,13 +101,8 @@ class Certified:
         """Return the budgets that may be chosen, largest first, 0.0 last."""
         if mechanism.budget == 0.0:
             return (0.0,)
-        top = finite_budget(mechanism)
-        rungs = [
-            top * 2.0 ** (-k / self._steps_per_halving)
-            for k in range(self._halvings * self._steps_per_halving + 1)
-        ]
-        exact = (mechanism.budget,) if math.isinf(mechanism.budget) else ()
-        return (*exact, *(rung for rung in rungs if rung > 0.0), 0.0)
+        rungs = _rungs(finite_budget(mechanism), self._steps_per_halving, self._halvings)
+        return (mechanism.budget, *rungs) if math.isinf(mechanism.budget) else rungs
 
     def budget(self, state: PublicState) -> float:
         """Return the budget for this step; it depends on nothing but the state."""
@@ -115,6 +115,9 @@ class Certified:
         if self._costs is not None and mechanism.output_cells() is not None:
             law = guessed(state, mechanism, budget, self._costs)
             if law is not None:
+                if law.budget != budget:  # the budget of a guess that says nothing is 0
+                    rung = self.ladder(state.mechanism).index(budget)
+                    suspects = (_hint_to_begin_at(rung), *suspects)
                 return replace(law, hints=suspects)
         table, outputs = mechanism.emission(), np.arange(mechanism.outputs)
         return ColumnLaw(table, outputs, len(outputs), budget, math.nan, True, suspects)
@@ -142,9 +145,10 @@ class Certified:
     ) -> tuple[float, tuple[int, ...]]:
         """Return the budget for this step, and the outputs to ask first at the next one.
 
-        The search begins at ``last_budget`` (None: at the top) and asks ``suspects`` first: what
-        it returned at the last step. They change how long it takes, and where verdicts are not
-        monotone also which budget it finds, never whether that budget was checked.
+        The search begins at ``last_budget`` (None: at the top), or where a hint says, and asks
+        ``suspects`` first: what it returned at the last step. They change how long it takes, and
+        where verdicts are not monotone also which budget it finds, never whether that budget was
+        checked.
         """
         ladder = self.ladder(state.mechanism)
         limits = paced_limits(state, self._pace)
@@ -170,11 +174,13 @@ class _Search:
     ) -> None:
         self._state = state
         self._ladder = ladder
-        self._last_budget = last_budget
         self._zero = len(ladder) - 1
         self._limits = limits
         self._refused: set[int] = set()
-        outputs = state.mechanism.outputs
+        self._verdicts: dict[int, dict[int, bool]] = {}  # by rung and output
+        self._first = _starting_rung(ladder, last_budget, suspects)
+        self._outputs = outputs = state.mechanism.outputs
+        self._small = outputs * state.mechanism.grid.size <= SMALL_TABLE
         evenly = np.linspace(0, outputs - 1, min(SUSPECTS, outputs)).astype(int).tolist()
         scattered = (np.arange(SCATTERED) + 0.5) * GOLDEN_RATIO % 1.0
         self._scattered = np.unique((outputs * scattered).astype(int)).tolist()
@@ -192,10 +198,14 @@ class _Search:
 
         The last rung is uninformative and needs no check.
         """
-        rung = _starting_rung(self._ladder, self._last_budget)
+        rung = self._first
         while True:
             rung = self._walk(rung)
-            if rung == self._zero or (self._allow(rung, self._scattered) and self._all_allow(rung)):
+            if rung == self._zero:
+                return rung
+            if self._small:
+                self._ask([rung], range(self._outputs))
+            if self._allow(rung, self._scattered) and self._all_allow(rung):
                 return rung
 
     def _walk(self, rung: int) -> int:
@@ -228,34 +238,60 @@ class _Search:
     def _suspects_allow(self, rung: int) -> bool:
         if rung == self._zero:
             return True
-        return rung not in self._refused and self._allow(rung, self._suspects)
+        if rung in self._refused:
+            return False
+        if self._small and rung not in self._verdicts:
+            near = range(max(0, rung - 1), min(self._zero, rung + 2))
+            self._ask(near, self._suspects)
+        return self._allow(rung, self._suspects)
 
-    def _allow(self, rung: int, outputs: list[int]) -> bool:
-        mechanism = self._state.at(self._ladder[rung])
-        # Some columns alone, as most budgets that are looked at never need the whole table.
-        asked = list(dict.fromkeys(outputs))
-        few = mechanism.columns(asked)
-        possible = np.flatnonzero(few.any(axis=0))
-        if len(possible) < len(asked):
-            asked, few = [asked[place] for place in possible], few[:, possible]
+    def _allow(self, rung: int, outputs: Sequence[int]) -> bool:
+        self._ask([rung], outputs)
+        known = self._verdicts[rung]
+        refused = [output for output in dict.fromkeys(outputs) if not known[output]]
+        if refused:
+            self._refuse(rung, refused)
+        return not refused
+
+    def _ask(self, rungs: Sequence[int], outputs: Sequence[int]) -> None:
+        """Look up what each of ``outputs`` says at ``rungs``, all in one question."""
+        asked, columns = [], []
+        for rung in rungs:
+            known = self._verdicts.setdefault(rung, {})
+            unknown = [output for output in dict.fromkeys(outputs) if output not in known]
+            if not unknown:
+                continue
+            mechanism = self._state.at(self._ladder[rung])
+            # Some columns alone, as most budgets that are looked at never need the whole table.
+            few = len(unknown) < self._outputs
+            table = mechanism.columns(unknown) if few else mechanism.emission()
+            possible = table.any(axis=0)
+            known.update(dict.fromkeys(unknown, True))  # what is never released tells nothing
+            if not possible.all():
+                unknown = [unknown[place] for place in np.flatnonzero(possible)]
+                table = table[:, possible]
+            asked += [(known, output) for output in unknown]
+            columns.append(table)
         if asked:
-            verdict = self._state.passes(few, self._limits)
-            if not verdict.all():
-                self._refuse(rung, [o for o, ok in zip(asked, verdict, strict=True) if not ok])
-                return False
-        return True
+            whole = columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
+            verdicts = self._state.passes(whole, self._limits).tolist()
+            for (known, output), verdict in zip(asked, verdicts, strict=True):
+                known[output] = verdict
 
     def _all_allow(self, rung: int) -> bool:
-        table = self._state.at(self._ladder[rung]).emission()
-        possible = np.flatnonzero(table.any(axis=0))
-        columns = table if len(possible) == table.shape[1] else table[:, possible]
-        verdict = self._state.passes(columns, self._limits)
-        if not verdict.all():
-            failed = possible[~verdict]
+        if self._small:
+            self._ask([rung], range(self._outputs))
+            known = self._verdicts[rung]
+            failed = np.array([output for output in range(self._outputs) if not known[output]])
+        else:
+            table = self._state.at(self._ladder[rung]).emission()
+            possible = np.flatnonzero(table.any(axis=0))
+            columns = table if len(possible) == table.shape[1] else table[:, possible]
+            failed = possible[~self._state.passes(columns, self._limits)]
+        if len(failed):
             few = np.linspace(0, len(failed) - 1, min(SUSPECTS, len(failed))).astype(int)
             self._refuse(rung, failed[few].tolist())
-            return False
-        return True
+        return not len(failed)
 
     def _refuse(self, rung: int, outputs: list[int]) -> None:
         self._refused.add(rung)
@@ -263,15 +299,32 @@ class _Search:
         self._suspects = outputs + [output for output in self._suspects if output not in first]
 
 
-def _starting_rung(ladder: tuple[float, ...], last: float | None) -> int:
-    """Return where to begin: at the last budget, at the top before the first release.
+@lru_cache(maxsize=64)
+def _rungs(top: float, steps_per_halving: int, halvings: int) -> tuple[float, ...]:
+    """Return the finite budgets of a ladder, largest first, 0.0 last."""
+    budgets = [
+        top * 2.0 ** (-k / steps_per_halving) for k in range(halvings * steps_per_halving + 1)
+    ]
+    return (*(budget for budget in budgets if budget > 0.0), 0.0)
 
-    After an uninformative release that is the lowest rung above 0, so that a stream at its bound
-    costs one check a step.
+
+def _hint_to_begin_at(rung: int) -> int:
+    """Return a hint that is no output: where the search of the next step begins."""
+    return -1 - rung
+
+
+def _starting_rung(ladder: tuple[float, ...], last: float | None, hints: Sequence[int]) -> int:
+    """Return where to begin: where a hint says, at the last budget, at the top before any release.
+
+    After an uninformative release without a hint that is the lowest rung above 0, so that a stream
+    at its bound costs one check a step.
     """
     above_zero = ladder[:-1]
     if last is None or not above_zero:
         return 0
+    begin = next((-1 - hint for hint in hints if hint < 0), len(above_zero))
+    if begin < len(above_zero):
+        return begin
     if last in above_zero:
         return above_zero.index(last)
     return min(range(len(above_zero)), key=lambda rung: abs(above_zero[rung] - last))
