@@ -1,10 +1,10 @@
 """The release loop: the paper's run, also with solvers deciding; map sizes; long streams.
 
-Run with ``python -m benchmarks.release``, or with the names of some of its parts (long, sizes,
-paper_run, against_solvers): the others keep their figures. Solvers (extra ``solvers``) are used
-where they are installed. Writes ``benchmarks/results/release.json``. Times are CPU seconds of this
-process; compare them within one run only. Set OPENBLAS_NUM_THREADS=1 on a busy machine: threads
-that wait for a core burn time that is counted.
+Run with ``python -m benchmarks.release``, or with the names of some of its parts (first_release,
+users, long, sizes, paper_run, against_solvers): the others keep their figures. Solvers (extra
+``solvers``) are used where installed. Writes ``benchmarks/results/release.json``. Times are
+CPU seconds of this process; compare them within one run only. Set OPENBLAS_NUM_THREADS=1 on a busy
+machine: threads that wait for a core burn time that is counted.
 
 The paper's run is a 20 x 20 map, Gaussian transitions (σ = 1 km), PRESENCE on cells 0-9 at steps
 3-7, ε = 0.5, 50 steps.
@@ -17,6 +17,7 @@ import os
 import platform
 import resource
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -29,6 +30,7 @@ from rich.console import Console
 
 from priste import AnyStart, Grid, MarkovModel, PlanarLaplace, Priors, Protector, presence
 from priste.quantify import Moments, Observer
+from priste.quantify.warm_up import warm_up
 from priste.release import Calibrator, Certified, Optimal, Paper
 from priste.reproduce.experiments.quadratic_programmes import is_installed, solver_check
 
@@ -136,7 +138,6 @@ def deciding(engine: str, limit: float) -> Paper:
 def paper_run(console: Console, seeds: tuple[int, ...] = SEEDS) -> list[dict[str, Any]]:
     """Both calibrators on the paper's run, whole."""
     model = MarkovModel.gaussian(Grid(rows=20, columns=20, cell_size=1.0), sigma=1.0)
-    run(model, 1.0, Paper(), 0, steps=3)  # compile before anything is timed
     rows = []
     for alpha in ALPHAS:
         ways: dict[str, Calibrator] = {"paper": Paper()}
@@ -151,7 +152,6 @@ def paper_run(console: Console, seeds: tuple[int, ...] = SEEDS) -> list[dict[str
 def against_solvers(console: Console) -> list[dict[str, Any]]:
     """The paper's loop with the exact check and with solvers deciding, on the same walk."""
     model = MarkovModel.gaussian(Grid(rows=20, columns=20, cell_size=1.0), sigma=1.0)
-    run(model, 1.0, Paper(), 0, steps=3)  # compile before anything is timed
     ways: dict[str, Calibrator] = {"exact check": Paper()}
     ways |= {name: deciding(name, NO_LIMIT) for name in SOLVERS if is_installed(name)}
     rows: list[dict[str, Any]] = []
@@ -181,6 +181,69 @@ def sizes(console: Console, sides: Sequence[int] = SIDES) -> list[dict[str, Any]
             found = run(model, 0.5, calibrator, 1, steps=SIZE_STEPS, observer=observer)
             row = {"cells": side * side, "calibrator": name, **mean_of([found])}
             rows.append({**row, "megabytes": max(found["megabytes"])})
+            console.print(rows[-1])
+    return rows
+
+
+FIRST_RELEASE = """
+import time
+from priste import Grid, MarkovModel, PlanarLaplace, Protector, presence
+grid = Grid(rows={side}, columns={side}, cell_size=1.0)
+model = MarkovModel.gaussian(grid, sigma=1.0)
+event = presence(range(10), range(3, 8))
+protector = Protector(model, event, PlanarLaplace(grid, alpha=0.5), 0.5, {calibrator!r}, rng=1)
+protector.release(5)
+print(time.process_time())
+"""
+
+
+def first_release(console: Console, sides: Sequence[int] = (10, 20)) -> list[dict[str, Any]]:
+    """CPU seconds of a new Python up to and with its first release.
+
+    Without machine code of the kernels, as after an installation, and where ``make setup`` left it.
+    """
+    rows = []
+    for side in sides:
+        for calibrator in ("optimal", "certified"):
+            code = FIRST_RELEASE.format(side=side, calibrator=calibrator)
+            row: dict[str, Any] = {"cells": side * side, "calibrator": calibrator}
+            with tempfile.TemporaryDirectory() as empty:
+                for name, setting in (("fresh_s", {"NUMBA_CACHE_DIR": empty}), ("warm_s", {})):
+                    command = [sys.executable, "-c", code]
+                    times = [
+                        float(subprocess.run(command, env={**os.environ, **setting}, check=True,
+                                             capture_output=True, text=True).stdout)
+                        for _ in range(3)
+                    ]  # fmt: skip
+                    row[name] = min(times)
+            rows.append(row)
+            console.print(row)
+    return rows
+
+
+def users(
+    console: Console, sides: Sequence[int] = (10, 20), count: int = 8, steps: int = 24
+) -> list[dict[str, Any]]:
+    """User-steps per CPU second of many users under one policy, one after the other."""
+    rows = []
+    for side in sides:
+        grid = Grid(rows=side, columns=side, cell_size=1.0)
+        model = MarkovModel.gaussian(grid, sigma=1.0)
+        event, mechanism = presence(range(10), range(3, 8)), PlanarLaplace(grid, alpha=0.5)
+        for name, calibrator, observer in (
+            ("certified, any start", Certified(pace=0.1), AnyStart()),
+            ("optimal, any start", Optimal(), AnyStart()),
+            ("optimal, one prior", Optimal(), Priors(model.stationary())),
+        ):
+            begin = time.process_time()
+            for user in range(count):
+                protector = Protector(
+                    model, event, mechanism, EPSILON, calibrator, rng=user, observer=observer
+                )
+                for cell in model.sample(steps, rng=user):
+                    protector.release(int(cell))
+            rate = count * steps / (time.process_time() - begin)
+            rows.append({"cells": grid.size, "calibrator": name, "user_steps_per_s": rate})
             console.print(rows[-1])
     return rows
 
@@ -230,6 +293,8 @@ def long(console: Console, side: int = 20, steps: int = LONG) -> list[dict[str, 
 
 
 PARTS: dict[str, Callable[[Console], list[dict[str, Any]]]] = {
+    "first_release": first_release,
+    "users": users,
     "long": long,
     "sizes": sizes,
     "paper_run": paper_run,
@@ -240,8 +305,13 @@ PARTS: dict[str, Callable[[Console], list[dict[str, Any]]]] = {
 def main(parts: Sequence[str] = (), *, quick: bool = False) -> dict[str, Any]:
     """Run some parts, or all, print, write and return them; ``quick`` is small, writes nothing."""
     console = Console(width=140)
+    warm_up()  # compile before anything is timed
     if quick:
-        return {"long": long(console, 5, 40), "sizes": sizes(console, (5,))}
+        return {
+            "users": users(console, (5,), 1, 4),
+            "long": long(console, 5, 40),
+            "sizes": sizes(console, (5,)),
+        }
     results = json.loads(RESULTS.read_text(encoding="utf-8")) if parts else {}
     results |= {
         "machine": f"{platform.machine()}, Python {platform.python_version()}",

@@ -206,14 +206,33 @@ def copt_dense(programme: Programme, limit: float, scale: float) -> Answer:
     return _copt_solve(programme, model, w)
 
 
-def copt_lifted(programme: Programme, limit: float, scale: float) -> Answer:
-    """COPT with the three auxiliary variables: the fastest solver we found."""
+def copt_lifted(programme: Programme, limit: float, scale: float, *, first: bool = False) -> Answer:
+    """COPT with the three auxiliary variables: the fastest solver we found.
+
+    With ``first`` it stops at the first point that is checked to violate the promise.
+    """
     model, w = _copt_model(programme, limit)
     sums = model.addMVar(3, lb=0.0, ub=1.0)
     model.addConstr(np.vstack([programme.a, programme.b, programme.d]) @ w - sums == 0.0)
     x, y, z = (sums[k].item() for k in range(3))
     model.setObjective(scale * (y - x * y - programme.r * x * z), sense=-1)
-    return _copt_solve(programme, model, w)
+    watcher = _stopped_at_a_violation(programme, model, w) if first else None
+    answer = _copt_solve(programme, model, w)
+    del watcher  # the model does not keep it alive
+    return answer
+
+
+def _stopped_at_a_violation(programme: Programme, model: Any, w: Any) -> Any:
+    """Make COPT stop at the first incumbent that violates, and return what watches it."""
+    import coptpy
+
+    def look(watcher: Any) -> None:
+        if decided(programme, np.asarray(watcher.getIncumbent(w)).ravel(), proved=False):
+            watcher.interrupt()
+
+    watcher = type("Watcher", (coptpy.CallbackBase,), {"callback": look})()
+    model.setCallback(watcher, coptpy.COPT.CBCONTEXT_INCUMBENT)
+    return watcher
 
 
 _copt_environment: list[Any] = []
@@ -282,6 +301,7 @@ ENGINES: dict[str, Callable[[Programme, float], Answer]] = {
     "copt dense": partial(copt_dense, scale=1.0),
     "copt lifted": partial(copt_lifted, scale=1.0),
     "copt lifted x1000": partial(copt_lifted, scale=1000.0),
+    "copt lifted, first violation": partial(copt_lifted, scale=1.0, first=True),
     "scip lifted": partial(scip_lifted, scale=1.0),
     "scip lifted x1000": partial(scip_lifted, scale=1000.0),
 }
