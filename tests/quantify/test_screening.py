@@ -19,7 +19,7 @@ from priste.quantify.screening import (
     Resemblance,
     _resemblance,
     screened,
-    worth_screening,
+    worthwhile_rank,
 )
 
 GAMMA = 1e-12
@@ -244,7 +244,8 @@ def test_a_table_that_changed_is_looked_at_anew():
 
 def test_small_products_are_not_screened():
     """Where the plain check is cheap, or there are few candidates or rows, it decides alone."""
-    assert worth_screening(2500, 2500, 2500)
-    assert not worth_screening(400, 400, 400)
-    assert not worth_screening(2500, 2500, 16)
-    assert not worth_screening(3, 2500, 2500)
+    assert worthwhile_rank(2500, 2500, 2500) == 64
+    assert worthwhile_rank(400, 400, 400) == 16
+    assert worthwhile_rank(100, 100, 100) is None
+    assert worthwhile_rank(2500, 2500, 16) is None
+    assert worthwhile_rank(3, 2500, 2500) is None

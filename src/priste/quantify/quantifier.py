@@ -27,7 +27,7 @@ from priste.quantify.moment_sums import stacked
 from priste.quantify.moments import Floats, Integers, Moments
 from priste.quantify.observers import AnyStart, Near, Observer
 from priste.quantify.promises import Limits, Promise, as_limits
-from priste.quantify.screening import screened, worth_screening
+from priste.quantify.screening import screened, worthwhile_rank
 from priste.quantify.smoothing import location_posterior
 from priste.quantify.start_rows import FirstCells, start_rows
 from priste.quantify.stream_snapshot import StreamSnapshot
@@ -340,7 +340,7 @@ class Quantifier:
         limits = as_limits(epsilon)
         count = columns.shape[1]
         width = max(1, CHUNK_ENTRIES // self._cells)
-        verdict, decided = self._screened(columns, limits) if count > width else _undecided(count)
+        verdict, decided = self._screened(columns, limits)
         left = np.flatnonzero(~decided)
         for start in range(0, len(left) or not count, width):  # no columns at all are refused
             chunk = left[start : start + width]
@@ -352,8 +352,9 @@ class Quantifier:
         """Answer for most of many candidates: the verdicts, and which of them are decided."""
         self._check_next_step()
         count = columns.shape[1]
+        rank = worthwhile_rank(self.rows, self._cells, count)
         if (
-            worth_screening(self.rows, self._cells, count)
+            rank is not None
             and limits != Limits(np.inf, np.inf, np.inf)
             and all(stream.goes_forward(count, candidates=True) for stream in self._streams)
         ):
@@ -363,7 +364,14 @@ class Quantifier:
             lost = max(stream.absolute_error for stream in self._streams)
             judge = self._adversary.passes
             return screened(
-                operators, prior_rows, columns, limits, gamma, judge, absolute_error=lost
+                operators,
+                prior_rows,
+                columns,
+                limits,
+                gamma,
+                judge,
+                absolute_error=lost,
+                rank=rank,
             )
         return _undecided(count)
 

@@ -145,11 +145,15 @@ class ScaledRows:
         first = self.bands[0]
         values = first.values
         for band in self.bands[1:]:
-            down = _per_row(np.clip(band.exponent - first.exponent, -3000, 0), band.values)
-            if down.min(initial=0) > -_LARGEST_SHIFT:  # a power of two is a normal float
-                values = values + band.values * np.ldexp(1.0, down.astype(np.int32))
-            else:
-                values = values + np.ldexp(band.values, down.astype(np.int32))
+            down = np.clip(band.exponent - first.exponent, -3000, 0)
+            # In two factors, as the power of two may be no float. Stored numbers are at least
+            # SMALLEST, so that the first product is exact.
+            half = np.maximum(down, -_LARGEST_SHIFT + 23)
+            lowered = band.values * _per_row(np.ldexp(1.0, half), band.values)
+            if (down < half).any():
+                lowered *= _per_row(np.ldexp(1.0, down - half), band.values)
+            lowered += values
+            values = lowered
         return Band(values, first.exponent)
 
     def plus(self, other: ScaledRows) -> ScaledRows:

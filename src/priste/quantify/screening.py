@@ -53,9 +53,12 @@ from priste.quantify.promises import Limits
 from priste.quantify.rounding import UNIT_ROUNDOFF
 from priste.quantify.scaling import BLOCK_ENTRIES, ScaledRows
 
-RANK = 64
+RANKS = (64, 16)
 """Columns in the basis. On 2,500 cells half as many left twice the columns in doubt, and twice
-as many saved less than they cost."""
+as many saved less than they cost. The fewer are for maps on which the more are not worth it."""
+
+LEAST_SHARE_OF_CELLS = 0.5
+"""Fewer columns than this, relative to the cells, are some law's and not a mechanism's table."""
 
 LARGEST_ERROR = 0.25
 """Above this a resemblance is not worth a look."""
@@ -163,10 +166,18 @@ def _largest_shares(columns: Floats, basis: Floats, coefficients: Floats) -> Flo
     return largest
 
 
-def worth_screening(rows: int, cells: int, count: int) -> bool:
-    """Tell whether thin products take less than a quarter of the work of the large one."""
-    thin = 2 * rows * RANK * (cells + count) + 3 * cells * RANK * count
-    return 4 * thin < 2 * rows * cells * count
+def worthwhile_rank(rows: int, cells: int, count: int) -> int | None:
+    """Return the rank with which thin products take less than a quarter of the large one's work.
+
+    None if there is none.
+    """
+    if count < LEAST_SHARE_OF_CELLS * cells:
+        return None
+    for rank in RANKS:
+        thin = 2 * rows * rank * (cells + count) + 3 * cells * rank * count
+        if 4 * thin < 2 * rows * cells * count:
+            return rank
+    return None
 
 
 def screened(
@@ -178,7 +189,7 @@ def screened(
     passes: Callable[[Moments, Limits], NDArray[np.bool_]],
     *,
     absolute_error: float = 0.0,
-    rank: int = RANK,
+    rank: int = RANKS[0],
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Tell (k,) which candidates stay within ``limits``, and (k,) for which that is decided.
 
