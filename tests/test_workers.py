@@ -112,10 +112,8 @@ class Prepared:
 @pytest.mark.skipif(sys.platform != "linux", reason="nothing is prepared elsewhere")
 def test_what_is_prepared_once_all_workers_have() -> None:
     """Prepared in one process with one thread, as only such may fork; workers are its children."""
-    from priste.batch.engines import _load
-
     work = Prepared()
-    with Nursery(_load) as nursery:
+    with Nursery("priste.batch.engines:load") as nursery:
         found = dict(nursery.finished(work, range(6), workers=2, prepare=work.prepare))
     places = {where for where, _, _, _ in found.values()}
     assert places == {parent for _, _, parent, _ in found.values()} != {os.getpid()}

@@ -14,6 +14,7 @@ import gc
 import multiprocessing
 import os
 import pickle
+import pkgutil
 import queue
 import signal
 import sys
@@ -89,12 +90,13 @@ class _Worker:
 class Nursery:
     """The process that workers are forked from; use it in a ``with`` statement.
 
-    It begins to load when the statement does, and calls ``prepare`` then: whoever has other things
-    to do before there are jobs does them meanwhile.
+    It begins to load when the statement does, and calls ``loading`` then, the name of a function as
+    "package.module:function": whoever has other things to do before there are jobs does them
+    meanwhile, also loading that module here.
     """
 
-    def __init__(self, prepare: Prepare | None = None) -> None:
-        self._prepare = prepare if PREPARES else None
+    def __init__(self, loading: str | None = None) -> None:
+        self._loading = loading if PREPARES else None
         self._context = multiprocessing.get_context("spawn")
         self._work = b""
         self._crew: dict[Connection, _Worker] = {}
@@ -105,8 +107,8 @@ class Nursery:
         self._open()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._close(GRACE if kind is None else 0.0)
 
     def finished(
         self,
@@ -200,17 +202,17 @@ class Nursery:
     def _open(self) -> None:
         self._control, theirs = self._context.Pipe()
         self._process = self._context.Process(
-            target=_nurse, args=(theirs, self._prepare), daemon=True
+            target=_nurse, args=(theirs, self._loading), daemon=True
         )
         with theirs, _one_thread_each(), _deaf_to_interrupts():
             self._process.start()
 
-    def _close(self) -> None:
+    def _close(self, grace: float) -> None:
         """Let the nursery end and wait for it, so that its time and its workers' count as ours."""
         for worker in list(self._crew.values()):
             self._dismiss(worker)
         self._control.close()
-        self._process.join(GRACE)
+        self._process.join(grace)
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
@@ -313,10 +315,11 @@ class _Said(Enum):
     TOLD, DONE, FAILED, NOTHING = range(4)
 
 
-def _nurse(control: Connection, prepare: Prepare | None) -> None:
-    """Prepare, then fork workers and tell how they died, until nobody asks any more."""
+def _nurse(control: Connection, loading: str | None) -> None:
+    """Load, then fork workers and tell how they died, until nobody asks any more."""
     os.dup2(2, 1)  # libraries print
-    _call(prepare)
+    if loading is not None:
+        _call(pkgutil.resolve_name(loading))
     work = b""
     perform: Callable[[Any], Any] | None = None
     born: dict[int, int] = {}

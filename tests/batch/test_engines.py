@@ -23,7 +23,7 @@ from priste.batch import (
     protection,
     workspace_of,
 )
-from priste.batch.engines import Job, Work
+from priste.batch.engines import ENDED, Job, Work
 from priste.batch.groups import OnUser
 from priste.batch.parts import journals_in
 from priste.batch.streams import KeptStream
@@ -238,18 +238,23 @@ def test_a_user_at_whom_workers_die_is_left_out(
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_cluster_gives_the_same_bytes_although_a_worker_is_killed(
-    tmp_path: Path, undisturbed: Callable[[], tuple[bytes, ...]]
+def test_a_cluster_gives_the_same_bytes_although_workers_are_killed(
+    tmp_path: Path,
+    undisturbed: Callable[[], tuple[bytes, ...]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Two workers of a real cluster, of which one dies when the first user is done."""
+    """Two workers of a real cluster, of which one dies when the first user is done.
+
+    Then a user takes every worker along that works on them: the others are released.
+    """
     from distributed import Client, LocalCluster
 
     expected = undisturbed()
     with (
         LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
+        ) as there,
+        Client(there, set_as_default=False) as client,
     ):
         workers = list(client.run(os.getpid).values())
         told = []
@@ -260,11 +265,20 @@ def test_a_cluster_gives_the_same_bytes_although_a_worker_is_killed(
                 os.kill(workers.pop(), signal.SIGKILL)
                 workers.clear()
 
-        run(tmp_path, seed=SEED, cluster=cluster.scheduler_address, on_progress=kill_one)
+        run(tmp_path, seed=SEED, cluster=there.scheduler_address, on_progress=kill_one)
         assert set(client.run(kept_works).values()) == {0}
+        there.scheduler.allowed_failures = 0  # one death is enough to be blamed
+        monkeypatch.setattr(protection, "chunks_for", lambda users, fixes: 1)
+        monkeypatch.setattr(protection, "Work", Deadly)
+        without = run(tmp_path, "other.csv", seed=SEED, cluster=there.scheduler_address)
+    assert list(without.problems) == ["ben"]
+    assert without.problems["ben"].startswith(ENDED)
     assert told[-1] == (3, 3)
     assert not workers
     assert written(tmp_path) == expected
+    lines = (tmp_path / "out.csv").read_text().splitlines()
+    others = [line for line in lines if "ben" not in line]
+    assert (tmp_path / "other.csv").read_text().splitlines() == others
 
 
 def kept_works() -> int:

@@ -9,6 +9,7 @@ from priste import InvalidParameter
 from priste.policy import Policy, read_policy
 from priste.release import Ledger
 from priste.report import (
+    anybody_learns,
     audit_cells,
     audit_releases,
     bare_releases,
@@ -166,4 +167,8 @@ def test_ledgers_are_audited_by_their_own_promise_and_observer(promise: str) -> 
             [r.belief[number] for r in ledger], abs=SAME_LEAKAGE
         )
         assert found.max_anybody >= found.max - SAME_LEAKAGE
+    learnt = anybody_learns(other, [ledger])
+    assert learnt is None or list(learnt.values()) == [
+        track.guarded.max_anybody for track in report.events
+    ]
     assert "nan" not in render(report)

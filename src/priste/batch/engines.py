@@ -27,6 +27,9 @@ before nothing is released for them."""
 ENDED = "Working on this user ended the process, also when there was nobody else in it: "
 """How the problem of such a user begins; another run tries again, where there is more memory."""
 
+LOADING = "priste.batch.engines:load"
+"""What a nursery loads for these engines."""
+
 OnTold = Callable[[int], None]
 """Told how many more users are done."""
 
@@ -118,17 +121,17 @@ def here(work: Work, jobs: Iterable[Job], on_told: OnTold) -> Iterator[Made]:
         yield work(job, lambda: on_told(1))
 
 
-def pool_of(workers: int) -> AbstractContextManager[Engine]:
+def pool_of(workers: int, nursery: pools.Nursery | None) -> AbstractContextManager[Engine]:
     """Return the engine of so many processes on this machine; one process is this one.
 
-    Others begin to load when the ``with`` statement does.
+    Others come from the ``nursery``; without one, one begins to load with the ``with`` statement.
     """
-    return nullcontext(here) if workers == 1 else _pool_of(workers)
+    return nullcontext(here) if workers == 1 else _pool_of(workers, nursery)
 
 
 @contextmanager
-def _pool_of(workers: int) -> Iterator[Engine]:
-    with pools.Nursery(_load) as nursery:
+def _pool_of(workers: int, given: pools.Nursery | None) -> Iterator[Engine]:
+    with pools.Nursery(LOADING) if given is None else nullcontext(given) as nursery:
 
         def run(work: Work, jobs: Iterable[Job], on_told: OnTold) -> Iterator[Made]:
             deadly: list[Job] = []
@@ -163,7 +166,7 @@ def _one_by_one(nursery: pools.Nursery, work: Work, job: Job, on_told: OnTold) -
     return Made.of(job, [each for number in sorted(found) for each in found[number]])
 
 
-def _load() -> None:
+def load() -> None:
     """Load the compiled code; not Arrow, which begins a thread, and threads do not bear a fork."""
     from priste.quantify.warm_up import warm_up
 

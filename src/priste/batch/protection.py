@@ -34,6 +34,7 @@ from priste.release import write_ledgers
 from priste.traces import Traces
 from priste.traces.writing import RowChoice
 from priste.whole_files import check_apart
+from priste.workers import Nursery
 
 OnProgress = Callable[[int, int], None]
 
@@ -56,6 +57,7 @@ def protect_file(
     destination: str | Path,
     *,
     workers: int = 1,
+    nursery: Nursery | None = None,
     cluster: str | None = None,
     seed: int | None = None,
     keep: Sequence[str] = (),
@@ -70,8 +72,9 @@ def protect_file(
     """Protect every user of ``traces`` under ``policy`` and write the result.
 
     Each user is a stream of its own: ε is promised for each. The result does not
-    depend on ``workers``, the processes of this machine, nor on the ``cluster``, the address of a
-    Dask scheduler, that does the work in their stead. With a ``seed`` (for experiments: whoever
+    depend on ``workers``, the processes of this machine (forks of the ``nursery`` if one has begun
+    to load already), nor on the ``cluster``, the address of a Dask scheduler, that does the work in
+    their stead. With a ``seed`` (for experiments: whoever
     knows it can undo the noise) each user's draws depend on the seed and the user's name alone.
     ``rows`` is what is written: one record per released step, or with "fixes" one per record of the
     input, whose times and number then tell what they tell; only then can fields be written back
@@ -98,7 +101,7 @@ def protect_file(
         )
     target = Destination.of(Path(destination), traces, rows)
     _check_places(target, traces, places, overwrite)
-    engines = pool_of(workers) if cluster is None else cluster_at(cluster)
+    engines = pool_of(workers, nursery) if cluster is None else cluster_at(cluster)
     recognition = Recognition.of_this_user()
     fresh = not target.workspace.exists()
     run = Continuation(policy, recognition, seeded=seed is not None, again=again)

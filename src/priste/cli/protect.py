@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -25,6 +26,7 @@ from priste.errors import InvalidParameter
 if TYPE_CHECKING:
     from priste.batch import BatchReport
     from priste.report import Verdict
+    from priste.workers import Nursery
 
 
 ROWS_OF_THE_INPUT = (
@@ -174,58 +176,62 @@ def protect(
     overwrite: Overwrite = False,
 ) -> Protection:
     """Release a file of locations under a policy; run it again to go on after a stop."""
-    from priste.batch import ledger_of, protect_file, workspace_of
-    from priste.policy import gaps_in_the_guard, load_policy, workload
-    from priste.report import MOST_SHOWN, anybody_learns, run_reports, summarise_run, write_html
-    from priste.whole_files import check_apart, check_writable
+    with workers_that_load(workers, cluster) as nursery:
+        from priste.batch import ledger_of, protect_file, workspace_of
+        from priste.policy import gaps_in_the_guard, load_policy, workload
+        from priste.report import MOST_SHOWN, anybody_learns, run_reports, summarise_run, write_html
+        from priste.whole_files import check_apart, check_writable
 
-    destination = output or beside(source)
-    outputs = {
-        "released file": destination,
-        "ledger": ledger_of(destination),
-        "workspace": workspace_of(destination),
-    }
-    if report is not None:
-        check_writable(report, overwrite=overwrite)
-        outputs["report"] = report
-    elif show_truth:
-        raise InvalidParameter("--show-truth is about the report: name one with --report.")
-    inputs = {"input": source, **files_of_policy(policy)}
-    check_apart(outputs, inputs if places is None else {**inputs, "table of places": places})
-    share = share_of(sample)
-    columns = dict(columns_of_regions(place or ()))
-    own = places is not None or bool(columns)
-    if report is not None and own:
-        raise InvalidParameter(
-            "A report shows the regions of the policy, and with --places or --place everybody has "
-            "their own. Leave --report out."
-        )
-    warn_of_seed(seed)
-    with progress("Reading the policy"):
-        loaded = load_policy(policy)
-    expected = workload(loaded)
-    if expected.is_large:
-        warn(expected.words())
-    if not loaded.calibrator.promise:
-        warn("the calibrator of this policy promises nothing. Use it to compare, not to protect.")
-    traces = reading.open(source)
-    with progress("Releasing", "users") as tell:
-        batch = protect_file(
-            loaded,
-            traces,
-            destination,
-            workers=workers,
-            cluster=cluster,
-            places=places,
-            place_columns=columns,
-            sample=share,
-            seed=seed,
-            keep=keep or (),
-            rows=rows,
-            overwrite=overwrite,
-            again=again,
-            on_progress=tell,
-        )
+        destination = output or beside(source)
+        outputs = {
+            "released file": destination,
+            "ledger": ledger_of(destination),
+            "workspace": workspace_of(destination),
+        }
+        if report is not None:
+            check_writable(report, overwrite=overwrite)
+            outputs["report"] = report
+        elif show_truth:
+            raise InvalidParameter("--show-truth is about the report: name one with --report.")
+        inputs = {"input": source, **files_of_policy(policy)}
+        check_apart(outputs, inputs if places is None else {**inputs, "table of places": places})
+        share = share_of(sample)
+        columns = dict(columns_of_regions(place or ()))
+        own = places is not None or bool(columns)
+        if report is not None and own:
+            raise InvalidParameter(
+                "A report shows the regions of the policy, and with --places or --place everybody "
+                "has their own. Leave --report out."
+            )
+        warn_of_seed(seed)
+        with progress("Reading the policy"):
+            loaded = load_policy(policy)
+        expected = workload(loaded)
+        if expected.is_large:
+            warn(expected.words())
+        if not loaded.calibrator.promise:
+            warn(
+                "the calibrator of this policy promises nothing. Use it to compare, not to protect."
+            )
+        traces = reading.open(source)
+        with progress("Releasing", "users") as tell:
+            batch = protect_file(
+                loaded,
+                traces,
+                destination,
+                workers=workers,
+                nursery=nursery,
+                cluster=cluster,
+                places=places,
+                place_columns=columns,
+                sample=share,
+                seed=seed,
+                keep=keep or (),
+                rows=rows,
+                overwrite=overwrite,
+                again=again,
+                on_progress=tell,
+            )
     shown = batch.ledgers.of(batch.parts.most_leaking(MOST_SHOWN))
     if report is not None:
         summary = None
@@ -249,6 +255,15 @@ def protect(
         # What anybody learns is about the regions of the policy, not about everybody's own.
         anybody = None if own else anybody_learns(loaded, shown.values())
     return Protection(batch, report, anybody, gaps_in_the_guard(loaded))
+
+
+def workers_that_load(workers: int, cluster: str | None) -> AbstractContextManager[Nursery | None]:
+    """Let the process that workers come from begin to load while this one loads as well."""
+    if workers == 1 or cluster is not None:
+        return nullcontext()
+    from priste.workers import Nursery
+
+    return Nursery("priste.batch.engines:load")
 
 
 def beside(source: Path) -> Path:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from priste.audit import EventAudit, audit_stream
 from priste.errors import InvalidParameter
 from priste.policy import Policy
-from priste.quantify import AnyStart
+from priste.quantify import AnyStart, Quantifier
 from priste.release import Ledger, PublicState, Release
 from priste.report.verdict import ledger_keeps
 
@@ -195,10 +195,16 @@ def anybody_learns(policy: Policy, ledgers: Iterable[Ledger]) -> dict[str, float
     """
     if policy.chosen_observer.observer == AnyStart():
         return None
-    found = [audit_releases(policy_of_ledger(policy, ledger), ledger) for ledger in ledgers]
-    return {
-        name: max((each[name].max_anybody for each in found), default=0.0) for name in policy.events
-    }
+    found = dict.fromkeys(policy.events, 0.0)
+    for ledger in ledgers:
+        own = policy_of_ledger(policy, ledger)
+        columns = columns_of_releases(own, ledger)
+        for name, event in own.events.items():
+            anybody = Quantifier(own.models, event.event)
+            for column in columns:
+                anybody.observe(column)
+                found[name] = max(found[name], anybody.leakage().value)
+    return found
 
 
 def audit_cells(
