@@ -47,6 +47,7 @@ class RunningStudio:
         self._out = self.log.open("wb")
         command = [sys.executable, "-m", "priste", "studio", "--no-open"]
         command += [str(each) for each in arguments]
+        self.state = os.environ["PRISTE_STATE"]
         environment = {**os.environ, "TMPDIR": str(folder), "OPENBLAS_NUM_THREADS": "1"}
         self.folder = folder
         self.process = subprocess.Popen(

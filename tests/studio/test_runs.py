@@ -96,9 +96,17 @@ def test_exports_are_what_the_command_line_writes(made: Any, tmp_path: Path) -> 
     with zipfile.ZipFile(io.BytesIO(tab.export(run, "all.zip"))) as archive:
         assert archive.read("trips.released.csv.ledger.csv") == ledger
         assert archive.read("report.html") == (folder / "report.html").read_bytes()
-    shown = tab.client.get(f"{tab.path}/runs/{run}/export/report.html?truth=1").content
+        shared = archive.read("report-to-share.html")
+    shown = tab.export(run, "report.html?truth=1")
     assert shown.startswith(b"<!doctype html>")
     assert len(shown) > len(tab.export(run, "report.html"))  # the true path is drawn only on demand
+    # The one to share is made from the releases alone, as `priste report` makes it without --input.
+    arguments = [str(folder / "trips.released.csv"), "-p", str(folder / "policy.toml")]
+    page = folder / "shared.html"
+    result = CliRunner().invoke(app, ["report", *arguments, "-o", str(page)])
+    assert result.exit_code == 0, result.output
+    assert tab.export(run, "report.html?shared=1") == page.read_bytes() == shared
+    assert b"keep it to yourself" not in shared
 
 
 @pytest.mark.parametrize(
@@ -175,6 +183,37 @@ def test_without_a_seed_runs_differ(tab: Tab, tmp_path: Path) -> None:
     assert "learns more" in refused["error"]["message"]
     assert tab.export(second, "policy.toml")
     assert tab.export(second, "released?again=1")
+
+
+def test_what_any_command_released_is_not_released_again_unasked(
+    studio: RunningStudio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The studio looks into the register of `protect` and writes into it; both refuse in words."""
+    monkeypatch.setenv("PRISTE_STATE", studio.state)
+    setting = {**SMALL_SETTING, "promise": {"epsilon": 50.0}, "calibrator": "certified"}
+    tab = Tab(studio)
+    source = write_trips(tmp_path, ("cleo",))
+    tab.upload(source.read_bytes(), "trips.csv")
+    run, _ = tab.run(setting)
+    (tmp_path / "policy.toml").write_bytes(tab.export(run, "policy.toml"))
+    command = ["protect", str(source), "-p", str(tmp_path / "policy.toml"), "-o"]
+    result = CliRunner().invoke(app, [*command, str(tmp_path / "one.csv")])
+    assert result.exit_code == 0, result.output
+    refused = tab.ask("GET", f"{tab.path}/runs/{run}/export/released", status=409)
+    assert "released before" in refused["error"]["message"]
+    assert "one.csv" in refused["error"]["message"]
+    assert tab.export(run, "released?again=1")
+    # And the other way round.
+    other = write_trips(tmp_path, ("ben",), "others.csv")
+    tab.upload(other.read_bytes(), "others.csv")
+    run, _ = tab.run(setting)
+    assert tab.export(run, "released")
+    command[1] = str(other)
+    result = CliRunner().invoke(app, [*command, str(tmp_path / "two.csv")])
+    assert result.exit_code != 0
+    assert "an export of priste studio" in " ".join(result.output.split())
+    assert not (tmp_path / "two.csv").exists()
+    tab.close()
 
 
 def test_forecasts_say_what_it_costs_and_what_others_learn(tab: Tab, tmp_path: Path) -> None:

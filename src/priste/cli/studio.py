@@ -39,6 +39,7 @@ def studio(
     """Open a page on this machine: see a week, paint what is secret, choose whom you fear."""
     with clean_errors():
         _need_servers()
+        from priste.cli.studio_register import ReleasesOfThisUser
         from priste.studio.basemap import open_basemap
         from priste.studio.routes import Studio
         from priste.studio.server import Server
@@ -52,6 +53,7 @@ def studio(
             basemap=None if basemap is None else open_basemap(basemap),
             tiles=None if tiles is None else checked_tiles(tiles),
             seed=seed,
+            register=ReleasesOfThisUser(),
         )
         server = Server(pages, port)
 

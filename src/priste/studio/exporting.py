@@ -10,43 +10,76 @@ import secrets
 import zipfile
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
 from starlette.responses import Response
 
+from priste.policy import Policy
 from priste.studio.following import RunMade
 from priste.studio.jobs_at_work import LONG_AGO, ExportOrder
 from priste.studio.opening import Source
 from priste.studio.wire import Refused
+from priste.traces import Trace
+
+REPORTS = {
+    "report": "report.html",
+    "report to share": "report-to-share.html",
+    "report with the truth": "report-with-the-truth.html",
+}
+"""The reports and their names: with distances, from releases alone, and with the true path."""
 
 Fetch = Callable[[str], Awaitable[bytes]]
+
+
+class Releases(Protocol):
+    """What this user has handed out before, by any command."""
+
+    def earlier(self, trace: Trace) -> str | None:
+        """Return where days of a trace were released before, None if nowhere."""
+
+    def write_down(self, policy: Policy, trace: Trace) -> None:
+        """Remember that the days of a trace are released under a policy."""
 
 
 class HandedOut:
     """Which run of somebody's days was exported: two of them would tell more than either promised.
 
-    Runs with a seed are experiments and take no part. It is remembered as long as the studio runs.
+    Runs with a seed are experiments and take no part. What was exported here is remembered as long
+    as the studio runs; ``register`` remembers for all commands, and is asked only about exports.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, register: Releases | None = None) -> None:
         self._key = secrets.token_bytes(32)
         self._runs: dict[bytes, str] = {}
+        self._register = register
 
     def check(self, run: str, made: RunMade) -> None:
-        """Refuse to export another run of days of which one was exported."""
-        if made.order.seed is None and self._runs.get(self._days(made), run) != run:
+        """Refuse to export another run of days of which one was released."""
+        if made.order.seed is not None or (first := self._runs.get(self._days(made))) == run:
+            return
+        if first is not None:
             raise Refused(
                 409,
                 "Another run of these days was exported already. Whoever sees both learns more "
                 "than either promises.",
                 "Hand out the first. If nothing of it was or will be handed out, ask again.",
             )
+        place = None if self._register is None else self._register.earlier(made.order.trace)
+        if place is not None:
+            raise Refused(
+                409,
+                f"Some of these locations were released before: see {place}. Whoever sees both "
+                "releases learns more than either promises.",
+                "Hand out the first. If nothing of it was or will be handed out, ask again.",
+            )
 
-    def note(self, run: str, made: RunMade) -> None:
-        """Remember that a run was exported."""
-        if made.order.seed is None:
-            self._runs.setdefault(self._days(made), run)
+    def note(self, run: str, made: RunMade, policy: Policy) -> None:
+        """Remember that a run is exported."""
+        if made.order.seed is None and self._runs.get(self._days(made)) != run:
+            self._runs[self._days(made)] = run
+            if self._register is not None:
+                self._register.write_down(policy, made.order.trace)
 
     def _days(self, made: RunMade) -> bytes:
         trace = made.order.trace
@@ -56,11 +89,9 @@ class HandedOut:
         return digest.digest()
 
 
-def order(
-    made: RunMade, what: str, path: Path, reading: Mapping[str, str | None], truth: bool
-) -> ExportOrder:
+def order(made: RunMade, what: str, path: Path, reading: Mapping[str, str | None]) -> ExportOrder:
     """Return the wish for one file."""
-    return ExportOrder(made, what, path, reading.get("format"), reading.get("zone"), truth)
+    return ExportOrder(made, what, path, reading.get("format"), reading.get("zone"))
 
 
 def content(found: dict[str, Any]) -> bytes:
@@ -68,8 +99,11 @@ def content(found: dict[str, Any]) -> bytes:
     return base64.b64decode(found["data"])
 
 
-async def exported(what: str, made: RunMade, source: Source, fetch: Fetch) -> Response:
-    """Return one file of a run, or all of them as an archive; ``fetch`` makes the long ones."""
+async def exported(what: str, made: RunMade, source: Source, report: str, fetch: Fetch) -> Response:
+    """Return one file of a run, or all of them as an archive; ``fetch`` makes the long ones.
+
+    ``report`` is one of ``REPORTS``; the archive holds both that may be of use to others and not.
+    """
     policy = made.order.text.encode("utf-8")
     released = f"{source.path.stem}.released{source.path.suffix}"
     packed = f"{released}.zip" if source.path.is_dir() else released
@@ -80,7 +114,7 @@ async def exported(what: str, made: RunMade, source: Source, fetch: Fetch) -> Re
     if what == "ledger.csv":
         return download(await fetch("ledger"), f"{released}.ledger.csv", "text/csv")
     if what == "report.html":
-        return download(await fetch("report"), what, "text/html")
+        return download(await fetch(report), REPORTS[report], "text/html")
     if what != "all.zip":
         raise Refused(
             404,
@@ -91,7 +125,7 @@ async def exported(what: str, made: RunMade, source: Source, fetch: Fetch) -> Re
         "policy.toml": policy,
         packed: await fetch("released"),
         f"{released}.ledger.csv": await fetch("ledger"),
-        "report.html": await fetch("report"),
+        **{REPORTS[each]: await fetch(each) for each in ("report", "report to share")},
     }
     if source.kind == "town":  # the policy names them
         for name in ("ada.csv", "residents.csv"):

@@ -206,7 +206,6 @@ class ExportOrder:
     path: Path
     format: str | None
     zone: str | None
-    truth: bool = False
 
 
 def export(order: ExportOrder, tell: Tell) -> Made:
@@ -235,12 +234,13 @@ def export(order: ExportOrder, tell: Tell) -> Made:
             write_ledgers(target, tuple(own.events), {user: made.ledger})
             content = target.read_bytes()
         else:
+            shared = order.what == "report to share"
             reports = run_reports(
                 policy,
                 {user: made.ledger},
-                traces=traces,
+                traces=None if shared else traces,
                 seed=made.order.seed,
-                show_truth=order.truth,
+                show_truth=order.what == "report with the truth",
                 on_progress=lambda done, total: tell("progress", {"done": done, "total": total}),
             )
             content = render(reports).encode("utf-8")

@@ -70,6 +70,7 @@ class Studio:
         basemap: Basemap | None = None,
         tiles: str | None = None,
         seed: int | None = None,
+        register: exporting.Releases | None = None,
     ) -> None:
         self.jobs = Jobs()
         self.sessions = Sessions(self.jobs)
@@ -78,7 +79,7 @@ class Studio:
         self._basemap = basemap
         self._tiles = tiles
         self._seed = seed
-        self._handed_out = exporting.HandedOut()
+        self._handed_out = exporting.HandedOut(register)
         self._building = threading.Lock()
         self._town_folder = self.sessions.folder / "town"
         self._town_policies = Policies(self._town_folder)
@@ -339,23 +340,26 @@ class Studio:
         session = self._session(request)
         run, what = request.path_params["job"], request.path_params["what"]
         made = session.made(run)
-        truth = request.query_params.get("truth") == "1"
-        if what in ("released", "all.zip") and request.query_params.get("again") != "1":
-            self._handed_out.check(run, made)
+        query = request.query_params
+        report = "report with the truth" if query.get("truth") == "1" else "report"
+        report = "report to share" if query.get("shared") == "1" else report
         source = session.opened()
+        handed_out = what in ("released", "all.zip") and source.kind != "town"
+        if handed_out and query.get("again") != "1":
+            await asyncio.to_thread(self._handed_out.check, run, made)
         reading = session.reading if source.kind != "town" else {}
 
         async def fetch(kind: str) -> bytes:
-            key = (run, kind, truth and kind == "report")
-            if key not in session.exports:
-                order = exporting.order(made, kind, source.path, reading, truth)
+            if (run, kind) not in session.exports:
+                order = exporting.order(made, kind, source.path, reading)
                 found = await outcome(self.jobs.start("export", order), self.jobs)
-                session.exports[key] = exporting.content(found)
-            return session.exports[key]
+                session.exports[run, kind] = exporting.content(found)
+            return session.exports[run, kind]
 
-        found = await exporting.exported(what, made, source, fetch)
-        if what in ("released", "all.zip"):
-            self._handed_out.note(run, made)
+        found = await exporting.exported(what, made, source, report, fetch)
+        if handed_out:
+            policy = await asyncio.to_thread(source.policies.policy, made.order.text)
+            await asyncio.to_thread(self._handed_out.note, run, made, policy)
         return found
 
     # ------------------------------------------------------------------ a running priste live

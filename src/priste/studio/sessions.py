@@ -38,7 +38,7 @@ class Session:
         self.reading: dict[str, str | None] = {}
         self.runs: OrderedDict[str, Job] = OrderedDict()
         self.forecast: Job | None = None
-        self.exports: dict[tuple[str, str, bool], bytes] = {}
+        self.exports: dict[tuple[str, str], bytes] = {}
         self.watches: dict[str, object] = {}
 
     def opened(self) -> Source:

@@ -7,6 +7,14 @@ import { missing, same, settingOf } from "./setting.js";
 export function openExport(store, view, api) {
   const state = element("div", { class: "list", "aria-live": "polite" });
   const list = element("div", { class: "list" });
+  const whose = element("p", { class: "quiet", hidden: true });
+  store.watch(["world"], () => {
+    const source = store.get("world")?.source;
+    whose.hidden = (source?.people.length ?? 0) < 2;
+    whose.textContent = whose.hidden
+      ? ""
+      : `The released trace is ${source.person ?? "one person"}’s alone, as priste protect releases it among all ${source.people.length}.`;
+  });
   show(
     view,
     element("h2", {}, "Take it along"),
@@ -15,6 +23,7 @@ export function openExport(store, view, api) {
       { class: "quiet" },
       "The same files, to the bit, as the command line makes with the same policy and seed.",
     ),
+    whose,
     list,
     state,
   );
@@ -23,15 +32,16 @@ export function openExport(store, view, api) {
     show(state, element("span", { class: "busy" }, `preparing ${words}`));
     try {
       const answer = await ask();
-      const told = /filename="([^"]+)"/.exec(answer.headers.get("Content-Disposition") ?? "");
+      const told = /filename\*=UTF-8''([^;]+)/.exec(answer.headers.get("Content-Disposition") ?? "");
+      const called = told ? decodeURIComponent(told[1]) : name;
       const address = URL.createObjectURL(await answer.blob());
-      const link = element("a", { href: address, download: told?.[1] ?? name });
+      const link = element("a", { href: address, download: called });
       document.body.append(link);
       link.click();
       link.remove();
       // The browser needs the address until it has begun to save.
       setTimeout(() => URL.revokeObjectURL(address), 60_000);
-      show(state, `Saved ${words} as ${told?.[1] ?? name}.`);
+      show(state, `Saved ${words} as ${called}.`);
     } catch (error) {
       // Two runs of the same days tell more than one: the server asks whether that is meant.
       const insist =
@@ -89,8 +99,15 @@ export function openExport(store, view, api) {
         first,
       ),
       row(
+        "The report to share",
+        "What was released and what it tells, made from the releases alone: it may go where they go. It names your places and secrets, as the promise does.",
+        () => save("the report to share", fromRun("report.html?shared=1"), "report-to-share.html"),
+        !finished,
+        first,
+      ),
+      row(
         "The report",
-        "What was released, what it tells, and how far it is from the truth. Distances come from the truth: keep it to yourself.",
+        "The same, and how far releases are from the truth and what noise alone would tell. Both come from the truth: keep it to yourself.",
         () => save("the report", fromRun("report.html"), "report.html"),
         !finished,
         first,
@@ -98,7 +115,12 @@ export function openExport(store, view, api) {
       row(
         "The report with the truth",
         "The same with the true path drawn: for your eyes only.",
-        () => save("the report with the truth", fromRun("report.html?truth=1"), "report-private.html"),
+        () =>
+          save(
+            "the report with the truth",
+            fromRun("report.html?truth=1"),
+            "report-with-the-truth.html",
+          ),
         !finished,
         first,
       ),
@@ -111,7 +133,7 @@ export function openExport(store, view, api) {
       ),
       row(
         "Everything",
-        "Policy, released trace, ledger and report in one archive. The report is in it: keep it to yourself.",
+        "Policy, released trace, ledger and both reports in one archive. It holds what comes from the truth: keep it to yourself.",
         () => save("everything", fromRun("all.zip"), "priste.zip", fromRun("all.zip?again=1")),
         !finished,
         first,
