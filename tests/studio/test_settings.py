@@ -14,14 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cli.small_world import POLICY
 from tests.studio.running_studio import SMALL_SETTING, Tab, array
+from tests.studio.studio_in_browser import write_week
+from typer.testing import CliRunner
 
+from priste.cli.application import app
 from priste.errors import PolicyError
 from priste.events import parse_event
+from priste.maps import Grid, Region
 from priste.policy import read_policy
 from priste.policy.calendar import StepReader
 from priste.quantify import Quantifier
 from priste.studio.event_picture import formula_of, structure_of
 from priste.studio.event_sentence import sentence
+from priste.studio.painted_shapes import ring_around
 from priste.studio.setting import alpha_of, metres_of, policy_text
 from priste.studio.wire import Refused
 from priste.traces import Timeline
@@ -256,6 +261,67 @@ def test_an_upload_becomes_a_draft_that_can_be_used(tab: Tab, tmp_path: Path) ->
     other = tab.post("person", {"user": "ben"})
     assert other["source"]["person"] == "ben"
     assert "nobody called" in tab.post("person", {"user": "dora"}, 404)["error"]["message"]
+
+
+def test_a_draft_of_the_studio_is_that_of_init(tab: Tab, tmp_path: Path) -> None:
+    """An upload's first policy says what `priste init` writes, shapes and all, but for comments."""
+    source = write_week(tmp_path / "week.csv")
+    opened = tab.upload(source.read_bytes(), "week.csv")
+    target = tmp_path / "policy.toml"
+    result = CliRunner().invoke(app, ["init", str(source), "-o", str(target), "--no-forecast"])
+    assert result.exit_code == 0, result.output
+    text = tab.post("explain", {"setting": opened["setting"]})["policy"]
+    assert tomllib.loads(text) == tomllib.loads(target.read_text())
+    assert opened["map"]["border"]
+    rows, columns = opened["map"]["rows"], opened["map"]["columns"]
+
+    # Painted anew, beside the drafted ones, also in two parts, and with the ring as a place.
+    painted = [columns + 1, columns + 2, (rows - 2) * columns + columns - 2]
+    setting = copy.deepcopy(opened["setting"])
+    setting["regions"].append({"name": "mine", "cells": painted})
+    setting["events"] = [
+        {"name": "there", "formula": 'presence(mine, "09:00-12:00")'},
+        {"name": "away", "formula": 'presence(elsewhere, "09:00-12:00")'},
+    ]
+    assert all(each["ok"] for each in tab.post("events", {"setting": setting})["events"])
+    policy = read_policy(tab.post("explain", {"setting": setting})["policy"])
+    assert list(policy.regions["mine"].cells) == painted
+    setting["regions"][-1]["cells"] = [0]
+    assert "ring" in tab.post("explain", {"setting": setting}, 422)["error"]["message"]
+
+    # Another size of cells: a shape is laid out anew, what was painted becomes what it touches.
+    setting["regions"][-1]["cells"] = painted
+    size = 2 * setting["map"]["cell_size"]
+    again = tab.post("ground", {"setting": setting, "map": {**setting["map"], "cell_size": size}})
+    *drafted, mine = again["setting"]["regions"]
+    assert [each["shape"] for each in drafted] == [
+        each["shape"] for each in setting["regions"][:-1]
+    ]
+    assert mine["cells"]
+
+
+BLOCK = Grid.covering(46.0, 7.0, 46.07, 7.1, 1.0)
+
+
+@given(cells=st.sets(st.integers(0, BLOCK.size - 1), min_size=1))
+@settings(max_examples=60)
+def test_any_painted_cells_are_one_ring(cells: set[int]) -> None:
+    """Apart, in corners, around others: the ring holds the centres of these cells and no other."""
+    ring = ring_around(BLOCK, tuple(sorted(cells)))
+    assert Region.polygon_latlon(BLOCK, ring, cover="centers").cells == tuple(sorted(cells))
+
+
+@pytest.mark.parametrize("parity", [0, 1])
+def test_a_board_of_cells_is_one_ring(parity: int) -> None:
+    """Cells that meet in corners only are neither joined nor lost."""
+    grid = Grid.covering(60.0, 7.0, 60.2, 7.4, 1.0)
+    cells = [
+        cell
+        for cell in range(grid.size)
+        if (cell // grid.columns + cell % grid.columns) % 2 == parity
+    ]
+    ring = ring_around(grid, tuple(cells))
+    assert list(Region.polygon_latlon(grid, ring, cover="centers").cells) == cells
 
 
 def test_another_map_takes_painted_regions_along(tab: Tab, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from priste.events import Event
 from priste.maps import Region
 from priste.policy import Ground, Policy, PolicyEvent
 from priste.policy.calendar import StepReader, periods
-from priste.policy.policy_reader import occurrences
+from priste.policy.policy_reader import ELSEWHERE, occurrences
 from priste.policy.sections import EventSection
 from priste.quantify import Priors, Quantifier
 from priste.report import percent
@@ -32,7 +32,7 @@ def read_events(setting: Mapping[str, Any], files: Sequence[str]) -> list[dict[s
 
     Only the map, the clock, the regions and the events matter: no model is asked.
     """
-    blank = {**setting, "events": []}
+    blank = {**setting, "regions": [], "events": []}
     ground = read_ground(policy_text(blank, files))
     steps = setting["clock"].get("steps")
     if type(steps) is not int or steps < 1:
@@ -42,6 +42,8 @@ def read_events(setting: Mapping[str, Any], files: Sequence[str]) -> list[dict[s
         cells = read_numbers(region.get("cells"), "cells of a region")
         # A region that nothing is painted of yet is one mistake, not one more per event.
         regions[str(region.get("name"))] = Region(ground.grid, cells) if cells else (0,)
+    if ground.outside == ELSEWHERE:
+        regions[ELSEWHERE] = Region(ground.grid, ground.grid.border)
     events = setting.get("events")
     if not isinstance(events, list):
         raise Refused(422, "The events must be a list.")

@@ -19,7 +19,7 @@ from priste.release.calibrators import DEFAULT_CALIBRATOR
 from priste.report import percent
 from priste.studio import sliders
 from priste.studio.policies import Policies, read_ground
-from priste.studio.setting import policy_text
+from priste.studio.setting import SHAPE, policy_text
 from priste.studio.wire import Refused, floats, read_numbers, whole_numbers
 from priste.traces import Trace, Traces, read_traces, write_traces
 from priste.traces.town import ada, residents
@@ -82,22 +82,8 @@ def open_file(
 ) -> Source:
     """Open a file of fixes; raises PristeError in words for one that cannot be read."""
     traces = read_traces(path, format, zone=zone)
-    draft = on_the_map(draft_policy(traces, zone=zone, source=path.name, format=format))
+    draft = draft_policy(traces, zone=zone, source=path.name, format=format)
     return _source(kind, path, draft, person, traces, Policies(path.parent))
-
-
-def on_the_map(draft: str) -> str:
-    """Return a draft in which a fix beyond the map counts for the nearest cell of it.
-
-    Painted regions are numbers of cells, and a place of its own beyond the map would change them.
-
-    >>> on_the_map('[release]\\noutside = "elsewhere"   # 3 %\\n')
-    '[release]\\noutside = "nearest"\\n'
-    """
-    kept = (line for line in draft.splitlines() if not line.startswith("away_hours"))
-    return "".join(
-        'outside = "nearest"\n' if line.startswith("outside = ") else f"{line}\n" for line in kept
-    )
 
 
 def another_person(source: Source, person: str | None) -> Source:
@@ -129,6 +115,12 @@ def opened(source: Source, setting: dict[str, Any] | None = None) -> dict[str, A
     """Return all that the page shows of what was opened; ``setting`` replaces the draft."""
     setting = draft_setting(source) if setting is None else setting
     policy = source.policy(setting)
+    # What is shown of a shape is what is guarded of it.
+    places = [
+        {**each, "cells": list(policy.regions[str(each["name"])].cells)}
+        for each in setting["regions"]
+    ]
+    setting = {**setting, "regions": places}
     cells = _true_cells(policy, source.trace)
     line, grid = policy.timeline, policy.grid
     times = [line.time_of(step) for step in range(policy.steps)]
@@ -144,7 +136,7 @@ def opened(source: Source, setting: dict[str, Any] | None = None) -> dict[str, A
             "fixes": len(source.trace),
             "notes": list(report.lines()),
         },
-        "map": _map(grid),
+        "map": {**_map(grid), "border": policy.outside == "elsewhere"},
         "clock": {
             "zone": str(line.zone),
             "step_seconds": line.step.total_seconds(),
@@ -160,7 +152,7 @@ def opened(source: Source, setting: dict[str, Any] | None = None) -> dict[str, A
             },
             "steps_with_fix": sum(cell is not None for cell in cells),
         },
-        "suggestions": _suggestions(grid, source.trace),
+        "suggestions": _suggestions(policy, source.trace),
         "population": floats(policy.population),
         "observers": sliders.observers(policy),
         "promises": sliders.promises(),
@@ -205,7 +197,8 @@ def draft_setting(source: Source) -> dict[str, Any]:
         "calibrator": DEFAULT_CALIBRATOR,
         **release,
         "regions": [
-            {"name": name, "cells": list(region.cells)} for name, region in read.regions.items()
+            {"name": name, "cells": list(region.cells), **_shape_of(tables["regions"][name])}
+            for name, region in read.regions.items()
         ],
         "events": [
             {
@@ -219,6 +212,11 @@ def draft_setting(source: Source) -> dict[str, Any]:
     }
 
 
+def _shape_of(table: dict[str, Any]) -> dict[str, Any]:
+    """Return the shape of a place of the draft; it stays as long as nobody paints it anew."""
+    return {"shape": table} if set(table) <= SHAPE else {}
+
+
 def _own_promise(table: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in table.items() if key not in ("formula", "every")}
 
@@ -226,16 +224,22 @@ def _own_promise(table: dict[str, Any]) -> dict[str, Any]:
 def regrounded(source: Source, setting: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """Return a setting on another map or clock; painted regions become all cells they touch."""
     moved = {**setting, **changes}
-    before = read_ground(policy_text(setting, source.files)).grid
-    grid = read_ground(policy_text(moved, source.files)).grid
+    blank: dict[str, Any] = {"regions": [], "events": []}
+    before = read_ground(policy_text({**setting, **blank}, source.files)).grid
+    ground = read_ground(policy_text({**moved, **blank}, source.files))
+    grid = ground.grid
     if grid == before:
         return moved
+    beyond = grid.border if ground.outside == "elsewhere" else frozenset()
     regions = []
     for region in setting["regions"]:
+        if region.get("shape") is not None:
+            regions.append(region)
+            continue
         cells = Region(before, read_numbers(region["cells"], "cells of a region"))
-        touched = sorted({cell for each in cells for cell in _touched(before, each, grid)})
+        touched = {cell for each in cells for cell in _touched(before, each, grid)} - beyond
         if touched:
-            regions.append({"name": region["name"], "cells": touched})
+            regions.append({"name": region["name"], "cells": sorted(touched)})
     return {**moved, "regions": regions}
 
 
@@ -272,15 +276,17 @@ def _map(grid: Grid) -> dict[str, Any]:
     }
 
 
-def _suggestions(grid: Grid, trace: Trace) -> list[dict[str, Any]]:
-    """Return the places where a person stays, each as the cell it lies in."""
+def _suggestions(policy: Policy, trace: Trace) -> list[dict[str, Any]]:
+    """Return the places where a person stays, each as the cell of the map it lies in."""
+    grid = policy.grid
+    beyond = grid.border if policy.outside == "elsewhere" else frozenset()
     found: dict[int, dict[str, Any]] = {}
     for place in frequent_places([trace], most=2 * MOST_SUGGESTED):
         try:
             cell = grid.cell_at(place.lat, place.lon)
         except OutsideMap:
             continue
-        if cell not in found and len(found) < MOST_SUGGESTED:
+        if cell not in found and cell not in beyond and len(found) < MOST_SUGGESTED:
             found[cell] = {
                 "name": "home" if not found else f"place {len(found) + 1}",
                 "cells": [cell],

@@ -13,6 +13,8 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from priste.errors import PristeError
+from priste.maps import Grid
 from priste.policy.sections import (
     ClockSection,
     MapSection,
@@ -20,9 +22,11 @@ from priste.policy.sections import (
     MobilitySection,
     ObserverSection,
     PromiseSection,
+    RegionSection,
     ReleaseSection,
 )
 from priste.release.calibrators import CALIBRATORS, DEFAULT_CALIBRATOR
+from priste.studio.painted_shapes import ring_around
 from priste.studio.wire import Problem, Refused, read_numbers
 
 PARTS = {
@@ -37,6 +41,7 @@ PARTS = {
 because a page has no business on this machine's disk."""
 
 RELEASE = frozenset(ReleaseSection.model_fields) - PARTS["promise"]
+SHAPE = frozenset(RegionSection.model_fields) - {"cells", "geojson"}
 EVENT = frozenset({"name", "formula", "every", "promise", "structure"})
 KNOWN = frozenset({*PARTS, *RELEASE, "regions", "events"})
 
@@ -76,10 +81,10 @@ def policy_text(setting: object, files: Collection[str] = ()) -> str:
     release = sorted((RELEASE | _parameters(setting)) & set(parts))
     lines += [f"{key} = {_value(parts[key], key)}" for key in release if parts[key] is not None]
     lines.append("")
+    grid = _map_with_elsewhere(parts)
     for region in _listed(parts.get("regions"), "regions"):
-        found = _object(region, "A region", frozenset({"name", "cells"}))
-        cells = read_numbers(found.get("cells"), "cells of a region")
-        lines += [f"[regions.{_key(found.get('name'))}]", f"cells = {_cells(cells)}", ""]
+        found = _object(region, "A region", frozenset({"name", "cells", "shape"}))
+        lines += [f"[regions.{_key(found.get('name'))}]", *_place(found, grid), ""]
     for event in _listed(parts.get("events"), "events"):
         found = _object(event, "An event", EVENT)
         lines.append(f"[events.{_key(found.get('name'))}]")
@@ -124,6 +129,39 @@ def _part(name: str, given: object, files: Collection[str]) -> list[str]:
         if value is not None
     ]
     return [f"[{name}]", *written, ""]
+
+
+def _map_with_elsewhere(parts: Mapping[str, Any]) -> Grid | None:
+    """Return the map with the ring for beyond it, None without one; its cells are not numbered."""
+    if parts.get("outside") != "elsewhere" or not isinstance(parts.get("map"), dict):
+        return None
+    try:
+        return Grid.covering(**parts["map"]).bordered()
+    except (PristeError, TypeError):
+        return None  # what is wrong with the map is for read_policy to say
+
+
+def _place(region: Mapping[str, Any], grid: Grid | None) -> list[str]:
+    """Return the lines of a place: its shape as it was given, or the cells that were painted."""
+    if region.get("shape") is not None:
+        shape = _object(region["shape"], "A shape", SHAPE)
+        return [f"{key} = {_nested(value, key)}" for key, value in shape.items()]
+    cells = read_numbers(region.get("cells"), "cells of a region")
+    if grid is None or not cells:
+        return [f"cells = {_cells(cells)}"]
+    if not set(cells) <= set(range(grid.size)) - grid.border:
+        raise _wrong("regions", "A place must lie on the map itself, not in the ring around it.")
+    ring = [list(corner) for corner in ring_around(grid, tuple(sorted(set(cells))))]
+    return [f"polygon = {_nested(ring, 'polygon')}", 'cover = "centers"']
+
+
+def _nested(value: object, path: str) -> str:
+    if isinstance(value, dict):
+        parts = [f"{_key(key)} = {_value(each, path)}" for key, each in value.items()]
+        return f"{{ {', '.join(parts)} }}"
+    if isinstance(value, list) and value and all(isinstance(each, list) for each in value):
+        return f"[{', '.join(_value(each, path) for each in value)}]"
+    return _value(value, path)
 
 
 def _promise(given: object, what: str) -> list[str]:

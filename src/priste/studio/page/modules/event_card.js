@@ -70,7 +70,8 @@ export function eventCard(store, id, change) {
     const places = store
       .get("regions")
       .filter((region) => region.cells.length)
-      .map((region) => region.name);
+      .map((region) => region.name)
+      .concat(store.get("geometry").border ? ["elsewhere"] : []);
     const key = JSON.stringify([
       shape?.kind,
       shape?.stages.length,

@@ -11,8 +11,8 @@ export class Geometry {
   #middles = new WeakMap();
 
   /** `lat` and `lon` hold (rows + 1) × (columns + 1) corners, row by row from the south. */
-  constructor({ rows, columns, lat, lon }) {
-    Object.assign(this, { rows, columns, lat, lon, size: rows * columns, wide: columns + 1 });
+  constructor({ rows, columns, lat, lon, border = false }) {
+    Object.assign(this, { rows, columns, lat, lon, border, size: rows * columns, wide: columns + 1 });
     this.x = new Float64Array(lat.length);
     this.y = new Float64Array(lat.length);
     for (let k = 0; k < lat.length; k += 1) [this.x[k], this.y[k]] = mercator(lat[k], lon[k]);
@@ -96,6 +96,12 @@ export class Geometry {
 
   place(cell) {
     return [Math.floor(cell / this.columns), cell % this.columns];
+  }
+
+  /** Whether a cell is of the ring that stands for everywhere beyond the map. */
+  beyond(cell) {
+    const [row, column] = this.place(cell);
+    return this.border && (!row || !column || row === this.rows - 1 || column === this.columns - 1);
   }
 
   /** The box around the whole map, for Leaflet. */

@@ -67,6 +67,7 @@ function begin(opened) {
     columns: map.columns,
     lat: unpacked(map.mesh.lat),
     lon: unpacked(map.mesh.lon),
+    border: map.border,
   });
   store.set({
     ...FRESH,
@@ -94,6 +95,7 @@ function begin(opened) {
     regions: setting.regions.map((region, tone) => ({
       name: region.name,
       cells: Array.from(unpacked(region.cells)),
+      shape: region.shape ?? null,
       tone,
     })),
     events: setting.events.map(eventOf),

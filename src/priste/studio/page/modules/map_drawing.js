@@ -53,7 +53,17 @@ export function paintGround(store, scene, brush) {
   if (world.map) {
     brush.grid(colour("--map-line"));
     brush.frame(colour("--strong-line"), { inner: world.map.border ? 1 : 0 });
-    if (world.map.border) brush.frame(colour("--strong-line"), { dash: [3, 5] });
+    if (world.map.border) {
+      const { rows, columns } = brush.geometry;
+      brush.frame(colour("--strong-line"), { dash: [3, 5] });
+      if (brush.cellWidth > 13)
+        brush.label(
+          brush.geometry.center((rows - 1) * columns + (columns >> 1)),
+          "elsewhere: everything beyond the map",
+          colour("--quiet"),
+          colour("--map-ground"),
+        );
+    }
   }
   scene.regions.forEach((region, number) => {
     if (!region.cells.length) return;

@@ -4,8 +4,10 @@ import { button, element, freshId, show } from "./elements.js";
 import { freeTone, toneClass } from "./colours.js";
 import { metres, plural } from "./words.js";
 
-/** Add cells to the chosen place, or take them out. */
-export function paintCells(store, cells, erase) {
+/** Add cells to the chosen place, or take them out; beyond the map nothing can be painted. */
+export function paintCells(store, touched, erase) {
+  const cells = touched.filter((cell) => !store.get("geometry").beyond(cell));
+  if (!cells.length) return;
   const regions = store.get("regions");
   const number = store.get("activeRegion");
   if (!regions[number]) {
@@ -21,7 +23,12 @@ export function paintCells(store, cells, erase) {
   }
   if (held.size === before) return;
   store.set({
-    regions: regions.with(number, { ...regions[number], cells: [...held].sort((a, b) => a - b) }),
+    // A place that is painted anew is its cells, whatever shape it was drafted with.
+    regions: regions.with(number, {
+      ...regions[number],
+      cells: [...held].sort((a, b) => a - b),
+      shape: null,
+    }),
   });
 }
 

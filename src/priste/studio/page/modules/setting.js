@@ -7,7 +7,7 @@ export function settingOf(store) {
   const regions = store
     .get("regions")
     .filter((region) => region.cells.length)
-    .map(({ name, cells }) => ({ name, cells }));
+    .map(({ name, cells, shape }) => ({ name, cells, ...(shape ? { shape } : {}) }));
   const known = also.filter((name) => regions.some((region) => region.name === name));
   return {
     ...opened,
