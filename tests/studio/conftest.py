@@ -1,9 +1,17 @@
-"""One studio for all tests of a process: starting it takes longer than asking it."""
+"""One studio for all tests of a process, one browser for all of a file: starting takes longest."""
+
+from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.studio.running_studio import RunningStudio, Tab
+from tests.studio.studio_in_browser import address_of, browser, write_week
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 @pytest.fixture(scope="session")
@@ -23,3 +31,22 @@ def tab(studio: RunningStudio) -> Iterator[Tab]:
     opened = Tab(studio)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def address(studio: RunningStudio) -> str:
+    """Where the page is; every test opens tabs of its own."""
+    return address_of(studio)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """One browser for all tests of a file; its loop must end before others begin theirs."""
+    with browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def week(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three days of somebody, as a file."""
+    return write_week(tmp_path_factory.mktemp("week") / "week.csv")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -107,10 +109,38 @@ class Tab:
     def close(self) -> None:
         """Close the tab; it must have asked nobody else, and must have nothing to complain of."""
         self.context.close()
-        own = (f"{self.origin}/", "blob:", "data:")
+        own = (f"{self.origin}/", "blob:", "data:", *self.expected)
         strangers = [url for url in self.requests if not url.startswith(own)]
         assert strangers == []
         assert self.complaints == []
+
+
+@contextmanager
+def own_studio(**given: Any) -> Iterator[str]:
+    """Serve a studio with other options from this process; yields its address.
+
+    It makes no runs, so its workers are not warmed up.
+    """
+    import uvicorn
+
+    from priste.studio.guard import Guard
+    from priste.studio.routes import Studio
+
+    studio = Studio(**given)
+    studio.jobs.warm = lambda: None  # type: ignore[method-assign]
+    listening = socket.create_server(("127.0.0.1", 0))
+    port = listening.getsockname()[1]
+    guard = Guard(studio.application(), port, "a token", studio.tile_host)
+    server = uvicorn.Server(uvicorn.Config(guard, lifespan="off", log_config=None, ws="none"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{port}/#token=a%20token"
+    finally:
+        server.should_exit = True
+        thread.join(timeout=PATIENCE / 1000)
+        studio.close()
+        listening.close()
 
 
 @contextmanager

@@ -67,11 +67,18 @@ def tile(kind: int, paths: list[list[tuple[int, int]]]) -> bytes:
     return field(3, layer)
 
 
-def archive(path: Path, kind: TileType, data: bytes, packed: Compression) -> Path:
-    """Write a PMTiles archive with one tile."""
+def archive(
+    path: Path,
+    kind: TileType,
+    data: bytes,
+    packed: Compression,
+    places: tuple[tuple[int, int], ...] = ((COLUMN, ROW),),
+) -> Path:
+    """Write a PMTiles archive with the same tile in these columns and rows."""
     with path.open("wb") as file:
         writer = Writer(file)
-        writer.write_tile(zxy_to_tileid(ZOOM, COLUMN, ROW), data)
+        for column, row in places:
+            writer.write_tile(zxy_to_tileid(ZOOM, column, row), data)
         header = {
             "tile_type": kind,
             "tile_compression": packed,

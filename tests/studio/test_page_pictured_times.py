@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from tests.studio.running_studio import RunningStudio
-from tests.studio.studio_in_browser import address_of, browser, tab
+from tests.studio.studio_in_browser import tab
 
 from priste.policy.calendar import DAY_NAMES, read_when, steps_of_when
 from priste.traces import Timeline
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 START = datetime(2026, 3, 2)  # a Monday
 STEPS = 14 * 24 * 2
@@ -51,11 +54,11 @@ def steps(texts: list[str]) -> set[int]:
     }
 
 
-def test_a_picture_names_the_same_steps_as_its_texts(studio: RunningStudio) -> None:
+def test_a_picture_names_the_same_steps_as_its_texts(address: str, chromium: Browser) -> None:
     """Texts drawn and written again guard exactly the same steps, by weekdays and by dates."""
     rng = random.Random(1)
     times = [(START + timedelta(minutes=30 * step)).isoformat() for step in range(STEPS)]
-    with browser() as opened, tab(opened, address_of(studio)) as at:
+    with tab(chromium, address) as at:
         for kind in ("week", "dates"):
             lists = [some_texts(rng, dated=kind == "dates") for _ in range(60)]
             lists += [["sun 22:00-06:00"], ["daily"], ["mon 00:00-00:30", "mon 23:30-00:00"]]

@@ -4,49 +4,26 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
 from tests.live.running import serving
 from tests.live.small_town import fix_of
 from tests.live.test_service import one_person
-from tests.studio.running_studio import RunningStudio
 from tests.studio.studio_in_browser import (
     DESK,
     PHONE,
     Tab,
-    address_of,
-    browser,
     complaints_of_axe,
     tab,
-    write_week,
 )
+from typer.testing import CliRunner
 
+from priste.cli.application import app
 from priste.policy import read_policy
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
-
-
-@pytest.fixture
-def address(studio: RunningStudio) -> str:
-    """Where the page is; every test opens tabs of its own."""
-    return address_of(studio)
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    """One browser for all tests of this file."""
-    with browser() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def week(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three days of somebody, as a file."""
-    return write_week(tmp_path_factory.mktemp("week") / "week.csv")
 
 
 def coarse(at: Tab) -> None:
@@ -71,20 +48,19 @@ def accessible(at: Tab, where: str, *looks: tuple[str, dict[str, int]]) -> None:
     at.page.set_viewport_size(DESK)  # type: ignore[arg-type]
 
 
-def saved(at: Tab, name: str) -> bytes:
-    """Press one of the buttons of the last step; returns what was downloaded."""
+def saved(at: Tab, name: str, file: str) -> bytes:
+    """Press one of the buttons of the last step; returns what was downloaded as this file."""
     with at.page.expect_download() as download:
         at.page.get_by_role("button", name=f"Save {name}", exact=True).click()
+    assert download.value.suggested_filename == file
     return Path(download.value.path()).read_bytes()
 
 
-def test_the_whole_story(address: str, chromium: Browser, week: Path) -> None:
+def test_the_whole_story(address: str, chromium: Browser, week: Path, tmp_path: Path) -> None:
     """Open a file, paint, say what is secret in picture and text, protect, run, scrub, export."""
     with tab(chromium, address) as at:
         page = at.page
-        accessible(
-            at, "the first page", *[(s, w) for s in ("light", "dark") for w in (DESK, PHONE)]
-        )
+        accessible(at, "the first page")
         at.open_file(week)
         # The token is not left in the address bar, nor sent in any address.
         assert page.url == f"{at.origin}/"
@@ -164,9 +140,7 @@ def test_the_whole_story(address: str, chromium: Browser, week: Path) -> None:
         assert page.get_by_label("Seed").input_value() == ""  # the system's randomness, unless told
         page.get_by_label("Seed").fill("7")
         page.get_by_label("Seed").press("Tab")
-        accessible(
-            at, "protection", ("light", DESK), ("dark", PHONE), ("dark", DESK), ("light", PHONE)
-        )
+        accessible(at, "protection", ("light", PHONE), ("dark", DESK))
 
         # --- run: what is shown is what is exported
         at.tab("run")
@@ -179,7 +153,7 @@ def test_the_whole_story(address: str, chromium: Browser, week: Path) -> None:
         rows.nth(35).wait_for()
         shown = [row.split("\t") for row in rows.all_inner_texts()]
         assert len(shown) == 36
-        accessible(at, "a run", ("light", DESK), ("dark", PHONE), ("dark", DESK), ("light", PHONE))
+        accessible(at, "a run")
 
         # Scrub back, play, pause.
         page.get_by_role("button", name="Back to the beginning").click()
@@ -204,26 +178,64 @@ def test_the_whole_story(address: str, chromium: Browser, week: Path) -> None:
         page.get_by_role("button", name="Keep the setting at hand as A").click()
         at.tab("protection")
         page.get_by_label("How sure may anybody get?").press("ArrowLeft")
+        at.tab("run")
+        page.get_by_role("button", name="Run again").click()
+        at.until("document.querySelector('#view-run').textContent.includes('Run the week')")
+        page.locator("#view-run .card.verdict").wait_for()
+        at.until("!document.querySelector('#view-run .busy')")
         at.tab("compare")
         assert page.locator("#view-compare .pair .card").count() == 2
+        # Two maps of one size, each with its own releases, and one clock for both.
+        sizes = [page.locator(f"{each} .map").bounding_box() for each in ("#map-kept", "#map")]
+        assert sizes[0] is not None
+        assert sizes[1] is not None
+        assert abs(sizes[0]["width"] - sizes[1]["width"]) < 2
+        assert sizes[0]["x"] + sizes[0]["width"] <= sizes[1]["x"]
+        drawn = "id => document.querySelector(`${id} canvas.moving`).toDataURL()"
+        at.until("document.querySelectorAll('#map-kept canvas.moving').length === 1")
+        page.wait_for_timeout(100)
+        last = [page.evaluate(drawn, each) for each in ("#map-kept", "#map")]
+        assert last[0] != last[1]
+        for _ in range(20):
+            page.get_by_label("Moment of the week").press("ArrowLeft")
+        page.wait_for_timeout(100)
+        for each, before in zip(("#map-kept", "#map"), last, strict=True):
+            assert page.evaluate(drawn, each) != before
+        assert page.locator("#view-compare .chart path.kept").count() == 2
         accessible(at, "the comparison")
         page.get_by_role("button", name="Swap A and B").click()
         at.until("!document.querySelector('#view-compare [data-swap]').disabled")
-        page.get_by_role("button", name="Swap A and B").click()
+        assert page.locator("#map-kept").is_visible()
 
         # --- export
         at.tab("export")
         accessible(at, "the export")
-        policy = read_policy(saved(at, "the policy").decode())
+        text = saved(at, "the policy", "policy.toml")
+        policy = read_policy(text.decode())
         assert [event.split(",")[0] for event in policy.events] == ["at clinic <b>"]
         assert policy.steps == len(shown)
-        released = list(csv.DictReader(saved(at, "the released trace").decode().splitlines()))
+        handed_out = saved(at, "the released trace", "week.released.csv")
+        released = list(csv.DictReader(handed_out.decode().splitlines()))
         assert [policy.grid.cell_at(float(row["lat"]), float(row["lon"])) for row in released] == [
             int(row[1]) for row in shown if row[1] != "none"
         ]
-        report = saved(at, "the report").decode()
-        assert "The promise was kept." in report
-        assert "clinic &lt;b&gt;" in report
+        for name, file in (
+            ("the report", "report.html"),
+            ("the report to share", "report-to-share.html"),
+        ):
+            report = saved(at, name, file).decode()
+            assert "The promise was kept." in report
+            assert "clinic &lt;b&gt;" in report
+        # The command line gives the same bytes for the policy that was saved.
+        (tmp_path / "policy.toml").write_bytes(text)
+        target = tmp_path / "out.csv"
+        command = ["protect", str(week), "-p", str(tmp_path / "policy.toml"), "--seed", "7"]
+        result = CliRunner().invoke(app, [*command, "-o", str(target)])
+        assert result.exit_code == 0, result.output
+        assert target.read_bytes() == handed_out
+        assert Path(f"{target}.ledger.csv").read_bytes() == saved(
+            at, "the ledger", "week.released.csv.ledger.csv"
+        )
 
 
 def test_a_running_service_is_watched(address: str, chromium: Browser, tmp_path: Path) -> None:

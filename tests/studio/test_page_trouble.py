@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-from tests.studio.running_studio import RunningStudio
-from tests.studio.studio_in_browser import address_of, browser, tab, write_week
+from tests.studio.studio_in_browser import tab
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 
-@pytest.fixture
-def address(studio: RunningStudio) -> str:
-    """Where the page is; every test opens tabs of its own."""
-    return address_of(studio)
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    """One browser for all tests of this file."""
-    with browser() as opened:
-        yield opened
-
-
 def test_files_that_cannot_be_read_are_told_in_words(
-    address: str, chromium: Browser, tmp_path: Path
+    address: str, chromium: Browser, tmp_path: Path, week: Path
 ) -> None:
     """Too large, malformed, empty: each is an alert in words, and the next file opens."""
     large = tmp_path / "large.csv"
@@ -53,7 +37,7 @@ def test_files_that_cannot_be_read_are_told_in_words(
         assert "large.csv" in told[0]
         assert "MB" in told[0]
         assert len(set(told)) == 4
-        at.open_file(write_week(tmp_path / "week.csv"))
+        at.open_file(week)
 
 
 def test_a_long_run_is_stopped_and_the_page_lives(address: str, chromium: Browser) -> None:
@@ -72,9 +56,8 @@ def test_a_long_run_is_stopped_and_the_page_lives(address: str, chromium: Browse
         assert at.page.locator("#view-run .chart svg").count() == 2
 
 
-def test_two_tabs_do_not_mix(address: str, chromium: Browser, tmp_path: Path) -> None:
+def test_two_tabs_do_not_mix(address: str, chromium: Browser, week: Path) -> None:
     """Each tab has its own week, places and name; what one does the other does not see."""
-    week = write_week(tmp_path / "week.csv")
     with tab(chromium, address) as one, tab(chromium, address) as other:
         one.open_file(week)
         other.page.get_by_role("button", name="Open the town").click()
@@ -98,12 +81,16 @@ def test_two_tabs_do_not_mix(address: str, chromium: Browser, tmp_path: Path) ->
 
 
 def test_everything_can_be_done_with_the_keyboard(
-    address: str, chromium: Browser, tmp_path: Path
+    address: str, chromium: Browser, week: Path
 ) -> None:
     """Paint, make a secret and run without a mouse; the focus is seen and never caught."""
     with tab(chromium, address, reduced_motion="reduce") as at:
         page = at.page
-        at.open_file(write_week(tmp_path / "week.csv"))  # the file dialog is the system's
+        at.open_file(week)  # the file dialog is the system's
+        # Who asked for less motion gets none: neither on the map nor in the panel.
+        assert page.locator("#map .leaflet-zoom-anim, #map .leaflet-fade-anim").count() == 0
+        moving = "element => getComputedStyle(element).animationDuration"
+        assert float(page.locator(".panel").evaluate(moving).removesuffix("s")) < 0.001
 
         def tab_to(selector: str) -> None:
             for _ in range(120):

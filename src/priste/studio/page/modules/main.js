@@ -145,7 +145,7 @@ store.watch(["phase", "world"], () => {
       : source
         ? source.kind === "town"
           ? "a town that does not exist"
-          : source.name
+          : [source.name, ...(source.people.length > 1 ? [source.person] : [])].join(", ")
         : "";
 });
 
