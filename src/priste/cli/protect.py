@@ -271,12 +271,15 @@ def beside(source: Path) -> Path:
 
     >>> beside(Path("week/trips.parquet")).name, beside(Path("Data")).name
     ('trips.released.parquet', 'Data.released')
+    >>> beside(Path("run.fit")).name  # which is only read
+    'run.released.gpx'
     """
     if not source.name:
         raise InvalidParameter(
             f"{str(source)!r} has no name of its own to release it beside: choose one with -o."
         )
-    return source.with_name(f"{source.stem}.released{source.suffix}")
+    suffix = ".gpx" if source.suffix.lower() == ".fit" else source.suffix
+    return source.with_name(f"{source.stem}.released{suffix}")
 
 
 def columns_of_regions(given: Sequence[str]) -> Iterator[tuple[str, str]]:

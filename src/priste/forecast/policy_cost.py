@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,18 +22,25 @@ DEFAULT_RUNS = 5
 
 QUICK_RUNS = 3
 QUICK_SECONDS = 3.0
-"""How many streams a quick forecast simulates, and how long it may take, unless told."""
+QUICK_HOURS = 12.0
+QUICK_STEPS = 110
+"""How many streams a quick forecast simulates, how long it may compute, unless told, how long
+before and after an event it follows them, and about how many of the steps at most."""
 
 OnProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class Row:
-    """One setting: its name, what it promises in words, and what it costs."""
+    """One setting: its name, what it promises in words, and what it costs.
+
+    ``every`` tells that of the steps one in so many was followed, to be quick.
+    """
 
     name: str
     promise: str
     cost: Cost
+    every: int = 1
 
     def sentence(self) -> str:
         """Say what the setting costs, beside the mechanism alone and one constant cell."""
@@ -56,6 +64,8 @@ class Row:
         """Say what the figures rest on."""
         cost = self.cost
         found = f"From {cost.runs} simulated streams of {cost.steps} releases"
+        if self.every > 1:
+            found += f", one every {self.every} steps"
         if cost.steps < cost.of_steps:
             found += f", of {cost.of_steps} that were to be simulated: the time was over"
         return f"{found}; nothing was released."
@@ -82,23 +92,20 @@ def quick_forecast(
     outsiders: bool = False,
     on_progress: OnProgress | None = None,
 ) -> Row:
-    """Return what the policy as it is will cost, within about ``seconds``.
+    """Return what the policy as it is will cost, within about ``seconds`` of computing.
 
-    Where the time is over before the steps are, the row tells of the steps that were reached
+    Steps within half a day of an event are followed, of many of them one in some (``row.every``).
+    Where the time is over before they are, the row tells of the steps that were reached
     (``cost.steps`` of ``cost.of_steps``); they are the same on every machine, how many is not.
     ``on_progress`` (done, total) is called after every release; to cancel, raise from it: what it
     raises passes through. With ``outsiders`` the row also tells what those learn whom the
     promise is not against (``cost.anybody``), and takes longer.
     """
-    return forecast(
-        policy,
-        runs=runs,
-        seed=seed,
-        neighbours=False,
-        seconds=seconds,
-        outsiders=outsiders,
-        on_progress=on_progress,
-    ).rows[0]
+    told = followed_steps(policy, hours=QUICK_HOURS)
+    every = math.ceil(int(told.sum()) / QUICK_STEPS)
+    settings, steps = [next(neighbours_of(policy))], _every(told, every)
+    (row,) = simulated_rows(policy, settings, steps, runs, seed, seconds, outsiders, on_progress)
+    return replace(row, every=every)
 
 
 def forecast(
@@ -126,10 +133,10 @@ def forecast(
     )
 
 
-def followed_steps(policy: Policy, steps: int | None = None) -> Flags:
+def followed_steps(policy: Policy, steps: int | None = None, *, hours: float = 24.0) -> Flags:
     """Tell which steps of the clock a forecast releases at; at the others it is silent.
 
-    The first ``steps``, or those within a day of the steps that an event speaks of. Of an event
+    The first ``steps``, or those within ``hours`` of the steps that an event speaks of. Of an event
     that recurs, the first occurrence is followed: the others cost the same.
     """
     told = np.zeros(policy.steps, dtype=np.bool_)
@@ -141,11 +148,11 @@ def followed_steps(policy: Policy, steps: int | None = None) -> Flags:
             )
         told[:steps] = True
         return told
-    day = round(86400 / policy.timeline.step.total_seconds())
+    around = round(3600 * hours / policy.timeline.step.total_seconds())
     firsts = {name.partition(", ")[0]: name for name in reversed(list(policy.events))}
     for name in firsts.values():
         for layer in policy.events[name].event.automaton().layers:
-            told[max(0, layer.step - day) : layer.step + day + 1] = True
+            told[max(0, layer.step - around) : layer.step + around + 1] = True
     return told
 
 

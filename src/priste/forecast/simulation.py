@@ -6,6 +6,7 @@ nothing here has anything to do with anybody's data. What is released goes nowhe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import thread_time
@@ -123,7 +124,7 @@ def simulate(
 
     ``told`` (steps,) are the steps with a release; at the others every stream is silent, which
     tells nothing and costs next to nothing. All streams go on step by step together: after
-    ``seconds`` of computing, if given, they end where they are, but not before their first release.
+    ``seconds`` of computing after their first release, if given, they end where they are.
 
     The same seed gives the same people under every setting, so that settings are compared on
     the same movement. ``on_step`` is called after each release; what it raises ends the simulation.
@@ -133,7 +134,7 @@ def simulate(
         raise InvalidParameter(f"A forecast needs at least {FEWEST_RUNS} runs. Got {runs!r}.")
     if not told.any():
         raise InvalidParameter("A forecast needs at least one step with a release.")
-    over = None if seconds is None else thread_time() + seconds
+    over = math.inf
     steps = int(np.flatnonzero(told)[-1]) + 1
     streams = [_Stream(setting, steps, seed, run) for run in range(runs)]
     followed: list[int] = []
@@ -147,7 +148,9 @@ def simulate(
             if on_step is not None:
                 on_step()
         followed.append(step)
-        if over is not None and thread_time() >= over:
+        if seconds is not None and math.isinf(over):
+            over = thread_time() + seconds  # what loads and compiles with the first is not counted
+        if thread_time() >= over:
             break
     near = near_events(steps, setting.events.values(), near_steps)[followed]
     constant = public_constant(setting, followed)

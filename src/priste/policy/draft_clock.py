@@ -17,6 +17,11 @@ from priste.traces.fixes import microseconds, utc_datetime
 from priste.traces.zones import zone_of
 
 MOST_STEPS = 1400
+MOST_OF_ACTIVITIES = 4100
+SELDOM = 0.05
+"""Where fixes are in less than this share of the time, as of somebody who records runs, a clock may
+have more steps: most are silent and cost next to nothing."""
+
 LONGEST = timedelta(days=14)
 """A draft is about so many days, those with the most data, unless told otherwise."""
 
@@ -133,9 +138,14 @@ def _step(people: Sequence[Trace], length: timedelta) -> str:
     """Return the shortest round step that usually holds a fix and keeps the stream short."""
     intervals = np.concatenate([np.diff(trace.times[:5000]) / 1e6 for trace in people])
     usual = float(np.median(intervals)) if intervals.size else 3600.0
+    most = MOST_STEPS
     if length > timedelta(days=1):
-        usual = max(usual, 900.0)
+        recorded = max(np.unique(trace.times // SLOT).size for trace in people)
+        if recorded * SLOT < SELDOM * (length // timedelta(microseconds=1)):
+            usual, most = max(usual, 300.0), MOST_OF_ACTIVITIES
+        else:
+            usual = max(usual, 900.0)
     for name, seconds in zip(STEPS, _SECONDS, strict=True):
-        if seconds >= usual and length.total_seconds() / seconds <= MOST_STEPS:
+        if seconds >= usual and length.total_seconds() / seconds <= most:
             return name
     return STEPS[-1]
