@@ -9,6 +9,9 @@ WORKERS ?= auto
 # One thread per process: workers share the cores, and single-threaded ratios compare.
 export OPENBLAS_NUM_THREADS := 1
 
+# pytest rewrites tests and its plugins before it runs them; kept, this is done once for all workers.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup lock demo test test-floats lint types bench reproduce clean
 
 setup: $(VENV)/.ready

@@ -102,7 +102,7 @@ def test_certified_is_not_accused(case) -> None:
     """The certified calibrator passes the same checks, below its true leakage."""
     p = Protector(case.model, case.event, case.mech, EPSILON)
     true = true_leakage(p, case.steps, sees="budgets")["event"].value
-    found = case.check(0, streams_per_look=200, looks=1)
+    found = case.check(0, streams_per_look=100, looks=1)
     assert not found.broken
     assert found.lower_bound <= true <= EPSILON + 1e-8
 
