@@ -97,21 +97,20 @@ class City:
             now = self.model.transition(step).push(now)
         return int(np.argmin(everybody @ self.apart))
 
-    def streams(self, people: int, pairs: int) -> list[Stream]:
-        """Return the first pairs of days of the first people, one pair of each after another."""
+    def streams(self, people: int, pair: int) -> list[Stream]:
+        """Return a pair of days of each of the first people who have so many."""
         found = []
         for number, paths in enumerate(self._people[:people]):
+            if pair >= len(paths):
+                continue
             everywhere = np.concatenate(paths)
             hour = np.concatenate([np.arange(len(path)) % self.day for path in paths])
             counts = np.bincount(everywhere, minlength=self.grid.size)
             place = int(np.argsort(-counts, kind="stable")[self._rank])
             middle = int(np.median(hour[everywhere == place]))
             spread = np.argsort(np.arange(len(paths)) * GOLDEN % 1.0)  # over all their days
-            found += [
-                Stream(number, pair, paths[at], place, middle)
-                for pair, at in enumerate(spread[:pairs].tolist())
-            ]
-        return sorted(found, key=lambda stream: (stream.pair, stream.person))
+            found.append(Stream(number, pair, paths[spread[pair]], place, middle))
+        return found
 
 
 def built_in_city(per_hour: int, measured: int = 10, seed: int = 1) -> City:

@@ -244,18 +244,20 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     done = {(row["line"], row["person"], row["pair"]) for row in rows}
     wanted = [*goals(), *(others() if chosen.all else [])]
     wanted = [line for line in wanted if search(chosen.only, line.name)]
+    for pair in range(chosen.pairs):  # a run that is ended early has some days of every line
+        for line in wanted:
+            if line.per_hour not in cities:
+                cities[line.per_hour] = (
+                    real.city(line.per_hour, chosen.group) if real else built_in_city(line.per_hour)
+                )
+            city = cities[line.per_hour]
+            for stream in city.streams(chosen.people, pair):
+                if (line.name, stream.person, pair) not in done:
+                    rows.append(measured(line, city, stream))
+                    if chosen.rows is not None:
+                        with chosen.rows.open("a", encoding="utf-8") as file:
+                            file.write(json.dumps(rows[-1], ensure_ascii=False) + "\n")
     for line in wanted:
-        if line.per_hour not in cities:
-            cities[line.per_hour] = (
-                real.city(line.per_hour, chosen.group) if real else built_in_city(line.per_hour)
-            )
-        city = cities[line.per_hour]
-        for stream in city.streams(chosen.people, chosen.pairs):
-            if (line.name, stream.person, stream.pair) not in done:
-                rows.append(measured(line, city, stream))
-                if chosen.rows is not None:
-                    with chosen.rows.open("a", encoding="utf-8") as file:
-                        file.write(json.dumps(rows[-1], ensure_ascii=False) + "\n")
         found = summary(line, [row for row in rows if row["line"] == line.name])
         print(json.dumps(found, ensure_ascii=False), flush=True)
     results = {

@@ -13,6 +13,7 @@ For the same reason no step may use up all that is left.
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -44,9 +45,19 @@ FORGOTTEN = 1e-4
 """After its event a step counts while the total variation is at least this."""
 
 LONGEST_MEMORY = 500
-"""How many steps after its event are looked at, at most."""
+"""How many steps after its event count, at most."""
 
-_known: WeakKeyDictionary[Terms, dict[int, Floats]] = WeakKeyDictionary()
+WALKED, WALKED_CELLS = 24, 1_000_000
+"""So many of these are walked, or more while their cells together are at most so many."""
+
+TAIL = 12
+"""Beyond them the distance falls as it did on average over this many of the last steps."""
+
+REMEMBERED = 64
+"""How many schedules are kept for a model, for the next user with the same event and prior."""
+
+_of_terms: WeakKeyDictionary[Terms, dict[int, Floats]] = WeakKeyDictionary()
+_of_model: WeakKeyDictionary[MarkovModel, dict[tuple[Event, bytes], Floats]] = WeakKeyDictionary()
 
 
 def scheduled_limits(state: PublicState) -> list[Promise]:
@@ -93,12 +104,22 @@ def share_by(terms: Terms, number: int, step: int) -> float:
 
     In (0, 1], never falling, and 1 once the model has forgotten the event.
     """
-    by_event = _known.setdefault(terms, {})
+    by_event = _of_terms.setdefault(terms, {})
     if number not in by_event:
-        apart = sensitivity(terms.models[0], terms.events[number], terms.expected_start())
-        by_event[number] = shares(apart)
+        by_event[number] = _shares(terms.models[0], terms.events[number], terms.expected_start())
     found = by_event[number]
     return float(found[step]) if step < len(found) else 1.0
+
+
+def _shares(model: MarkovModel, event: Event, prior: Floats) -> Floats:
+    """Return the shares of an event; users with one model, event and prior have them in common."""
+    known = _of_model.setdefault(model, {})
+    key = event, sha256(prior.tobytes()).digest()
+    if key not in known:
+        if len(known) >= REMEMBERED:
+            known.pop(next(iter(known)))
+        known[key] = shares(sensitivity(model, event, prior))
+    return known[key]
 
 
 def shares(apart: Floats) -> Floats:
@@ -116,22 +137,36 @@ def sensitivity(model: MarkovModel, event: Event, prior: Floats) -> Floats:
     """Return (steps,), how far apart the places of those with and without the event are.
 
     That is the total variation between Pr(cell | EVENT) and Pr(cell | not EVENT) at each step,
-    without any release, up to the step at which the model has forgotten the event.
+    without any release, up to the step at which the model has forgotten the event. On large maps
+    only the first steps after the event are walked, and the others continue them.
     """
     quantifier = Quantifier(model, event, Priors(prior), method="stream")
     last = event.last_step or 0
+    walked = min(max(WALKED, WALKED_CELLS // model.grid.size), LONGEST_MEMORY)
     found: list[float] = []
-    while len(found) <= last + LONGEST_MEMORY:
+    while len(found) <= last + walked:
         try:
             with_event, without, _ = quantifier.candidate_operator()
             quantifier.observe(None)
         except InvalidParameter:  # the model ends here
-            break
+            return np.array(found or [0.0])
         parts = with_event[0].sum(), without[0].sum()
         if min(parts) <= 0.0:
-            break
+            return np.array(found or [0.0])
         apart = np.abs(with_event[0] / parts[0] - without[0] / parts[1]).sum()
         found.append(0.5 * float(apart))
         if len(found) > last + 1 and found[-1] < FORGOTTEN:
-            break
-    return np.array(found or [0.0])
+            return np.array(found)
+    return _continued(np.array(found), last + 1 + LONGEST_MEMORY)
+
+
+def _continued(apart: Floats, most: int) -> Floats:
+    """Return the distances, falling on as they fell last until they are forgotten.
+
+    >>> _continued(np.array([0.5] + [0.4 * 0.8**k for k in range(TAIL + 1)]), 100)[-2:] < FORGOTTEN
+    array([False,  True])
+    """
+    falls = min((apart[-1] / apart[-1 - TAIL]) ** (1.0 / TAIL), 1.0)
+    tail = apart[-1] * falls ** np.arange(1.0, most - len(apart) + 1.0)
+    enough = int((tail >= FORGOTTEN).sum()) + 1
+    return np.concatenate([apart, tail[:enough]])
