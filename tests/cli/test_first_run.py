@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -112,3 +115,26 @@ def test_the_next_command_reads_alike(tmp_path: Path) -> None:
     done = priste("init", table, "-o", tmp_path / "p.toml", "--no-forecast", "--zone", "UTC",
                   "--column", "time_format=%d.%m.%Y %H:%M")  # fmt: skip
     assert "--zone UTC --column 'time_format=%d.%m.%Y %H:%M'" in done.stdout
+
+
+def test_runs_over_days_have_fine_steps(tmp_path: Path) -> None:
+    """Somebody who records an hour now and then gets steps of minutes, not three points a run."""
+    runs = folder_of(tmp_path / "runs", {f"2026-03-{2 + day:02d}.gpx": part(day) for day in (0, 9)})
+    priste("init", runs, "-o", tmp_path / "p.toml", "--no-forecast")
+    assert load_policy(tmp_path / "p.toml").timeline.step.total_seconds() == 600  # as the fixes
+
+
+def test_libraries_use_one_thread_unless_told(tmp_path: Path) -> None:
+    """The command line asks for one thread before they are loaded; the user's wish is kept."""
+    script = (
+        "import os, sys; from priste.cli import main; sys.argv = ['priste', '--version']\n"
+        "try: main()\n"
+        "except SystemExit: print(os.environ['OPENBLAS_NUM_THREADS'], 'numpy' in sys.modules)"
+    )
+    for given, found in ((None, "1"), ("4", "4")):
+        around = {name: value for name, value in os.environ.items() if "NUM_THREADS" not in name}
+        around |= {} if given is None else {"OPENBLAS_NUM_THREADS": given}
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=around, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.splitlines()[-1] == f"{found} False"

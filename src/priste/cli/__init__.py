@@ -6,6 +6,7 @@ answer at once.
 
 from __future__ import annotations
 
+import os
 import sys
 
 __all__ = ["main"]
@@ -13,6 +14,10 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line with the arguments of the process."""
+    # The matrices of a step are small: with a thread a core, libraries mostly wait for each other.
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")  # before anything loads them
+
     import typer
 
     from priste.cli.application import app
