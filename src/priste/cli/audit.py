@@ -134,7 +134,9 @@ class Audit:
             if found.leakage and found.max > 0:
                 step = max(range(len(found.leakage)), key=found.leakage.__getitem__)
                 out.print(f"  most at step {step} ({line.time_of(step):%a %d %b %H:%M})")
-            out.print(f"  {who_learns_most(found.worst_prior, found.max)}")
+            regions, grid = self.policy.regions, self.policy.grid
+            said = who_learns_most(found.worst_prior, found.max, grid, regions)
+            out.print(f"  {said}", markup=False)
             if found.observer != AnyStart():
                 out.print(
                     f"  That observer can get {percent(max(found.highest_belief, default=0.0))} "

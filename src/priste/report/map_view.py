@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from priste.maps import Grid
 from priste.report.charts import NICE, Mark, Scale
+from priste.report.wording import degrees
 
 Floats = NDArray[np.float64]
 Polyline = Sequence[tuple[float, float]]
@@ -324,12 +325,3 @@ def _round_below(value: float) -> float:
     """
     power = 10.0 ** math.floor(math.log10(value))
     return max(float(f"{n * power:.12g}") for n in NICE if n * power <= value * (1 + 1e-9))
-
-
-def degrees(value: float, positive: str, negative: str) -> str:
-    """Say a coordinate.
-
-    >>> degrees(-0.25, "N", "S"), degrees(7.05, "E", "W")
-    ('0.25° S', '7.05° E')
-    """
-    return f"{abs(value):.6g}° {positive if value >= 0 else negative}"

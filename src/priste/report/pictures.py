@@ -19,9 +19,9 @@ from priste.report.charts import (
     time_marks,
     value_marks,
 )
-from priste.report.map_view import MapDrawing, MapView, Panel, degrees
+from priste.report.map_view import MapDrawing, MapView, Panel
 from priste.report.stream_report import EventTrack, StreamReport
-from priste.report.wording import length, odds, percent
+from priste.report.wording import cell_words, length, odds, percent
 
 HOURS_AROUND = 12.0
 """A chart of an event shows so many hours before and after it."""
@@ -137,24 +137,13 @@ def learners_words(report: StreamReport, card: EventCard) -> str:
     for each in card.occurrences:
         if each.track.guarded.max > 0:
             for cell, weight in each.track.guarded.worst_prior.items():
-                place = place_words(report, cell)
+                place = cell_words(cell, report.grid, report.regions)
                 places[place] = max(places.get(place, 0.0), weight)
     if not places:
         return "No prior learns anything."
     listed = [f"{place} ({percent(min(w, 1.0))})" for place, w in sorted(places.items())]
     said = "Those who learn most think that the user began "
     return said + (" or ".join(listed) if len(listed) < 4 else f"at {len(listed)} places") + "."
-
-
-def place_words(report: StreamReport, cell: int) -> str:
-    """Name a cell: by the region that holds it, by its coordinates, or by its number."""
-    for name, cells in report.regions.items():
-        if cell in cells:
-            return f"in {name}"
-    if not report.grid.is_geographic:
-        return f"in cell {cell}"
-    lat, lon = report.grid.latlon(cell)
-    return f"near {degrees(round(lat, 3), 'N', 'S')}, {degrees(round(lon, 3), 'E', 'W')}"
 
 
 def day_around(report: StreamReport, track: EventTrack) -> range:

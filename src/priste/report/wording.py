@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from priste.audit import EventAudit
+from priste.maps import Grid
 from priste.quantify import AnyStart, Belief, Promise
 
 
@@ -56,18 +57,52 @@ def length(metres: float) -> str:
     return f"{metres / 1000:.1f} km" if metres < 10_000 else f"{metres / 1000:,.0f} km"
 
 
-def who_learns_most(worst_prior: Mapping[int, float], leakage: float) -> str:
+def degrees(value: float, positive: str, negative: str) -> str:
+    """Say a coordinate.
+
+    >>> degrees(-0.25, "N", "S"), degrees(7.05, "E", "W")
+    ('0.25° S', '7.05° E')
+    """
+    return f"{abs(value):.6g}° {positive if value >= 0 else negative}"
+
+
+def cell_words(cell: int, grid: Grid, regions: Mapping[str, Container[int]]) -> str:
+    """Name a cell: by the region that holds it, by its coordinates, or by its number.
+
+    >>> grid = Grid.covering(46.0, 7.0, 46.05, 7.08, cell_size=1.0)
+    >>> cell_words(3, grid, {}), cell_words(3, grid, {"home": [3]})
+    ('near 46.003° N, 7.04° E', 'in home')
+    """
+    for name, cells in regions.items():
+        if cell in cells:
+            return f"in {name}"
+    if not grid.is_geographic:
+        return f"in cell {cell}"
+    lat, lon = grid.latlon(cell)
+    return f"near {degrees(round(lat, 3), 'N', 'S')}, {degrees(round(lon, 3), 'E', 'W')}"
+
+
+def who_learns_most(
+    worst_prior: Mapping[int, float],
+    leakage: float,
+    grid: Grid,
+    regions: Mapping[str, Container[int]],
+) -> str:
     """Say who learns most from releases: those who hold the worst prior.
 
-    >>> who_learns_most({7: 0.75, 3: 0.25}, 0.4)
-    'Those who learn most think that the user began in cell 3 (25.0 %) or cell 7 (75.0 %).'
-    >>> who_learns_most({}, 0.0)
+    >>> grid = Grid(rows=2, columns=4, cell_size=1.0)
+    >>> who_learns_most({7: 0.75, 3: 0.25}, 0.4, grid, {"home": [7]})
+    'Those who learn most think that the user began in cell 3 (25.0 %) or in home (75.0 %).'
+    >>> who_learns_most({}, 0.0, grid, {})
     'No prior learns anything.'
     """
     if not worst_prior or leakage <= 0:
         return "No prior learns anything."
-    cells = " or ".join(f"cell {c} ({percent(w)})" for c, w in sorted(worst_prior.items()))
-    return f"Those who learn most think that the user began in {cells}."
+    places = " or ".join(
+        f"{cell_words(cell, grid, regions)} ({percent(weight)})"
+        for cell, weight in sorted(worst_prior.items())
+    )
+    return f"Those who learn most think that the user began {places}."
 
 
 def reached_words(promise: Promise, audit: EventAudit) -> str:
