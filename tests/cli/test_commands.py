@@ -394,6 +394,9 @@ def test_audit_of_true_positions_is_not_taken_for_releases(finished: Path, tmp_p
     assert told(*where, "--mechanism", "policy", code=1) == told(
         "audit", finished / "trips.csv", "-p", finished / "policy.toml", code=1
     )
+    words = priste("audit", finished / "trips.csv", "-p", finished / "policy.toml", code=1).stdout
+    assert "Those who learn most think" in words
+    assert "in cell" not in words
     found = told(*where, "--mechanism", "identity", code=1)
     assert found["verdict"] == "broken"
     assert max(map(float, found["events"]["visit"]["leakage"])) == float("inf")
