@@ -1,14 +1,16 @@
 """Runtime of quantification: against the paper's naive algorithm, a bare product, and map size.
 
-Prints tables and writes ``benchmarks/results/quantification.json``. Figures are CPU seconds of this
-process, the best of several repeats; compare them within one run only. Set OPENBLAS_NUM_THREADS=1:
-threads that wait for a core burn time that is counted.
+Run with ``python -m benchmarks.quantification``, or with the names of some of its parts: the others
+keep their figures. Prints tables and writes ``benchmarks/results/quantification.json``. Figures are
+CPU seconds of this process, the best of several repeats; compare them within one run only. Set
+OPENBLAS_NUM_THREADS=1: threads that wait for a core burn time that is counted.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Sequence
@@ -21,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 from scipy import sparse
 
+from benchmarks.circumstances import circumstances
 from priste import Grid, MarkovModel, Near, Priors, Quantifier
 from priste.events import Event, pattern, presence
 from priste.quantify.warm_up import warm_up
@@ -222,7 +225,7 @@ def given_priors(counts: Sequence[int], side: int) -> list[dict[str, Any]]:
     grid = Grid(rows=side, columns=side, cell_size=1.0)
     model = MarkovModel.gaussian(grid, sigma=1.0, reach=3.0)
     moves = sparse.csr_array(model.transition(0).matrix).T.tocsr()  # type: ignore[union-attr]
-    event = presence(range(2 * side, 2 * side + 5), range(3, 2000))
+    event = presence(range(2 * side, 2 * side + 5), range(3, 40))
     columns = np.stack([laplace_column(grid, side * row) for row in range(10)], axis=1)
     points = []
     for count in counts:
@@ -303,51 +306,84 @@ def show(console: Console, title: str, points: list[dict[str, Any]]) -> None:
     console.print(table)
 
 
-def main(*, quick: bool = False) -> dict[str, Any]:
-    """Run everything, print the tables, write and return the results.
+PARTS: dict[str, tuple[str, Callable[[bool], list[dict[str, Any]]]]] = {
+    "event": (
+        "Runtime against event length and width (m = 400, known prior)",
+        lambda quick: runtime_against_event(*[[5, 6] if quick else list(range(5, 16))] * 2),
+    ),
+    "known_prior_step": (
+        "One step under a known prior against a bare alpha @ M",
+        lambda quick: known_prior_step([5, 10] if quick else [5, 10, 20, 30, 40]),
+    ),
+    "dense_forward_step": (
+        "All first cells: one forward step, dense model",
+        lambda quick: growth([5, 10] if quick else [5, 10, 14, 20, 28, 40, 50], "dense"),
+    ),
+    "sparse_replay": (
+        "All first cells: 8 releases replayed, sparse",
+        lambda quick: growth(large(quick), "sparse"),
+    ),
+    "separable_replay": (
+        "All first cells: 8 releases replayed, separable",
+        lambda quick: growth(large(quick), "separable"),
+    ),
+    "few_rows": (
+        "Eight priors: one step with three columns, sparse",
+        lambda quick: few_rows(large(quick)),
+    ),
+    "given_priors": (
+        "K priors: one step with ten columns, sparse",
+        lambda quick: given_priors((1, 4, 16), 20 if quick else 200),
+    ),
+    "near_verdicts": (
+        "Near a prior, factor 3: one column of many",
+        lambda quick: near_verdicts([5, 10, 15] if quick else [10, 20, 40]),
+    ),
+}
+
+
+def large(quick: bool) -> list[int]:
+    """Return the sides of maps for what needs no array of cells times cells."""
+    return [10, 20] if quick else [25, 50, 100, 141, 200]
+
+
+GROWING = {
+    **dict.fromkeys(
+        ("dense_forward_step", "sparse_replay", "separable_replay"), ("seconds", "peak_megabytes")
+    ),
+    "near_verdicts": ("seconds",),
+}
+"""What is fitted by a power of the number of cells."""
+
+
+def main(parts: Sequence[str] = (), *, quick: bool = False) -> dict[str, Any]:
+    """Run some parts, or all, print the tables, write and return the results.
 
     ``quick`` keeps to small sizes and writes nothing: to see that the benchmark works.
     """
+    console = Console()
     warm_up()  # compile before anything is timed
-    lengths = [5, 6] if quick else list(range(5, 16))
-    widths = [5, 6] if quick else list(range(5, 16))
-    dense = [5, 10] if quick else [5, 10, 14, 20, 28, 40, 50]
-    large = [10, 20] if quick else [25, 50, 100, 141, 200]
-    results: dict[str, Any] = {
-        "event": runtime_against_event(lengths, widths),
-        "known_prior_step": known_prior_step([5, 10] if quick else [5, 10, 20, 30, 40]),
-        "dense_forward_step": growth(dense, "dense"),
-        "sparse_replay": growth(large, "sparse"),
-        "separable_replay": growth(large, "separable"),
-        "few_rows": few_rows(large),
-        "given_priors": given_priors((1, 4, 16), 20 if quick else 200),
-        "near_verdicts": near_verdicts([5, 10, 15] if quick else [10, 20, 40]),
-    }
+    results = json.loads(RESULTS.read_text(encoding="utf-8")) if parts else {}
+    for name in parts or PARTS:
+        title, measure = PARTS[name]
+        results[name] = measure(quick)
+        show(console, title, results[name])
+        results.setdefault("measured", {})[name] = circumstances()
+        if not quick:
+            RESULTS.parent.mkdir(exist_ok=True)
+            RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     results["slopes"] = {
         f"{name} {key}": slope(results[name], key)
-        for name in ("dense_forward_step", "sparse_replay", "separable_replay")
-        for key in ("seconds", "peak_megabytes")
-    } | {"near_verdicts seconds": slope(results["near_verdicts"], "seconds")}
-    console = Console()
-    show(console, "Runtime against event length and width (m = 400, known prior)", results["event"])
-    show(
-        console,
-        "One step under a known prior against a bare alpha @ M",
-        results["known_prior_step"],
-    )
-    show(console, "All first cells: one forward step, dense model", results["dense_forward_step"])
-    show(console, "All first cells: 8 releases replayed, sparse", results["sparse_replay"])
-    show(console, "All first cells: 8 releases replayed, separable", results["separable_replay"])
-    show(console, "Eight priors: one step with three columns, sparse", results["few_rows"])
-    show(console, "K priors: one step with ten columns, sparse", results["given_priors"])
-    show(console, "Near a prior, factor 3: one column of many", results["near_verdicts"])
+        for name, keys in GROWING.items()
+        for key in keys
+        if name in results
+    }
     for name, value in results["slopes"].items():
         console.print(f"growth with the number of cells, {name}: cells**{value:.2f}")
     if not quick:
-        RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     return results
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

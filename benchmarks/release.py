@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import resource
 import statistics
 import subprocess
@@ -28,6 +27,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from benchmarks.circumstances import circumstances
 from priste import AnyStart, Grid, MarkovModel, PlanarLaplace, Priors, Protector, presence
 from priste.quantify import Moments, Observer
 from priste.quantify.warm_up import warm_up
@@ -213,7 +213,7 @@ def first_release(console: Console, sides: Sequence[int] = (10, 20)) -> list[dic
                     times = [
                         float(subprocess.run(command, env={**os.environ, **setting}, check=True,
                                              capture_output=True, text=True).stdout)
-                        for _ in range(3)
+                        for _ in range(2)
                     ]  # fmt: skip
                     row[name] = min(times)
             rows.append(row)
@@ -314,13 +314,12 @@ def main(parts: Sequence[str] = (), *, quick: bool = False) -> dict[str, Any]:
         }
     results = json.loads(RESULTS.read_text(encoding="utf-8")) if parts else {}
     results |= {
-        "machine": f"{platform.machine()}, Python {platform.python_version()}",
-        "blas_threads": os.environ.get("OPENBLAS_NUM_THREADS", "default"),
         "solver_no_limit_means_s": NO_LIMIT,
         "solver_steps": SOLVER_STEPS,
     }
     for name in parts or PARTS:
         results[name] = PARTS[name](console)
+        results.setdefault("measured", {})[name] = circumstances()
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     return results

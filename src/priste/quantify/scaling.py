@@ -42,6 +42,9 @@ _BITS_OF_INFINITY = np.float64(np.inf).view(np.uint64)
 BLOCK_ENTRIES = 2**17
 """Numbers taken through a map at once, 1 MiB of them, so that its passes stay in the cache."""
 
+BLOCK_ROWS = 8
+"""... but so many rows at least, as a map on many cells has to be read once for each block."""
+
 
 @dataclass(frozen=True, eq=False)
 class Band:
@@ -97,7 +100,7 @@ class ScaledRows:
         first = self.bands[0].values
         if not by_blocks or first.size <= BLOCK_ENTRIES:
             return _settled([Band(linear(b.values), b.exponent) for b in self.bands], rescale)
-        height = max(1, BLOCK_ENTRIES * len(first) // first.size)
+        height = max(BLOCK_ROWS, BLOCK_ENTRIES * len(first) // first.size)
         blocks = _Blocks(len(first))
         for start in range(0, len(first), height):
             rows = slice(start, start + height)
