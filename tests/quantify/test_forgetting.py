@@ -115,6 +115,7 @@ def test_blocks_give_the_numbers_of_the_whole(seed, span, rescale):
     whole = both(False).entries()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scaling, "BLOCK_ENTRIES", 40)
+        patch.setattr(scaling, "BLOCK_ROWS", 1)
         blocks = both(True).entries()
     np.testing.assert_array_equal(blocks[0], whole[0])
     np.testing.assert_array_equal(blocks[1], whole[1])
