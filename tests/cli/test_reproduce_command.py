@@ -20,7 +20,7 @@ def test_the_list_names_every_experiment() -> None:
     shown = RUNNER.invoke(app, ["reproduce", "--list"])
     assert shown.exit_code == 0
     assert all(name in shown.output for name in CATALOGUE)
-    told = json.loads(RUNNER.invoke(app, ["reproduce", "--list", "--json"]).output)
+    told = json.loads(RUNNER.invoke(app, ["reproduce", "--list", "--json"]).stdout)
     assert list(told) == list(CATALOGUE)
 
 
@@ -50,7 +50,7 @@ def test_one_experiment_from_the_command_line(
     words += ["--workers", "2", "--seed", "3", "--output", str(tmp_path / "out")]
     done = RUNNER.invoke(app, [*words, "--json"])
     assert done.exit_code == 0, done.output
-    made = json.loads(done.output)
+    made = json.loads(done.stdout)
     assert Path(made["index"]).is_file()
     (experiment,) = made["made"]
     assert experiment["name"] == NAME
