@@ -282,9 +282,12 @@ def test_the_wrong_file_is_an_error(tmp_path: Path) -> None:
 
 def test_twins_and_namesakes_are_noted(tmp_path: Path) -> None:
     """Identical streams, and names that differ in case and spaces alone, are said."""
-    notes = run(tmp_path, {"Ada": PATHS["ada"], "ada": PATHS["ada"], "ben": PATHS["ben"]}).notes
+    people = {"Ada": "ada", "ada": "ada", "  ada ": "cleo", "ben": "ben"}
+    notes = run(tmp_path, {name: PATHS[path] for name, path in people.items()}).notes
     assert any("'Ada' and 'ada' have the same locations" in note for note in notes)
-    assert any("'Ada' and 'ada' count as different people" in note for note in notes)
+    (namesakes,) = (note for note in notes if "count as different people" in note)
+    assert all(repr(name) in namesakes for name in ("Ada", "ada", "  ada "))
+    assert "ben" not in namesakes
     (tmp_path / "x").mkdir()
     assert run(tmp_path / "x", PATHS).notes == ()
 
