@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from priste import (
+    AnyStart,
     Belief,
     EmissionTable,
     Grid,
@@ -27,6 +28,7 @@ from priste import (
 )
 from priste.mechanisms import Mechanism, Uniform
 from priste.mechanisms.rows import ROW_SUM_TOLERANCE, exact_row_excess
+from priste.quantify import Observer
 from priste.release import Certified, Optimal, PublicState
 from priste.release.calibrators.cost import Costs
 from priste.release.calibrators.laws.merged_outputs import sources_of
@@ -49,7 +51,7 @@ EVENT = presence([0, 1, 4], [3, 4])
 EVERYWHERE = np.full(16, 1 / 16)
 ROUNDING = 1e-9
 SLACK = 2e-6
-"""What rounding may make a half worse off than with a constant, relatively."""
+"""What rounding may make a law worse than a constant, relatively."""
 LP_TOLERANCE = 1e-5
 """Between the law and the optimum: its margin inside the bounds and the solver's tolerance."""
 
@@ -76,10 +78,7 @@ def state_of(
 def test_every_law_sums_to_one_passes_and_is_no_worse_than_nothing(
     seed: int, promise: object, exact: bool
 ) -> None:
-    """Along random streams rows sum to 1, every column passes, and a constant is no better.
-
-    Neither for those with the event, nor for those without, nor for both as they are expected.
-    """
+    """Along random streams rows sum to 1, every column passes, and a constant is no better."""
     mech = Identity(GRID) if exact else PlanarLaplace(GRID, alpha=2.0)
     rows = [EVERYWHERE, np.eye(16)[seed % 16]]
     calibrator = Optimal()
@@ -96,6 +95,22 @@ def test_every_law_sums_to_one_passes_and_is_no_worse_than_nothing(
         people, predicted = served(state, list(state.operators())), state.predicted()
         assert law.cost == pytest.approx(people @ told, abs=ROUNDING)
         assert predicted @ told <= predicted @ distances[:, constant] * (1 + SLACK) + ROUNDING
+        p.release(int(cell))
+
+
+@pytest.mark.parametrize("pace", [0.1, 1.0])
+@pytest.mark.parametrize("observer", [Priors(EVERYWHERE), AnyStart()])
+def test_certified_is_no_worse_than_nothing_under_its_own_model(
+    observer: Observer, pace: float
+) -> None:
+    """What it is expected to cost is, step by step, at most 5 % above one constant cell."""
+    mech = PlanarLaplace(GRID, alpha=2.0)
+    distances = Costs("distance", "the test").matrix(mech)
+    p = Protector(WALK, EVENT, mech, 0.5, Certified(pace=pace), rng=4, observer=observer)
+    for cell in WALK.sample(8, rng=4):
+        predicted = p.public_state().predicted()
+        told = (p.public_state().law().outputs() * distances).sum(axis=1)
+        assert predicted @ told <= 1.05 * (predicted @ distances).min()
         p.release(int(cell))
 
 

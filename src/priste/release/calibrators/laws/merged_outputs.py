@@ -30,7 +30,7 @@ WHOLE_TABLE = 2**21
 LAW_ENTRIES = 2**23
 """How many entries the merged table of a larger map may have: 64 MiB."""
 
-MOST_RECTANGLES = 512
+MOST_RECTANGLES = 320
 """... and how many rectangles."""
 
 TARGETS = 96
