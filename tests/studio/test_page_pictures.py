@@ -19,7 +19,7 @@ FOLDER = os.environ.get("PRISTE_PICTURES")
 
 @pytest.mark.skipif(FOLDER is None, reason="PRISTE_PICTURES names no folder for the pictures.")
 def test_pictures_for_the_docs(tmp_path: Path) -> None:
-    """The town, guarded against one who knows the population: desk, phone, and in the dark."""
+    """The town, guarded against one who knows the population: desk, dark, two settings, phone."""
     assert FOLDER is not None
     folder = Path(FOLDER)
     with (
@@ -53,6 +53,21 @@ def test_pictures_for_the_docs(tmp_path: Path) -> None:
         page.emulate_media(color_scheme="dark")
         page.screenshot(path=folder / "studio-dark.png")
         page.emulate_media(color_scheme="light")
+        at.tab("compare")
+        page.get_by_role("button", name="Keep the setting at hand as A").click()
+        at.tab("protection")
+        page.get_by_label("How sure may anybody get?").press("ArrowRight")
+        at.tab("run")
+        page.get_by_role("button", name="Run again").click()
+        at.until("document.querySelector('#view-run .card.verdict') === null")
+        page.locator("#view-run .card.verdict").wait_for(timeout=600_000)
+        page.get_by_label("Moment of the week").focus()
+        for _ in range(104):
+            page.keyboard.press("ArrowLeft")
+        at.tab("compare")
+        page.locator("#view-compare .chart").first.wait_for()
+        page.wait_for_timeout(300)
+        page.screenshot(path=folder / "studio-compare.png")
         page.set_viewport_size(PHONE)  # type: ignore[arg-type]
         at.tab("protection")
         page.locator("#view-protection .costs").first.wait_for(timeout=600_000)

@@ -227,8 +227,15 @@ export class Brush {
 
 /** A picture with one pixel a cell; none where there is nothing to see. */
 function heatOf(shares, rgb, { rows, columns }, levels, step) {
-  const most = [...shares.values()].reduce((largest, share) => Math.max(largest, share), 0);
+  const known = shares.size ?? shares.length;
+  let [least, most] = [known < rows * columns ? 0 : Infinity, 0];
+  for (const share of shares.values()) {
+    least = Math.min(least, share);
+    most = Math.max(most, share);
+  }
   if (!most) return { rgb, image: null };
+  // Where everywhere is much alike, colour would say more than there is.
+  const strength = 255 * step * Math.max(0.3, 1 - least / most);
   const image = new OffscreenCanvas(columns, rows);
   const context = image.getContext("2d");
   const pixels = context.createImageData(columns, rows);
@@ -236,7 +243,7 @@ function heatOf(shares, rgb, { rows, columns }, levels, step) {
   for (const [cell, share] of shares.entries()) {
     // The square root, because a few busy cells would leave all others white.
     const level = Math.min(levels - 1, Math.floor(levels * Math.sqrt(share / most)));
-    if (share > 0 && level > 0) pixels.data.set([red, green, blue, Math.round(255 * step * level)], 4 * cell);
+    if (share > 0 && level > 0) pixels.data.set([red, green, blue, Math.round(strength * level)], 4 * cell);
   }
   context.putImageData(pixels, 0, 0);
   return { rgb, image };

@@ -269,7 +269,7 @@ function table(kept, hand) {
     side.run
       ? Math.max(...side.run.steps.flatMap((step) => step.events.map((event) => event.leakage)))
       : null;
-  line("run: largest leakage (ln)", most(kept), most(hand), (value) => exact(value, 3));
+  line("run: odds moved at most", most(kept), most(hand), odds);
   line("forecast: far", cost(kept, "far"), cost(hand, "far"), metres);
   line("forecast: near", cost(kept, "near"), cost(hand, "near"), metres);
   return element(

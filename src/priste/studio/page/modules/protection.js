@@ -88,7 +88,7 @@ export function openProtection(store, view, api) {
         });
       show(
         besides,
-        element("legend", {}, "who perhaps knows besides that you began at"),
+        element("legend", {}, "and may know that the week began at"),
         element(
           "div",
           { class: "row" },

@@ -352,7 +352,7 @@ function verdictCard(run) {
                 element(
                   "tr",
                   {},
-                  element("td", {}, name),
+                  element("td", {}, name === "alone" ? "noise alone" : name),
                   [way.everywhere, way.far, way.near].map((value) =>
                     element("td", {}, metres(finite(value))),
                   ),
