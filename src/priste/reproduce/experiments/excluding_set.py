@@ -29,11 +29,6 @@ class ExcludingSet(LocationSet):
         told.flags.writeable = False
         return told
 
-    def with_budget(self, budget: float) -> ExcludingSet:
-        """Return the same set at another budget."""
-        value = self._checked_budget(budget)
-        return ExcludingSet(self.base.with_budget(value), self.delta, self._belief)
-
     def at_belief(self, predicted: ArrayLike) -> ExcludingSet:
         """Return the same mechanism for another predicted probability of each cell."""
         return ExcludingSet(self.base, self.delta, predicted)

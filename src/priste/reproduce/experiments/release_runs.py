@@ -9,15 +9,19 @@ from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
 from priste.events import Event, pattern, presence
 from priste.mechanisms import LocationSet, Mechanism, PlanarLaplace
 from priste.quantify import Quantifier
+from priste.randomness import bit_source
 from priste.release import Calibrator, Paper, Protector, Release, calibrator_from_description
+from priste.release.prediction import Prediction
 from priste.reproduce.experiments.excluding_set import ExcludingSet
 from priste.reproduce.experiments.experiment import Settings
 from priste.reproduce.experiments.normalised_laplace import NormalisedLaplace
+from priste.reproduce.experiments.together import Run, advance_together
 from priste.reproduce.running.jobs import Job, Result, seed_of
 from priste.reproduce.worlds.world import World, world_of
 
@@ -106,6 +110,12 @@ class Case:
         """Return this case with some fields replaced."""
         return replace(self, **changes)
 
+    @property
+    def _can_be_followed(self) -> bool:
+        """Whether the adversary follows: not where the check is told other columns than the law has
+        (nobody could), and not the loop on another table once more."""
+        return self.outside == "surrogate" and self.calibrator != NORMALISED
+
     def jobs(self, settings: Settings, runs: int | None = None) -> list[Job]:
         """Return one job per run; the first ``truth_runs`` are followed by the adversary."""
         count = settings.runs_of(self.calibrator) if runs is None else runs
@@ -124,8 +134,7 @@ class Case:
                     "steps": settings.steps,
                     "seed": settings.seed,
                     "run": run,
-                    # The check is told other columns than the law has: nobody follows that.
-                    "truth": run < settings.truth_runs and self.outside == "surrogate",
+                    "truth": run < settings.truth_runs and self._can_be_followed,
                 },
             )
             for run in range(count)
@@ -142,28 +151,20 @@ def perform(parameters: dict[str, Any]) -> Result:
     adversary who knows the algorithm and sees the budgets; None if it was not asked for.
     """
     world = world_of(parameters["world"])
-    run, seed = parameters["run"], parameters["seed"]
-    events = [Window(*each).event(world.region) for each in parameters["events"]]
-    mechanism = _mechanism(
-        json.dumps(parameters["world"], sort_keys=True),
-        parameters["alpha"],
-        parameters["table"],
-        parameters["delta"],
-        parameters["outside"],
-    )
+    events = _events(world, parameters)
     calibrator = calibrator_from_description(parameters["calibrator"])
     protector = Protector(
         world.model,
         events,
-        mechanism,
+        _mechanism_of(parameters),
         parameters["epsilon"],
         calibrator,
-        rng=seed_of(seed, "noise", run),
-        public_prior=world.model.transition(0).push(np.full(world.grid.size, 1 / world.grid.size)),
+        rng=_noise(parameters),
+        public_prior=_after_one_move(world),
     )
-    walk = world.walk(seed_of(seed, "walk", run), parameters["steps"])
+    walk = _walk(world, parameters)
     adversary = _Adversary(world, events, calibrator) if parameters["truth"] else None
-    releases, distances = [], []
+    releases = []
     for cell in walk:
         before = protector.public_state() if adversary and adversary.needs_the_state else None
         release = protector.release(int(cell))
@@ -172,21 +173,91 @@ def perform(parameters: dict[str, Any]) -> Result:
         if adversary is not None:
             adversary.observe(release, before)
         releases.append(release)
-        distances.append(
-            float(np.hypot(*(world.grid.centers[release.cell] - world.grid.centers[cell])))
-        )
     leakage = [list(release.leakage) for release in releases]
     return {
         "budgets": [release.budget for release in releases],
-        "distances": distances,
-        "uniform": [float(world.grid.distances_from(int(cell)).mean()) for cell in walk],
-        "constant": [
-            float(world.grid.distances_from(world.best_constant)[int(cell)]) for cell in walk
-        ],
+        **_distances(world, walk, [release.cell or 0 for release in releases]),
         "attempts": [release.attempts for release in releases],
         "leakage": leakage,
         "true_leakage": None if adversary is None else adversary.largest(leakage),
     }
+
+
+def shared_work(parameters: dict[str, Any]) -> str | None:
+    """Name what runs share that are quicker together: the world and the events.
+
+    None for a run that is made alone: one of another calibrator, or with an adversary behind it.
+    """
+    if parameters["calibrator"] != CALIBRATORS["paper"] or parameters["truth"]:
+        return None
+    shared = (parameters["world"], parameters["events"], parameters["steps"])
+    return json.dumps(shared, sort_keys=True)
+
+
+def perform_together(runs: Sequence[dict[str, Any]]) -> list[Result]:
+    """Do runs with the same :func:`shared_work`; as :func:`perform` of each, up to rounding."""
+    world = world_of(runs[0]["world"])
+    under_way = [
+        Run(
+            _walk(world, parameters),
+            bit_source(_noise(parameters)),
+            _mechanism_of(parameters),
+            parameters["epsilon"],
+            Prediction(world.model, _after_one_move(world)),
+        )
+        for parameters in runs
+    ]
+    advance_together(world.model, _events(world, runs[0]), under_way)
+    return [
+        {
+            "budgets": run.budgets,
+            **_distances(world, run.walk, run.cells),
+            "attempts": run.attempts,
+            "leakage": run.leakage,
+            "true_leakage": None,
+        }
+        for run in under_way
+    ]
+
+
+def _events(world: World, parameters: dict[str, Any]) -> list[Event]:
+    return [Window(*each).event(world.region) for each in parameters["events"]]
+
+
+def _walk(world: World, parameters: dict[str, Any]) -> tuple[int, ...]:
+    return world.walk(seed_of(parameters["seed"], "walk", parameters["run"]), parameters["steps"])
+
+
+def _noise(parameters: dict[str, Any]) -> int:
+    return seed_of(parameters["seed"], "noise", parameters["run"])
+
+
+def _after_one_move(world: World) -> NDArray[np.float64]:
+    """Return πM of a uniform start, from where the paper predicts."""
+    return world.model.transition(0).push(np.full(world.grid.size, 1 / world.grid.size))
+
+
+def _distances(world: World, walk: Sequence[int], cells: Sequence[int]) -> dict[str, list[float]]:
+    grid = world.grid
+    constant = grid.distances_from(world.best_constant)
+    return {
+        "distances": [
+            float(np.hypot(*(grid.centers[cell] - grid.centers[true])))
+            for cell, true in zip(cells, walk, strict=True)
+        ],
+        "uniform": [float(grid.distances_from(int(true)).mean()) for true in walk],
+        "constant": [float(constant[int(true)]) for true in walk],
+    }
+
+
+def _mechanism_of(parameters: dict[str, Any]) -> Mechanism:
+    return _mechanism(
+        json.dumps(parameters["world"], sort_keys=True),
+        parameters["alpha"],
+        parameters["table"],
+        parameters["delta"],
+        parameters["outside"],
+    )
 
 
 @lru_cache(maxsize=64)

@@ -1,7 +1,8 @@
 """Doing jobs on all cores, with what was done before left alone.
 
 Every job runs in a worker process with one thread for linear algebra, however many workers there
-are: so the result does not depend on their number, to the last bit.
+are, so that results do not depend on their number. Jobs that share their work are done
+together; how many there are of them shows in last bits alone.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from priste.reproduce.running.jobs import Job, Result, perform
+from priste.reproduce.running.jobs import Job, Result, loads, perform_load
 from priste.reproduce.running.store import Store
 from priste.workers import finished
 
@@ -29,14 +30,17 @@ def perform_all(
     done = total - len(left)
     if on_progress is not None:
         on_progress(done, total)
-    for number, (result, seconds) in finished(_timed, left, workers=workers):
-        store.add(left[number], result, seconds)
-        done += 1
+    work = loads(left)
+    for number, (results, seconds) in finished(_timed, work, workers=workers):
+        load = work[number]
+        for job, result in zip(load, results, strict=True):
+            store.add(job, result, seconds / len(load))
+        done += len(load)
         if on_progress is not None:
             on_progress(done, total)
 
 
-def _timed(job: Job) -> tuple[Result, float]:
+def _timed(load: list[Job]) -> tuple[list[Result], float]:
     begin = time.process_time()
-    result = perform(job)
-    return result, time.process_time() - begin
+    results = perform_load(load)
+    return results, time.process_time() - begin

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,6 +68,35 @@ def perform(job: Job) -> Result:
     module = importlib.import_module(_PERFORMERS[job.kind])
     work: Callable[[dict[str, Any]], Result] = module.perform
     return work(job.parameters)
+
+
+LARGEST_LOAD = 50
+"""How many jobs are done in one go at most: more would hardly be quicker, and nothing is kept of
+a load that is stopped."""
+
+
+def loads(jobs: Iterable[Job]) -> list[list[Job]]:
+    """Put jobs together that share their work; their order is kept among those that do."""
+    groups: dict[str, list[Job]] = {}
+    for job in jobs:
+        module = importlib.import_module(_PERFORMERS[job.kind])
+        asks: Callable[[dict[str, Any]], str | None] | None = getattr(module, "shared_work", None)
+        shared = None if asks is None else asks(job.parameters)
+        groups.setdefault(shared or job.digest, []).append(job)
+    return [
+        group[first : first + LARGEST_LOAD]
+        for group in groups.values()
+        for first in range(0, len(group), LARGEST_LOAD)
+    ]
+
+
+def perform_load(load: Sequence[Job]) -> list[Result]:
+    """Do the jobs of one of the :func:`loads`; the results are in their order."""
+    if len(load) == 1:
+        return [perform(load[0])]
+    module = importlib.import_module(_PERFORMERS[load[0].kind])
+    work: Callable[[list[dict[str, Any]]], list[Result]] = module.perform_together
+    return work([job.parameters for job in load])
 
 
 @dataclass(frozen=True, eq=False)
