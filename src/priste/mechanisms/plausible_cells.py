@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -69,7 +70,7 @@ def likely_cells(belief: NDArray[np.float64], delta: float) -> tuple[int, ...]:
     (0, 1, 3)
     """
     law = ExactLaw(belief)
-    enough = (1 - Fraction(repr(delta))) * law.total
+    enough = math.ceil((1 - Fraction(repr(delta))) * law.total)  # shares are whole numbers
     taken: list[int] = []
     share = 0
     for cell in np.argsort(-belief, kind="stable").tolist():
