@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from priste.errors import InvalidParameter
 from priste.reproduce.experiments import (
     budget_per_step,
+    clock_sweep,
     runtime,
     solver_limits,
     true_leakage_table,
@@ -24,6 +25,7 @@ CATALOGUE: dict[str, Experiment] = {
         solver_limits.EXPERIMENT,
         true_leakage_table.EXPERIMENT,
         unstated_settings.EXPERIMENT,
+        clock_sweep.EXPERIMENT,
     )
 }
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from priste.reproduce.experiments.claims import Comparison, all_of, some_of
 from priste.reproduce.experiments.curve_pictures import steps_figure
-from priste.reproduce.experiments.curves import Curve, step_table, summary_table
+from priste.reproduce.experiments.curves import Curve, run_table, step_table, summary_table
 from priste.reproduce.experiments.experiment import Experiment, Finding, Outcome, Picture, Settings
 from priste.reproduce.experiments.release_runs import NORMALISED, Case, Window
 from priste.reproduce.running.jobs import Job, Results
@@ -116,7 +116,7 @@ def _outcome(
     flat = [curve for rows in curves.values() for panel in rows for curve in panel]
     draw = partial(steps_figure, titles=titles, windows=windows)
     return Outcome(
-        tables=(summary_table(flat), step_table(flat)),
+        tables=(summary_table(flat), step_table(flat), run_table(flat)),
         pictures=(
             Picture(
                 "budgets",
@@ -155,14 +155,14 @@ def _calibration_findings(panels_of_paper: Sequence[Sequence[Curve]]) -> list[Fi
     stricter = [
         Comparison.of(
             f"share of α kept, {low.label} less {high.label}",
-            low.run_budgets / low.case.alpha,
-            high.run_budgets / high.case.alpha,
+            low.budget_samples / low.case.alpha,
+            high.budget_samples / high.case.alpha,
         )
         for low, high in itertools.pairwise(by_alpha)
     ]
     larger = [
         Comparison.of(
-            f"mean budget, {high.label} less {low.label}", high.run_budgets, low.run_budgets
+            f"mean budget, {high.label} less {low.label}", high.budget_samples, low.budget_samples
         )
         for low, high in itertools.pairwise(by_epsilon)
     ]
@@ -225,9 +225,11 @@ def _two_events(settings: Settings, results: Results) -> list[Finding]:
         for one, together in zip(curves(alone), curves(EARLY, LATE), strict=True):
             what = f"{one.label}, {name}"
             worse.append(
-                Comparison.of(f"{what} alone less both", one.run_budgets, together.run_budgets)
+                Comparison.of(
+                    f"{what} alone less both", one.budget_samples, together.budget_samples
+                )
             )
-            lost = [curve.case.alpha - curve.run_budgets for curve in (together, one)]
+            lost = [curve.case.alpha - curve.budget_samples for curve in (together, one)]
             much_worse.append(
                 Comparison.of(
                     f"budget lost to both less {MUCH:g} times that to {what}",
@@ -253,14 +255,18 @@ def _location_set(settings: Settings, results: Results) -> list[Finding]:
             bare = Curve.of(one, label, settings, results)
             held = Curve.of(other, label, settings, results)
             budgets.append(
-                Comparison.of(f"{label}, plain less set", bare.run_budgets, held.run_budgets)
+                Comparison.of(f"{label}, plain less set", bare.budget_samples, held.budget_samples)
             )
             distances.append(
-                Comparison.of(f"{label}, plain less set", bare.run_distances, held.run_distances)
+                Comparison.of(
+                    f"{label}, plain less set", bare.distance_samples, held.distance_samples
+                )
             )
             literal = Curve.of(other.but(outside="excluded"), label, settings, results)
             excluded.append(
-                Comparison.of(f"{label}, plain less set", bare.run_budgets, literal.run_budgets)
+                Comparison.of(
+                    f"{label}, plain less set", bare.budget_samples, literal.budget_samples
+                )
             )
             if literal.largest_leakage > other.epsilon:
                 above.append(f"{label} up to {literal.largest_leakage:.3g}")

@@ -113,8 +113,8 @@ def against_epsilon_figure(
         ):
             for points, ink, mark in zip(lines, cycle(INKS), cycle(MARKS), strict=False):
                 if with_budgets(name):
-                    _line(left, points, "run_budgets", ink, mark)
-                _line(middle, points, "run_distances", ink, mark)
+                    _line(left, points, "budget_samples", ink, mark)
+                _line(middle, points, "distance_samples", ink, mark)
                 _leakage_line(right, points, ink, mark)
             epsilons = [point.case.epsilon for point in lines[0]]
             for name_of_it, style in UNINFORMATIVE.items():
@@ -124,7 +124,7 @@ def against_epsilon_figure(
             left.set(ylabel="budget (1/km)", yscale="log")
             left.set_title(f"{name}: average budget")
             if not with_budgets(name):
-                left.text(0.5, 0.5, "full budget, outputs remapped", transform=left.transAxes,
+                left.text(0.5, 0.5, "a law without a budget", transform=left.transAxes,
                           ha="center")  # fmt: skip
             middle.set(ylabel="km")
             middle.set_title(f"{name}: average distance")
@@ -154,8 +154,17 @@ def _leakage_line(panel: Axes, points: Sequence[Curve], ink: str, mark: str) -> 
     )
 
 
-def _line(panel: Axes, points: Sequence[Curve], what: str, ink: str, mark: str) -> None:
-    epsilons = [point.case.epsilon for point in points]
+def _line(
+    panel: Axes,
+    points: Sequence[Curve],
+    what: str,
+    ink: str,
+    mark: str,
+    *,
+    against: Sequence[float] | None = None,
+    label: str | None = None,
+) -> None:
+    """Draw means with their intervals, against ε unless told."""
     samples = [getattr(point, what) for point in points]
     means = [float(sample.mean()) for sample in samples]
     halves = [
@@ -163,15 +172,49 @@ def _line(panel: Axes, points: Sequence[Curve], what: str, ink: str, mark: str) 
         for sample, middle in zip(samples, means, strict=True)
     ]
     panel.errorbar(
-        epsilons,
+        [point.case.epsilon for point in points] if against is None else against,
         means,
         yerr=halves,
         color=ink,
         marker=mark,
         markersize=4,
         capsize=2,
-        label=points[0].label,
+        label=points[0].label if label is None else label,
     )
+
+
+def clocks_figure(
+    rows: Mapping[str, Sequence[Sequence[Curve]]], clocks: Sequence[float], labels: Sequence[str]
+) -> Figure:
+    """Draw average budget and distance against the length of a step, a row per way to read α.
+
+    A row holds one list of curves per label: one curve per clock.
+    """
+    import matplotlib
+
+    with matplotlib.rc_context({**STYLE, "axes.titlesize": 9.5}):
+        figure, axes = grid_of_panels(len(rows), 2, shared=True)
+        for (left, right), (name, lines) in zip(axes, rows.items(), strict=True):
+            for curves, label, ink, mark in zip(
+                lines, labels, cycle(INKS), cycle(MARKS), strict=False
+            ):
+                for panel, what in ((left, "budget_samples"), (right, "distance_samples")):
+                    _line(panel, curves, what, ink, mark, against=clocks, label=label)
+            for level, style in UNINFORMATIVE.items():
+                right.plot(clocks, [getattr(each, level).mean() for each in lines[0]], **style)
+            left.set(ylabel="budget (1/km)", yscale="log")
+            left.set_title(f"{name}: average budget")
+            right.set(ylabel="km")
+            right.set_title(f"{name}: average distance")
+            for panel in (left, right):
+                panel.set_xscale("log")
+                panel.set_xticks(clocks, [f"{clock:g}" for clock in clocks])
+                panel.minorticks_off()
+        for panel in axes[-1]:
+            panel.set_xlabel("minutes of a step")
+        axes[0][1].set_ylim(bottom=0)
+        _name_lines(axes[0][1])
+    return figure
 
 
 def shares_figure(shares: Mapping[str, Sequence[Estimate]], epsilons: Sequence[float]) -> Figure:

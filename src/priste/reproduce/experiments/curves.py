@@ -52,14 +52,28 @@ class Curve:
         return np.array([result["constant"] for result in self.results])
 
     @property
-    def run_budgets(self) -> Floats:
-        """The mean budget of each run."""
-        return np.asarray(self.budgets.mean(axis=1))
+    def budget_samples(self) -> Floats:
+        """The mean budget of each independent sample; see :meth:`_samples`."""
+        return self._samples(self.budgets)
 
     @property
-    def run_distances(self) -> Floats:
-        """The mean distance of each run."""
-        return np.asarray(self.distances.mean(axis=1))
+    def distance_samples(self) -> Floats:
+        """The mean distance of each independent sample; see :meth:`_samples`."""
+        return self._samples(self.distances)
+
+    def _samples(self, values: Floats) -> Floats:
+        """Return one mean per run, or one per person where people's recordings are followed.
+
+        Runs on one person's recordings are windows of them, which overlap, under one model: they
+        say little about other people, so that all of them together are one sample.
+        """
+        by_run = values.mean(axis=1)
+        people = len(self.case.worlds)
+        if people == 1:
+            return np.asarray(by_run)
+        return np.array(
+            [by_run[person::people].mean() for person in range(min(people, len(by_run)))]
+        )
 
     @property
     def largest_leakage(self) -> float:
@@ -84,6 +98,7 @@ SUMMARY_COLUMNS = (
     "epsilon",
     "delta",
     "runs",
+    "samples",
     "mean_budget",
     "mean_budget_low",
     "mean_budget_high",
@@ -105,8 +120,8 @@ def summary_table(curves: Iterable[Curve]) -> Table:
     for curve in curves:
         case, truth = curve.case, curve.true_leakages
         row: list[Any] = [curve.label, case.calibrator, case.alpha, case.epsilon, case.delta]
-        row.append(len(curve.results))
-        for values in (curve.run_budgets, curve.run_distances):
+        row += [len(curve.results), len(curve.budget_samples)]
+        for values in (curve.budget_samples, curve.distance_samples):
             row += mean_cells(values)
         row += [float(curve.uniform.mean()), float(curve.constant.mean())]
         row.append(curve.largest_leakage)
@@ -114,6 +129,46 @@ def summary_table(curves: Iterable[Curve]) -> Table:
         row.append(len(truth))
         rows.append(row)
     return Table("summary", SUMMARY_COLUMNS, rows)
+
+
+def run_table(curves: Iterable[Curve]) -> Table:
+    """Return one row per curve and run: its means over the steps, and its leakages."""
+    columns = (
+        "curve",
+        "calibrator",
+        "alpha_per_km",
+        "epsilon",
+        "delta",
+        "run",
+        "mean_budget",
+        "mean_distance_km",
+        "attempts",
+        "stated_leakage",
+        "true_leakage",
+    )
+    rows: list[list[Any]] = []
+    for curve in curves:
+        case = curve.case
+        head = [curve.label, case.calibrator, case.alpha, case.epsilon, case.delta]
+        for run, result in enumerate(curve.results):
+            truth = result["true_leakage"]
+            numbers = (
+                curve.budgets[run].mean(),
+                curve.distances[run].mean(),
+                np.sum(result["attempts"]),
+                np.max(result["leakage"]),
+            )
+            told = [*(_to_digits(number) for number in numbers)]
+            rows.append([*head, run, *told, None if truth is None else _to_digits(max(truth))])
+    return Table("runs", columns, rows)
+
+
+RUN_DIGITS = 9
+"""Digits of the numbers of single runs: last bits differ between processors and say nothing."""
+
+
+def _to_digits(number: float) -> float:
+    return float(f"{number:.{RUN_DIGITS}g}")
 
 
 def step_table(curves: Iterable[Curve]) -> Table:

@@ -106,6 +106,11 @@ class Case:
         texts = tuple(json.dumps(dict(world), sort_keys=True) for world in worlds)
         return cls(texts, events, epsilon, alpha)
 
+    def spec(self, run: int) -> dict[str, Any]:
+        """Return the specification of the world of a run."""
+        found: dict[str, Any] = json.loads(self.worlds[run % len(self.worlds)])
+        return found
+
     def but(self, **changes: Any) -> Case:
         """Return this case with some fields replaced."""
         return replace(self, **changes)
@@ -123,7 +128,7 @@ class Case:
             Job.of(
                 "stream",
                 {
-                    "world": json.loads(self.worlds[run % len(self.worlds)]),
+                    "world": self.spec(run),
                     "events": [[w.kind, w.first, w.last] for w in self.events],
                     "epsilon": self.epsilon,
                     "alpha": self.alpha,

@@ -34,11 +34,8 @@ from priste.reproduce.experiments.experiment import (
     Verdict,
 )
 from priste.reproduce.experiments.release_runs import Case
-from priste.reproduce.experiments.utility_against_epsilon import city_dwellers, people
+from priste.reproduce.experiments.utility_against_epsilon import people
 from priste.reproduce.running.jobs import Job, Results
-
-CLOCKS = (5.0, 10.0, 30.0)
-"""Lengths of a step, in minutes, that are swept besides the one minute of the figures."""
 
 NEARLY_ALL = 0.9
 """The share of α that "only a slight reduction" means here."""
@@ -70,11 +67,6 @@ def choices(settings: Settings) -> Mapping[str, list[dict[str, Any]]]:
     found[f"{where}, maximum likelihood"] = people(
         settings, smoothing={"kind": "maximum_likelihood", "unvisited": "uniform"}
     )
-    # The data set has few unbroken stretches of long steps: its clock is swept on made-up cities.
-    for minutes in CLOCKS:
-        found[f"made-up city, steps of {minutes:g} min"] = city_dwellers(
-            settings, minutes=minutes, longest_gap=max(10.0, 2.0 * minutes)
-        )
     return found
 
 
@@ -89,10 +81,6 @@ def _cases(settings: Settings) -> dict[str, dict[float, Case]]:
     base = Case.on([synthetic_world(settings)], EARLY, epsilon=EPSILON, alpha=ALPHA)
     made["rows of exp(-αd), normalised"] = {
         epsilon: base.but(epsilon=epsilon, table="normalised") for epsilon in EPSILONS
-    }
-    made["α per cell of 0.5 km, made-up city"] = {
-        epsilon: Case.on(city_dwellers(settings), EARLY, epsilon=epsilon, alpha=ALPHA / 0.5)
-        for epsilon in EPSILONS
     }
     return made
 
@@ -155,7 +143,7 @@ def _outcome(settings: Settings, results: Results) -> Outcome:
 
 
 def _share(curve: Curve) -> Estimate:
-    return mean(curve.run_budgets / curve.case.alpha)
+    return mean(curve.budget_samples / curve.case.alpha)
 
 
 def _dip(curve: Curve) -> Comparison:

@@ -20,7 +20,7 @@ from priste.reproduce.experiments.claims import (
     some_of,
 )
 from priste.reproduce.experiments.curve_pictures import against_epsilon_figure
-from priste.reproduce.experiments.curves import Curve, summary_table
+from priste.reproduce.experiments.curves import Curve, run_table, summary_table
 from priste.reproduce.experiments.experiment import Experiment, Finding, Outcome, Picture, Settings
 from priste.reproduce.experiments.release_runs import NORMALISED, Case, Window
 from priste.reproduce.running.jobs import Job, Results
@@ -123,7 +123,7 @@ def _outcome(
     flat = [curve for lines in curves.values() for line in lines for curve in line]
     dialled = {WORDS["paper"], WORDS[NORMALISED], WORDS["certified"]}
     return Outcome(
-        tables=(summary_table(flat),),
+        tables=(summary_table(flat), run_table(flat)),
         pictures=(
             Picture(
                 "utility",
@@ -145,8 +145,8 @@ def _epsilon_findings(lines: Sequence[Sequence[Curve]]) -> list[Finding]:
     for line in lines:
         for low, high in pairwise(line):
             what = f"{line[0].label}, ε {low.case.epsilon:g} to {high.case.epsilon:g}"
-            budgets.append(Comparison.of(what, high.run_budgets, low.run_budgets))
-            distances.append(Comparison.of(what, low.run_distances, high.run_distances))
+            budgets.append(Comparison.of(what, high.budget_samples, low.budget_samples))
+            distances.append(Comparison.of(what, low.distance_samples, high.distance_samples))
     return [
         all_of("A larger ε gives larger budgets.", budgets),
         all_of("A larger ε gives releases closer to the truth.", distances),
@@ -154,7 +154,7 @@ def _epsilon_findings(lines: Sequence[Sequence[Curve]]) -> list[Finding]:
 
 
 def _share(curve: Curve) -> NDArray[np.float64]:
-    return np.asarray(curve.run_budgets / curve.case.alpha)
+    return np.asarray(curve.budget_samples / curve.case.alpha)
 
 
 def _alpha_findings(lines: Sequence[Sequence[Curve]]) -> list[Finding]:
@@ -164,10 +164,12 @@ def _alpha_findings(lines: Sequence[Sequence[Curve]]) -> list[Finding]:
             what = f"{one.label} and {other.label} at ε = {one.case.epsilon:g}"
             if one.case.epsilon == EPSILONS[0]:
                 shares.append(Comparison.of(f"share of α kept, {what}", _share(one), _share(other)))
-                budgets.append(Comparison.of("", other.run_budgets, one.run_budgets))
-            gap = Comparison.of(what, one.run_distances, other.run_distances)
+                budgets.append(Comparison.of("", other.budget_samples, one.budget_samples))
+            gap = Comparison.of(what, one.distance_samples, other.distance_samples)
             looser_closer.append(gap)
-            stricter_closer.append(Comparison.of(what, other.run_distances, one.run_distances))
+            stricter_closer.append(
+                Comparison.of(what, other.distance_samples, one.distance_samples)
+            )
     return [
         _heavily(all_of("A larger α is calibrated more heavily at a small ε.", shares), budgets),
         some_of(
@@ -184,7 +186,7 @@ def _alpha_findings(lines: Sequence[Sequence[Curve]]) -> list[Finding]:
         ),
         none_is_best(
             "There is no best LPPM for all ε in distance.",
-            {line[0].label: [point.run_distances for point in line] for line in lines},
+            {line[0].label: [point.distance_samples for point in line] for line in lines},
             [f"ε = {point.case.epsilon:g}" for point in lines[0]],
         ),
     ]
@@ -212,7 +214,7 @@ def _distances(
         if (point.case.alpha, point.case.epsilon) == (alpha, epsilon)
     ]
     what = f"{pair[0].label} less {pair[1].label} at ε = {epsilon:g}"
-    return what, pair[0].run_distances, pair[1].run_distances
+    return what, pair[0].distance_samples, pair[1].distance_samples
 
 
 def _delta_findings(lines: Sequence[Sequence[Curve]]) -> list[Finding]:
@@ -220,8 +222,8 @@ def _delta_findings(lines: Sequence[Sequence[Curve]]) -> list[Finding]:
     for small, large in pairwise(lines):
         for one, other in zip(small, large, strict=True):
             what = f"{one.label} and {other.label} at ε = {one.case.epsilon:g}"
-            budgets.append(Comparison.of(what, one.run_budgets, other.run_budgets))
-            distances.append(Comparison.of(what, one.run_distances, other.run_distances))
+            budgets.append(Comparison.of(what, one.budget_samples, other.budget_samples))
+            distances.append(Comparison.of(what, one.distance_samples, other.distance_samples))
     return [
         all_of("A larger δ needs a smaller average budget.", budgets),
         some_of("A larger δ may nevertheless release closer to the truth.", distances),
@@ -232,8 +234,8 @@ def _sigma_findings(lines: Sequence[Sequence[Curve]]) -> list[Finding]:
     budgets = [
         Comparison.of(
             f"{one.label} and {other.label} at ε = {one.case.epsilon:g}",
-            other.run_budgets,
-            one.run_budgets,
+            other.budget_samples,
+            one.budget_samples,
         )
         for strong, weak in pairwise(lines)
         for one, other in zip(strong, weak, strict=True)
@@ -247,7 +249,7 @@ def _people_remark(settings: Settings) -> str:
         return f"No Geolife folder was given, so this ran on a made-up city. {about}"
     return (
         f"Geolife, {USERS} people in turn; the first: {about} Runs are windows of the recordings, "
-        "and windows overlap, so the intervals are narrower than independent runs would make them."
+        "which overlap: all runs of one person are one sample, and intervals are over people."
     )
 
 
