@@ -29,12 +29,16 @@ from priste.reproduce.worlds.world import world_of
 CLOCKS = (1.0, 5.0, 10.0, 30.0)
 """Lengths of a step, in minutes."""
 
+LONGEST_RECORDED = 10.0
+"""The longest of them for which the data set has stretches: of 20 half hours without a gap of more
+than an hour, the two people with most data have 2 and 0 windows."""
+
 EPSILON = 1.0
 STEPS = 20
 """Steps of a run: enough for the event at 3 to 7, and few enough that people recorded so many
 half hours without a gap."""
 
-WINDOWS = 20
+WINDOWS = 10
 """Windows of that many steps that a person must have to be among those followed."""
 
 CELL = 0.5
@@ -70,9 +74,20 @@ class Choice:
             yield case.but(table=TABLES[self.table])
 
 
-CHOICES = tuple(
-    Choice(minutes, unit, table) for minutes in CLOCKS for unit in UNITS for table in TABLES
-)
+def clocks(settings: Settings) -> tuple[float, ...]:
+    """Return the clocks that are swept: all, or those for which the data set has stretches."""
+    longest = max(CLOCKS) if settings.geolife is None else LONGEST_RECORDED
+    return tuple(minutes for minutes in CLOCKS if minutes <= longest)
+
+
+def choices(settings: Settings) -> list[Choice]:
+    """Return everything that is swept."""
+    return [
+        Choice(minutes, unit, table)
+        for minutes in clocks(settings)
+        for unit in UNITS
+        for table in TABLES
+    ]
 
 
 def swept(settings: Settings) -> Settings:
@@ -83,14 +98,19 @@ def swept(settings: Settings) -> Settings:
 
 def _jobs(settings: Settings) -> list[Job]:
     small = swept(settings)
-    return [job for choice in CHOICES for case in choice.cases(small) for job in case.jobs(small)]
+    return [
+        job
+        for choice in choices(settings)
+        for case in choice.cases(small)
+        for job in case.jobs(small)
+    ]
 
 
 def _outcome(settings: Settings, results: Results) -> Outcome:
     small = swept(settings)
     curves = {
         choice: [Curve.of(case, str(choice), small, results) for case in choice.cases(small)]
-        for choice in CHOICES
+        for choice in choices(settings)
     }
     findings = []
     rows = []
@@ -139,13 +159,13 @@ def _outcome(settings: Settings, results: Results) -> Outcome:
                 lambda: clocks_figure(
                     {
                         f"α {unit}, {table}": [
-                            [curves[Choice(minutes, unit, table)][place] for minutes in CLOCKS]
+                            [curves[Choice(each, unit, table)][place] for each in clocks(settings)]
                             for place in range(len(ALPHAS))
                         ]
                         for unit in UNITS
                         for table in TABLES
                     },
-                    CLOCKS,
+                    clocks(settings),
                     [f"{alpha:g}-PLM" for alpha in ALPHAS],
                 ),
             ),
@@ -157,7 +177,7 @@ def _outcome(settings: Settings, results: Results) -> Outcome:
             "at least, are crossed. Intervals are over people.",
             *(
                 world_of(next(Choice(minutes, "per km", "clamped").cases(small)).spec(0)).about
-                for minutes in CLOCKS
+                for minutes in clocks(settings)
             ),
         ),
     )

@@ -202,6 +202,7 @@ def shared_work(parameters: dict[str, Any]) -> str | None:
 def perform_together(runs: Sequence[dict[str, Any]]) -> list[Result]:
     """Do runs with the same :func:`shared_work`; as :func:`perform` of each, up to rounding."""
     world = world_of(runs[0]["world"])
+    events = _events(world, runs[0])
     under_way = [
         Run(
             _walk(world, parameters),
@@ -209,10 +210,11 @@ def perform_together(runs: Sequence[dict[str, Any]]) -> list[Result]:
             _mechanism_of(parameters),
             parameters["epsilon"],
             Prediction(world.model, _after_one_move(world)),
+            len(events),
         )
         for parameters in runs
     ]
-    advance_together(world.model, _events(world, runs[0]), under_way)
+    advance_together(world.model, events, under_way)
     return [
         {
             "budgets": run.budgets,

@@ -36,6 +36,7 @@ class Run:
     mechanism: Mechanism
     epsilon: float
     prediction: Prediction
+    events: int
     budgets: list[float] = field(default_factory=list)
     cells: list[int] = field(default_factory=list)
     attempts: list[int] = field(default_factory=list)
@@ -46,6 +47,24 @@ class Run:
         if not self.mechanism.uses_belief:
             return self.mechanism
         return self.mechanism.at_belief(self.prediction.predicted())
+
+    def take(
+        self,
+        cell: int,
+        budget: float,
+        attempts: int,
+        column: Floats | None,
+        leakage: list[float] | None,
+    ) -> None:
+        """Take in a release; without a column it told nothing, and the leakage stays."""
+        self.cells.append(cell)
+        self.budgets.append(budget)
+        self.attempts.append(attempts)
+        if leakage is None:
+            leakage = self.leakage[-1] if self.leakage else [0.0] * self.events
+        self.leakage.append(leakage)
+        if self.mechanism.uses_belief:
+            self.prediction.correct(column)
 
 
 def advance_together(model: MarkovModel, events: Sequence[Event], runs: Sequence[Run]) -> None:
@@ -90,45 +109,44 @@ def _one_step(
     """Draw until every run has released, and return (m, runs) the columns that were released."""
     now = [run.mechanism_now() for run in runs]
     released = np.empty((now[0].grid.size, len(runs)))
-    waiting = np.arange(len(runs))
+    waiting = list(range(len(runs)))
     attempt = 0
-    while waiting.size:
-        asked = [lower.budgets(runs[run])[attempt] for run in waiting]
-        mechanisms = [
-            lower.at(runs[run], now[run], budget)
-            for run, budget in zip(waiting, asked, strict=True)
-        ]
-        outputs = [
-            int(mechanism.sample(runs[run].walk[step], runs[run].bits))
-            for run, mechanism in zip(waiting, mechanisms, strict=True)
-        ]
-        columns = np.stack(
-            [m.column(output) for m, output in zip(mechanisms, outputs, strict=True)], axis=1
-        )
-        found = [each.moments_if(columns, waiting) for each in histories]
-        limits = np.array([runs[run].epsilon for run in waiting])
-        kept = np.stack([_passes(moments, limits) for moments in found])
-        done = kept.all(axis=0) | (np.array(asked) == 0.0)
-        told = np.stack(
-            [
-                _told(moments, limits, verdict, done)
-                for moments, verdict in zip(found, kept, strict=True)
-            ]
-        )
-        for place in np.flatnonzero(done):
-            run, column = runs[waiting[place]], columns[:, place]
-            informative = bool((column != column[0]).any())
-            before = run.leakage[-1] if run.leakage else [0.0] * len(histories)
-            run.leakage.append(told[:, place].tolist() if informative else before)
-            run.budgets.append(asked[place])
-            run.cells.append(outputs[place])
-            run.attempts.append(attempt + 1)
-            if run.mechanism.uses_belief:
-                run.prediction.correct(column if informative else None)
-            released[:, waiting[place]] = column if informative else 1.0
-        waiting = waiting[~done]
+    while waiting:
+        drawn = []
+        for number in waiting:
+            run, budget = runs[number], lower.budgets(runs[number])[attempt]
+            mechanism = lower.at(run, now[number], budget)
+            output = int(mechanism.sample(run.walk[step], run.bits))
+            drawn.append((number, budget, output, mechanism.column(output)))
         attempt += 1
+        accepted, told = _checked(histories, runs, drawn)
+        for place in np.flatnonzero(accepted).tolist():
+            number, budget, output, column = drawn[place]
+            informative = bool((column != column[0]).any())
+            released[:, number] = column if informative else 1.0
+            leakage = told[:, place].tolist() if informative else None
+            runs[number].take(output, budget, attempt, column if informative else None, leakage)
+        waiting = [each[0] for each, done in zip(drawn, accepted, strict=True) if not done]
     return released
+
+
+_Drawn = tuple[int, float, int, Floats]
+"""The number of a run, its budget, its output, and the column of that."""
+
+
+def _checked(
+    histories: Sequence[ManyHistories], runs: Sequence[Run], drawn: Sequence[_Drawn]
+) -> tuple[Booleans, Floats]:
+    """Tell which draws are released, and (events, draws) the leakage of those."""
+    columns = np.stack([column for *_, column in drawn], axis=1)
+    numbers = np.array([number for number, *_ in drawn])
+    found = [each.moments_if(columns, numbers) for each in histories]
+    limits = np.array([runs[number].epsilon for number in numbers.tolist()])
+    kept = [_passes(moments, limits) for moments in found]
+    # A draw at budget 0 is the last one: it is not checked.
+    accepted = np.all(kept, axis=0) | np.array([budget == 0.0 for _, budget, *_ in drawn])
+    pairs = zip(found, kept, strict=True)
+    return accepted, np.stack([_told(each, limits, passed, accepted) for each, passed in pairs])
 
 
 def _passes(moments: Moments, limits: Floats) -> Booleans:

@@ -1,0 +1,92 @@
+"""Runs that advance together are the runs that are made one after another."""
+
+import numpy as np
+import pytest
+
+from priste.events import pattern, presence
+from priste.maps import Grid
+from priste.mechanisms import PlanarLaplace
+from priste.mobility import MarkovModel
+from priste.quantify import AnyStart, Quantifier, leakages
+from priste.quantify.many_histories import ManyHistories
+from priste.reproduce import settings_for
+from priste.reproduce.experiments.budget_per_step import synthetic_world
+from priste.reproduce.experiments.release_runs import (
+    Case,
+    Window,
+    perform,
+    perform_together,
+    shared_work,
+)
+from priste.reproduce.running.jobs import LARGEST_LOAD, loads
+
+TINY = settings_for("tiny", runs=3, truth_runs=0, runs_with={"paper-normalised": 2})
+EARLY, LATE = Window("presence", 3, 7), Window("pattern", 15, 19)
+CITY = [{"kind": "city", "seed": 1, "side": 6, "days": 20}]
+
+
+@pytest.mark.parametrize(
+    ("worlds", "events"),
+    [([synthetic_world(TINY)], [EARLY, LATE]), (CITY, [EARLY]), (CITY, [LATE])],
+    ids=["plane, two events", "city, presence", "city, pattern"],
+)
+def test_together_is_one_after_another(worlds: list, events: list) -> None:
+    """Budgets, cells and attempts are the same, and leakages up to rounding."""
+    base = Case.on(worlds, *events, epsilon=0.2, alpha=1.0)
+    cases = [
+        base,
+        base.but(epsilon=1.0, alpha=0.5),
+        base.but(calibrator="paper-normalised"),
+        base.but(delta=0.3),
+        base.but(delta=0.3, outside="excluded"),
+    ]
+    jobs = [job.parameters for case in cases for job in case.jobs(TINY)]
+    assert len({shared_work(each) for each in jobs}) == 1
+    rejected = 0
+    for parameters, found in zip(jobs, perform_together(jobs), strict=True):
+        alone = perform(parameters)
+        for exact in ("budgets", "attempts", "distances", "uniform", "constant", "true_leakage"):
+            assert found[exact] == alone[exact]
+        np.testing.assert_allclose(found["leakage"], alone["leakage"], rtol=1e-9, atol=1e-12)
+        rejected += sum(alone["attempts"]) - len(alone["attempts"])
+    assert rejected > 0, "no draw was ever rejected, so that nothing was tried"
+
+
+def test_moments_are_those_of_a_quantifier_each() -> None:
+    """Every stream sees its own releases: also far beyond what a float holds."""
+    grid = Grid(rows=2, columns=3, cell_size=1.0)
+    model = MarkovModel.gaussian(grid, 0.4)
+    sharp = PlanarLaplace(grid, 200.0).emission()
+    vague = PlanarLaplace(grid, 0.3).emission()
+    for event in (presence([0, 1], [1, 2]), pattern([[0, 1], [2]], [1, 3])):
+        many = ManyHistories(model, event, count=3)
+        alone = [Quantifier(model, event, AnyStart()) for _ in range(3)]
+        for step in range(9):
+            columns = np.stack([vague[:, step % 6], sharp[:, 0], np.full(6, 0.25)], axis=1)
+            found = leakages(many.moments_if(columns, np.array([0, 1, 2])))
+            for stream, quantifier in enumerate(alone):
+                quantifier.observe(columns[:, stream])
+                expected = quantifier.leakage().value
+                assert found[stream] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+            one = leakages(many.moments_if(columns[:, 1:2], np.array([1])))
+            assert one[0] == pytest.approx(float(found[1]), rel=1e-9, abs=1e-9)
+            many.observe(columns)
+
+
+def test_releases_that_cannot_be_made_are_refused() -> None:
+    """A column of zeros, or one for too few streams, changes nothing."""
+    grid = Grid(rows=1, columns=2, cell_size=1.0)
+    many = ManyHistories(MarkovModel.gaussian(grid, 1.0), presence([0], [1]), count=2)
+    for wrong in (np.array([[0.5, 0.0], [0.5, 0.0]]), np.array([[0.5], [0.5]])):
+        with pytest.raises(ValueError, match="2 streams"):
+            many.observe(wrong)
+
+
+def test_loads_keep_every_job_once() -> None:
+    """Jobs with an adversary or another calibrator are done alone, the others in loads."""
+    settings = settings_for("tiny", runs=70, truth_runs=1, runs_with={"certified": 2})
+    case = Case.on([synthetic_world(settings)], EARLY, epsilon=1.0, alpha=1.0)
+    jobs = [*case.jobs(settings), *case.but(calibrator="certified").jobs(settings)]
+    made = loads(jobs)
+    assert sorted(job.digest for load in made for job in load) == sorted(j.digest for j in jobs)
+    assert sorted(map(len, made)) == [1, 1, 1, 69 - LARGEST_LOAD, LARGEST_LOAD]
