@@ -1,8 +1,8 @@
 """Doing jobs on all cores, with what was done before left alone.
 
 Every job runs in a worker process with one thread for linear algebra, however many workers there
-are, so that results do not depend on their number. Jobs that share their work are done
-together; how many there are of them shows in last bits alone.
+are: so the result does not depend on their number, to the last bit. Jobs that share their work are
+done together; which these are follows from the jobs that were asked for.
 """
 
 from __future__ import annotations
@@ -25,19 +25,21 @@ def perform_all(
     ``on_progress(done, total)`` counts the jobs given, those found done included. If a job
     fails, its error is raised; what was done is kept.
     """
-    total = len({job.digest for job in jobs})
-    left = list(store.results.missing(jobs))
-    done = total - len(left)
+    once = {job.digest: job for job in jobs}
+    left = {job.digest for job in store.results.missing(jobs)}
+    done = len(once) - len(left)
     if on_progress is not None:
-        on_progress(done, total)
-    work = loads(left)
+        on_progress(done, len(once))
+    # A load is made whole also where a part of it is there: its size shows in last bits.
+    work = [load for load in loads(once.values()) if any(job.digest in left for job in load)]
     for number, (results, seconds) in finished(_timed, work, workers=workers):
         load = work[number]
         for job, result in zip(load, results, strict=True):
-            store.add(job, result, seconds / len(load))
-        done += len(load)
+            if job.digest in left:
+                store.add(job, result, seconds / len(load))
+                done += 1
         if on_progress is not None:
-            on_progress(done, total)
+            on_progress(done, len(once))
 
 
 def _timed(load: list[Job]) -> tuple[list[Result], float]:
