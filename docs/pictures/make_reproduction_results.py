@@ -1,14 +1,16 @@
-"""Writes the results of ``priste reproduce all`` into docs/reproduction.md, with its pictures.
+"""Writes the results of ``priste reproduce`` into docs/reproduction.md, with its pictures.
 
 Run ``python docs/pictures/make_reproduction_results.py FOLDER`` with the folder that the command
-filled. Everything below the marker in the page is replaced; the pictures are copied to
-docs/images/reproduction.
+filled. The sections of its experiments are replaced below the marker in the page, and those of
+others stay as they are. Pictures are copied to docs/images/reproduction, and the tables of single
+runs, except those of real people, to docs/reproduction-runs.
 """
 
 from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -18,6 +20,7 @@ from priste.reproduce import CATALOGUE
 
 PAGE = Path(__file__).parent.parent / "reproduction.md"
 PICTURES = Path(__file__).parent.parent / "images" / "reproduction"
+RUNS = Path(__file__).parent.parent / "reproduction-runs"
 MARKER = "<!-- Below: made by docs/pictures/make_reproduction_results.py -->"
 LONGEST = 16
 """A table with more rows stays in the folder; only its first column would fit anyway."""
@@ -30,6 +33,7 @@ SUMMARY = {
     "epsilon": "ε",
     "alpha_per_km": "α",
     "runs": "runs",
+    "samples": "samples",
     "mean_budget": "mean budget",
     "mean_distance_km": "mean distance, km",
     "uniform_distance_km": "uniform cell, km",
@@ -40,28 +44,49 @@ SUMMARY = {
 
 
 def main(folder: Path) -> None:
-    """Replace the results in the page by those of the folder."""
-    shutil.rmtree(PICTURES, ignore_errors=True)
-    PICTURES.mkdir()
-    parts: list[str] = []
-    counts = {sweep: dict.fromkeys(VERDICTS, 0) for sweep in (False, True)}
+    """Replace the results of the folder's experiments in the page."""
+    hand, _, before = PAGE.read_text(encoding="utf-8").partition(MARKER)
+    sections = {
+        found.group(1): text.strip()
+        for text in re.split(r"^(?=### )", before, flags=re.MULTILINE)
+        if (found := re.match(r"### [^\n]*\n\n`([a-z-]+)`\.", text))
+    }
     for name in CATALOGUE:
         place = folder / name
-        if not (place / "outcome.json").is_file():
-            continue
-        outcome = json.loads((place / "outcome.json").read_text(encoding="utf-8"))
-        account = json.loads((place / "settings.json").read_text(encoding="utf-8"))
-        for finding in outcome["findings"]:
-            counts[name.startswith("sweep-")][finding["verdict"]] += 1
-        parts.append(section(name, outcome, account, place))
+        if (place / "outcome.json").is_file():
+            outcome = json.loads((place / "outcome.json").read_text(encoding="utf-8"))
+            account = json.loads((place / "settings.json").read_text(encoding="utf-8"))
+            keep_files(name, outcome, account, place)
+            sections[name] = section(name, outcome, account, place).strip()
+    parts = [sections[name] for name in CATALOGUE if name in sections]
+    text = f"{hand}{MARKER}\n\n## Results as run here\n\n{tally(sections)}\n\n"
+    PAGE.write_text(text + "\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+def tally(sections: dict[str, str]) -> str:
+    """Return how many findings of which kind the sections have, the sweeps apart."""
+    counts = {sweep: dict.fromkeys(VERDICTS, 0) for sweep in (False, True)}
+    for name, text in sections.items():
+        for said in re.findall(r"^\| .* \| \*\*([^*]+)\*\* \| ", text, flags=re.MULTILINE):
+            verdict = "reproduced" if said.startswith("reproducible") else said
+            counts[name.startswith("sweep-")][verdict] += 1
     claims, swept = (
         ", ".join(f"{count} {verdict}" for verdict, count in counts[sweep].items())
         for sweep in (False, True)
     )
-    tally = f"{claims}. In the sweep, counted apart: {swept}"
-    hand = PAGE.read_text(encoding="utf-8").split(MARKER)[0]
-    text = f"{hand}{MARKER}\n\n## Results as run here\n\nClaims: {tally}.\n\n{''.join(parts)}"
-    PAGE.write_text(text.rstrip() + "\n", encoding="utf-8")
+    return f"Claims: {claims}. In the sweeps, counted apart: {swept}."
+
+
+def keep_files(name: str, outcome: dict[str, Any], account: dict[str, Any], place: Path) -> None:
+    """Copy the pictures of an experiment, and the table of its runs where nobody real is in it."""
+    for old in PICTURES.glob(f"{name}-*.png"):
+        old.unlink()
+    for picture, _ in outcome["pictures"]:
+        shutil.copy(place / f"{picture}.png", PICTURES / f"{name}-{picture}.png")
+    on_people = account["settings"]["geolife"] and "geolife" in name
+    if "runs" in outcome["tables"] and not on_people:
+        RUNS.mkdir(exist_ok=True)
+        shutil.copy(place / "runs.csv", RUNS / f"{name}.csv")
 
 
 def section(name: str, outcome: dict[str, Any], account: dict[str, Any], place: Path) -> str:
@@ -69,7 +94,6 @@ def section(name: str, outcome: dict[str, Any], account: dict[str, Any], place: 
     lines = [f"### {outcome['title']}", ""]
     lines += [f"`{name}`. The paper ({outcome['in_paper']}): {outcome['paper_says']}", ""]
     for picture, caption in outcome["pictures"]:
-        shutil.copy(place / f"{picture}.png", PICTURES / f"{name}-{picture}.png")
         lines += [f"![{caption}](images/reproduction/{name}-{picture}.png)", ""]
     lines += ["| claim | here | difference, mean [95 % interval] |", "|---|---|---|"]
     for finding in outcome["findings"]:
@@ -81,8 +105,9 @@ def section(name: str, outcome: dict[str, Any], account: dict[str, Any], place: 
     lines += [f"- {remark}" for remark in outcome["remarks"]]
     settings = account["settings"]
     lines += [
-        f"- Made {account['made'][:10]} with seed {settings['seed']}: {account['jobs']:,} jobs, "
-        f"{account['cpu_seconds']:,.0f} CPU seconds; `{account['command']}`",
+        f"- Made {account['made'][:10]} with seed {settings['seed']}, source {account['source']}: "
+        f"{account['jobs']:,} jobs, {account['cpu_seconds']:,.0f} CPU seconds; "
+        f"`{account['command']}`",
         "",
         "",
     ]
@@ -93,7 +118,7 @@ def markdown_table(path: Path) -> list[str]:
     """Return a table of the folder if it is short, with its most telling columns."""
     with path.open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    if not rows or len(rows) > 4 * LONGEST or path.name == "steps.csv":
+    if not rows or len(rows) > 4 * LONGEST or path.name in ("steps.csv", "runs.csv"):
         return []
     heads = SUMMARY if path.name == "summary.csv" else {head: head for head in rows[0]}
     shown = ["| " + " | ".join(heads.values()) + " |", "|" + "---|" * len(heads)]

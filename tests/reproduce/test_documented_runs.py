@@ -1,0 +1,76 @@
+"""The documented runs come out of the documented seed, also where floats are computed otherwise."""
+
+import csv
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import priste.reproduce.experiments.budget_per_step as figure
+from priste.reproduce import settings_for
+from priste.reproduce.experiments.release_runs import perform_together
+
+DOCUMENTED = Path(__file__).parents[2] / "docs/reproduction-runs/fig-budget-presence-early.csv"
+SEED = 2019
+CURVES = ("ε = 0.1", "1-PLM")
+OTHER_FLOATS = {
+    "an older processor": {
+        "OPENBLAS_CORETYPE": "Prescott",
+        "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-AVX2",
+        "NPY_DISABLE_CPU_FEATURES": "X86_V3",
+    },
+    "another order of sums": {"OPENBLAS_CORETYPE": "Sandybridge"},
+}
+
+
+def check_the_first_runs() -> None:
+    """Make runs 0 and 1 of two curves anew and hold them against the table in the docs."""
+    with DOCUMENTED.open(encoding="utf-8", newline="") as file:
+        rows = {
+            (row["curve"], int(row["run"])): row
+            for row in csv.DictReader(file)
+            if row["calibrator"] == "paper"
+        }
+    settings = settings_for("full", seed=SEED, runs=2, runs_with={}, truth_runs=0)
+    jobs = {
+        (label, run): job.parameters
+        for panel in figure.panels(settings, [figure.EARLY], None)
+        for label, case in panel.cases
+        if label in CURVES
+        for run, job in enumerate(case.jobs(settings))
+    }
+    assert len(jobs) == 2 * len(CURVES)
+    for key, made in zip(jobs, perform_together(list(jobs.values())), strict=True):
+        row = rows[key]
+        steps = len(made["budgets"])
+        assert sum(made["attempts"]) == float(row["attempts"])
+        assert sum(made["budgets"]) / steps == pytest.approx(float(row["mean_budget"]), rel=1e-8)
+        distance = sum(made["distances"]) / steps
+        assert distance == pytest.approx(float(row["mean_distance_km"]), rel=1e-8)
+        largest = max(max(step) for step in made["leakage"])
+        assert largest == pytest.approx(float(row["stated_leakage"]), rel=1e-6)
+
+
+def test_documented_runs_come_out() -> None:
+    """Runs 0 and 1 are those of the table."""
+    check_the_first_runs()
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the settings are those of x86")
+@pytest.mark.parametrize("setting", OTHER_FLOATS)
+def test_documented_runs_come_out_with_other_floats(setting: str) -> None:
+    """The same under kernels and libraries of other processors."""
+    subprocess.run(
+        [sys.executable, "-m", "tests.reproduce.test_documented_runs"],
+        cwd=DOCUMENTED.parents[2],
+        env={**os.environ, **OTHER_FLOATS[setting]},
+        check=True,
+        timeout=600,
+    )
+
+
+if __name__ == "__main__":
+    check_the_first_runs()
