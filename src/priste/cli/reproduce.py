@@ -92,7 +92,8 @@ def reproduce(
         typer.Option(min=0, help="Runs of each curve that the knowing adversary follows."),
     ] = None,
     solver_runs: Annotated[
-        int | None, typer.Option(min=1, help="Runs of each row of the solver table.  [default: 2]")
+        int | None,
+        typer.Option(min=1, help="Runs of each row of the solver table.  [default: 10, quick 2]"),
     ] = None,
     calibrator: Annotated[
         list[str] | None,

@@ -43,9 +43,10 @@ def grid_of_panels(
     return figure, figure.subplots(rows, columns, squeeze=False, sharex=sharing, sharey=sharing)
 
 
-def _name_lines(panel: Axes) -> None:
-    """Name the lines of a panel, readable over whatever is behind."""
-    panel.legend(fontsize=7.5, ncols=2, frameon=True, framealpha=0.85, edgecolor="none")
+def _name_lines(panel: Axes, *, above: bool = False) -> None:
+    """Name the lines of a panel, readable over whatever is behind, or in the room above them."""
+    place: dict[str, Any] = {"loc": "upper center", "ncols": 3} if above else {"ncols": 2}
+    panel.legend(fontsize=7.5, frameon=True, framealpha=0.85, edgecolor="none", **place)
 
 
 def steps_figure(
@@ -72,11 +73,12 @@ def steps_figure(
                     panel.plot(steps, curves[0].constant.mean(axis=0), **UNINFORMATIVE["constant"])
                 panel.set_title(f"{name}: {title}")
                 if place == 0:
-                    _name_lines(panel)
+                    _name_lines(panel, above=what == "distances")
             row[0].set_ylabel("budget (1/km)" if what == "budgets" else "distance (km)")
         for panel in axes[-1]:
             panel.set_xlabel("step")
-            panel.set_ylim(bottom=0)  # last, when all that shares the axis is drawn
+            # Last, when all that shares the axis is drawn; the names of lines need room above.
+            panel.set_ylim(0, panel.get_ylim()[1] * (1.35 if what == "distances" else 1.0))
     return figure
 
 

@@ -57,7 +57,7 @@ _SIZES: dict[Size, dict[str, Any]] = {
         "steps": 50,
         "side": 20,
         "runtime_events": 100,
-        "solver_runs": 2,
+        "solver_runs": 10,
     },
     "quick": {
         "runs": 8,
