@@ -123,6 +123,8 @@ def against_epsilon_figure(
                 level = np.mean([float(getattr(p, name_of_it).mean()) for p in lines[0]])
                 middle.axhline(level, **style)
             right.plot(epsilons, epsilons, color="black", linestyle=":", label="ε")
+            if not any(len(point.true_leakages) for line in lines for point in line):
+                right.text(0.5, 0.2, "no run was followed", transform=right.transAxes, ha="center")
             left.set(ylabel="budget (1/km)", yscale="log")
             left.set_title(f"{name}: average budget")
             if not with_budgets(name):
