@@ -270,9 +270,9 @@ def _in_usual_hours(
 
 def _part_of(clock: DraftClock) -> timedelta:
     """Return how long an example event is: two hours, of an outing about a tenth."""
-    if not clock.is_outing:
-        return timedelta(hours=2)
     step = length_of(clock.step)
+    if not clock.is_outing:  # steps of minutes are for those who record an hour now and then
+        return timedelta(hours=2) if step >= timedelta(minutes=15) else timedelta(minutes=30)
     tenth = clock.steps * step / 10
     lengths = [timedelta(minutes=minutes) for minutes in (5, 10, 15, 30, 60, 120)]
     return max((each for each in lengths if each <= tenth), default=max(step, lengths[0]))

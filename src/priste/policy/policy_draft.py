@@ -91,7 +91,8 @@ def _notes(facts: DraftFacts, source: object) -> list[str]:
         f"Map: cells of {kilometres(facts.frame.cell_size)}. {_beyond(facts)}",
     ]
     if facts.people > 1:
-        notes.insert(0, f"{facts.people} people, {facts.present} of them with fixes in this time.")
+        some = "" if facts.present == facts.people else f", {facts.present} of them in this time"
+        notes.insert(0, f"{facts.people} people{some}.")
     notes.append(
         "Model: learnt from these people, each left out of their own."
         if source is not None
