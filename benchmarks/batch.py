@@ -1,7 +1,7 @@
 """Runs of many users: the whole command beside a plain loop, workers, a cluster, and memory.
 
-Run with ``python -m benchmarks.batch``, or with the names of some of its parts (speed, command,
-workers, cluster, memory): the others keep their figures, and each is written when it is done.
+Run with ``python -m benchmarks.batch``, or with the names of some of its parts (speed, loop, one,
+pool, cluster, memory): the others keep their figures, and each is written when it is done.
 ``--quick`` takes a tenth of the users, for a busy machine. Writes
 ``benchmarks/results/batch.json``. CPU seconds are those of all processes; wall seconds mean
 something on an idle machine only, so the load is told beside them. Compare within one part only.
@@ -216,45 +216,30 @@ def speed(folder: Path, share: int) -> dict[str, Any]:
     return found
 
 
-def command(folder: Path, share: int) -> dict[str, Any]:
-    """Measure the whole command beside a plain loop over Protector, both on one core."""
+def loop(folder: Path, share: int) -> dict[str, Any]:
+    """Measure a plain loop over Protector."""
+    cost, _ = costs_of("--loop", prepared(folder, USERS // share))
+    return {"users": USERS // share, **vars(cost)}
+
+
+def one(folder: Path, share: int) -> dict[str, Any]:
+    """Measure the whole command in one process."""
+    cost, _ = costs_of("--command", prepared(folder, USERS // share), "one")
+    return {"users": USERS // share, **vars(cost)}
+
+
+def pool(folder: Path, share: int) -> dict[str, Any]:
+    """Measure the whole command with workers."""
     place = prepared(folder, USERS // share)
-    loop, _ = costs_of("--loop", place)
-    one, _ = costs_of("--command", place, "one")
-    return {
-        "users": USERS // share,
-        "loop": vars(loop),
-        "command": vars(one),
-        "command_over_loop": one.cpu / loop.cpu,
-        "user_steps_per_cpu_second": USERS // share * STEPS / one.cpu,
-    }
-
-
-def workers(folder: Path, share: int) -> dict[str, Any]:
-    """Measure two workers beside one process; a projection stands beside the wall.
-
-    The projection is what two idle cores would give if nothing of the driver and nothing that
-    workers share were done beside the work: less than the truth.
-    """
-    place = prepared(folder, USERS // share)
-    one, _ = costs_of("--command", place, "alone")
-    pool, _ = costs_of("--command", place, "pool", "--workers", str(WORKERS))
-    return {
-        "users": USERS // share,
-        "one": vars(one),
-        "pool": vars(pool),
-        "pool_over_one_cpu": pool.cpu / one.cpu,
-        "speedup_wall": one.wall / pool.wall,
-        "speedup_projected": one.cpu / (pool.here + pool.others / WORKERS),
-    }
+    cost, _ = costs_of("--command", place, "pool", "--workers", str(WORKERS))
+    return {"users": USERS // share, **vars(cost)}
 
 
 def cluster(folder: Path, share: int) -> dict[str, Any]:
-    """Measure a Dask cluster that is there beside the pool, with as many workers."""
+    """Measure the whole command on a Dask cluster that is there, with as many workers."""
     from distributed import Client, LocalCluster
 
     place = prepared(folder, USERS // share)
-    pool, _ = costs_of("--command", place, "beside", "--workers", str(WORKERS))
     with (
         LocalCluster(
             n_workers=WORKERS,
@@ -269,14 +254,7 @@ def cluster(folder: Path, share: int) -> dict[str, Any]:
         before = sum(client.run(time.process_time).values())
         driver, _ = costs_of("--command", place, "cluster", "--cluster", address)
         others = sum(client.run(time.process_time).values()) - before
-    dask = Cost(driver.here, others, driver.wall)
-    return {
-        "users": USERS // share,
-        "pool": vars(pool),
-        "cluster": vars(dask),
-        "cluster_over_pool_cpu": dask.cpu / pool.cpu,
-        "cluster_over_pool_wall": dask.wall / pool.wall,
-    }
+    return {"users": USERS // share, **vars(Cost(driver.here, others, driver.wall))}
 
 
 def memory(folder: Path, share: int) -> dict[str, Any]:
@@ -291,18 +269,38 @@ def memory(folder: Path, share: int) -> dict[str, Any]:
     return {"by_users": found, "driver_seconds_per_user": per_user}
 
 
-PARTS = {each.__name__: each for each in (speed, command, workers, cluster, memory)}
+PARTS = {each.__name__: each for each in (speed, loop, one, pool, cluster, memory)}
 
 
-def estimate(found: dict[str, Any]) -> dict[str, float]:
-    """Say what ten million users of a day would take, from the figures of this run."""
-    work = ESTIMATED_USERS * STEPS / found["command"]["user_steps_per_cpu_second"]
-    driver = ESTIMATED_USERS * found["memory"]["driver_seconds_per_user"]
-    return {
-        "core_hours": work / 3600,
-        "driver_hours": driver / 3600,
-        "cores_until_the_driver_is_the_limit": work / driver,
+def compared(found: dict[str, Any]) -> dict[str, float]:
+    """Compare the runs that are there, and say what ten million users of a day would take.
+
+    The projection is what two idle cores would give if the driver and its workers never worked at
+    the same time, beyond the work itself: less than the truth.
+    """
+    cpu = {
+        name: found[name]["here"] + found[name]["others"]
+        for name in ("loop", "one", "pool", "cluster")
+        if name in found
     }
+    told = {}
+    if {"loop", "one"} <= set(cpu):
+        told["command_over_loop"] = cpu["one"] / cpu["loop"]
+    if {"one", "pool"} <= set(cpu):
+        told["pool_over_one_cpu"] = cpu["pool"] / cpu["one"]
+        told["pool_speedup_wall"] = found["one"]["wall"] / found["pool"]["wall"]
+        projected = found["pool"]["here"] + found["pool"]["others"] / WORKERS
+        told["pool_speedup_projected"] = cpu["one"] / projected
+    if {"pool", "cluster"} <= set(cpu):
+        told["cluster_over_pool_cpu"] = cpu["cluster"] / cpu["pool"]
+    if "one" in cpu and "memory" in found:
+        told["user_steps_per_cpu_second"] = found["one"]["users"] * STEPS / cpu["one"]
+        work = ESTIMATED_USERS * STEPS / told["user_steps_per_cpu_second"]
+        driver = ESTIMATED_USERS * found["memory"]["driver_seconds_per_user"]
+        told["estimated_core_hours"] = work / 3600
+        told["estimated_driver_hours"] = driver / 3600
+        told["cores_until_the_driver_is_the_limit"] = work / driver
+    return told
 
 
 def show(found: dict[str, Any]) -> None:
@@ -311,36 +309,21 @@ def show(found: dict[str, Any]) -> None:
     for name, told in found.get("speed", {}).items():
         if isinstance(told, dict):
             out.print(f"  {name:34} {told['rate']:8.1f} user-steps a CPU second")
-    if "command" in found:
-        told = found["command"]
-        out.print(
-            f"{told['users']} users of {STEPS} steps: the whole command takes "
-            f"{told['command_over_loop']:.3f} times a plain loop on one core; "
-            f"{told['user_steps_per_cpu_second']:.0f} user-steps a CPU second"
-        )
-    if "workers" in found:
-        told = found["workers"]
-        out.print(
-            f"{WORKERS} workers: {told['speedup_wall']:.2f} times as fast on the wall (load "
-            f"{told['load']:.1f}), {told['speedup_projected']:.2f} projected from "
-            f"{told['one']['here']:.1f} CPU s alone and {told['pool']['here']:.1f} + "
-            f"{told['pool']['others']:.1f} CPU s of driver and workers"
-        )
-    if "cluster" in found:
-        told = found["cluster"]
-        out.print(f"cluster over pool: {told['cluster_over_pool_cpu']:.2f} times the CPU")
+    for name in ("loop", "one", "pool", "cluster"):
+        if name in found:
+            told = found[name]
+            out.print(
+                f"  {name:8} {told['users']} users of {STEPS} steps: {told['here']:6.1f} CPU s, "
+                f"others {told['others']:6.1f}, wall {told['wall']:6.1f} s at load "
+                f"{told['load']:.0f}"
+            )
     for users, told in found.get("memory", {}).get("by_users", {}).items():
         out.print(
             f"  {int(users):7,} users: driver {told['here_mb']:.0f} MB, largest worker "
             f"{told['largest_other_mb']:.0f} MB"
         )
-    if "estimate" in found:
-        told = found["estimate"]
-        out.print(
-            f"{ESTIMATED_USERS:,} users of {STEPS} steps: {told['core_hours']:,.0f} core-hours, of "
-            f"the driver {told['driver_hours']:.1f} hours; up to "
-            f"{told['cores_until_the_driver_is_the_limit']:,.0f} cores help"
-        )
+    for name, value in found["compared"].items():
+        out.print(f"  {name.replace('_', ' ')}: {value:,.3g}")
 
 
 def main(names: Sequence[str] = (), *, quick: bool = False) -> None:
@@ -348,16 +331,15 @@ def main(names: Sequence[str] = (), *, quick: bool = False) -> None:
     unknown = sorted(set(names) - set(PARTS))
     if unknown:
         raise SystemExit(f"No such parts: {', '.join(unknown)}. There are {', '.join(PARTS)}.")
-    found: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    found["machine"] = platform.processor() or platform.machine()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PRISTE_STATE"] = str(Path(folder) / "state")
         for name in names or PARTS:
             before = os.getloadavg()[0]
             told = PARTS[name](Path(folder), 10 if quick else 1)
+            found: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+            found["machine"] = platform.processor() or platform.machine()
             found[name] = {**told, "load": max(before, os.getloadavg()[0]), "quick": quick}
-            if {"command", "memory"} <= set(found):
-                found["estimate"] = estimate(found)
+            found["compared"] = compared(found)
             RESULTS.write_text(json.dumps(found, indent=1) + "\n")
     show(found)
 

@@ -133,7 +133,10 @@ class Nursery:
         last of them did; the other jobs go on. Without it PristeError is raised then.
         """
         self._work = pickle.dumps((perform, prepare if PREPARES else None))
-        self._control.send(("work", self._work))
+        try:
+            self._control.send(("work", self._work))
+        except OSError:
+            self._renew()
         again: deque[_Task] = deque()
         waiting = (_Task(number, job) for number, job in enumerate(jobs))
         tell_on = on_told or (lambda count: None)
@@ -228,7 +231,8 @@ class Nursery:
         self._control.close()
         self._process.join()
         self._open()
-        self._control.send(("work", self._work))
+        with suppress(OSError):  # that it died is told when a worker is asked for
+            self._control.send(("work", self._work))
 
     def _hatch(self) -> _Worker:
         """Return a new worker."""
