@@ -29,6 +29,18 @@ def test_a_reader_lets_no_foreign_error_out(name: str) -> None:
     assert tally.read + tally.refused == INPUTS
 
 
+FOUND = (("traces: geojson", 4702), ("registers", 2251))
+"""What long runs found: a name that took a minute to read, a complaint that was no text."""
+
+
+@pytest.mark.parametrize(("name", "number"), FOUND)
+def test_what_was_found_once_stays_mended(name: str, number: int) -> None:
+    """The very inputs, by their numbers."""
+    tally = Tally()
+    run(name, number, tally)
+    assert not tally.findings, "\n".join(tally.findings.values())
+
+
 @pytest.mark.parametrize("name", MOSTLY_READ)
 def test_most_of_what_a_grammar_makes_can_be_read(name: str) -> None:
     """Otherwise the fuzzing would never get past the parser."""

@@ -104,7 +104,7 @@ class Register:
                 f"The register {str(self._file)!r} cannot be used: {problem}. Is another run at "
                 "work, or the disk full? Nothing was drawn; try again."
             ) from None
-        except (sqlite3.Error, OSError, TypeError):
+        except (sqlite3.Error, OSError, TypeError, UnicodeError):  # its messages quote the file
             raise self._damaged(self._file) from None
 
     def _older(self, person: str) -> Iterator[Released]:
