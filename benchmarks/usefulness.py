@@ -232,7 +232,9 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--geolife", type=Path, help="a Geolife folder (its Data)")
     parser.add_argument("--group", choices=("measured", "tuned"), default="measured")
     parser.add_argument("--people", type=int, default=4)
-    parser.add_argument("--pairs", type=int, default=1, help="pairs of days of each")
+    parser.add_argument(
+        "--pairs", type=int, default=1, help="pairs of days of each; 0 measures nothing more"
+    )
     parser.add_argument("--all", action="store_true", help="every calibrator, observer, ε and step")
     parser.add_argument("--only", default="", help="a regular expression that lines must contain")
     parser.add_argument("--rows", type=Path, help="where rows are kept, to go on later")
@@ -257,14 +259,12 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
                     if chosen.rows is not None:
                         with chosen.rows.open("a", encoding="utf-8") as file:
                             file.write(json.dumps(rows[-1], ensure_ascii=False) + "\n")
-    for line in wanted:
-        found = summary(line, [row for row in rows if row["line"] == line.name])
-        print(json.dumps(found, ensure_ascii=False), flush=True)
+    tables = [summary(line, [row for row in rows if row["line"] == line.name]) for line in wanted]
+    for table in tables:
+        print(json.dumps(table, ensure_ascii=False), flush=True)
     results = {
         "source": f"geolife, {chosen.group}" if real else "built-in city",
-        "people": chosen.people,
-        "pairs": chosen.pairs,
-        "lines": [summary(line, [r for r in rows if r["line"] == line.name]) for line in wanted],
+        "lines": [table for table in tables if "streams" in table],
     }
     text = json.dumps(results, indent=1, ensure_ascii=False) + "\n"
     name = "usefulness_geolife.json" if real else RESULTS.name

@@ -30,7 +30,7 @@ from priste.release.calibrators.laws.conditions import EventConditions
 from priste.release.calibrators.laws.merged_outputs import Sources, sources_of
 from priste.release.calibrators.laws.programme import Finding, Programme
 from priste.release.calibrators.laws.reserve import scheduled_limits
-from priste.release.calibrators.laws.served import constant_output, served
+from priste.release.calibrators.laws.served import constant_output, halves
 from priste.release.calibrators.laws.ties import set_apart
 from priste.release.calibrators.mixing import least_private_mixture
 from priste.release.calibrators.pacing import checked_pace, paced_limits
@@ -58,7 +58,7 @@ NEAREST = 4
 """To how many of its cheapest targets, and of the likeliest, each source may be sent."""
 
 SLACK = 1e-6
-"""By how much, relatively, rounding may make a law worse than nothing."""
+"""By how much, relatively, rounding may make a half worse off than with nothing."""
 
 TOUCHED = 0.01
 """An event counts at a step when telling sources apart moves a ratio by this much."""
@@ -72,8 +72,9 @@ class Optimal:
     and the model alone; ``pace`` in (0, 1] is instead a fixed share of what is left that one step
     may use up. ``work`` >= 1 bounds the pivots of a step.
 
-    The law is a function of past releases and the terms. In expectation under the model it is, at
-    any step and whatever was released before, no worse than one constant cell for everybody.
+    The law is a function of past releases and the terms. In expectation under the model, neither
+    those with an event nor those without are worse off, at any step and whatever was
+    released before, than with one constant cell for everybody.
 
     >>> from priste.events import presence
     >>> from priste.maps import Grid
@@ -100,9 +101,9 @@ class Optimal:
     def choose(self, state: PublicState) -> ColumnLaw:
         """Return the law for this step; the true cell has no part in it."""
         operators = list(state.operators())
-        people = served(state, operators)
+        people = halves(state, operators)
         nothing = constant_output(state, self._costs)
-        sources, expected = self._sources(state, people, nothing)
+        sources, by_half = self._sources(state, people, nothing)
         cells, width = state.mechanism.grid.size, state.mechanism.outputs
         public = ColumnLaw.public(
             int(sources.targets[sources.public]), cells, width, sources.public_cost
@@ -110,17 +111,18 @@ class Optimal:
         if len(sources.mass) == 1 or not sources.public_cost > 0.0:
             return public
         limits = scheduled_limits(state) if self._pace is None else paced_limits(state, self._pace)
-        proposed = self._proposal(state, operators, sources, limits, expected, nothing)
+        proposed = self._proposal(state, operators, sources, limits, by_half, nothing)
         if proposed is None:
             return public
         law = _private(state, sources, *proposed, limits)
         if law is None:
             return public
-        by_cell = self._costs.by_cell(*law, state.mechanism)
+        everybody, mechanism = np.array(people), state.mechanism
+        told = everybody @ self._costs.by_cell(*law, mechanism)
         constant = np.ones((cells, 1)), np.array([nothing])
-        untold = self._costs.by_cell(*constant, state.mechanism)
-        cost, predicted = float(people @ by_cell), state.predicted()
-        if cost >= sources.public_cost or predicted @ by_cell > (1.0 + SLACK) * predicted @ untold:
+        untold = everybody @ self._costs.by_cell(*constant, mechanism)
+        cost = float(told.mean())
+        if cost >= sources.public_cost or (told > (1.0 + SLACK) * untold).any():
             return public
         return ColumnLaw(*law, width, state.mechanism.budget, cost)
 
@@ -141,19 +143,21 @@ class Optimal:
             "work": self._work,
         }
 
-    def _sources(self, state: PublicState, people: Floats, nothing: int) -> tuple[Sources, Floats]:
-        """Return the sources for these people, and (G, T) costs under the prediction.
+    def _sources(
+        self, state: PublicState, people: list[Floats], nothing: int
+    ) -> tuple[Sources, list[Floats]]:
+        """Return the sources for these people, and (G, T) costs for each half of them.
 
-        The public guess is the best of the targets that the prediction does not expect to be
-        worse than ``nothing``.
+        The public guess is the best of the targets with which no half is worse off than with
+        ``nothing``.
         """
-        sources = sources_of(state.mechanism, people, self._costs, nothing)
-        expected = sources.costs_to(state.predicted(), state.mechanism, self._costs)
-        told = expected.sum(axis=0)
-        untold = told[np.flatnonzero(sources.targets == nothing)[0]]
-        costs = np.where(told > (1.0 + SLACK) * untold, np.inf, sources.costs.sum(axis=0))
-        public = int(np.argmin(set_apart(costs)))
-        return replace(sources, public=public, public_cost=float(costs[public])), expected
+        sources = sources_of(state.mechanism, np.mean(people, axis=0), self._costs, nothing)
+        by_half = [sources.costs_to(half, state.mechanism, self._costs) for half in people]
+        told = np.array([costs.sum(axis=0) for costs in by_half])
+        untold = told[:, np.flatnonzero(sources.targets == nothing)[:1]]
+        expected = np.where((told > (1.0 + SLACK) * untold).any(axis=0), np.inf, told.mean(axis=0))
+        public = int(np.argmin(set_apart(expected)))
+        return replace(sources, public=public, public_cost=float(expected[public])), by_half
 
     def _proposal(
         self,
@@ -161,7 +165,7 @@ class Optimal:
         operators: list[EventOperator],
         sources: Sources,
         limits: list[Promise],
-        expected: Floats,
+        by_half: list[Floats],
         nothing: int,
     ) -> tuple[Floats, Integers] | None:
         """Return columns (cells, k) and their places among the targets; they sum to 1."""
@@ -183,7 +187,7 @@ class Optimal:
         groups = np.zeros((len(sources.mass), len(chosen) + (len(pooled) > 0)))
         groups[chosen, np.arange(len(chosen))] = 1.0
         groups[pooled, len(chosen) :] = 1.0
-        remap, places = self._solved(state, sources, touched, groups, chosen, expected, nothing)
+        remap, places = self._solved(state, sources, touched, groups, chosen, by_half, nothing)
         if remap is None:
             return None
         columns = np.concatenate([sources.law @ (groups @ remap), sources.law[:, told]], axis=1)
@@ -196,7 +200,7 @@ class Optimal:
         touched: list[EventConditions],
         groups: Floats,
         chosen: Integers,
-        expected: Floats,
+        by_half: list[Floats],
         nothing: int,
     ) -> tuple[Floats | None, Integers]:
         """Solve the programme of the chosen groups; return the remap and its targets' places."""
@@ -217,8 +221,8 @@ class Optimal:
         grouped = [event.grouped(groups) for event in touched]
         mass = sources.mass @ groups
         pulls = [pull for event in grouped for pull in event.first_pulls(reference)]
-        cap = (groups.T @ expected)[:, places]
-        programme = Programme(costs, arcs, pulls, [(cap, cap[:, untold].sum())])
+        caps = [(groups.T @ costs_to_half)[:, places] for costs_to_half in by_half]
+        programme = Programme(costs, arcs, pulls, [(cap, cap[:, untold].sum()) for cap in caps])
 
         def find(remap: Floats) -> list[Finding]:
             used = np.flatnonzero(remap.any(axis=0))

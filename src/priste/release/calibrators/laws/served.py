@@ -1,11 +1,10 @@
-"""For whom a law is made: as if half of the people had the event.
+"""For whom a law is made: those with the event count as much as those without.
 
 Under the public prediction an event may be rare, and a law of least expected cost then serves
 those without it: the few others tell a cover story, kilometres from where they are, and have to
 stay in it. But whoever guards an event is likely to take part in it. So costs are expected over
-people of whom half have the event before the first release. From there on releases move that
-share as they move the odds of anybody, by a factor that the promise bounds: what was told is
-likelier than not to be true, and who is likelier counts for more. Like the prediction this
+people of whom half have the event, each half where the model and the past releases place it, and
+neither half may be worse off than with one constant cell for everybody. Like the prediction this
 depends on public things alone; the promise does not depend on it.
 """
 
@@ -66,25 +65,22 @@ def _best_constant(everybody: Floats, state: PublicState, costs: Costs) -> int:
     return int(outputs[int(np.argmin(set_apart(by_output)))])
 
 
-def served(state: PublicState, operators: list[EventOperator]) -> Floats:
-    """Return (m,) where the people are for whom a law is made; it sums to 1.
+def halves(state: PublicState, operators: list[EventOperator]) -> list[Floats]:
+    """Return where those with and those without each event are, (m,) each, summing to 1.
 
-    Where the releases have excluded one side of every event, the prediction stands in for them.
+    Where the releases have excluded one half of an event, the prediction stands in for both.
     """
     start = state.terms.expected_start()
-    found = [people for people in (_sides(each, start) for each in operators) if people is not None]
-    return np.asarray(np.mean(found, axis=0)) if found else state.predicted()
+    return [half for operator in operators for half in _halves(operator, start)] or [
+        state.predicted()
+    ]
 
 
-def _sides(operator: EventOperator, start: Floats) -> Floats | None:
-    """Return where people are of whom half had the event before anything was released."""
+def _halves(operator: EventOperator, start: Floats) -> list[Floats]:
     rows = len(operator.prior_event)
     weights = start if len(start) == rows else np.full(rows, 1.0 / rows)
-    before = weights @ operator.prior_event, weights @ operator.prior_complement
     scale = np.clip(operator.exponent - operator.exponent.max(), -900, 0).astype(np.int32)
     weights = weights * np.ldexp(1.0, scale)
-    now = weights @ operator.event, weights @ operator.complement
-    if not (min(before) > 0.0 and min(float(side.sum()) for side in now) > 0.0):
-        return None
-    people = now[0] / before[0] + now[1] / before[1]
-    return np.asarray(people / people.sum())
+    found = [weights @ operator.event, weights @ operator.complement]
+    sums = [float(half.sum()) for half in found]
+    return [half / whole for half, whole in zip(found, sums, strict=True)] if min(sums) > 0 else []
