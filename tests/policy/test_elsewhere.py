@@ -118,18 +118,36 @@ def test_what_cannot_be_meant(before: str, after: str, complaint: str) -> None:
 
 
 def test_how_long_people_stay_away() -> None:
-    """A Gaussian model leaves the border as rarely as it is told, and moves inside as ever."""
-    told = AWAY.replace("sigma = 1.0", "sigma = 1.0\naway_hours = 4")
-    policy = read_policy(told)
+    """A Gaussian model leaves the border as rarely as it is told."""
+    policy = read_policy(AWAY.replace("sigma = 1.0", "sigma = 1.0\naway_hours = 4"))
     grid, matrix = policy.grid, policy.model.transition(0).toarray()
-    plain = MarkovModel.gaussian(grid, sigma=1.0).transition(0).toarray()
-    border = sorted(grid.border)
-    inner = sorted(set(range(grid.size)) - grid.border)
-    np.testing.assert_allclose(matrix[inner], plain[inner], rtol=1e-12)
-    expected = 0.25 * plain[border] + 0.75 * np.eye(grid.size)[border]
-    np.testing.assert_allclose(matrix[border], expected, rtol=1e-12)
+    stay = np.zeros(grid.size)
+    stay[sorted(grid.border)] = 0.75
+    expected = lingering_gaussian(grid, 1.0, stay, beyond=0.1).transition(0).toarray()
+    np.testing.assert_array_equal(matrix, expected)
+    assert min(matrix[cell, cell] for cell in grid.border) >= 0.75
     with pytest.raises(PolicyError, match="away_hours"):
         read_policy(POLICY.replace("sigma = 1.0", "sigma = 1.0\naway_hours = 4"))
+
+
+@pytest.mark.parametrize("share", [None, 0.02, 0.4])
+@pytest.mark.parametrize(
+    "mobility", ["", 'kind = "stay-or-go"\nstay = 0.5', "night"], ids=["gaussian", "day", "night"]
+)
+def test_how_much_people_are_away(mobility: str, share: float | None) -> None:
+    """In the long run the share of the time that is told is spent beyond the map."""
+    text = (
+        AWAY if share is None else AWAY.replace("sigma = 1.0", f"sigma = 1.0\naway_share = {share}")
+    )
+    if mobility:
+        own = 'kind = "stay-or-go"\nstay = 0.5' + "\nstay_at_night = 0.9" * (mobility == "night")
+        text = text.replace('kind = "gaussian"', own).replace("sigma = 1.0", "")
+    policy = read_policy(text)
+    beyond = policy.model.stationary()[sorted(policy.grid.border)].sum()
+    # Factors have two digits, and a night begins with what the day left.
+    assert beyond == pytest.approx(share or 0.1, rel=0.15)
+    with pytest.raises(PolicyError, match="away_share"):
+        read_policy(POLICY.replace("sigma = 1.0", "sigma = 1.0\naway_share = 0.1"))
 
 
 def test_moves_in_and_out_are_fitted(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from scipy import sparse
 from priste.arguments import number
 from priste.errors import InvalidParameter
 from priste.maps import Grid
+from priste.mobility.beyond import seldom_beyond
 from priste.mobility.gaussian import gaussian_factors
 from priste.mobility.model import MarkovModel
 from priste.mobility.smoothed_counts import smoothed
@@ -16,12 +17,15 @@ from priste.mobility.structured import SeparableTransition
 from priste.mobility.validation import MAX_NUMBER, probability_array
 
 
-def lingering_gaussian(grid: Grid, sigma: float, stay: ArrayLike) -> MarkovModel:
+def lingering_gaussian(
+    grid: Grid, sigma: float, stay: ArrayLike, *, beyond: float | None = None
+) -> MarkovModel:
     """Return the model that stays with probability ``stay[cell]`` and else moves as a Gaussian.
 
     ``stay`` (m,) is in [0, 1); ``sigma`` as in :meth:`MarkovModel.gaussian`, which this is with
     ``stay`` 0 everywhere. The Gaussian may come out where it began, so somebody stays a little
-    longer than 1 / (1 - stay) steps on average.
+    longer than 1 / (1 - stay) steps on average. With ``beyond`` in (0, 1] moves to the border of
+    the map are made rarer until at most about that share of the time is spent there.
 
     >>> model = lingering_gaussian(Grid(rows=1, columns=2, cell_size=1.0), 1e6, [0.0, 0.5])
     >>> model.transition(0).toarray().round(3)
@@ -35,6 +39,9 @@ def lingering_gaussian(grid: Grid, sigma: float, stay: ArrayLike) -> MarkovModel
             f"The 'stay' of lingering_gaussian must hold a number in [0, 1) for each of the "
             f"{grid.size} cells. Got shape {stays.shape}, up to {stays.max(initial=0.0):g}."
         )
-    prior = SeparableTransition(*gaussian_factors(grid, sigma))
+    factors = gaussian_factors(grid, sigma)
+    if beyond is not None:
+        factors = seldom_beyond(factors, lambda _: 1.0 - stays, beyond, "lingering_gaussian")
+    prior = SeparableTransition(*factors)
     counts = sparse.csr_array(sparse.diags_array(stays))
     return MarkovModel(grid, smoothed(counts, prior, 1.0 - stays))

@@ -17,6 +17,7 @@ from scipy import sparse
 
 from priste.errors import InvalidParameter
 from priste.maps import Grid
+from priste.mobility.beyond import Factors, seldom_beyond
 from priste.mobility.gaussian import DENSE_LIMIT
 from priste.mobility.model import MarkovModel
 from priste.mobility.population import Reach, tally_of
@@ -34,7 +35,12 @@ FEWEST_MOVES = 20
 
 
 def stay_or_go(
-    grid: Grid, stay: ArrayLike | Sequence[ArrayLike], decay: float, *, cycle: bool = False
+    grid: Grid,
+    stay: ArrayLike | Sequence[ArrayLike],
+    decay: float,
+    *,
+    cycle: bool = False,
+    beyond: float | None = None,
 ) -> MarkovModel:
     """Return the model that stays with probability ``stay`` and else goes by distance.
 
@@ -42,7 +48,8 @@ def stay_or_go(
     such, one per step of the cycle. Along each axis a move of k cells weighs
     ``max(k, 1) ** -decay``; ``decay`` is a multiple of 0.5 from 0.5 to 8. On maps above
     ``DENSE_LIMIT`` cells a cell whose ``stay`` is very small (below 1/4) may get a little more, so
-    that no m by m array is needed.
+    that no m by m array is needed. With ``beyond`` in (0, 1] moves to the border of the map are
+    made rarer until at most about that share of the time is spent there.
 
     >>> model = stay_or_go(Grid(rows=1, columns=3, cell_size=1.0), 0.7, decay=1.0)
     >>> model.transition(0).toarray().round(2)
@@ -54,13 +61,19 @@ def stay_or_go(
     phases = list(stay) if cycle else [stay]  # type: ignore[arg-type]  # refused below
     if not phases:
         raise InvalidParameter("The 'stay' of stay_or_go must hold one phase at least. Got none.")
+    by_step = [_stays(grid, phase) for phase in phases]
+    factors = reach_factors(grid, exponent)
+    if beyond is not None:
+        moving = 1.0 - np.mean(by_step, axis=0)
+        factors = seldom_beyond(
+            factors, lambda made: moving / (1.0 - own_shares(made)), beyond, "stay_or_go"
+        )
     made: dict[bytes, AnyTransition] = {}
     steps = []
-    for phase in phases:
-        shares = _stays(grid, phase)
+    for shares in by_step:
         key = shares.tobytes()
         if key not in made:
-            made[key] = _transition(grid, shares, exponent)
+            made[key] = _transition(grid, shares, factors)
         steps.append(made[key])
     return MarkovModel(grid, steps if cycle else steps[0], cycle=cycle)
 
@@ -79,10 +92,9 @@ def _stays(grid: Grid, stay: object) -> FloatArray:
     return np.ascontiguousarray(shares)
 
 
-def _transition(grid: Grid, stay: FloatArray, decay: float) -> AnyTransition:
+def _transition(grid: Grid, stay: FloatArray, factors: Factors) -> AnyTransition:
     if grid.size == 1:
         return DenseTransition(np.ones((1, 1)))
-    factors = reach_factors(grid, decay)
     own = own_shares(factors)
     if grid.size <= DENSE_LIMIT:
         whole = np.kron(*factors)

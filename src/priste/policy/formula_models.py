@@ -18,7 +18,10 @@ from priste.traces import Timeline
 Rule = Literal["nearest", "majority", "interpolated", "any"]
 
 AWAY_HOURS = 8.0
-"""How long a Gaussian model takes people to stay beyond the map, unless told."""
+"""How long people stay beyond the map, unless told."""
+
+AWAY_SHARE = 0.1
+"""How much of the time people spend beyond the map, unless told."""
 
 NIGHT = (22, 6)
 """When ``stay_at_night`` holds: from the first hour to the second."""
@@ -52,11 +55,12 @@ class Ground:
 
 @dataclass(frozen=True)
 class Spreading:
-    """A Gaussian of a policy: how far people move in a step, how long they stay beyond the map."""
+    """A Gaussian of a policy: how far people move in a step, how long and much they are away."""
 
     ground: Ground
     sigma: float
     away_hours: float | None
+    away_share: float | None
 
     doubts: ClassVar[tuple[FamilyMember, ...]] = ("narrow", "wide")
 
@@ -67,7 +71,7 @@ class Spreading:
             return MarkovModel.gaussian(grid, sigma=self.sigma)
         stay = np.zeros(grid.size)
         stay[sorted(grid.border)] = self.ground.stays_away(self.away_hours)
-        return lingering_gaussian(grid, self.sigma, stay)
+        return lingering_gaussian(grid, self.sigma, stay, beyond=self.away_share or AWAY_SHARE)
 
     def relative(self, member: FamilyMember) -> Spreading:
         """Return another member of the family."""
@@ -83,6 +87,7 @@ class StayingOrGoing:
     stay_at_night: float | None
     decay: float
     away_hours: float | None
+    away_share: float | None
 
     doubts: ClassVar[tuple[FamilyMember, ...]] = ("narrow", "wide")
 
@@ -91,9 +96,14 @@ class StayingOrGoing:
         grid, timeline = self.ground.grid, self.ground.timeline
         night = nights(timeline)
         if self.stay_at_night is None or night is None:
-            return stay_or_go(grid, self._stays(self.stay), self.decay)
+            return stay_or_go(grid, self._stays(self.stay), self.decay, beyond=self._beyond)
         by_step = [self._stays(self.stay_at_night if dark else self.stay) for dark in night]
-        return stay_or_go(grid, by_step, self.decay, cycle=True)
+        return stay_or_go(grid, by_step, self.decay, cycle=True, beyond=self._beyond)
+
+    @property
+    def _beyond(self) -> float | None:
+        away = self.away_share or AWAY_SHARE
+        return away if self.ground.outside == "elsewhere" else None
 
     def _stays(self, share: float) -> NDArray[np.float64]:
         stays = np.full(self.ground.grid.size, share)

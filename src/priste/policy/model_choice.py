@@ -152,13 +152,14 @@ def chosen_models(
     grid, timeline = ground.grid, ground.timeline
     family = section.family or []
     own: Fitting | Spreading | StayingOrGoing
-    if section.away_hours is not None and ground.outside != "elsewhere":
+    away = [name for name in ("away_hours", "away_share") if getattr(section, name) is not None]
+    if away and ground.outside != "elsewhere":
         raise InvalidParameter(
-            "'away_hours' is how long people stay beyond the map, which this policy has no "
-            "place for. Leave it out, or write outside = 'elsewhere' in [release]."
+            f"'{away[0]}' is about people beyond the map, which this policy has no place for. "
+            "Leave it out, or write outside = 'elsewhere' in [release]."
         )
     if section.kind == "gaussian":
-        own = Spreading(ground, section.sigma or 0.0, section.away_hours)
+        own = Spreading(ground, section.sigma or 0.0, section.away_hours, section.away_share)
         return _with_family(own, family)
     if section.kind == "stay-or-go":
         own = StayingOrGoing(
@@ -167,6 +168,7 @@ def chosen_models(
             section.stay_at_night,
             section.decay or DECAY,
             section.away_hours,
+            section.away_share,
         )
         return _with_family(own, family)
     if section.kind == "saved":

@@ -96,7 +96,7 @@ def _notes(facts: DraftFacts, source: object) -> list[str]:
     notes.append(
         "Model: learnt from these people, each left out of their own."
         if source is not None
-        else "Model: people who stay, or go near rather than far; three numbers of it are from the "
+        else "Model: people who stay, or go near rather than far; its numbers are from the "
         "trace and tell how often its user moves, not where."
     )
     return notes
@@ -208,6 +208,8 @@ def _mobility(
     if habits.stay_at_night is not None:
         lines.append(_noted(f"stay_at_night = {habits.stay_at_night}", "from 22:00 to 06:00"))
     lines.append(_noted(f"decay = {habits.decay}", "the larger, the rarer long ways are"))
+    away = min(max(round(facts.frame.outside, 2), 0.01), 0.99)
+    lines.append(_noted(f"away_share = {away}", "of the time people are beyond the map"))
     if facts.people:
         lines.append("# These numbers are from the trace: they tell how its user moves, not where.")
     return [

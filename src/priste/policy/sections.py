@@ -77,14 +77,15 @@ class MobilitySection(Section):
     cycle: Literal["day", "week"] | None = None
     memory: Memory | None = None
     away_hours: Positive | None = None
+    away_share: Annotated[float, Field(gt=0, lt=1)] | None = None
     family: list[FamilyMember] | None = Field(default=None, min_length=1)
 
     @model_validator(mode="after")
     def _what_each_kind_needs(self) -> MobilitySection:
         needs = {"gaussian": "sigma", "stay-or-go": "stay", "fit": "traces", "saved": "path"}
         takes = {
-            "stay-or-go": {"stay", "stay_at_night", "decay", "away_hours", "family"},
-            "gaussian": {"sigma", "away_hours", "family"},
+            "stay-or-go": {"stay", "stay_at_night", "decay", "away_hours", "away_share", "family"},
+            "gaussian": {"sigma", "away_hours", "away_share", "family"},
             "fit": {"traces", "format", "cycle", "memory", "sigma", "family"},
             "saved": {"path"},
         }

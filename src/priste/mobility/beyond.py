@@ -1,0 +1,77 @@
+"""Movement on a map whose border stands for everywhere beyond it: how seldom people are there.
+
+By distance alone the border is as likely a goal as any other row of cells, and as people stay
+there for hours, most of them would end up beyond the map. So moves to the border are made rarer
+by one factor, until the long run has the wanted share there. The moves stay a product of rows and
+columns, and who comes back forgets where from as fast as anybody on the map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from priste.arguments import number
+from priste.mobility.validation import FloatArray
+
+Factors = tuple[FloatArray, FloatArray]
+Leaving = Callable[[Factors], FloatArray]
+"""From the moves along rows and columns to (m,) the chance that such a move is made at a step."""
+
+STEPS_A_DECADE = 90
+SMALLEST = 6 * STEPS_A_DECADE
+"""The factors are 1, .99, .98, … .1, .099, …: two digits, so that last bits do not tell."""
+
+
+def seldom_beyond(factors: Factors, leaving: Leaving, share: float, owner: str) -> Factors:
+    """Return the factors with moves to the border rarer: in the long run ``share`` are there.
+
+    ``factors`` are those of moves that are as frequent one way as the other in the long run. The
+    largest of the factors to two digits is taken that brings the share down to the wanted one;
+    where it is below that anyway, the moves are left as they are.
+
+    >>> even = np.full((4, 4), 0.25)
+    >>> rows, columns = seldom_beyond((even, even), lambda _: np.ones(16), 0.1, "the example")
+    >>> round(float(share_beyond((rows, columns), np.ones(16))), 2)
+    0.1
+    """
+    wanted = number(share, f"The 'beyond' of {owner}", above=0, most=1)
+
+    def enough(place: int) -> bool:
+        made = _rarer(factors, place)
+        return share_beyond(made, leaving(made)) <= wanted
+
+    low, high = 0, SMALLEST
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle + 1, high)
+    return _rarer(factors, low)
+
+
+def share_beyond(factors: Factors, leaving: FloatArray) -> float:
+    """Return the share of the long run that is in the border, if one leaves so often."""
+    rows, columns = (_long_run(factor) for factor in factors)
+    share = np.outer(rows, columns) / leaving.reshape(len(rows), len(columns))
+    return 1.0 - float(share[1:-1, 1:-1].sum() / share.sum())
+
+
+def _rarer(factors: Factors, place: int) -> Factors:
+    """Return the factors with weights of the first and the last goal times that of a place."""
+    if place == 0:
+        return factors
+    decade, digits = divmod(place - 1, STEPS_A_DECADE)
+    times = (99 - digits) / 10.0 ** (decade + 2)
+    made = []
+    for factor in factors:
+        weights = factor.copy()
+        weights[:, [0, -1]] *= times
+        made.append(weights / weights.sum(axis=1, keepdims=True))
+    return made[0], made[1]
+
+
+def _long_run(factor: FloatArray) -> FloatArray:
+    """Return the long run of moves along a line that are as frequent one way as the other."""
+    forth, back = np.diagonal(factor, 1), np.diagonal(factor, -1)
+    share = np.concatenate([[1.0], np.cumprod(forth / back)])
+    return np.asarray(share / share.sum())
