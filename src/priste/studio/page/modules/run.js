@@ -289,21 +289,24 @@ export function openRun(store, view, api) {
       ),
       leakageChart({ ...common, bound: event.bound }),
       beliefChart({ ...common, cap: event.cap }),
-      worst.length ? element("p", { class: "small quiet" }, worstWords(worst)) : null,
+      worst.length ? element("p", { class: "small quiet" }, worstWords(worst, store.get("regions"))) : null,
     );
   }
   return runner;
 }
 
 /** Whom the dashed cells stand for: two cells are a person's guess, many are a whole belief. */
-function worstWords(worst) {
+function worstWords(worst, regions) {
   const told = worst
     .slice(0, 4)
-    .map(([cell, share]) => `cell ${cell}, ${percent(share)}`)
-    .join("; ");
+    .map(([cell, share]) => {
+      const place = regions.find((region) => region.cells.includes(cell));
+      return place ? `${percent(share)} in ${place.name}` : percent(share);
+    })
+    .join(", ");
   const whole = worst.reduce((sum, [, share]) => sum + share, 0);
   if (whole < 0.99)
-    return `At this moment the observer who learns most has a belief spread over the map; its heaviest cells are dashed: ${told}; and others.`;
+    return `At this moment the observer who learns most has a belief spread over the map; its heaviest cells, dashed, have ${told} of it.`;
   return `At this moment the observer who learns most believes the week began in ${worst.length === 1 ? "one cell" : `${worst.length} cells`} of the map (dashed): ${told}.`;
 }
 
