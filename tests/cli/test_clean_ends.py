@@ -242,7 +242,8 @@ def test_the_same_in_a_shell(tmp_path: Path, command: str, code: int) -> None:
 
 
 TERMINATED = """
-import time
+import signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it
 from priste.cli.console import command
 def wait():
     print("ready", flush=True)

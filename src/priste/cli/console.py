@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
+from types import FrameType
 from typing import Any, Protocol, get_type_hints
 
 import typer
@@ -44,6 +45,9 @@ everybody; stopped."""
 
 CODES = {"kept": DONE, "broken": BROKEN, "not promised": NOT_PROMISED}
 """The exit code of each verdict."""
+
+AGAIN = 0.05
+"""Seconds after which a termination that came at a bad moment comes again."""
 
 Tell = Callable[[int, int], None]
 
@@ -182,7 +186,12 @@ def clean_errors() -> Iterator[None]:
 def _termination_interrupts() -> Iterator[None]:
     """Let SIGTERM end the work as Ctrl-C does, so that drafts and temporary files go."""
 
-    def interrupt(number: int, frame: object) -> None:
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if _is_importing(frame):  # compiled modules abort where an import of theirs is interrupted
+            again = threading.Timer(AGAIN, os.kill, (os.getpid(), number))
+            again.daemon = True
+            again.start()
+            return
         raise KeyboardInterrupt
 
     try:
@@ -194,6 +203,14 @@ def _termination_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _complain(message: str) -> None:
