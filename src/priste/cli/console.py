@@ -41,7 +41,7 @@ from priste.errors import OutputError, PristeError
 
 DONE, BROKEN, REFUSED, NOT_PROMISED, QUARANTINED, NOT_RUNNING, STOPPED = 0, 1, 2, 3, 4, 5, 130
 """Exit codes: all is well; a promise is not kept; nothing was done; none was made; not done for
-everybody; stopped."""
+everybody; not running; stopped."""
 
 CODES = {"kept": DONE, "broken": BROKEN, "not promised": NOT_PROMISED}
 """The exit code of each verdict."""

@@ -41,7 +41,7 @@ class NamedCalibrator:
 
 
 DEFAULT_CALIBRATOR = "optimal"
-"""The most useful of those that promise, by the measurements in docs/optimal.md."""
+"""One of those that promise; docs/optimal.md measures what it is worth beside the others."""
 
 RETIRED = MappingProxyType({"remap": "optimal"})
 """Calibrators of earlier versions, and which of the table goes on with streams they began."""
