@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -101,10 +101,12 @@ class LocationSet(RestrictedMechanism):
     def with_budget(self, budget: float) -> LocationSet:
         """Return the same set around ``base.with_budget(budget)``."""
         value = self._checked_budget(budget)
-        if value == self.budget:
-            return self
+        return self if value == self.budget else self.around(self._base.with_budget(value))
+
+    def around(self, base: Mechanism) -> Self:
+        """Return the same set around its base at another budget, which may serve many sets."""
         other = self._twin()
-        other._base = self._base.with_budget(value)
+        other._base = base
         return other
 
     def at_belief(self, predicted: ArrayLike) -> LocationSet:

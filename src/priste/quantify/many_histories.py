@@ -40,7 +40,17 @@ class ManyHistories:
         self._stream = ModelStream(model, event, start_rows(AnyStart(), model), "replay", True)
         self._cells = model.grid.size
         self._count = count
-        self._lines: list[Floats] = []
+        self.chain = self._stream.chain
+        self.backward = self._stream.backward
+        self.by_start = self._stream.by_start
+        """(2, m): Pr(EVENT | first cell) and Pr(not EVENT | first cell)."""
+        self.lines: list[Floats] = []
+        """(count, m) per step: what was released, each line times a power of two."""
+
+    @property
+    def step(self) -> int:
+        """How many releases every stream has seen."""
+        return len(self.lines)
 
     def observe(self, columns: Floats) -> None:
         """Take in the next release of every stream: (m, count) P(release | cell).
@@ -51,9 +61,9 @@ class ManyHistories:
         lines = _scaled(checked)
         if lines.shape[0] != self._count or not lines.any(axis=1).all():
             raise ValueError(f"each of {self._count} streams needs a release that can be made")
-        self._stream.check_step(len(self._lines))
+        self._stream.check_step(self.step)
         self._stream.observe(Likelihood(lines[0], 0))
-        self._lines.append(lines)
+        self.lines.append(lines)
 
     def moments_if(self, columns: Floats, streams: Integers) -> Moments:
         """Return the four quantities if the next release of ``streams[k]`` were column k.
@@ -62,12 +72,9 @@ class ManyHistories:
         two, the same for all rows), which no ratio sees.
         """
         checked = checked_candidates(columns, self._cells)
-        step = len(self._lines)
-        self._stream.check_step(step)
-        records = [Likelihood(lines[streams], 0) for lines in self._lines]
-        back = replay(
-            self._stream.chain, self._stream.backward, records, Likelihood(_scaled(checked), 0)
-        )
+        self._stream.check_step(self.step)
+        records = [Likelihood(lines[streams], 0) for lines in self.lines]
+        back = replay(self.chain, self.backward, records, Likelihood(_scaled(checked), 0))
         mantissa, exponent = back.entries(lambda values: values[:, :, 0, :])  # (k, 2, m)
         positive = mantissa > 0.0
         top = np.max(exponent, axis=(1, 2), where=positive, initial=np.iinfo(np.int64).min)

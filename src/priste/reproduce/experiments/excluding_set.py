@@ -15,17 +15,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from priste.mechanisms import LocationSet
+from priste.reproduce.experiments.sparing_set import SparingSet
 
 
-class ExcludingSet(LocationSet):
+class ExcludingSet(SparingSet):
     """Draws as a ``LocationSet`` does; its columns are zero at cells outside the set."""
 
     def column(self, output: int) -> NDArray[np.float64]:
         """Return the likelihood that the check is told: zero outside the set."""
+        return self._inside(super().column(output))
+
+    def rough_column(self, output: int) -> NDArray[np.float64]:
+        """Return ``column(output)`` up to rounding."""
+        return self._inside(super().rough_column(output))
+
+    def _inside(self, column: NDArray[np.float64]) -> NDArray[np.float64]:
         told = np.zeros(self.grid.size)
-        inside = list(self.cells)
-        told[inside] = super().column(output)[inside]
+        inside = self._surrogates.cells
+        told[inside] = column[inside]
         told.flags.writeable = False
         return told
 

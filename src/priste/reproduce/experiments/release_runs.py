@@ -21,6 +21,7 @@ from priste.release.prediction import Prediction
 from priste.reproduce.experiments.excluding_set import ExcludingSet
 from priste.reproduce.experiments.experiment import Settings
 from priste.reproduce.experiments.normalised_laplace import NormalisedLaplace
+from priste.reproduce.experiments.sparing_set import SparingSet
 from priste.reproduce.experiments.together import Run, advance_together
 from priste.reproduce.running.jobs import Job, Result, seed_of
 from priste.reproduce.worlds.world import World, world_of
@@ -41,7 +42,7 @@ CALIBRATORS: Mapping[str, Mapping[str, Any]] = {
 
 Outside = Literal["surrogate", "excluded"]
 LOCATION_SETS: Mapping[Outside, type[LocationSet]] = {
-    "surrogate": LocationSet,
+    "surrogate": SparingSet,
     "excluded": ExcludingSet,
 }
 """What a location set means for the cells outside it."""

@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from priste.events import Event
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
-from priste.quantify import Moments, leakages, passes
+from priste.quantify import Moments, leakages, passes, worst_prior_leakage
 from priste.quantify.many_histories import ManyHistories
+from priste.quantify.witnesses import Witnesses
 from priste.randomness import BitSource
 from priste.release import Paper
 from priste.release.prediction import Prediction
+from priste.reproduce.experiments.sparing_set import SparingSet
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
@@ -67,25 +69,38 @@ class Run:
             self.prediction.correct(column)
 
 
+@dataclass(frozen=True)
+class _Event:
+    """What one event asks of all runs."""
+
+    histories: ManyHistories
+    witnesses: Witnesses
+
+
 def advance_together(model: MarkovModel, events: Sequence[Event], runs: Sequence[Run]) -> None:
     """Release all steps of all runs by the paper's loop with the exact check.
 
     Runs must have walks of one length. The budgets, cells, attempts and leakages are those of
     ``Protector(model, events, mechanism, epsilon, Paper(), rng=bits)`` on each walk.
     """
-    histories = [ManyHistories(model, event, len(runs)) for event in events]
+    followed = []
+    for event in events:
+        histories = ManyHistories(model, event, len(runs))
+        followed.append(_Event(histories, Witnesses(histories, len(runs))))
     lower = _LowerBudgets()
     for step in range(len(runs[0].walk)):
-        columns = _one_step(histories, runs, step, lower)
-        for each in histories:
-            each.observe(columns)
+        columns = _one_step(followed, runs, step, lower)
+        for each in followed:
+            each.histories.observe(columns)
+            each.witnesses.follow()
 
 
 class _LowerBudgets:
     """Mechanisms at lower budgets, each made once."""
 
     def __init__(self) -> None:
-        self._made: dict[tuple[int, float], Mechanism] = {}
+        # With the mechanism that the id is of, so that no other has it meanwhile.
+        self._made: dict[tuple[int, float], tuple[Mechanism, Mechanism]] = {}
         self._budgets: dict[int, tuple[float, ...]] = {}
 
     def budgets(self, run: Run) -> tuple[float, ...]:
@@ -95,16 +110,39 @@ class _LowerBudgets:
         return self._budgets[key]
 
     def at(self, run: Run, now: Mechanism, budget: float) -> Mechanism:
-        if run.mechanism.uses_belief:  # it is another one in each run and step
-            return now.with_budget(budget)
-        key = id(run.mechanism), budget
+        if isinstance(now, SparingSet):  # it is another one in each run and step
+            return now.around(self._made_once(now.base, budget))
+        return self._made_once(now, budget)
+
+    def _made_once(self, full: Mechanism, budget: float) -> Mechanism:
+        key = id(full), budget
         if key not in self._made:
-            self._made[key] = now.with_budget(budget)
-        return self._made[key]
+            self._made[key] = full, full.with_budget(budget)
+        return self._made[key][1]
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """A draw: the number of its run, the mechanism at a budget, and the output."""
+
+    run: int
+    mechanism: Mechanism
+    budget: float
+    output: int
+
+    def column(self) -> Floats:
+        """Return the likelihood of the output."""
+        return self.mechanism.column(self.output)
+
+    def rough_column(self) -> Floats:
+        """Return it up to rounding, where that is quicker."""
+        if isinstance(self.mechanism, SparingSet):
+            return self.mechanism.rough_column(self.output)
+        return self.mechanism.column(self.output)
 
 
 def _one_step(
-    histories: Sequence[ManyHistories], runs: Sequence[Run], step: int, lower: _LowerBudgets
+    followed: Sequence[_Event], runs: Sequence[Run], step: int, lower: _LowerBudgets
 ) -> Floats:
     """Draw until every run has released, and return (m, runs) the columns that were released."""
     now = [run.mechanism_now() for run in runs]
@@ -117,36 +155,95 @@ def _one_step(
             run, budget = runs[number], lower.budgets(runs[number])[attempt]
             mechanism = lower.at(run, now[number], budget)
             output = int(mechanism.sample(run.walk[step], run.bits))
-            drawn.append((number, budget, output, mechanism.column(output)))
+            drawn.append(_Drawn(number, mechanism, budget, output))
         attempt += 1
-        accepted, told = _checked(histories, runs, drawn)
-        for place in np.flatnonzero(accepted).tolist():
-            number, budget, output, column = drawn[place]
+        open_to_all = _without_witnesses(followed, runs, drawn)
+        for draw, column, leakage in _accepted(followed, runs, open_to_all):
             informative = bool((column != column[0]).any())
-            released[:, number] = column if informative else 1.0
-            leakage = told[:, place].tolist() if informative else None
-            runs[number].take(output, budget, attempt, column if informative else None, leakage)
-        waiting = [each[0] for each, done in zip(drawn, accepted, strict=True) if not done]
+            released[:, draw.run] = column if informative else 1.0
+            runs[draw.run].take(
+                draw.output,
+                draw.budget,
+                attempt,
+                column if informative else None,
+                leakage if informative else None,
+            )
+            waiting.remove(draw.run)
     return released
 
 
-_Drawn = tuple[int, float, int, Floats]
-"""The number of a run, its budget, its output, and the column of that."""
+def _without_witnesses(
+    followed: Sequence[_Event], runs: Sequence[Run], drawn: Sequence[_Drawn]
+) -> list[_Drawn]:
+    """Return the draws that no witness refuses, and those at budget 0: they are not checked."""
+    decided = np.any([each.witnesses.decided for each in followed], axis=0)
+    last = [draw for draw in drawn if draw.budget == 0.0]
+    asked = [draw for draw in drawn if draw.budget > 0.0 and not decided[draw.run]]
+    if not asked:
+        return last
+    columns = np.stack([draw.rough_column() for draw in asked], axis=1)
+    numbers, limits = _numbers_and_limits(runs, asked)
+    refused = np.any([each.witnesses.refuse(columns, numbers, limits) for each in followed], axis=0)
+    return [draw for draw, over in zip(asked, refused, strict=True) if not over] + last
 
 
-def _checked(
-    histories: Sequence[ManyHistories], runs: Sequence[Run], drawn: Sequence[_Drawn]
-) -> tuple[Booleans, Floats]:
-    """Tell which draws are released, and (events, draws) the leakage of those."""
-    columns = np.stack([column for *_, column in drawn], axis=1)
-    numbers = np.array([number for number, *_ in drawn])
-    found = [each.moments_if(columns, numbers) for each in histories]
-    limits = np.array([runs[number].epsilon for number in numbers.tolist()])
+def _numbers_and_limits(runs: Sequence[Run], drawn: Sequence[_Drawn]) -> tuple[Integers, Floats]:
+    numbers = np.array([draw.run for draw in drawn], dtype=np.int64)
+    return numbers, np.array([runs[draw.run].epsilon for draw in drawn])
+
+
+def _accepted(
+    followed: Sequence[_Event], runs: Sequence[Run], drawn: Sequence[_Drawn]
+) -> list[tuple[_Drawn, Floats, list[float]]]:
+    """Return the draws that are released, each with its column and its leakage by event."""
+    if not drawn:
+        return []
+    columns = np.stack([draw.column() for draw in drawn], axis=1)
+    numbers, limits = _numbers_and_limits(runs, drawn)
+    found = [each.histories.moments_if(columns, numbers) for each in followed]
     kept = [_passes(moments, limits) for moments in found]
     # A draw at budget 0 is the last one: it is not checked.
-    accepted = np.all(kept, axis=0) | np.array([budget == 0.0 for _, budget, *_ in drawn])
+    accepted = np.all(kept, axis=0) | np.array([draw.budget == 0.0 for draw in drawn])
+    for each, moments, passed in zip(followed, found, kept, strict=True):
+        _learn(each.witnesses, moments, numbers, passed, accepted)
     pairs = zip(found, kept, strict=True)
-    return accepted, np.stack([_told(each, limits, passed, accepted) for each, passed in pairs])
+    told = np.stack([_told(each, limits, passed, accepted) for each, passed in pairs])
+    return [
+        (drawn[place], columns[:, place], told[:, place].tolist())
+        for place in np.flatnonzero(accepted).tolist()
+    ]
+
+
+def _learn(
+    witnesses: Witnesses, moments: Moments, numbers: Integers, kept: Booleans, accepted: Booleans
+) -> None:
+    """Keep the worst prior of draws that were refused, and streams that decided the event."""
+    streams, priors = [], []
+    for place in np.flatnonzero(~kept).tolist():
+        number = int(numbers[place])
+        if accepted[place]:
+            if _decides(moments, place):
+                witnesses.decide(number)
+        elif witnesses.wanted(number):
+            worst = worst_prior_leakage(_one(moments, place)).worst_prior
+            prior = np.zeros(moments.rows)
+            prior[list(worst)] = list(worst.values())
+            streams.append(number)
+            priors.append(prior)
+    if streams:
+        witnesses.take(np.array(streams), np.stack(priors))
+
+
+def _decides(moments: Moments, place: int) -> bool:
+    """Tell whether a column excludes the event or its negation from every first cell.
+
+    Where both were possible from each before, it stays so, and no later release is private.
+    """
+    return (
+        moments.absolute_error == 0.0
+        and bool(moments.prior_event.all() and moments.prior_complement.all())
+        and not (moments.event[:, place].any() and moments.complement[:, place].any())
+    )
 
 
 def _passes(moments: Moments, limits: Floats) -> Booleans:
@@ -165,6 +262,18 @@ def _told(moments: Moments, limits: Floats, kept: Booleans, wanted: Booleans) ->
     if here.size:
         value[here] = leakages(_columns(moments, here))
     return np.where(kept, np.minimum(value, limits), value)
+
+
+def _one(moments: Moments, place: int) -> Moments:
+    return Moments.of_checked(
+        moments.prior_event,
+        moments.prior_complement,
+        np.ascontiguousarray(moments.event[:, place]),
+        np.ascontiguousarray(moments.complement[:, place]),
+        moments.exponent,
+        moments.relative_error,
+        moments.absolute_error,
+    )
 
 
 def _columns(moments: Moments, chosen: Integers) -> Moments:

@@ -70,7 +70,7 @@ def perform(job: Job) -> Result:
     return work(job.parameters)
 
 
-LARGEST_LOAD = 50
+LARGEST_LOAD = 200
 """How many jobs are done in one go at most: more would hardly be quicker, and nothing is kept of
 a load that is stopped."""
 
