@@ -8,6 +8,7 @@ in silence, and nothing needs an m by m array unless it was given one.
 from __future__ import annotations
 
 from priste.mobility.gaussian import mass_beyond
+from priste.mobility.homecoming import HomeHabits, drawn_home, home_habits_of
 from priste.mobility.lingering import lingering_gaussian
 from priste.mobility.memory import (
     MemoryScore,
@@ -38,6 +39,7 @@ __all__ = [
     "DenseTransition",
     "GaussianPrior",
     "Habits",
+    "HomeHabits",
     "MarkovModel",
     "MaximumLikelihood",
     "MemoryScore",
@@ -50,8 +52,10 @@ __all__ = [
     "SparseTransition",
     "Transition",
     "choose_population",
+    "drawn_home",
     "fit_population",
     "habits_of",
+    "home_habits_of",
     "lingering_gaussian",
     "mass_beyond",
     "memories_of",

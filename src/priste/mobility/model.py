@@ -202,6 +202,11 @@ class MarkovModel:
         return self._schedule.horizon
 
     @property
+    def schedule(self) -> Schedule:
+        """Which transition applies at which step, for those who make a model of another."""
+        return self._schedule
+
+    @property
     def order(self) -> int:
         """1, or 2 if the next cell depends on the two before."""
         return 1 if self._schedule.pairs is None else 2

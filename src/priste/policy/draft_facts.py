@@ -12,7 +12,7 @@ import numpy as np
 
 from priste.errors import InvalidParameter
 from priste.maps import Grid, Region
-from priste.mobility import Habits, habits_of
+from priste.mobility import Habits, HomeHabits, habits_of, home_habits_of
 from priste.policy.calendar import DAY_NAMES
 from priste.policy.draft_clock import SLOT, DraftClock, busiest_stretch, clock_of, cut, length_of
 from priste.policy.draft_map import Frame, east_of, frame_of
@@ -51,6 +51,7 @@ class DraftFacts:
 
     ``people`` counts all, ``present`` those with fixes while the clock runs, and ``covered`` is the
     share of the recorded time then. ``when`` is the time of the example event at ``event_place``.
+    ``home_habits`` are those of the one person, if there is a home.
     """
 
     frame: Frame
@@ -60,6 +61,7 @@ class DraftFacts:
     event_place: str
     when: str
     habits: Habits
+    home_habits: HomeHabits | None
     people: int
     present: int
     covered: float
@@ -87,6 +89,7 @@ def example_facts(day: date, zone: str) -> DraftFacts:
         event_place="clinic",
         when="wed 14:00-16:00",
         habits=Habits(0.7, 0.95, 2.0),
+        home_habits=None,
         people=0,
         present=0,
         covered=1.0,
@@ -138,6 +141,7 @@ def facts_of(
         event_place=event.name,
         when=_usual_time(present, event.place, zone, clock, offset),
         habits=_habits(present[:MOST_TRACES], grid, timeline),
+        home_habits=None if home is None else _home_habits(present[0], grid, timeline, home),
         people=len(everybody),
         present=len(present),
         covered=stretch.share,
@@ -286,3 +290,9 @@ def _hour(since_midnight: timedelta) -> str:
 def _habits(people: Sequence[Trace], grid: Grid, timeline: Timeline) -> Habits:
     sequences = [timeline.cells(trace, grid, outside="gap").cells for trace in people]
     return habits_of(grid, sequences, nights(timeline))
+
+
+def _home_habits(trace: Trace, grid: Grid, timeline: Timeline, home: Place) -> HomeHabits:
+    cells = timeline.cells(trace, grid, outside="nearest").cells
+    region = Region.circle_latlon(grid, home.lat, home.lon, RADIUS_KM)
+    return home_habits_of(grid, [[cells]], nights(timeline), [region])

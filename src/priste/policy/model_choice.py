@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import chain, pairwise
@@ -16,10 +16,13 @@ from priste.errors import InvalidParameter
 from priste.maps import Grid, kilometres
 from priste.mobility import (
     GaussianPrior,
+    HomeHabits,
     MarkovModel,
     ModelOrigin,
     PopulationChoice,
     choose_population,
+    drawn_home,
+    home_habits_of,
     memories_of,
 )
 from priste.mobility.memory import MOST_JUDGED
@@ -30,6 +33,7 @@ from priste.policy.formula_models import (
     Rule,
     Spreading,
     StayingOrGoing,
+    nights,
 )
 from priste.policy.sections import FamilyMember, Memory, MobilitySection
 from priste.traces import Timeline, Trace, read_traces
@@ -109,11 +113,31 @@ class Fitting:
 
 
 @dataclass(frozen=True)
+class Home:
+    """Where the user of a model is known to live, how it draws them, and the model without that.
+
+    ``learnt`` tells that the habits are those of the people on whom the model was fitted.
+    """
+
+    region: str
+    cells: frozenset[int]
+    habits: HomeHabits
+    learnt: bool
+    timeline: Timeline
+    roaming: MarkovModel
+
+    def model(self) -> MarkovModel:
+        """Return the model of who lives there."""
+        return drawn_home(self.roaming, self.cells, self.habits, nights(self.timeline))
+
+
+@dataclass(frozen=True)
 class ChosenModel:
     """A model of a policy; ``made`` tells how, unless it was read from a file."""
 
     model: MarkovModel
     made: Fitting | Spreading | StayingOrGoing | None = None
+    home: Home | None = None
 
     @property
     def fitting(self) -> Fitting | None:
@@ -122,9 +146,13 @@ class ChosenModel:
 
     def relatives(self) -> dict[FamilyMember, MarkovModel]:
         """Return the models that one may well doubt this one in favour of."""
-        if self.made is None:
-            return {}
-        return {member: self.made.relative(member).model() for member in self.made.doubts}
+        found: dict[FamilyMember, MarkovModel] = {}
+        if self.made is not None:
+            found = {member: self.made.relative(member).model() for member in self.made.doubts}
+        if self.home is None:
+            return found
+        own = {member: replace(self.home, roaming=each).model() for member, each in found.items()}
+        return {**own, "roaming": self.home.roaming}
 
     def without(self, sources: frozenset[str]) -> ChosenModel:
         """Return the model for somebody with these days: one that was not fitted on them.
@@ -142,15 +170,45 @@ class ChosenModel:
                 "fit), or write kind = 'fit': then each person is left out of their own model."
             )
         others = self.fitting.without(sources)
-        return ChosenModel(others.model(), others)
+        found = ChosenModel(others.model(), others)
+        home = self.home
+        if home is None:
+            return found
+        given = None if home.learnt else home.habits
+        return found.at_home(home.region, home.cells, given, home.timeline)
+
+    def at_home(
+        self, region: str, cells: Collection[int], given: HomeHabits | None, timeline: Timeline
+    ) -> ChosenModel:
+        """Return the model of somebody known to live in these cells; this one knows no home.
+
+        Without ``given`` habits they are those of the people whom it was fitted on.
+        """
+        habits = given
+        if habits is None:
+            people = () if self.fitting is None else self.fitting.people
+            cells_of_each = ([person.cells] for person in people)
+            habits = home_habits_of(self.model.grid, cells_of_each, nights(timeline))
+        home = Home(region, frozenset(cells), habits, given is None, timeline, self.model)
+        return replace(self, model=home.model(), home=home)
+
+    def living_in(self, regions: Mapping[str, Collection[int]]) -> ChosenModel:
+        """Return the model of somebody whose own regions these are."""
+        if self.home is None or self.home.cells == frozenset(regions[self.home.region]):
+            return self
+        moved = replace(self.home, cells=frozenset(regions[self.home.region]))
+        return replace(self, model=moved.model(), home=moved)
 
 
 def chosen_models(
     section: MobilitySection, ground: Ground, folder: Path
 ) -> tuple[ChosenModel, ...]:
-    """Return the model that a policy's mobility section describes, and then its family."""
+    """Return the model that a policy's mobility section describes, and then its family.
+
+    As of people who roam: :func:`at_home_of` draws them home.
+    """
     grid, timeline = ground.grid, ground.timeline
-    family = section.family or []
+    family = [member for member in section.family or [] if member != "roaming"]
     own: Fitting | Spreading | StayingOrGoing
     away = [name for name in ("away_hours", "away_share") if getattr(section, name) is not None]
     if away and ground.outside != "elsewhere":
@@ -193,6 +251,32 @@ def chosen_models(
     )
     own = Fitting(grid, timeline, people, section.cycle, section.sigma, memory=section.memory)
     return _with_family(own, family)
+
+
+def at_home_of(
+    section: MobilitySection,
+    roaming: Sequence[ChosenModel],
+    regions: Mapping[str, Collection[int]],
+    timeline: Timeline,
+) -> tuple[ChosenModel, ...]:
+    """Return the models of a section, drawn to its ``home`` if it names one."""
+    if section.home is None:
+        return tuple(roaming)
+    if section.home not in regions:
+        raise InvalidParameter(
+            f"'home' names a region of this policy. Got {section.home!r}; known are "
+            f"{', '.join(regions) or 'none'}."
+        )
+    given = None
+    if section.stay_home is not None and section.back_home is not None:
+        given = HomeHabits(
+            section.stay_home,
+            section.back_home,
+            section.stay_home_at_night,
+            section.back_home_at_night,
+        )
+    drawn = [each.at_home(section.home, regions[section.home], given, timeline) for each in roaming]
+    return tuple(drawn) + tuple(roaming[:1] if "roaming" in (section.family or ()) else ())
 
 
 def _with_family(

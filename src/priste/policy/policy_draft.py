@@ -210,6 +210,7 @@ def _mobility(
     lines.append(_noted(f"decay = {habits.decay}", "the larger, the rarer long ways are"))
     away = min(max(round(facts.frame.outside, 2), 0.01), 0.99)
     lines.append(_noted(f"away_share = {away}", "of the time people are beyond the map"))
+    lines += _homecoming(facts)
     if facts.people:
         lines.append("# These numbers are from the trace: they tell how its user moves, not where.")
     return [
@@ -217,6 +218,24 @@ def _mobility(
         _noted('# kind = "fit"', "instead: learnt from other people's traces"),
         '# traces = "others.csv"',
         '# memory = "auto"',
+    ]
+
+
+def _homecoming(facts: DraftFacts) -> list[str]:
+    """Return the lines about somebody's home: who knows it knows that they come back."""
+    habits = facts.home_habits
+    if facts.home is None or habits is None:
+        return []
+    lines = [
+        _noted(f'home = "{facts.home}"', "and come home: who may know where you live knows that"),
+        _noted(
+            f"stay_home = {habits.stay}", "the chance of those at home to be there a step later"
+        ),
+        _noted(f"back_home = {habits.back}", "that of those who are not to be home then"),
+    ]
+    at_night = {"stay_home": habits.stay_at_night, "back_home": habits.back_at_night}
+    return lines + [
+        f"{name}_at_night = {share}" for name, share in at_night.items() if share is not None
     ]
 
 

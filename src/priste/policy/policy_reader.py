@@ -26,7 +26,7 @@ from priste.mechanisms import (
 from priste.policy.calendar import NoSteps, StepReader, periods
 from priste.policy.formula_models import Ground
 from priste.policy.mistakes import Mistakes
-from priste.policy.model_choice import ChosenModel, chosen_models
+from priste.policy.model_choice import ChosenModel, at_home_of, chosen_models
 from priste.policy.observer_choice import ObserverChoice
 from priste.policy.policy import Policy, PolicyEvent, Unguarded
 from priste.policy.sections import (
@@ -95,8 +95,9 @@ def read_policy(
 def with_regions(policy: Policy, regions: Mapping[str, Region]) -> Policy:
     """Return the policy of somebody whose own places stand for regions of the same names.
 
-    All else stays, and is shared: the map, the models, the mechanism. Raises PolicyError for a
-    name that the policy has no region of, and for an event that always or never happens there.
+    All else stays, and is shared: the map, the mechanism, and the models unless they know where
+    one lives. Raises PolicyError for a name that the policy has no region of, and for an event
+    that always or never happens there.
     """
     unknown = sorted(set(regions) - set(policy.regions))
     if unknown:
@@ -178,7 +179,9 @@ class PolicyReader:
                 models = tuple(
                     model
                     for each in mobility
-                    for model in self._choose_models(each, ground, self._folder)
+                    for model in at_home_of(
+                        each, self._choose_models(each, ground, self._folder), regions, timeline
+                    )
                 )
         if grid and timeline and models and not problems:
             with problems.at(("observer",)):
@@ -227,6 +230,7 @@ class PolicyReader:
             events=events,
             unguarded=tuple(unguarded),
             observer_choice=replace(choice, places=places),
+            chosen_models=tuple(chosen.living_in(regions) for chosen in policy.chosen_models),
         )
 
     def _refuse_vacuous(self, policy: Policy) -> None:

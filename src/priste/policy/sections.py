@@ -17,8 +17,13 @@ Latitude = Annotated[float, Field(ge=-90, le=90)]
 Longitude = Annotated[float, Field(ge=-180, le=180)]
 Corner = Annotated[tuple[Latitude, Longitude], Field(strict=False)]  # TOML has no tuples
 
-FamilyMember = Literal["narrow", "wide", "plain", "day", "week"]
-"""A further model beside that of a mobility section: another width, or another memory."""
+FamilyMember = Literal["narrow", "wide", "plain", "day", "week", "roaming"]
+"""A further model beside that of a mobility section: another width or memory, or no home."""
+
+HOME_KEYS = frozenset(
+    {"home", "stay_home", "stay_home_at_night", "back_home", "back_home_at_night"}
+)
+"""What a mobility section of any kind may say about the user's home."""
 
 Memory = Literal["auto", "none", "parts", "hours", "week"]
 """How much of the clock a fitted model knows; "auto" is what predicts best those left out."""
@@ -78,6 +83,11 @@ class MobilitySection(Section):
     memory: Memory | None = None
     away_hours: Positive | None = None
     away_share: Annotated[float, Field(gt=0, lt=1)] | None = None
+    home: str | None = None
+    stay_home: Share | None = None
+    stay_home_at_night: Share | None = None
+    back_home: Share | None = None
+    back_home_at_night: Share | None = None
     family: list[FamilyMember] | None = Field(default=None, min_length=1)
 
     @model_validator(mode="after")
@@ -94,18 +104,36 @@ class MobilitySection(Section):
             raise ValueError(f"kind = {self.kind!r} needs '{needed}'")
         for name in type(self).model_fields:
             given = name != "kind" and getattr(self, name) is not None
-            if given and name not in takes[self.kind]:
+            if given and name not in takes[self.kind] | HOME_KEYS:
                 raise ValueError(f"kind = {self.kind!r} does not take '{name}'")
         if self.memory is not None and (self.cycle is not None or self.sigma is not None):
             raise ValueError("give 'memory', or 'cycle' and 'sigma' of the plain fit, not both")
+        self._check_home()
         self._check_family()
         return self
+
+    def _check_home(self) -> None:
+        habits = sorted(name for name in HOME_KEYS - {"home"} if getattr(self, name) is not None)
+        if self.home is None and habits:
+            raise ValueError(f"'{habits[0]}' needs 'home', the name of a region")
+        half = (self.stay_home is None) != (self.back_home is None)
+        if half or (self.stay_home is None and habits):
+            raise ValueError("give 'stay_home' and 'back_home' together")
+        if self.home is not None and self.kind != "fit" and not habits:
+            raise ValueError(
+                f"'home' with kind = {self.kind!r} needs 'stay_home' and 'back_home', the chances "
+                "to be home a step later of those who are there and of those who are not"
+            )
 
     def _check_family(self) -> None:
         family = self.family or []
         if len(set(family)) < len(family):
             raise ValueError("'family' names each of its members once")
-        if self.kind != "fit" and not set(family) <= {"narrow", "wide"}:
+        if "roaming" in family and self.home is None:
+            raise ValueError(
+                "'roaming' in 'family' is the model without its 'home', and there is none"
+            )
+        if self.kind != "fit" and not set(family) <= {"narrow", "wide", "roaming"}:
             raise ValueError(f'the \'family\' of kind = {self.kind!r} is of "narrow" and "wide"')
         if self.memory is None and (self.cycle or "plain") in family:
             raise ValueError(

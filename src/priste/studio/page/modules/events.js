@@ -25,9 +25,11 @@ export const eventOf = ({ name, formula, every }) => ({
 export function renameInEvents(store) {
   return (old, name) => {
     const quoted = (word) => (/^[^\W\d][\w-]*$/u.test(word) ? word : `"${word}"`);
-    const { also, ...protection } = store.get("protection");
+    const renamed = (place) => (place === old ? name : place);
+    const { also, mobility, ...protection } = store.get("protection");
+    const living = mobility.home ? { ...mobility, home: renamed(mobility.home) } : mobility;
     store.set({
-      protection: { ...protection, also: also.map((place) => (place === old ? name : place)) },
+      protection: { ...protection, also: also.map(renamed), mobility: living },
       events: store.get("events").map((event) => {
         if (!event.shape) return { ...event, formula: event.formula.replaceAll(quoted(old), quoted(name)) };
         const stages = event.shape.stages.map((stage) =>

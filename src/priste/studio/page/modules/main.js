@@ -102,6 +102,7 @@ function begin(opened) {
     protection: {
       ...known(setting.observer),
       promise: setting.promise,
+      mobility: setting.mobility,
       mechanism: setting.mechanism,
       calibrator: setting.calibrator ?? "optimal",
       outside: setting.outside,

@@ -3,7 +3,7 @@
 /** Everything that decides what is released, as one value to post. */
 export function settingOf(store) {
   const opened = store.get("world").setting;
-  const { observer, also, promise, mechanism, calibrator, outside } = store.get("protection");
+  const { observer, also, promise, mobility, mechanism, calibrator, outside } = store.get("protection");
   const regions = store
     .get("regions")
     .filter((region) => region.cells.length)
@@ -11,6 +11,7 @@ export function settingOf(store) {
   const known = also.filter((name) => regions.some((region) => region.name === name));
   return {
     ...opened,
+    mobility: livingIn(regions, mobility),
     mechanism,
     // Only one who knows the population may know a place besides; all others know more, or something else.
     observer: observer.knows === "population" && known.length ? { ...observer, also: known } : observer,
@@ -20,6 +21,12 @@ export function settingOf(store) {
     regions,
     events: store.get("events").map(({ name, formula, every }) => ({ name, formula, every })),
   };
+}
+
+/** How people move; without a home when its place is gone. */
+function livingIn(regions, mobility) {
+  if (!mobility.home || regions.some((region) => region.name === mobility.home)) return mobility;
+  return Object.fromEntries(Object.entries(mobility).filter(([key]) => !/^(stay_|back_)?home/.test(key)));
 }
 
 /** Whether two settings promise and release the same. */

@@ -1,0 +1,233 @@
+"""Movement of somebody whose home is known: whatever else they do, they come home.
+
+A model of how people move knows nobody's home: where somebody went in the evening, they go on from
+there as anybody does, for days. Who knows where somebody lives knows better. So at every step one
+is drawn home by just as much as it takes to be there with the chances of :class:`HomeHabits`:
+
+    M'[i] = (1 - e[i]) * M[i] + e[i] * home
+    e[i]  = max(0, (wanted[i] - there[i]) / (1 - there[i]))
+
+``there`` is the chance to be home a step later as it is, and ``home`` is the cell where one is,
+for those at home, and all cells of home alike for those who come. Nobody is kept from home who
+would be there more often. This predicts people whom the model has not seen better, and what they
+did is forgotten when they are home again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+
+import numpy as np
+from scipy import sparse
+
+from priste.arguments import number
+from priste.errors import InvalidParameter
+from priste.maps import Grid, kilometres
+from priste.mobility.model import MarkovModel
+from priste.mobility.schedule import Schedule
+from priste.mobility.sequences import GAP, CellSequences, checked_sequences, moves_of
+from priste.mobility.structured import AnyTransition, BlendedTransition, SeparableTransition
+from priste.mobility.transitions import DenseTransition, SparseTransition
+from priste.mobility.validation import FloatArray, IntArray
+
+MANY_CELLS = 25
+"""Who comes to a home of more cells than that comes to the nearest of them."""
+
+FEWEST_MOVES = 20
+"""Fewer moves than that say nothing about a habit."""
+
+USUAL_STAY, USUAL_BACK = 0.95, 0.05
+"""What is said where too little is known."""
+
+_DIGITS = 3
+_DRAWN_DIGITS = 9
+
+
+@dataclass(frozen=True)
+class HomeHabits:
+    """The chance to be home a step later: of those at home, and of those who are not.
+
+    Those of the nights may differ; None is as by day.
+    """
+
+    stay: float
+    back: float
+    stay_at_night: float | None = None
+    back_at_night: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if value is not None:
+                number(value, f"The {name!r} of HomeHabits", least=0, below=1)
+
+    def at(self, dark: bool) -> tuple[float, float]:
+        """Return both chances at a step by day or at night."""
+        if not dark:
+            return self.stay, self.back
+        stay, back = self.stay_at_night, self.back_at_night
+        return self.stay if stay is None else stay, self.back if back is None else back
+
+
+def drawn_home(
+    model: MarkovModel,
+    home: Collection[int],
+    habits: HomeHabits,
+    night: Sequence[bool] | None = None,
+) -> MarkovModel:
+    """Return the model of somebody who lives in the cells of ``home``.
+
+    ``night`` tells of each step of a cycle, from step 0 of the model on, whether it is at night.
+    Guarantee: from each cell the chance to be home a step later is at least that of ``habits``, to
+    nine digits, and else one moves as before. Second-order models are refused.
+
+    >>> even = MarkovModel(Grid(rows=1, columns=3, cell_size=1.0), [[1 / 3] * 3] * 3)
+    >>> drawn_home(even, [0], HomeHabits(0.9, 0.5)).transition(0).toarray().round(3)
+    array([[0.9  , 0.05 , 0.05 ],
+           [0.5  , 0.25 , 0.25 ],
+           [0.5  , 0.25 , 0.25 ]])
+    """
+    schedule = _first_order(model)
+    cells = _checked_home(model.grid, home)
+    dark = [bool(each) for each in (night if night is not None else ())] or [False]
+    if schedule.cyclic:
+        length = math.lcm(len(schedule.repeating), len(dark))
+    else:
+        length = len(schedule.repeating)
+    made: dict[tuple[int, bool], AnyTransition] = {}
+    steps = []
+    for step in range(length):
+        plain, now = schedule.repeating[step % len(schedule.repeating)], dark[step % len(dark)]
+        key = id(plain), now
+        if key not in made:
+            made[key] = _drawn(model.grid, plain, cells, *habits.at(now))
+        steps.append(made[key])
+    if all(step is steps[0] for step in steps) and schedule.cyclic:
+        steps = steps[:1]
+    found = MarkovModel(model.grid, Schedule((), tuple(steps), cyclic=schedule.cyclic))
+    return found.with_origin(model.origin)
+
+
+def _first_order(model: MarkovModel) -> Schedule:
+    if model.order != 1:
+        raise InvalidParameter(
+            "The model of drawn_home must be of order 1: where one goes must depend on where one "
+            f"is. Got a model of order {model.order}."
+        )
+    return model.schedule
+
+
+def _checked_home(grid: Grid, home: Collection[int]) -> IntArray:
+    cells = np.array(sorted(set(home)), dtype=np.int64)
+    if not cells.size or cells[0] < 0 or cells[-1] >= grid.size:
+        raise InvalidParameter(
+            f"The 'home' of drawn_home must hold cells of the map, 0 to {grid.size - 1}, one at "
+            "least."
+        )
+    return cells
+
+
+def _drawn(
+    grid: Grid, plain: AnyTransition, home: IntArray, stay: float, back: float
+) -> AnyTransition:
+    """Return one transition with just as much more of home as it takes."""
+    at_home = np.zeros(grid.size)
+    at_home[home] = 1.0
+    there = plain.pull(at_home)
+    wanted = np.where(at_home > 0.0, stay, back)
+    missing = np.maximum(wanted - there, 0.0)
+    drawn = np.divide(missing, 1.0 - there, out=np.zeros(grid.size), where=missing > 0.0)
+    drawn = drawn.round(_DRAWN_DIGITS)  # the last bits of ``there`` differ between processors
+    return _mixed(plain, 1.0 - drawn, _ways_home(grid, home, at_home > 0.0, drawn))
+
+
+def _ways_home(
+    grid: Grid, home: IntArray, at_home: np.ndarray, drawn: FloatArray
+) -> sparse.csr_array:
+    """Return (m, m) where those come who are drawn: to where they are, or to cells of home."""
+    away = np.flatnonzero(~at_home)
+    if home.size <= MANY_CELLS:
+        sources, targets = np.repeat(away, home.size), np.tile(home, away.size)
+        shares = np.repeat(drawn[away] / home.size, home.size)
+    else:
+        sources, shares = away, drawn[away]
+        apart = np.stack([kilometres(grid, away, np.full_like(away, cell)) for cell in home])
+        targets = home[np.argmin(apart.round(6), axis=0)]  # ties must not hang on a last bit
+    return sparse.csr_array(
+        (
+            np.concatenate([shares, drawn[home]]),
+            (np.concatenate([sources, home]), np.concatenate([targets, home])),
+        ),
+        shape=(grid.size, grid.size),
+    )
+
+
+def _mixed(plain: AnyTransition, kept: FloatArray, ways: sparse.csr_array) -> AnyTransition:
+    """Return ``diag(kept) @ plain + ways`` in the form that suits it."""
+    if isinstance(plain, DenseTransition):
+        return DenseTransition(kept[:, None] * plain.matrix + ways.toarray())
+    rows = sparse.diags_array(kept)
+    if isinstance(plain, SparseTransition):
+        return SparseTransition(sparse.csr_array(rows @ plain.matrix + ways))
+    if isinstance(plain, SeparableTransition):
+        return BlendedTransition(kept, plain, ways)
+    weights, prior, seen = plain.parts
+    return BlendedTransition(kept * weights, prior, sparse.csr_array(rows @ seen + ways))
+
+
+def home_habits_of(
+    grid: Grid,
+    people: Iterable[CellSequences],
+    night: Sequence[bool] | None = None,
+    homes: Iterable[Collection[int]] | None = None,
+) -> HomeHabits:
+    """Return how home draws people, each of them to their own, rounded to 1 in 1,000.
+
+    Each of ``people`` is a list of sequences of cells, one per step, ``None`` for a gap, all
+    from step 0 of the cycle of ``night`` on. ``homes`` are the cells of each one's; else home is
+    taken to be where somebody's nights are spent (without nights, most of the time). Without
+    enough moves the answer is a middling one.
+
+    >>> grid = Grid(rows=1, columns=3, cell_size=1.0)
+    >>> home_habits_of(grid, [[[0] * 30 + [1, 2, 0, 0] * 12]])
+    HomeHabits(stay=0.764, back=0.5, stay_at_night=None, back_at_night=None)
+    """
+    dark = np.asarray(night if night is not None else [False], dtype=np.bool_)
+    counts = np.zeros((2, 2, 2))  # by day or night, from home or from elsewhere, home or not
+    for person, given in zip(people, repeat(None) if homes is None else homes, strict=False):
+        sequences = checked_sequences(person, grid.size, owner="home_habits_of")
+        home = np.zeros(grid.size, dtype=np.bool_)
+        home[_usual_home(grid, sequences, dark) if given is None else list(given)] = True
+        moves = moves_of(sequences, [0] * len(sequences))
+        asleep = dark[moves.steps % dark.size].astype(np.int64)
+        away, gone = (~home[cells] for cells in (moves.sources, moves.targets))
+        np.add.at(counts, (asleep, away.astype(np.int64), gone.astype(np.int64)), 1.0)
+    everything = counts.sum(axis=0)
+    stay, back = (
+        _share(counts[0, away], _share(everything[away], usual))
+        for away, usual in ((0, USUAL_STAY), (1, USUAL_BACK))
+    )
+    if not dark.any():
+        return HomeHabits(stay, back)
+    return HomeHabits(stay, back, _share(counts[1, 0], stay), _share(counts[1, 1], back))
+
+
+def _usual_home(grid: Grid, sequences: Sequence[IntArray], dark: np.ndarray) -> list[int]:
+    """Return the cell where nights are spent, or most of the time if none is known."""
+    none = np.empty(0, dtype=np.int64)
+    cells = np.concatenate([none, *sequences])
+    steps = np.concatenate([none, *(np.arange(len(each)) for each in sequences)])
+    known = cells != GAP
+    asleep = known & dark[steps % dark.size]
+    chosen = cells[asleep if asleep.any() else known]
+    return [int(np.bincount(chosen, minlength=grid.size).argmax())] if chosen.size else []
+
+
+def _share(counted: FloatArray, otherwise: float) -> float:
+    """Return the share of those who are home, neither never nor always."""
+    if counted.sum() < FEWEST_MOVES:
+        return otherwise
+    share = float((counted[0] + 1.0) / (counted.sum() + 2.0))
+    return min(max(round(share, _DIGITS), 0.001), 0.999)
