@@ -10,14 +10,20 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from priste import Grid, MarkovModel
-from priste.mobility import fit_population, memories_of
+from priste.mobility import (
+    HomeHabits,
+    drawn_home,
+    fit_population,
+    home_habits_of,
+    memories_of,
+)
 
 Floats = NDArray[np.float64]
 Cells = NDArray[np.int64]
@@ -45,15 +51,36 @@ MEASURED_PAIRS, TUNED_PAIRS = 10, 4
 GOLDEN = 0.6180339887498949
 
 
+NIGHT = (22, 6)
+"""Home is where somebody is most from the first hour to the second."""
+
+
 @dataclass(frozen=True)
 class Stream:
-    """Two days of somebody: the cell of each step, the guarded place, and when they are there."""
+    """Two days of somebody: the cell of each step, the guarded place, and when they are there.
+
+    ``home`` is where their nights are spent, on all their days.
+    """
 
     person: int
     pair: int
     path: Cells
     place: int
     middle: int
+    home: int
+
+
+@dataclass(frozen=True)
+class Public:
+    """What is known of everybody, or of everybody with one home.
+
+    ``midnight`` is where the model expects people at midnight, after two days of it, and
+    ``constant`` the one cell that is nearest to them over a day: telling nothing.
+    """
+
+    model: MarkovModel
+    midnight: Floats
+    constant: int
 
 
 class City:
@@ -73,29 +100,38 @@ class City:
         self._people, self._others, self._rank = people, others, rank
 
     @cached_property
-    def model(self) -> MarkovModel:
+    def _roaming(self) -> MarkovModel:
         """Movement by the clock as it predicts people best whom it has not seen."""
         clocks = memories_of(datetime(2026, 3, 2), timedelta(hours=1) / self.per_hour)
         del clocks["week"]  # paths begin at any day of the week
-        walks = [[path.tolist() for path in paths] for paths in self._others]
-        return fit_population(self.grid, walks, clocks).model
+        return fit_population(self.grid, self._walks(), clocks).model
 
     @cached_property
-    def midnight(self) -> Floats:
-        """Where the model expects people at midnight, after two days of it."""
-        prior = np.full(self.grid.size, 1.0 / self.grid.size)
+    def _habits(self) -> HomeHabits:
+        return home_habits_of(self.grid, self._walks(), self._night)
+
+    @property
+    def _night(self) -> list[bool]:
+        hours = [step // self.per_hour for step in range(self.day)]
+        return [hour >= NIGHT[0] or hour < NIGHT[1] for hour in hours]
+
+    def _walks(self) -> list[list[list[int]]]:
+        return [[path.tolist() for path in paths] for paths in self._others]
+
+    @cache  # noqa: B019 - a city is kept as long as it is asked
+    def public(self, home: int | None) -> Public:
+        """Return what is known of people, or of those who live in a cell."""
+        model = self._roaming
+        if home is not None:
+            model = drawn_home(model, [home], self._habits, self._night)
+        now = np.full(self.grid.size, 1.0 / self.grid.size)
         for step in range(2 * self.day):
-            prior = self.model.transition(step).push(prior)
-        return np.asarray(prior / prior.sum())
-
-    @cached_property
-    def constant(self) -> int:
-        """The one cell that is nearest to everybody over a day, by the model: telling nothing."""
-        everybody, now = np.zeros(self.grid.size), self.midnight
+            now = model.transition(step).push(now)
+        midnight, everybody = now / now.sum(), np.zeros(self.grid.size)
         for step in range(self.day):
             everybody += now
-            now = self.model.transition(step).push(now)
-        return int(np.argmin(everybody @ self.apart))
+            now = model.transition(step).push(now)
+        return Public(model, midnight, int(np.argmin(everybody @ self.apart)))
 
     def streams(self, people: int, pair: int) -> list[Stream]:
         """Return a pair of days of each of the first people who have so many."""
@@ -108,8 +144,10 @@ class City:
             counts = np.bincount(everywhere, minlength=self.grid.size)
             place = int(np.argsort(-counts, kind="stable")[self._rank])
             middle = int(np.median(hour[everywhere == place]))
+            at_night = np.array(self._night)[hour]
+            home = int(np.bincount(everywhere[at_night], minlength=self.grid.size).argmax())
             spread = np.argsort(np.arange(len(paths)) * GOLDEN % 1.0)  # over all their days
-            found.append(Stream(number, pair, paths[spread[pair]], place, middle))
+            found.append(Stream(number, pair, paths[spread[pair]], place, middle, home))
         return found
 
 

@@ -5,7 +5,9 @@ others than those who are released, and compares calibrators, observers, promise
 lengths. ``--geolife DIR`` takes real people from a Geolife folder instead; nothing of them is
 stored but sums of distances.
 
-- *nothing*: the one cell that is nearest to everybody on average;
+- *nothing*: the one cell that is nearest to people on average, as the model of the line knows them:
+  of everybody, or of those who live where this person does;
+- *the city's cell*: that of everybody;
 - *alone*: the mechanism without any promise;
 - *far*: more than six hours before the event begins or after it ends.
 
@@ -56,6 +58,7 @@ Row = dict[str, Any]
 ALPHA = 2.0
 EVENT_HOURS = 3
 FAR_HOURS = 6
+KINDS = ("released", "nothing", "alone", "city")
 POPULATION, HOME, NEARBY, ANYBODY = "population", "population + home", "near", "anybody"
 
 
@@ -69,6 +72,8 @@ class Line:
     observer: str = HOME
     day: int = 0
     per_hour: int = 4
+    home: bool = True
+    """Whether the model knows where somebody lives; else it is that of everybody."""
 
 
 def goals() -> list[Line]:
@@ -87,6 +92,8 @@ def goals() -> list[Line]:
 def others() -> list[Line]:
     """Return calibrators, observers, ε and step lengths, each against the first line."""
     found = [
+        Line("optimal, home not known", Optimal(), home=False),
+        Line("optimal, home not known, a day later", Optimal(), day=1, home=False),
         Line("certified, pace 0.1", Certified(pace=0.1)),
         Line("certified, pace 0.1, no guess", Certified(pace=0.1, guess=False)),
         Line("certified, pace 0.1, a day later", Certified(pace=0.1), day=1),
@@ -110,32 +117,32 @@ def others() -> list[Line]:
     ]
 
 
-def observer_of(name: str, city: City, home: int) -> Observer:
+def observer_of(name: str, midnight: Floats, began: int) -> Observer:
     """Return whom a line is against."""
     if name == ANYBODY:
         return AnyStart()
     if name == NEARBY:
-        return Near(city.midnight, 2.0)
-    rows = [city.midnight] + ([np.eye(city.grid.size)[home]] if name == HOME else [])
-    return Priors(rows)
+        return Near(midnight, 2.0)
+    return Priors([midnight] + ([np.eye(midnight.size)[began]] if name == HOME else []))
 
 
 def measured(line: Line, city: City, stream: Stream) -> Row:
     """Release one stream under one line; return sums of distances over all and over far steps."""
     path, length = stream.path, EVENT_HOURS * city.per_hour
+    public = city.public(stream.home if line.home else None)
     first = max(1, stream.middle - length // 2) + line.day * city.day
     first = min(first, len(path) - length)
     row = {"line": line.name, "person": stream.person, "pair": stream.pair}
     try:
         protector = Protector(
-            city.model,
+            public.model,
             presence([stream.place], range(first, first + length)),
             PlanarLaplace(city.grid, alpha=ALPHA),
             line.promise,
             line.calibrator,
             rng=1000 * stream.person + stream.pair,
-            observer=observer_of(line.observer, city, int(path[0])),
-            public_prior=city.midnight if line.observer == ANYBODY else None,
+            observer=observer_of(line.observer, public.midnight, int(path[0])),
+            public_prior=public.midnight if line.observer == ANYBODY else None,
         )
     except PristeError:  # a cap below what is believed before any release
         return {**row, "refused": True}
@@ -150,7 +157,8 @@ def measured(line: Line, city: City, stream: Stream) -> Row:
     far = (steps < first - gap) | (steps >= first + length + gap)
     kinds = {
         "released": city.apart[path, released],
-        "nothing": city.apart[path, city.constant],
+        "nothing": city.apart[path, public.constant],
+        "city": city.apart[path, city.public(None).constant],
         "alone": _alone(city, stream),
     }
     return {
@@ -179,7 +187,7 @@ def summary(line: Line, rows: list[Row]) -> dict[str, Any]:
     kept = [row for row in rows if "refused" not in row]
     if not kept:
         return found
-    kinds = [f"{far}{kind}" for far in ("", "far_") for kind in ("released", "nothing", "alone")]
+    kinds = [f"{far}{kind}" for far in ("", "far_") for kind in KINDS]
     people = sorted({row["person"] for row in kept})
     sums = np.array(
         [
@@ -188,24 +196,32 @@ def summary(line: Line, rows: list[Row]) -> dict[str, Any]:
         ]
     )
     each = sums[:, 0] / sums[:, 1]
-    spread = each.std(ddof=1) if len(each) > 1 else math.inf
-    width = student.ppf(0.975, max(len(each) - 1, 1)) * spread / math.sqrt(len(each))
     return {
         **found,
         "people": len(people),
         "streams": len(kept),
         "km": round(float(sums[:, 0].sum() / sum(row["steps"] for row in kept)), 3),
-        "over_nothing": round(float(each.mean()), 3),
-        "interval": round(float(width), 3),
+        **_mean(each, "over_nothing"),
+        **_mean(sums[:, 0] / sums[:, 3], "over_city"),
         "median_over_nothing": round(float(np.median(each)), 3),
         **_ratio(sums, 0, 1, "means_over_nothing"),
         **_ratio(sums, 0, 2, "means_over_alone"),
-        **_ratio(sums, 3, 4, "far_over_nothing"),
-        **_ratio(sums, 3, 5, "far_over_alone"),
+        **_ratio(sums, 0, 3, "means_over_city"),
+        **_ratio(sums, 4, 5, "far_over_nothing"),
+        **_ratio(sums, 4, 6, "far_over_alone"),
         "largest_leakage": max(row["leakage"] for row in kept),
         "cpu_ms_median": round(float(np.median([row["cpu_ms"] for row in kept])), 1),
         "cpu_ms_95": round(float(np.median([row["cpu_ms_95"] for row in kept])), 1),
     }
+
+
+def _mean(ratios: Floats, name: str) -> dict[str, float]:
+    """Return the mean over people with the half width of a Student interval."""
+    found = {name: round(float(ratios.mean()), 3)}
+    if len(ratios) > 1:
+        width = student.ppf(0.975, len(ratios) - 1) * ratios.std(ddof=1) / math.sqrt(len(ratios))
+        found[f"{name}_interval"] = round(float(width), 3)
+    return found
 
 
 def _ratio(sums: Floats, top: int, bottom: int, name: str) -> dict[str, float]:
