@@ -86,6 +86,11 @@ def explain_policy(policy: Policy) -> Explanation:
     ]
     if calibrator is not None:
         summary.append(calibrator.explained)
+    for home in policy.homes:
+        summary.append(
+            f"The observer is taken to know that you live in {home} and come back there. What you "
+            "did is harder to see from where you are once you are home again."
+        )
     if len(policy.models) > 1:
         summary.append(
             f"{len(policy.models)} models of how people move are guarded against together: also "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -66,9 +66,12 @@ class ObserverChoice:
         shares = None if file is None else read_shares(folder / file, grid)
         return cls(section, shares, {name: tuple(regions[name].cells) for name in named}, step)
 
-    def observer(self, models: Sequence[MarkovModel]) -> ChosenObserver:
-        """Return the observer of people who move by these models."""
+    def observer(
+        self, models: Sequence[MarkovModel], homes: Collection[str] = ()
+    ) -> ChosenObserver:
+        """Return the observer of people who move by these models, which know these homes."""
         section = self.section
+        moves = " and ".join(["how people here move", *(f"that you live in {h}" for h in homes)])
         if section is None or section.knows == "anything":
             return ChosenObserver(AnyStart(), ANYBODY)
         if section.knows == "stale":
@@ -76,7 +79,7 @@ class ObserverChoice:
             steps = math.floor(timedelta(hours=section.hours or 0.0) / self.step)
             return ChosenObserver(
                 Stale(steps),
-                "an observer who knows how people here move and knew exactly where you were "
+                f"an observer who knows {moves} and knew exactly where you were "
                 f"{section.hours:g} hours before the first step, and nothing since",
             )
         places = " or ".join(self.places)
@@ -95,7 +98,7 @@ class ObserverChoice:
                 )
             return ChosenObserver(
                 Near(rows[0], section.factor or 1.0),
-                "an observer who knows how people here move, and whose odds between any two places "
+                f"an observer who knows {moves}, and whose odds between any two places "
                 f"where you may have begun are within a factor {section.factor:g} of those of "
                 "people here",
             )
@@ -104,7 +107,7 @@ class ObserverChoice:
         perhaps = f", and perhaps that you began in {places}" if places else ""
         return ChosenObserver(
             Priors(np.vstack([*rows, known])),
-            f"an observer who knows how people here move{perhaps}",
+            f"an observer who knows {moves}{perhaps}",
         )
 
 

@@ -101,7 +101,13 @@ class Policy:
     @cached_property
     def chosen_observer(self) -> ChosenObserver:
         """Whom the promise is against, and in words."""
-        return self.observer_choice.observer(self.models)
+        return self.observer_choice.observer(self.models, self.homes)
+
+    @property
+    def homes(self) -> tuple[str, ...]:
+        """The regions where the models know that one lives."""
+        named = [chosen.home.region for chosen in self.chosen_models if chosen.home is not None]
+        return tuple(dict.fromkeys(named))
 
     @cached_property
     def population(self) -> NDArray[np.float64]:
