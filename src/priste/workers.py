@@ -93,10 +93,15 @@ class Nursery:
     It begins to load when the statement does, and calls ``loading`` then, the name of a function as
     "package.module:function": whoever has other things to do before there are jobs does them
     meanwhile, also loading that module here.
+
+    It is a process of its own, or with ``sharing`` a fork of this one where :func:`may_fork` says
+    so: then it has all that is loaded here at once, and whatever is open here is open there as
+    well. So ask for that before files are opened or locked.
     """
 
-    def __init__(self, loading: str | None = None) -> None:
+    def __init__(self, loading: str | None = None, *, sharing: bool = False) -> None:
         self._loading = loading if PREPARES else None
+        self._sharing = sharing
         self._context = multiprocessing.get_context("spawn")
         self._work = b""
         self._crew: dict[Connection, _Worker] = {}
@@ -204,8 +209,12 @@ class Nursery:
 
     def _open(self) -> None:
         self._control, theirs = self._context.Pipe()
-        self._process = self._context.Process(
-            target=_nurse, args=(theirs, self._loading), daemon=True
+        context: Any = self._context
+        inherited: tuple[Connection, ...] = ()
+        if self._sharing and may_fork():
+            context, inherited = multiprocessing.get_context("fork"), (self._control,)
+        self._process = context.Process(
+            target=_nurse, args=(theirs, self._loading, *inherited), daemon=True
         )
         with theirs, _one_thread_each(), _deaf_to_interrupts():
             self._process.start()
@@ -265,6 +274,11 @@ class Nursery:
             return None
 
 
+def may_fork() -> bool:
+    """Tell whether this process can be forked: on Linux, and with one thread, also of libraries."""
+    return PREPARES and len(os.listdir("/proc/self/task")) == 1
+
+
 def _next(again: deque[_Task], waiting: Iterator[_Task]) -> _Task | None:
     return again.popleft() if again else next(waiting, None)
 
@@ -319,8 +333,11 @@ class _Said(Enum):
     TOLD, DONE, FAILED, NOTHING = range(4)
 
 
-def _nurse(control: Connection, loading: str | None) -> None:
+def _nurse(control: Connection, loading: str | None, *inherited: Connection) -> None:
     """Load, then fork workers and tell how they died, until nobody asks any more."""
+    for end in inherited:  # or the pipe would not end with the process that started this one
+        end.close()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.dup2(2, 1)  # libraries print
     if loading is not None:
         _call(pkgutil.resolve_name(loading))

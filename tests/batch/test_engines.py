@@ -11,26 +11,25 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.batch.deadly_work import Deadly
 from tests.cli.small_world import PATHS, STEPS, write_policy, write_trips
 
 from priste import PristeError
 from priste.batch import (
     BatchReport,
-    Outcome,
     ledger_of,
     protect_file,
     protect_group,
     protection,
     workspace_of,
 )
-from priste.batch.engines import ENDED, Job, Work
-from priste.batch.groups import OnUser
+from priste.batch.engines import ENDED
 from priste.batch.parts import journals_in
 from priste.batch.streams import KeptStream
 from priste.batch.workspace import SECRET
+from priste.cli.console import QUARANTINED
 from priste.policy import load_policy
 from priste.traces import read_traces
-from priste.workers import tell
 
 ROOT = Path(__file__).parent.parent.parent
 SEED = 5
@@ -202,16 +201,6 @@ def kept_journals(folder: Path) -> dict[str | None, KeptStream]:
 # A user at whom workers die
 
 
-class Deadly(Work):
-    """Work that ends the process at one user, as data may that a library cannot bear."""
-
-    def outcomes(self, job: Job, on_user: OnUser | None = tell) -> tuple[Outcome, ...]:
-        """Die at ben."""
-        if "ben" in job.table["user"].to_pylist():
-            os.kill(os.getpid(), signal.SIGKILL)
-        return super().outcomes(job, on_user)
-
-
 def test_a_user_at_whom_workers_die_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,6 +221,22 @@ def test_a_user_at_whom_workers_die_is_left_out(
     again = run(tmp_path, seed=SEED, workers=2, overwrite=True)
     assert (again.cells, again.drawn_now) == (expected, STEPS)
     assert not again.problems
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere one worker is the command itself")
+def test_one_worker_that_dies_does_not_take_the_command_along(tmp_path: Path) -> None:
+    """The whole command, killed at a user: they are left out, and the exit code says so."""
+    command = ["protect", write_trips(tmp_path), "-p", write_policy(tmp_path), "--seed", str(SEED)]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.batch.deadly_work", *command, "-o", tmp_path / "out.csv"],
+        cwd=ROOT, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == QUARANTINED, done.stderr
+    assert "for 1 user:" in done.stdout
+    assert "SIGKILL" in done.stdout
+    left = read_traces(tmp_path / "out.csv")
+    assert [trace.user for trace in left] == ["ada", "cleo"]
 
 
 # Dask

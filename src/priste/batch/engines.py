@@ -122,11 +122,11 @@ def here(work: Work, jobs: Iterable[Job], on_told: OnTold) -> Iterator[Made]:
 
 
 def pool_of(workers: int, nursery: pools.Nursery | None) -> AbstractContextManager[Engine]:
-    """Return the engine of so many processes on this machine; one process is this one.
+    """Return the engine of so many processes on this machine, which come from the ``nursery``.
 
-    Others come from the ``nursery``; without one, one begins to load with the ``with`` statement.
+    Without one, one process is this one; for more a nursery begins with the ``with`` statement.
     """
-    return nullcontext(here) if workers == 1 else _pool_of(workers, nursery)
+    return nullcontext(here) if workers == 1 and nursery is None else _pool_of(workers, nursery)
 
 
 @contextmanager

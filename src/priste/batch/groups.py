@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -70,14 +71,19 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Group:
-    """What was made of some users: an outcome for each, in the order of their names.
-
-    ``rows`` is what may be handed out, as an Arrow table with one row per released step: user,
-    step, time (its middle, UTC), lat, lon.
-    """
+    """What was made of some users: an outcome for each, in the order of their names."""
 
     outcomes: tuple[Outcome, ...]
-    rows: Any = field(repr=False)
+    _make_rows: Callable[[], Any] = field(repr=False)
+
+    @cached_property
+    def rows(self) -> Any:
+        """What may be handed out, as an Arrow table with one row per released step.
+
+        Its columns are user, step, time (its middle, UTC), lat, lon. Engines, which keep parts and
+        not tables, do not ask for it.
+        """
+        return self._make_rows()
 
     @property
     def problems(self) -> dict[str | None, str]:
@@ -135,7 +141,7 @@ def protect_group(
         )
         if on_user is not None:
             on_user()
-    return Group(tuple(outcomes), _rows(outcomes, policy, key, named))
+    return Group(tuple(outcomes), lambda: _rows(outcomes, policy, key, named))
 
 
 def _outcome(

@@ -125,7 +125,7 @@ class Parts:
 
     def gathered(self, users: int) -> Iterator[Parts]:
         """Yield consecutive parts together, at least so many users at a time."""
-        query = "SELECT filename, count(*) FILTER (len(cells) > 0) FROM parts GROUP BY filename"
+        query = "SELECT filename, count(*) FILTER (steps > 0) FROM people GROUP BY filename"
         counts = dict(self._rows(query))
         held: list[Path] = []
         found = 0
@@ -140,7 +140,11 @@ class Parts:
 
     @cached_property
     def _connection(self) -> Any:
-        """A connection on which ``parts`` is the table of all parts; opened when first asked."""
+        """A connection on which ``parts`` is the table of all parts; opened when first asked.
+
+        ``people`` is what summaries ask for, without cells and journals, copied from the files
+        once: opening thousands of files for every question takes longer than answering it.
+        """
         import duckdb
 
         connection = duckdb.connect(
@@ -152,8 +156,13 @@ class Parts:
             }
         )
         connection.execute("SET enable_progress_bar = false")
-        listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in self.files)
+        listed = ", ".join(_quoted(str(path)) for path in self.files)
         connection.execute(f"CREATE VIEW parts AS FROM read_parquet([{listed}], filename=true)")
+        connection.execute(
+            "CREATE TABLE people AS SELECT user, problem, kept, alike, leakage, belief, filename, "
+            "len(cells) AS steps, len(list_filter(cells, lambda c: c IS NOT NULL)) AS releases "
+            "FROM parts"
+        )
         return connection
 
     def _rows(self, query: str) -> Iterator[tuple[Any, ...]]:
@@ -166,9 +175,8 @@ class Parts:
     def totals(self) -> Totals:
         """Return how many people have a stream, with how many releases, and how many a problem."""
         query = (
-            "SELECT count(*) FILTER (len(cells) > 0), coalesce(sum(len(list_filter(cells, "
-            "lambda c: c IS NOT NULL))), 0), coalesce(bool_and(kept), true), count(problem) "
-            "FROM parts"
+            "SELECT count(*) FILTER (steps > 0), coalesce(sum(releases), 0), "
+            "coalesce(bool_and(kept), true), count(problem) FROM people"
         )
         for users, releases, kept, problems in self._rows(query):
             return Totals(int(users), int(releases), bool(kept), int(problems))
@@ -189,22 +197,25 @@ class Parts:
     def users(self) -> Iterator[str | None]:
         """Yield everybody who has a stream, in the order of names."""
         for (user,) in self._rows(
-            "SELECT user FROM parts WHERE len(cells) > 0 ORDER BY user NULLS FIRST"
+            "SELECT user FROM people WHERE steps > 0 ORDER BY user NULLS FIRST"
         ):
             yield user
 
     def ledger(self, user: str | None) -> Ledger:
         """Return one user's ledger; KeyError if they have no stream."""
-        chosen = "user IS NULL" if user is None else "user = '" + user.replace("'", "''") + "'"
-        query = f"SELECT journal FROM parts WHERE len(cells) > 0 AND {chosen}"
-        for (journal,) in self._rows(query):
-            return self._ledger(journal)
-        raise KeyError(user)
+        return self.ledgers_of([user])[user]
+
+    def ledgers_of(self, users: Sequence[str | None]) -> dict[str | None, Ledger]:
+        """Return the ledgers of some users in their order; KeyError if one has no stream."""
+        chosen = ["user IS NULL" if u is None else f"user = {_quoted(u)}" for u in users]
+        query = "SELECT user, journal FROM parts WHERE len(cells) > 0 AND "
+        found = dict(self._rows(f"{query}({' OR '.join(chosen)})")) if users else {}
+        return {user: self._ledger(found[user]) for user in users}
 
     def problems(self, most: int) -> dict[str | None, str]:
         """Return why nothing was released, for the first people for whom nothing could be."""
         query = (
-            "SELECT user, problem FROM parts WHERE problem IS NOT NULL "
+            "SELECT user, problem FROM people WHERE problem IS NOT NULL "
             f"ORDER BY user NULLS FIRST LIMIT {int(most)}"
         )
         return dict(self._rows(query))
@@ -212,7 +223,7 @@ class Parts:
     def most_leaking(self, most: int) -> list[str | None]:
         """Return the people with the largest leakages, the largest first."""
         query = (
-            "SELECT user FROM parts WHERE len(cells) > 0 "
+            "SELECT user FROM people WHERE steps > 0 "
             f"ORDER BY list_max(leakage) DESC, user NULLS FIRST LIMIT {int(most)}"
         )
         return [user for (user,) in self._rows(query)]
@@ -222,8 +233,8 @@ class Parts:
         found = []
         for k in range(1, len(self._policy.events) + 1):
             query = (
-                f"SELECT max({column}[{k}]) FILTER (NOT isnan({column}[{k}])) FROM parts "
-                "WHERE len(cells) > 0"
+                f"SELECT max({column}[{k}]) FILTER (NOT isnan({column}[{k}])) FROM people "
+                "WHERE steps > 0"
             )
             (value,) = next(self._rows(query), (None,))
             found.append((0.0 if column == "leakage" else math.nan) if value is None else value)
@@ -234,8 +245,7 @@ class Parts:
         spread = {}
         for k, name in enumerate(self._policy.events):
             query = (
-                f"SELECT quantile_cont(leakage[{k + 1}], [0.5, 0.95]) FROM parts "
-                "WHERE len(cells) > 0"
+                f"SELECT quantile_cont(leakage[{k + 1}], [0.5, 0.95]) FROM people WHERE steps > 0"
             )
             for (found,) in self._rows(query):
                 half, most = found or (math.nan, math.nan)
@@ -245,8 +255,8 @@ class Parts:
     def alike(self, expression: str, most: int) -> list[list[str]]:
         """Return lists of people for whom an expression is the same, the first of them."""
         query = (
-            f"SELECT list(user ORDER BY user)[:{most + 1}], count(*) FROM parts "
-            f"WHERE len(cells) > 0 AND {expression} IS NOT NULL GROUP BY {expression} "
+            f"SELECT list(user ORDER BY user)[:{most + 1}], count(*) FROM people "
+            f"WHERE steps > 0 AND {expression} IS NOT NULL GROUP BY {expression} "
             f"HAVING count(*) > 1 ORDER BY min(user) LIMIT {most}"
         )
         return [
@@ -261,6 +271,11 @@ class Parts:
         return KeptStream.read(bytes(journal), Path("a part")).ledger(
             tuple(events), promises, against
         )
+
+
+def _quoted(text: str) -> str:
+    """Return a text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 class ReleasedCells(Mapping[str | None, Sequence[int | None]]):
@@ -312,4 +327,4 @@ class Ledgers(Mapping[str | None, Ledger]):
 
     def of(self, users: Iterable[str | None]) -> dict[str | None, Ledger]:
         """Return the ledgers of some users, in memory."""
-        return {user: self._parts.ledger(user) for user in users}
+        return self._parts.ledgers_of(list(users))

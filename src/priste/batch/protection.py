@@ -18,7 +18,7 @@ from priste.arguments import whole
 from priste.batch.batch_report import BatchReport
 from priste.batch.cluster import cluster_at
 from priste.batch.continuing import Continuation
-from priste.batch.engines import Work, pool_of
+from priste.batch.engines import Work, here, pool_of
 from priste.batch.gathering import Gathering, chunks_for, place_of
 from priste.batch.groups import true_cells
 from priste.batch.keyed_digests import Recognition
@@ -73,9 +73,9 @@ def protect_file(
 
     Each user is a stream of its own: ε is promised for each. The result does not
     depend on ``workers``, the processes of this machine (forks of the ``nursery`` if one has begun
-    to load already), nor on the ``cluster``, the address of a Dask scheduler, that does the work in
-    their stead. With a ``seed`` (for experiments: whoever
-    knows it can undo the noise) each user's draws depend on the seed and the user's name alone.
+    to load already; without one, one worker is this process), nor on the ``cluster``, the address
+    of a Dask scheduler, that does the work in their stead. With a ``seed`` (for experiments:
+    whoever knows it can undo the noise) each user's draws depend on it and the user's name alone.
     ``rows`` is what is written: one record per released step, or with "fixes" one per record of the
     input, whose times and number then tell what they tell; only then can fields be written back
     with ``keep``. ``places`` is a table of users' own regions, and ``place_columns`` the columns of
@@ -134,6 +134,8 @@ def protect_file(
             run.write_down(workspace, gathering)
             work = Work(policy, secret if seed is None else seed, recognition)
             told = _Told(on_progress, gathering.users)
+            if gathering.users == 1 and cluster is None:
+                engine = here  # nobody to go on with if that process died
             for made in engine(work, run.jobs(workspace, gathering, count, told.more), told.more):
                 workspace.finish_part(made.number, made.data, made.fixes, made.users)
                 run.drawn += made.drawn

@@ -176,12 +176,12 @@ def protect(
     overwrite: Overwrite = False,
 ) -> Protection:
     """Release a file of locations under a policy; run it again to go on after a stop."""
-    with workers_that_load(workers, cluster) as nursery:
-        from priste.batch import ledger_of, protect_file, workspace_of
-        from priste.policy import gaps_in_the_guard, load_policy, workload
-        from priste.report import MOST_SHOWN, anybody_learns, run_reports, summarise_run, write_html
-        from priste.whole_files import check_apart, check_writable
+    from priste.batch import ledger_of, protect_file, workspace_of
+    from priste.policy import gaps_in_the_guard, load_policy, workload
+    from priste.report import MOST_SHOWN, anybody_learns, run_reports, summarise_run, write_html
+    from priste.whole_files import check_apart, check_writable
 
+    with workers_that_load(workers, cluster) as nursery:
         destination = output or beside(source)
         outputs = {
             "released file": destination,
@@ -258,12 +258,18 @@ def protect(
 
 
 def workers_that_load(workers: int, cluster: str | None) -> AbstractContextManager[Nursery | None]:
-    """Let the process that workers come from begin to load while this one loads as well."""
-    if workers == 1 or cluster is not None:
-        return nullcontext()
-    from priste.workers import Nursery
+    """Let the process that workers come from begin to load while this one loads as well.
 
-    return Nursery("priste.batch.engines:load")
+    Also for one worker, where that costs nothing: a user at whom it dies does not take the run
+    along.
+    """
+    from priste.batch.engines import LOADING
+    from priste.workers import Nursery, may_fork
+
+    if cluster is not None or (workers == 1 and not may_fork()):
+        return nullcontext()
+    # One worker loads the compiled code itself, when there is work enough for it.
+    return Nursery(LOADING if workers > 1 else None, sharing=True)
 
 
 def beside(source: Path) -> Path:
