@@ -1,11 +1,12 @@
 """Runs of many users: the whole command beside a plain loop, workers, a cluster, and memory.
 
-Run with ``python -m benchmarks.batch``, or with the names of some of its parts (speed, loop, one,
-pool, cluster, memory): the others keep their figures, and each is written when it is done.
+Run with ``python -m benchmarks.batch``, or with the names of some of its parts (speed, loop, twice,
+one, pool, cluster, memory): the others keep their figures, and each is written when it is done.
 ``--quick`` takes a tenth of the users, for a busy machine. Writes
 ``benchmarks/results/batch.json``. CPU seconds are those of all processes; wall seconds mean
-something on an idle machine only, so the load is told beside them. Compare within one part only.
-Set OPENBLAS_NUM_THREADS=1.
+something on an idle machine only, so the load is told beside them. All of loop, twice, one, pool
+and cluster release the same: each draws the same bits for everybody. "twice" is two plain loops at
+once, which is what two cores of this machine are worth at best. Set OPENBLAS_NUM_THREADS=1.
 
 The world is a 10 x 10 map of 1 km (20 x 20 for some of the speeds), Gaussian transitions
 (σ = 1 km), one PRESENCE event, ε = 0.8, the default calibrator against somebody who knows the
@@ -18,12 +19,11 @@ from __future__ import annotations
 import json
 import os
 import platform
-import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -34,6 +34,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 
+from benchmarks.command import tell_costs
+from priste.batch.draws import bits_of
 from priste.policy import Policy, load_policy, read_policy
 from priste.traces import read_traces
 
@@ -48,6 +50,7 @@ MEMORY_USERS = (1_000, 20_000)
 WORKERS = 2
 START = datetime(2026, 3, 4, tzinfo=UTC)
 ESTIMATED_USERS = 10_000_000
+SEED = 1
 
 POLICY = """\
 [map]
@@ -104,29 +107,38 @@ class Cost:
         return self.here + self.others
 
 
-def costs_of(*arguments: str | Path) -> tuple[Cost, dict[str, float]]:
-    """Run a part of this module in a process of its own; return its cost and what it tells."""
+def started(*arguments: str | Path) -> subprocess.Popen[str]:
+    """Start a module of the benchmarks in a process of its own."""
+    command = [sys.executable, "-m", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def costs_of(*arguments: str | Path, at_once: int = 1) -> tuple[Cost, dict[str, float]]:
+    """Run a module in a process of its own, or several; return the cost and what the last tells."""
     begin = time.perf_counter()
-    command = [sys.executable, "-m", "benchmarks.batch", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(done.stderr)
+    running = [started(*arguments) for _ in range(at_once)]
+    errors = [each.communicate()[1] for each in running]
     wall = time.perf_counter() - begin
-    told: dict[str, float] = json.loads(done.stderr.splitlines()[-1])
-    return Cost(told.pop("here"), told.pop("others"), wall), told
+    for each, said in zip(running, errors, strict=True):
+        if each.returncode:
+            raise SystemExit(said)
+    told: list[dict[str, float]] = [json.loads(said.splitlines()[-1]) for said in errors]
+    here, others = (sum(each[name] for each in told) for name in ("here", "others"))
+    return Cost(here, others, wall), told[-1]
 
 
-def tell_costs(**more: float) -> None:
-    """Print what this process and those it started took, as the last line of stderr."""
-    own, others = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    told = {
-        "here": own.ru_utime + own.ru_stime,
-        "others": others.ru_utime + others.ru_stime,
-        "here_mb": own.ru_maxrss / 1024,
-        "largest_other_mb": others.ru_maxrss / 1024,
-        **more,
-    }
-    print(json.dumps(told), file=sys.stderr)
+def command(place: Path, name: str, *options: str) -> tuple[Cost, dict[str, float]]:
+    """Run the whole command on the people of a place."""
+    source, policy = place / "people.parquet", place / "policy.toml"
+    return costs_of(
+        "benchmarks.command", "protect", source, "-p", policy, "-o", place / name,
+        "--seed", str(SEED), "--json", *options,
+    )  # fmt: skip
+
+
+def user_name(number: int) -> str:
+    """Return what a user is called."""
+    return f"user {number:08}"
 
 
 def write_people(path: Path, policy: Policy, users: int, steps: int) -> list[list[int]]:
@@ -137,7 +149,7 @@ def write_people(path: Path, policy: Policy, users: int, steps: int) -> list[lis
     times = [START + timedelta(hours=step, minutes=30) for step in range(steps)] * users
     table = pa.table(
         {
-            "user": np.repeat([f"user {k:08}" for k in range(users)], steps),
+            "user": np.repeat([user_name(number) for number in range(users)], steps),
             "time": pa.array(times, pa.timestamp("us", "UTC")),
             "lat": lat,
             "lon": lon,
@@ -147,11 +159,13 @@ def write_people(path: Path, policy: Policy, users: int, steps: int) -> list[lis
     return walks
 
 
-def plain_loop(policy: Policy, walks: list[list[int]]) -> None:
-    """Release everybody with a Protector each, and nothing around it."""
-    for user, walk in enumerate(walks):
-        with policy.protector(rng=user) as protector:
-            for cell in walk:
+def plain_loop(policy: Policy, walks: Mapping[str, list[int]]) -> None:
+    """Release everybody with a Protector each, and nothing around it; draws as the command does."""
+    for user, walk in walks.items():
+        bits = bits_of(SEED, policy.fingerprint(), user)
+        with policy.protector(rng=bits) as protector:
+            for step, cell in enumerate(walk):
+                bits.begin(step)
                 protector.release(cell)
 
 
@@ -167,32 +181,17 @@ def prepared(folder: Path, users: int, cells: int = 100, steps: int = STEPS) -> 
     return place
 
 
-# In processes of their own
+# In a process of its own
 
 
 def tell_loop(place: Path) -> None:
     """Do with a plain loop what the command does: everybody of a file, and nothing around it."""
     policy = load_policy(place / "policy.toml")
-    walks = [
-        [cell for cell in policy.cells(trace).cells if cell is not None]
+    walks = {
+        str(trace.user): [cell for cell in policy.cells(trace).cells if cell is not None]
         for trace in read_traces(place / "people.parquet")
-    ]
+    }
     plain_loop(policy, walks)
-    tell_costs()
-
-
-def tell_command(place: Path, name: str, *options: str) -> None:
-    """Run the command, from the words on the command line to the summary."""
-    from priste.cli import main as priste
-
-    source, policy = str(place / "people.parquet"), str(place / "policy.toml")
-    sys.argv = ["priste", "protect", source, "-p", policy, "-o", str(place / name)]
-    sys.argv += ["--seed", "1", "--json", *options]
-    try:
-        priste()
-    except SystemExit as end:
-        if end.code:
-            raise
     tell_costs()
 
 
@@ -207,10 +206,13 @@ def speed(folder: Path, share: int) -> dict[str, Any]:
             for cells, users in SPEED_USERS.items():
                 policy = read_policy(policy_text(cells, calibrator, knows))
                 count = max(4, users // share)
-                walks = [policy.model.sample(STEPS, rng=user).tolist() for user in range(count + 1)]
+                walks = {
+                    user_name(number): policy.model.sample(STEPS, rng=number).tolist()
+                    for number in range(count)
+                }
                 policy.protector(rng=0).release(0)  # what is compiled and tabulated once
                 begin = time.process_time()
-                plain_loop(policy, walks[1:])
+                plain_loop(policy, walks)
                 rate = count * STEPS / (time.process_time() - begin)
                 found[f"{calibrator}, {cells} cells, {knows}"] = {"users": count, "rate": rate}
     return found
@@ -218,20 +220,26 @@ def speed(folder: Path, share: int) -> dict[str, Any]:
 
 def loop(folder: Path, share: int) -> dict[str, Any]:
     """Measure a plain loop over Protector."""
-    cost, _ = costs_of("--loop", prepared(folder, USERS // share))
+    cost, _ = costs_of("benchmarks.batch", "--loop", prepared(folder, USERS // share))
     return {"users": USERS // share, **vars(cost)}
 
 
+def twice(folder: Path, share: int) -> dict[str, Any]:
+    """Measure two plain loops at the same time, each over everybody."""
+    place = prepared(folder, USERS // share)
+    cost, _ = costs_of("benchmarks.batch", "--loop", place, at_once=2)
+    return {"users": 2 * (USERS // share), **vars(cost)}
+
+
 def one(folder: Path, share: int) -> dict[str, Any]:
-    """Measure the whole command in one process."""
-    cost, _ = costs_of("--command", prepared(folder, USERS // share), "one")
+    """Measure the whole command as it is."""
+    cost, _ = command(prepared(folder, USERS // share), "one")
     return {"users": USERS // share, **vars(cost)}
 
 
 def pool(folder: Path, share: int) -> dict[str, Any]:
     """Measure the whole command with workers."""
-    place = prepared(folder, USERS // share)
-    cost, _ = costs_of("--command", place, "pool", "--workers", str(WORKERS))
+    cost, _ = command(prepared(folder, USERS // share), "pool", "--workers", str(WORKERS))
     return {"users": USERS // share, **vars(cost)}
 
 
@@ -250,9 +258,9 @@ def cluster(folder: Path, share: int) -> dict[str, Any]:
         Client(there, set_as_default=False) as client,
     ):
         address = there.scheduler_address
-        costs_of("--command", place, "first", "--cluster", address, "--sample", "10%")
+        command(place, "first", "--cluster", address, "--sample", "10%")
         before = sum(client.run(time.process_time).values())
-        driver, _ = costs_of("--command", place, "cluster", "--cluster", address)
+        driver, _ = command(place, "cluster", "--cluster", address)
         others = sum(client.run(time.process_time).values()) - before
     return {"users": USERS // share, **vars(Cost(driver.here, others, driver.wall))}
 
@@ -262,14 +270,17 @@ def memory(folder: Path, share: int) -> dict[str, Any]:
     found = {}
     for users in (count // share for count in MEMORY_USERS):
         place = prepared(folder, users, cells=16, steps=SMALL_STEPS)
-        cost, told = costs_of("--command", place, "out", "--workers", str(WORKERS))
+        cost, told = command(place, "out", "--workers", str(WORKERS))
         found[str(users)] = {**vars(cost), **told}
     (few, small), (many, large) = ((int(users), told) for users, told in found.items())
     per_user = (large["here"] - small["here"]) / (many - few)
     return {"by_users": found, "driver_seconds_per_user": per_user}
 
 
-PARTS = {each.__name__: each for each in (speed, loop, one, pool, cluster, memory)}
+RUNS = ("loop", "twice", "one", "pool", "cluster")
+"""Parts of which each is one run, or two at once, of the same people."""
+
+PARTS = {each.__name__: each for each in (speed, loop, twice, one, pool, cluster, memory)}
 
 
 def compared(found: dict[str, Any]) -> dict[str, float]:
@@ -278,21 +289,23 @@ def compared(found: dict[str, Any]) -> dict[str, float]:
     The projection is what two idle cores would give if the driver and its workers never worked at
     the same time, beyond the work itself: less than the truth.
     """
-    cpu = {
-        name: found[name]["here"] + found[name]["others"]
-        for name in ("loop", "one", "pool", "cluster")
-        if name in found
-    }
+    cpu = {name: found[name]["here"] + found[name]["others"] for name in RUNS if name in found}
+    wall = {name: found[name]["wall"] for name in RUNS if name in found}
     told = {}
     if {"loop", "one"} <= set(cpu):
         told["command_over_loop"] = cpu["one"] / cpu["loop"]
+    if {"loop", "twice"} <= set(cpu):
+        told["two_loops_speedup_wall"] = 2 * wall["loop"] / wall["twice"]
     if {"one", "pool"} <= set(cpu):
         told["pool_over_one_cpu"] = cpu["pool"] / cpu["one"]
-        told["pool_speedup_wall"] = found["one"]["wall"] / found["pool"]["wall"]
+        told["pool_speedup_wall"] = wall["one"] / wall["pool"]
         projected = found["pool"]["here"] + found["pool"]["others"] / WORKERS
         told["pool_speedup_projected"] = cpu["one"] / projected
+    if {"loop", "pool"} <= set(cpu):
+        told["pool_over_loop_speedup_wall"] = wall["loop"] / wall["pool"]
     if {"pool", "cluster"} <= set(cpu):
         told["cluster_over_pool_cpu"] = cpu["cluster"] / cpu["pool"]
+        told["cluster_over_pool_wall"] = wall["cluster"] / wall["pool"]
     if "one" in cpu and "memory" in found:
         told["user_steps_per_cpu_second"] = found["one"]["users"] * STEPS / cpu["one"]
         work = ESTIMATED_USERS * STEPS / told["user_steps_per_cpu_second"]
@@ -309,7 +322,7 @@ def show(found: dict[str, Any]) -> None:
     for name, told in found.get("speed", {}).items():
         if isinstance(told, dict):
             out.print(f"  {name:34} {told['rate']:8.1f} user-steps a CPU second")
-    for name in ("loop", "one", "pool", "cluster"):
+    for name in RUNS:
         if name in found:
             told = found[name]
             out.print(
@@ -348,7 +361,5 @@ if __name__ == "__main__":
     given = sys.argv[1:]
     if "--loop" in given:
         tell_loop(Path(given[1]))
-    elif "--command" in given:
-        tell_command(Path(given[1]), *given[2:])
     else:
         main([each for each in given if each != "--quick"], quick="--quick" in given)
