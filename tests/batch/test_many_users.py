@@ -129,6 +129,19 @@ def test_a_sample_is_a_part_of_the_whole(tmp_path: Path) -> None:
         run(tmp_path, source, "none.csv", sample=1e-9)
 
 
+def test_some_users_are_a_part_of_the_whole(tmp_path: Path) -> None:
+    """Those who are named, and nobody else, in all that is written; somebody unknown is told."""
+    source = write_people(tmp_path, 4)
+    named = run(tmp_path, source, "named.parquet", users=["user 002", "user 000"])
+    assert list(named.cells) == ["user 000", "user 002"]
+    assert [trace.user for trace in read_traces(tmp_path / "named.parquet")] == list(named.cells)
+    with pytest.raises(TraceError, match=r"no user 'user 2' in people\.parquet, which has 4"):
+        run(tmp_path, source, "none.csv", users=["user 001", "user 2"])
+    assert not workspace_of(tmp_path / "none.csv").exists()
+    whole = run(tmp_path, source, "all.csv")
+    assert {user: whole.cells[user] for user in named.cells} == named.cells
+
+
 # Places of one's own
 
 

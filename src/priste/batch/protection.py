@@ -9,7 +9,7 @@ moment goes on where it was: finished parts stay, and the others are drawn with 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -65,6 +65,7 @@ def protect_file(
     places: Path | None = None,
     place_columns: Mapping[str, str] | None = None,
     sample: float = 1.0,
+    users: Collection[str] = (),
     overwrite: bool = False,
     again: bool = False,
     on_progress: OnProgress | None = None,
@@ -80,7 +81,8 @@ def protect_file(
     input, whose times and number then tell what they tell; only then can fields be written back
     with ``keep``. ``places`` is a table of users' own regions, and ``place_columns`` the columns of
     the input that hold them, by the region's name (see :mod:`priste.batch.own_places`);
-    ``sample`` is the share of users to take, chosen by their names.
+    ``sample`` is the share of users to take, chosen by their names; ``users`` are those to take,
+    everybody unless some are named.
     ``on_progress`` is told how many users are done, and of how many.
 
     Users whose data cannot be protected are told with the reason, and the others are released.
@@ -123,7 +125,7 @@ def protect_file(
                 gathering.add_places(read_own_places(places, policy.regions))
             if place_columns:
                 gathering.add_places(places_in_columns(traces, place_columns, policy.regions))
-            _gather(policy, traces, gathering, recognition, sample)
+            _gather(policy, traces, gathering, recognition, sample, frozenset(users))
             if not target.in_parts:
                 everybody = _Everybody(gathering, policy.steps)
                 rehearse(policy, traces, everybody, temporary / target.path.name, tuple(keep), rows)
@@ -208,11 +210,16 @@ def _gather(
     gathering: Gathering,
     recognition: Recognition,
     sample: float,
+    wanted: frozenset[str],
 ) -> None:
-    """Put the fixes of everybody, or of a sample, onto the disk; TraceError if nothing is there."""
+    """Put the fixes of everybody, or of some, onto the disk; TraceError if nothing is there."""
     times: list[int] = []
     something = False
+    missing = set(wanted)
     for trace in traces:
+        if wanted and trace.user not in wanted:
+            continue
+        missing.discard(str(trace.user))
         if place_of(trace.user) >= sample * _ALL_PLACES:
             continue
         times = [min([*times[:1], int(trace.times[0])]), max([*times[1:], int(trace.times[-1])])]
@@ -223,6 +230,12 @@ def _gather(
                 something = True  # told when it is that user's turn
         gathering.add(trace, hours_to_bytes(recognition.hours(trace)))
     gathering.settle()
+    if missing:
+        raise TraceError(
+            f"There is no user {', '.join(map(repr, sorted(missing)))} in "
+            f"{traces.source.root.name}, which has {traces.report.users}. Are names written as "
+            "they are there?"
+        )
     if not gathering.users:
         raise TraceError(
             f"The sample holds nobody: {traces.report.users} users are in "

@@ -19,6 +19,7 @@ from priste.cli.options import (
     PolicyFile,
     Reading,
     ShowTruth,
+    User,
     files_of_policy,
 )
 from priste.errors import InvalidParameter
@@ -148,6 +149,7 @@ def protect(
     sample: Annotated[
         str, typer.Option(help="Take this share of the users, as 1%, chosen by their names.")
     ] = "100%",
+    user: User = None,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Repeatable draws, for experiments: NOT private.")
     ] = None,
@@ -225,6 +227,7 @@ def protect(
                 places=places,
                 place_columns=columns,
                 sample=share,
+                users=user or (),
                 seed=seed,
                 keep=keep or (),
                 rows=rows,
