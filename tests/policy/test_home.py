@@ -79,7 +79,7 @@ def test_roaming_is_a_relative_and_may_be_guarded_against() -> None:
     ]
     columns = [np.full(GRID.size, 1.0)] * policy.steps
     told = if_people_move_otherwise(policy, columns)
-    assert all("as if their home was not known" in each for each in told.values())
+    assert all("without a home to come back to" in each for each in told.values())
 
 
 def test_words_say_what_the_observer_knows() -> None:

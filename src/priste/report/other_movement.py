@@ -18,7 +18,7 @@ OTHERWISE = {
     "plain": "in the same way at all hours",
     "day": "differently at each hour of the day",
     "week": "differently at each hour of the week",
-    "roaming": "as if their home was not known",
+    "roaming": "without a home to come back to",
 }
 """How people move if a relative of the model holds, after "if people move"."""
 
