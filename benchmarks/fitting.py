@@ -2,8 +2,9 @@
 
 ``python -m benchmarks.fitting --geolife DIR [--people 12]`` leaves each of the first people of a
 Geolife folder out in turn, chooses and fits a model on the others as ``priste fit`` does, and
-scores it on the moves of the one left out, who had no part in the choice. Nothing of them is shown
-but the mean of -ln Pr(next cell | this cell) a move, in nats.
+scores it on the moves of the one left out, who had no part in the choice; and once more with the
+cell where that person's nights are spent as their home. Nothing of them is shown but the mean of
+-ln Pr(next cell | this cell) a move, in nats.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from itertools import pairwise
 from pathlib import Path
 
 from priste.maps import Grid
-from priste.mobility import MarkovModel
+from priste.mobility import MarkovModel, drawn_home, home_habits_of
+from priste.mobility.homecoming import usual_home
 from priste.policy import cell_sequences, chosen_memory, population_model
+from priste.policy.formula_models import nights
 from priste.policy.model_choice import PersonCells, fitted_model
 from priste.traces import Timeline, read_traces
 
@@ -40,22 +43,29 @@ def main() -> None:
         if len(people) >= options.people:
             break
     print(f"{grid.rows} × {grid.columns} cells, {len(people)} people, steps of 15 min")
-    print("| person | moves | memory chosen on the others | plain | chosen | chosen - plain |")
+    print("| person | moves | memory chosen on the others | plain | chosen | home known |")
     print("|---|---|---|---|---|---|")
-    differences = []
+    night = nights(line)
+    differences, with_home = [], []
     for number, person in enumerate(people):
         others = people[:number] + people[number + 1 :]
         choice = chosen_memory(grid, line, others, "auto")
         plain = _nats(fitted_model(grid, line, others), person)
-        chosen = _nats(population_model(grid, line, others, choice), person)
+        model = population_model(grid, line, others, choice)
+        chosen = _nats(model, person)
+        habits = home_habits_of(grid, ([each.cells] for each in others), night)
+        home = usual_home(grid, [person.cells], night)
+        known = _nats(drawn_home(model, home, habits, night), person)
         differences.append(chosen - plain)
+        with_home.append(known - chosen)
         print(
             f"| {number + 1} | {_moves(person)} | {choice.memory} | {plain:.3f} | {chosen:.3f} "
-            f"| {chosen - plain:+.3f} |",
+            f"| {known:.3f} |",
             flush=True,
         )
-    worse = sum(each > 0 for each in differences)
-    print(f"mean {sum(differences) / len(differences):+.3f} nats a move; worse for {worse}")
+    for words, found in (("chosen less plain", differences), ("home less chosen", with_home)):
+        worse = sum(each > 0 for each in found)
+        print(f"{words}: mean {sum(found) / len(found):+.3f} nats a move; worse for {worse}")
 
 
 def _moves(person: PersonCells) -> int:

@@ -85,9 +85,9 @@ def drawn_home(
 
     >>> even = MarkovModel(Grid(rows=1, columns=3, cell_size=1.0), [[1 / 3] * 3] * 3)
     >>> drawn_home(even, [0], HomeHabits(0.9, 0.5)).transition(0).toarray().round(3)
-    array([[0.9  , 0.05 , 0.05 ],
-           [0.5  , 0.25 , 0.25 ],
-           [0.5  , 0.25 , 0.25 ]])
+    array([[0.9 , 0.05, 0.05],
+           [0.5 , 0.25, 0.25],
+           [0.5 , 0.25, 0.25]])
     """
     schedule = _first_order(model)
     cells = _checked_home(model.grid, home)
@@ -199,7 +199,7 @@ def home_habits_of(
     for person, given in zip(people, repeat(None) if homes is None else homes, strict=False):
         sequences = checked_sequences(person, grid.size, owner="home_habits_of")
         home = np.zeros(grid.size, dtype=np.bool_)
-        home[_usual_home(grid, sequences, dark) if given is None else list(given)] = True
+        home[_where_most(grid, sequences, dark) if given is None else list(given)] = True
         moves = moves_of(sequences, [0] * len(sequences))
         asleep = dark[moves.steps % dark.size].astype(np.int64)
         away, gone = (~home[cells] for cells in (moves.sources, moves.targets))
@@ -214,7 +214,20 @@ def home_habits_of(
     return HomeHabits(stay, back, _share(counts[1, 0], stay), _share(counts[1, 1], back))
 
 
-def _usual_home(grid: Grid, sequences: Sequence[IntArray], dark: np.ndarray) -> list[int]:
+def usual_home(
+    grid: Grid, sequences: CellSequences, night: Sequence[bool] | None = None
+) -> list[int]:
+    """Return the cell where somebody's nights are spent, none if no cell is known.
+
+    >>> line = Grid(rows=1, columns=3, cell_size=1.0)
+    >>> usual_home(line, [[2, 1, 1, 1, 2, 1]], night=[True, False])
+    [2]
+    """
+    dark = np.asarray(night if night is not None else [False], dtype=np.bool_)
+    return _where_most(grid, checked_sequences(sequences, grid.size, owner="usual_home"), dark)
+
+
+def _where_most(grid: Grid, sequences: Sequence[IntArray], dark: np.ndarray) -> list[int]:
     """Return the cell where nights are spent, or most of the time if none is known."""
     none = np.empty(0, dtype=np.int64)
     cells = np.concatenate([none, *sequences])
