@@ -214,13 +214,19 @@ def test_fit_saves_a_model_that_policies_can_use(tmp_path: Path) -> None:
     policy = write_policy(tmp_path)
     found = told("fit", tmp_path / "trips.csv", "-p", policy, "-o", tmp_path / "m.npz")
     assert set(found) == {
-        "model", "path", "fingerprint", "cells", "people", "memory", "held_out",
+        "model", "path", "fingerprint", "cells", "people", "memory", "held_out", "home_habits",
     }  # fmt: skip
     assert (found["people"], found["cells"], found["path"]) == (3, 16, "m.npz")
     assert found["held_out"]["nats_per_move"] > 0
     fitted = 'kind = "fit"\ntraces = "trips.csv"\nmemory = "auto"'
     text = POLICY.replace('kind = "gaussian"\nsigma = 1.0', fitted)
     assert load_policy(write_policy(tmp_path, text)).model.fingerprint() == found["fingerprint"]
+    homes = 'kind = "saved"\npath = "m.npz"\nhome = "home"\n' + "\n".join(
+        f"{name} = {value}" for name, value in found["home_habits"].items()
+    )
+    saved = load_policy(write_policy(tmp_path, text.replace(fitted, homes)))
+    learnt = load_policy(write_policy(tmp_path, text.replace(fitted, f'{fitted}\nhome = "home"')))
+    assert saved.model.fingerprint() == learnt.model.fingerprint()
     memories = {each["memory"]: each["nats_per_move"] for each in found["held_out"]["memories"]}
     assert memories[found["memory"]] == min(memories.values())
     words = priste("fit", tmp_path / "trips.csv", "-p", policy, "-o", tmp_path / "w.npz").stdout

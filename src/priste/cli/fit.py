@@ -16,7 +16,7 @@ from priste.cli.console import progress
 from priste.cli.options import AS_IT_TELLS, Overwrite, PolicyFile, Reading
 
 if TYPE_CHECKING:
-    from priste.mobility import PopulationChoice
+    from priste.mobility import HomeHabits, PopulationChoice
 
 MEMORY_WORDS = {
     "plain": "counts as they are, all hours alike",
@@ -37,6 +37,7 @@ class Fitting:
     cells: int
     people: int
     choice: PopulationChoice
+    home_habits: HomeHabits
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; see docs/cli.md."""
@@ -55,6 +56,7 @@ class Fitting:
             "people": self.people,
             "memory": choice.memory,
             "held_out": held_out if choice.scores else None,
+            "home_habits": self._home_keys(),
         }
 
     def show(self, out: Console) -> None:
@@ -74,6 +76,19 @@ class Fitting:
             )
             out.print(self._comparison())
         out.print(f'In the policy: [mobility] kind = "saved", path = "{self.path}"', markup=False)
+        keys = ", ".join(f"{name} = {value}" for name, value in self._home_keys().items())
+        out.print(f'For somebody whose home is known, also: home = "REGION", {keys}', markup=False)
+
+    def _home_keys(self) -> dict[str, float]:
+        """Return how these people's homes draw them, by the keys of a policy."""
+        habits = self.home_habits
+        found = {
+            "stay_home": habits.stay,
+            "back_home": habits.back,
+            "stay_home_at_night": habits.stay_at_night,
+            "back_home_at_night": habits.back_at_night,
+        }
+        return {name: value for name, value in found.items() if value is not None}
 
     def _comparison(self) -> Table:
         table = Table("memory", "matrices", "nats a move", "", box=None, pad_edge=False)
@@ -100,7 +115,9 @@ def fit(
     overwrite: Overwrite = False,
 ) -> Fitting:
     """Fit a mobility model on traces, on the map and clock of a policy."""
+    from priste.mobility import home_habits_of
     from priste.policy import cell_sequences, chosen_memory, load_ground, population_model
+    from priste.policy.formula_models import nights
     from priste.whole_files import check_apart, check_writable
 
     check_writable(output, overwrite=overwrite)
@@ -118,6 +135,7 @@ def fit(
         )
         choice = chosen_memory(grid, timeline, people, memory)
         model = population_model(grid, timeline, people, choice)
+        habits = home_habits_of(grid, ([person.cells] for person in people), nights(timeline))
     model.save(output)
     path = os.path.relpath(output, policy.parent)
-    return Fitting(output, path, model.fingerprint(), grid.size, len(people), choice)
+    return Fitting(output, path, model.fingerprint(), grid.size, len(people), choice, habits)
