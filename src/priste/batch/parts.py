@@ -127,16 +127,18 @@ class Parts:
         """Yield consecutive parts together, at least so many users at a time."""
         query = "SELECT filename, count(*) FILTER (steps > 0) FROM people GROUP BY filename"
         counts = dict(self._rows(query))
-        held: list[Path] = []
-        found = 0
+        groups: list[list[Path]] = []
+        found = users
         for file in self.files:
-            held.append(file)
-            found += counts.get(str(file), 0)
             if found >= users:
-                yield Parts(held, self._policy)
-                held, found = [], 0
-        if found:
-            yield Parts(held, self._policy)
+                groups.append([])
+                found = 0
+            groups[-1].append(file)
+            found += counts.get(str(file), 0)
+        if groups and not found:  # nobody behind the last who has a stream
+            groups.pop()
+        for files in groups:
+            yield self if files == list(self.files) else Parts(files, self._policy)
 
     @cached_property
     def _connection(self) -> Any:

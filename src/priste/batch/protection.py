@@ -43,12 +43,12 @@ _ALL_PLACES = 1 << 62
 
 def workspace_of(destination: str | Path) -> Path:
     """Return the folder beside a destination that holds the parts of its run."""
-    return Destination(Path(destination), False).workspace
+    return Destination(Path(destination)).workspace
 
 
 def ledger_of(destination: str | Path) -> Path:
     """Return the path of the ledger that is written beside a result of one file."""
-    return Destination(Path(destination), False).ledger
+    return Destination(Path(destination)).ledger
 
 
 def protect_file(

@@ -39,10 +39,10 @@ _TABLES = (Format.CSV, Format.PARQUET)
 
 @dataclass(frozen=True)
 class Destination:
-    """Where results go. ``in_parts`` tells whether that is a folder with a file per part."""
+    """Where results go: one file, or ``in_parts`` a folder with tables of these ``columns``."""
 
     path: Path
-    in_parts: bool
+    columns: Mapping[str, str] | None = None
 
     @classmethod
     def of(cls, path: Path, traces: Traces, rows: RowChoice) -> Destination:
@@ -54,8 +54,16 @@ class Destination:
         wanted = traces.source.is_folder or not path.suffix or path.is_dir()
         options = FORMATS[traces.format].options_of
         if not wanted or rows != "steps" or traces.format not in _TABLES or options is None:
-            return cls(path, False)
-        return cls(path, options(traces.source, traces.reading).columns.user is not None)
+            return cls(path)
+        named = options(traces.source, traces.reading).columns
+        parts = {part: getattr(named, part) for part in ("user", "time", "lat", "lon")}
+        columns = {part: name for part, name in parts.items() if name is not None}
+        return cls(path, columns if "user" in columns else None)
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether the result is a folder with a file per part."""
+        return self.columns is not None
 
     @property
     def ledger(self) -> Path:
@@ -126,15 +134,6 @@ def write_in_parts(
     sampled: float,
 ) -> WritingReport:
     """Write a file of releases, and one of ledgers, for each part; then the manifests of both."""
-    options = FORMATS[traces.format].options_of
-    if options is None:
-        raise OutputError(f"Files of format {traces.format} cannot be written in parts.")
-    reading = options(traces.source, traces.reading)
-    columns = {
-        part: name
-        for part in ("user", "time", "lat", "lon")
-        if (name := getattr(reading.columns, part)) is not None
-    }
     suffix = ".parquet" if traces.format is Format.PARQUET else ".csv"
     folders = destination.path, destination.ledger
     for folder in folders:
@@ -144,7 +143,7 @@ def write_in_parts(
     for number, part in enumerate(parts.gathered(USERS_PER_FILE)):
         path = destination.path / f"part-{number:05}{suffix}"
         traced = _Traced(part, policy, seed)
-        write_traces(traced, path, str(traces.format), columns=columns, overwrite=True)
+        write_traces(traced, path, str(traces.format), columns=destination.columns, overwrite=True)
         ledger = destination.ledger / f"part-{number:05}.csv"
         write_ledgers(ledger, tuple(policy.events), Ledgers(part))
         for files, each in zip(listed, (path, ledger), strict=True):
