@@ -158,6 +158,7 @@ def test_everybodys_own_places(tmp_path: Path) -> None:
     own = run(tmp_path, source, "own", seed=1, places=tmp_path / "homes.csv")
     assert list(own.problems) == ["user 002"]
     assert "10.0" not in own.problems["user 002"]
+    assert any("1 of 4 users have no place of their own" in note for note in own.notes)
     assert own.cells["user 003"] == plain.cells["user 003"]
     assert list(own.ledgers["user 000"]) != list(plain.ledgers["user 000"])
     (tmp_path / "homes.csv").write_text("\n".join(lines[:2]).replace("0.05", "1.2") + "\n")
@@ -167,11 +168,23 @@ def test_everybodys_own_places(tmp_path: Path) -> None:
         ("user,lat\nx,1", "must have the columns"),
         ("user,region,lat,lon,radius_km\nx,spa,1,2,3", "does not name"),
         ("user,region,lat,lon,radius_km\nx,home,1,north,3", "must be numbers"),
+        ("user,region,lat,lon,radius_km\nUser 000,home,46,7,3", "None of the 1 people"),
     ):
         (tmp_path / "homes.csv").write_text(text)
         with pytest.raises(TraceError, match=told):
             run(tmp_path, source, "third", places=tmp_path / "homes.csv")
     assert not workspace_of(tmp_path / "third").exists()
+
+
+def test_places_of_people_who_are_not_there(tmp_path: Path) -> None:
+    """A name that is written in two ways is told: somebody is guarded at other places."""
+    source = write_people(tmp_path, 2)
+    lat, lon = GRID.latlon(12)
+    rows = "".join(f"{user},home,{lat},{lon},0.05\n" for user in ("user 000", "User 001") * 2)
+    (tmp_path / "homes.csv").write_text("user,region,lat,lon,radius_km\n" + rows)
+    made = run(tmp_path, source, "own", seed=1, places=tmp_path / "homes.csv")
+    assert any(note.startswith("1 of 2 users have no place") for note in made.notes)
+    assert any(note.startswith("1 people with places") for note in made.notes)
 
 
 def test_places_in_columns_of_the_input(tmp_path: Path) -> None:

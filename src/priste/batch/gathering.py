@@ -176,6 +176,17 @@ class Gathering:
             names = ["person", "place", "region", "a", "o", "radius"]
             self._insert("discs", pa.table(columns, names=names))
 
+    def placed(self) -> tuple[int, int]:
+        """Return how many users have places of their own, and how many others have who are none."""
+        query = (
+            "SELECT count(*) FILTER (found), count(*) FILTER (NOT found) FROM (SELECT EXISTS "
+            "(SELECT 1 FROM people WHERE people.person IS NOT DISTINCT FROM owners.person) AS found"
+            " FROM (SELECT DISTINCT person FROM discs) AS owners)"
+        )
+        with self._told():
+            ((users, others),) = self._connection.execute(query).fetchall()
+        return int(users), int(others)
+
     def _insert(self, name: str, table: Any) -> None:
         with self._told():
             self._connection.register("arriving", table)

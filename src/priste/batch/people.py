@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from priste.batch.parts import Parts
+from priste.errors import TraceError
 from priste.policy import Policy
 from priste.traces.fixes import utc_datetime
 
@@ -33,6 +34,35 @@ def nothing_to_release(policy: Policy, source: str, earliest: int, latest: int) 
 
 def _said(time: datetime) -> str:
     return f"{time:%d %b %Y %H:%M}"
+
+
+def about_places(users: int, placed: int, unknown: int) -> tuple[str, ...]:
+    """Return what should be known about places of everybody's own, of which many have some.
+
+    ``unknown`` are people who have places and are not among the users: a name that is written in
+    two ways means that somebody is guarded at other places than theirs. Raises TraceError
+    where that is so for everybody.
+
+    >>> about_places(users=3, placed=1, unknown=0)
+    ('2 of 3 users have no place of their own: for them the regions of the policy stand.',)
+    """
+    if unknown and not placed:
+        raise TraceError(
+            f"None of the {unknown} people with places of their own is among the {users} users "
+            "to release. Are their names written in the same way?"
+        )
+    told = []
+    if placed < users:
+        told.append(
+            f"{users - placed} of {users} users have no place of their own: for them the regions "
+            "of the policy stand."
+        )
+    if unknown:
+        told.append(
+            f"{unknown} people with places of their own are not among the users. If that is a "
+            "matter of how names are written, stop here: nobody is guarded at those places."
+        )
+    return tuple(told)
 
 
 def oddities(parts: Parts) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from priste.batch.groups import true_cells
 from priste.batch.keyed_digests import Recognition
 from priste.batch.own_places import places_in_columns, read_own_places
 from priste.batch.parts import Ledgers, Parts
-from priste.batch.people import nothing_to_release, oddities
+from priste.batch.people import about_places, nothing_to_release, oddities
 from priste.batch.register import hours_to_bytes
 from priste.batch.results import Destination, rehearse, write_in_parts, write_one
 from priste.batch.workspace import MANIFEST, Workspace, read_manifest
@@ -126,6 +126,11 @@ def protect_file(
             if place_columns:
                 gathering.add_places(places_in_columns(traces, place_columns, policy.regions))
             _gather(policy, traces, gathering, recognition, sample, frozenset(users))
+            notes: tuple[str, ...] = ()
+            if places is not None or place_columns:
+                placed, unknown = gathering.placed()
+                everyone = sample == 1.0 and not users  # others are unknown for no fault of theirs
+                notes = about_places(gathering.users, placed, unknown if everyone else 0)
             if not target.in_parts:
                 everybody = _Everybody(gathering, policy.steps)
                 rehearse(policy, traces, everybody, temporary / target.path.name, tuple(keep), rows)
@@ -180,7 +185,7 @@ def protect_file(
         run.worth,
         run.drawn,
         rows,
-        oddities(parts),
+        (*notes, *oddities(parts)),
         run.given_again,
         sample,
     )
