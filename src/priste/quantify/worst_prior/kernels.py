@@ -53,6 +53,9 @@ FEW_PAIRS = 4
 WAITING = 256
 """How many intervals of levels may wait: one for each halving of the range, which is far less."""
 
+ORDINARY = 2.0**-1000, 2.0**1000
+"""Quotients between these have all their digits, and so have their mantissas."""
+
 NEVER = 1e300
 TINIEST = 5e-324
 B, D, A, C, E, INDEX = 0, 1, 2, 3, 4, 5
@@ -63,17 +66,46 @@ POWERS = np.ldexp(1.0, np.arange(1001))
 """2**0 to 2**1000."""
 
 
+@kernel("i8(f8)", inner=True)
+def binary(x: float) -> int:
+    """The bits of the exponent of x >= 0, which is in [2**(k-1023), 2**(k-1022)); 0 below 2**-1022.
+
+    Taken from the float itself, as ``frexp`` is a call.
+    """
+    return int(np.float64(x).view(np.int64) >> 52)
+
+
+@kernel("f8(i8)", inner=True)
+def power_of_two(shift: int) -> float:
+    """2**shift for a shift from -1022 to 1023."""
+    return float(np.int64((shift + 1023) << 52).view(np.float64))
+
+
+@kernel("b1(f8[::1], f8[::1], f8)", inner=True)
+def narrow_priors(a: Floats, c: Floats, absolute: float) -> bool:
+    """Whether a and ā, which all columns share, are in the narrow range."""
+    least = 1.0
+    for i in range(a.shape[0]):
+        ai = max(a[i] - absolute, 0.0)
+        ci = c[i] + absolute
+        if ai > 0.0 and ai < least:
+            least = ai
+        if ci > 0.0 and ci < least:
+            least = ci
+    return least >= NARROW_PRIOR
+
+
 @kernel("b1(f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8, f8[:, ::1])", inner=True)
 def prepare_narrow(
     b: Floats, d: Floats, a: Floats, c: Floats, scale: Floats, absolute: float, rows: Floats
 ) -> bool:
     """Fill ``rows`` with plain numbers; return whether all of them are in the narrow range.
 
-    ``scale`` holds 2**exponent relative to the largest exponent (0 where that underflows).
+    Those of a and ā are known to be. ``scale`` holds 2**exponent relative to the largest exponent
+    (0 where that underflows).
     """
     n = b.shape[0]
     least_joint = 1.0
-    least_prior = 1.0
     largest = 0.0
     for i in range(n):
         bi = (b[i] + absolute) * scale[i]
@@ -90,12 +122,8 @@ def prepare_narrow(
             least_joint = bi
         if d[i] > absolute and di < least_joint:
             least_joint = di
-        if ai > 0.0 and ai < least_prior:
-            least_prior = ai
-        if ci > 0.0 and ci < least_prior:
-            least_prior = ci
         largest = max(largest, max(max(bi, di), max(ai, ci)))
-    return least_joint >= NARROW_JOINT and least_prior >= NARROW_PRIOR and largest <= 2.0
+    return least_joint >= NARROW_JOINT and largest <= 2.0
 
 
 @kernel("void(f8[::1], f8[::1], f8, f8[:, ::1])", inner=True)
@@ -129,7 +157,9 @@ def prepare_wide(
     for i in range(b.shape[0]):
         bi = b[i] + absolute
         di = max(d[i] - absolute, 0.0)
-        _, shift = math.frexp(max(bi, di))
+        shift = binary(max(bi, di)) - 1022
+        if shift == -1022:  # 0, or too small for the bits to tell
+            _, shift = math.frexp(max(bi, di))
         if -1000 <= shift <= 0:
             power = POWERS[-shift]  # an exact product, as ldexp, and quicker
             bi *= power
@@ -276,6 +306,10 @@ def slope(x: float, y: float, e: float, wide: bool) -> tuple[float, float]:
     """x / y * 2**e for x >= 0, y > 0 as mantissa and exponent, with one rounding."""
     if not wide:
         return x / y, 0.0
+    quotient = x / y
+    if ORDINARY[0] <= quotient <= ORDINARY[1]:
+        shift = binary(quotient) - 1022
+        return quotient * power_of_two(-shift), e + float(shift)
     if x == 0.0:
         return 0.0, -NEVER
     x_mantissa, x_shift = math.frexp(x)
@@ -616,6 +650,7 @@ def column_search(
     rows = space[0]
     n = rows.shape[1]
     prepared = -1  # for which sides priors are there: none, the first, or both
+    narrow_a, narrow_c = narrow_priors(a, c, absolute), narrow_priors(c, a, absolute)
     for k in range(events.shape[0]):
         exceeded = False
         for side in range(2):
@@ -628,7 +663,9 @@ def column_search(
                 e = c if side else a
                 f = a if side else c
                 r = bounds[side]
-                wide = not prepare_narrow(b, d, e, f, scale, absolute, rows)
+                wide = not (narrow_c if side else narrow_a) or not prepare_narrow(
+                    b, d, e, f, scale, absolute, rows
+                )
                 if wide:
                     while prepared < side:
                         prepared += 1

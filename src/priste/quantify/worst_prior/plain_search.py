@@ -48,6 +48,11 @@ def column_search(*arguments: Any) -> None:
         _PLAIN["column_search"](*arguments)
 
 
+def narrow_priors(a: Floats, c: Floats, absolute: float) -> bool:
+    prior = np.stack([np.maximum(a - absolute, 0.0), c + absolute])
+    return bool(prior.min(where=prior > 0.0, initial=1.0) >= NARROW_PRIOR)
+
+
 def prepare_narrow(
     b: Floats, d: Floats, a: Floats, c: Floats, scale: Floats, absolute: float, rows: Floats
 ) -> bool:
@@ -62,10 +67,8 @@ def prepare_narrow(
         rows[B].min(where=raised > 0.0, initial=1.0),
         rows[D].min(where=d > absolute, initial=1.0),
     )
-    priors = rows[A : C + 1]
-    prior = priors.min(where=priors > 0.0, initial=1.0)
     largest = rows[: C + 1].max(initial=0.0)
-    return bool(joint >= NARROW_JOINT and prior >= NARROW_PRIOR and largest <= 2.0)
+    return bool(joint >= NARROW_JOINT and largest <= 2.0)
 
 
 def prepare_priors(a: Floats, c: Floats, absolute: float, priors: Floats) -> None:
