@@ -107,6 +107,8 @@ class Mechanism(ABC):
             refuse_large_table(type(self).__name__, self._grid.size, self._outputs)
             table = self._make_table()
             table.flags.writeable = False
+            if isinstance(table.base, np.ndarray):  # what it was made as, in another shape
+                table.base.flags.writeable = False
             self._table = table
         return self._table
 

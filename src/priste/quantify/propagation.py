@@ -12,6 +12,9 @@ from priste.quantify.lifted import BackwardVectors, LiftedChain
 from priste.quantify.moments import Floats, Integers
 from priste.quantify.scaling import ScaledRows
 
+LARGE_BYTES = 2**26
+"""Above this what an operator made for candidates is forgotten when it has moved on: 64 MiB."""
+
 
 @dataclass(frozen=True, eq=False)
 class Likelihood:
@@ -55,6 +58,8 @@ class ForwardOperator:
     def observed(self, record: Record) -> ForwardOperator:
         """Return the operator after one more observation."""
         rows = self.predicted()
+        if sum(band.values.nbytes for band in rows.bands) > LARGE_BYTES:
+            self._candidates = None  # whoever asks again has them made again
         if record is None:
             rows = rows.through(lambda values: values, by_blocks=True)
         else:

@@ -10,29 +10,21 @@ power of two; on ordinary maps there is one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from priste.quantify.bands import NO_EXPONENT, TOP, WIDTH, Band, cut, entries_of, spread
 from priste.quantify.moments import Floats, Integers
-
-TOP = 900
-"""Binary exponent of the largest number of a row after scaling: room for sums on top of it."""
 
 SMALLEST = 2.0**53
 """Least positive number stored: times the least positive float (2**-1074) it is still normal."""
 
 LEAST_NORMAL = 2.0**-1022
 """Floats below this have fewer digits."""
-
-_BAND = 840
-"""Binary digits that one band spans; below TOP - 53 so that every number is above SMALLEST."""
-
-_NO_EXPONENT = np.int64(-(2**62))
-"""Stands for the exponent of zero."""
 
 _LARGEST_SHIFT = 1023
 """2.0**shift is a float up to here."""
@@ -44,14 +36,6 @@ BLOCK_ENTRIES = 2**17
 
 BLOCK_ROWS = 8
 """... but so many rows at least, as a map on many cells has to be read once for each block."""
-
-
-@dataclass(frozen=True, eq=False)
-class Band:
-    """Numbers ``values * 2**exponent``; values (rows, ...) and one exponent per row."""
-
-    values: Floats
-    exponent: Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +63,7 @@ class ScaledRows:
     def from_entries(cls, mantissa: Floats, exponent: Integers) -> ScaledRows:
         """Scale numbers ``mantissa * 2**exponent``, >= 0, each with its own power of two."""
         fraction, binary = np.frexp(mantissa)
-        return _cut(fraction, np.where(fraction > 0.0, exponent + binary, _NO_EXPONENT))
+        return ScaledRows(cut(fraction, np.where(fraction > 0.0, exponent + binary, NO_EXPONENT)))
 
     def through(
         self,
@@ -100,13 +84,22 @@ class ScaledRows:
         first = self.bands[0].values
         if not by_blocks or first.size <= BLOCK_ENTRIES:
             return _settled([Band(linear(b.values), b.exponent) for b in self.bands], rescale)
-        height = max(BLOCK_ROWS, BLOCK_ENTRIES * len(first) // first.size)
         blocks = _Blocks(len(first))
-        for start in range(0, len(first), height):
-            rows = slice(start, start + height)
-            block = [Band(linear(b.values[rows]), b.exponent[rows]) for b in self.bands]
+        for rows, part in self.blocks():
+            block = [Band(linear(b.values), b.exponent) for b in part.bands]
             blocks.put(rows, _settled(block, rescale))
         return blocks.whole()
+
+    def blocks(self) -> Iterator[tuple[slice, ScaledRows]]:
+        """Yield a few rows at a time, and which they are."""
+        first = self.bands[0].values
+        height = max(BLOCK_ROWS, BLOCK_ENTRIES * len(first) // max(first.size, 1))
+        for start in range(0, len(first), height):
+            rows = slice(start, start + height)
+            yield (
+                rows,
+                ScaledRows(tuple(Band(b.values[rows], b.exponent[rows]) for b in self.bands)),
+            )
 
     def entries(self, linear: Callable[[Floats], Floats] | None = None) -> tuple[Floats, Integers]:
         """Return mantissa in [0.5, 1) and exponent of every entry; zero has exponent 0.
@@ -116,7 +109,7 @@ class ScaledRows:
         bands = self.bands
         if linear is not None:
             bands = tuple(Band(linear(b.values), b.exponent) for b in bands)
-        mantissa, exponent = _entries(bands)
+        mantissa, exponent = entries_of(bands)
         return mantissa, np.where(mantissa > 0.0, exponent, 0)
 
     def by_row(
@@ -211,17 +204,17 @@ class _Blocks:
     def put(self, rows: slice, block: ScaledRows) -> None:
         for number, band in enumerate(block.bands):
             if number == len(self._values):
-                make = np.empty if number == 0 else np.zeros
-                self._values.append(make((self._rows, *band.values.shape[1:])))
-                self._exponents.append(np.full(self._rows, _NO_EXPONENT))
+                self._values.append(np.empty((self._rows, *band.values.shape[1:])))
+                self._exponents.append(np.full(self._rows, NO_EXPONENT))
             self._values[number][rows] = band.values
             self._exponents[number][rows] = band.exponent
 
     def whole(self) -> ScaledRows:
         for number, exponent in enumerate(self._exponents[1:], start=1):
             # A block without this band has zeros there; their power of two is free.
-            missing = exponent == _NO_EXPONENT
-            exponent[missing] = self._exponents[0][missing] - number * _BAND
+            missing = exponent == NO_EXPONENT
+            self._values[number][missing] = 0.0
+            exponent[missing] = self._exponents[0][missing] - number * WIDTH
         return ScaledRows(
             tuple(
                 Band(values, exponent)
@@ -252,24 +245,24 @@ def _settled(bands: Sequence[Band], rescale: bool = True) -> ScaledRows:
         return ScaledRows(tuple(bands))
     joined = _joined(bands)
     if joined is None:
-        return _spread(bands)
+        return ScaledRows(spread(bands))
     values = joined.values
     top = values.max(axis=tuple(range(1, values.ndim)))
     shift = TOP - np.frexp(top)[1]
     shift[top == 0.0] = 0
     if shift.max(initial=0) > _LARGEST_SHIFT:
-        return _spread(bands)
+        return ScaledRows(spread(bands))
     scaled = values * _per_row(np.ldexp(1.0, shift), values)
     exponent = joined.exponent - shift
     least = positive_minimum(scaled)
     if least >= SMALLEST:
         return ScaledRows((Band(scaled, exponent),))
-    if least < SMALLEST * 2.0**-_BAND:
-        return _spread(bands)
+    if least < SMALLEST * 2.0**-WIDTH:
+        return ScaledRows(spread(bands))
     low = np.where(scaled < SMALLEST, scaled, 0.0)
     scaled -= low
-    low *= 2.0**_BAND
-    return ScaledRows((Band(scaled, exponent), Band(low, exponent - _BAND)))
+    low *= 2.0**WIDTH
+    return ScaledRows((Band(scaled, exponent), Band(low, exponent - WIDTH)))
 
 
 def _joined(bands: Sequence[Band]) -> Band | None:
@@ -286,50 +279,3 @@ def _joined(bands: Sequence[Band]) -> Band | None:
     if positive_minimum(low.values) * 2.0 ** float(down.min(initial=0)) < LEAST_NORMAL:
         return None
     return Band(high.values + lowered, high.exponent)
-
-
-def _entries(bands: Sequence[Band]) -> tuple[Floats, Integers]:
-    """Add the bands entry by entry. At most one rounding per band, and no underflow that counts.
-
-    Per entry the largest summand has a mantissa in [0.5, 1), so what a smaller one loses
-    below 2**-1074 is far below one rounding of the sum.
-    """
-    parts: list[tuple[Floats, Integers]] = []
-    for band in bands:
-        mantissa, binary = np.frexp(band.values)
-        per_row = band.exponent.reshape((-1,) + (1,) * (band.values.ndim - 1))
-        parts.append((mantissa, np.where(mantissa > 0.0, binary + per_row, _NO_EXPONENT)))
-    if len(parts) == 1:
-        return parts[0]
-    top = parts[0][1]
-    for _, exponent in parts[1:]:
-        top = np.maximum(top, exponent)
-    total = np.zeros(top.shape)
-    for mantissa, exponent in parts:
-        total += np.ldexp(mantissa, np.maximum(exponent - top, -2000).astype(np.int32))
-    mantissa, carry = np.frexp(total)
-    return mantissa, np.where(mantissa > 0.0, top + carry, _NO_EXPONENT)
-
-
-def _spread(bands: Sequence[Band]) -> ScaledRows:
-    """Cut numbers that spread too far into bands of ``_BAND`` binary digits."""
-    return _cut(*_entries(bands))
-
-
-def _cut(mantissa: Floats, exponent: Integers) -> ScaledRows:
-    """Cut entries, those of zero at ``_NO_EXPONENT``, into bands of ``_BAND`` binary digits."""
-    trailing = tuple(range(1, mantissa.ndim))
-    row_top = exponent.max(axis=trailing)
-    row_top[row_top == _NO_EXPONENT] = 0
-    below: NDArray[np.int64] = row_top.reshape((-1,) + (1,) * len(trailing)) - exponent
-    number = below // _BAND
-    positive = mantissa > 0.0
-    pieces = []
-    for band in np.unique(number[positive]):
-        here = positive & (number == band)
-        shift = np.where(here, TOP - (below - band * _BAND), 0).astype(np.int32)
-        values = np.where(here, np.ldexp(mantissa, shift), 0.0)
-        pieces.append(Band(values, row_top - TOP - band * _BAND))
-    if not pieces:
-        pieces.append(Band(np.zeros(mantissa.shape), row_top))
-    return ScaledRows(tuple(pieces))

@@ -41,6 +41,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -131,6 +132,29 @@ class Resemblance:
 
 
 _recent: dict[tuple[bytes, tuple[int, ...], int], Resemblance] = {}
+_digests: dict[int, tuple[weakref.ref[Floats], bytes]] = {}
+
+
+def _digest(columns: Floats) -> bytes:
+    """Return what identifies the numbers of a table; those that cannot change are read once."""
+    lasting = _cannot_change(columns)
+    known, digest = _digests.get(id(columns), (None, b""))
+    if lasting and known is not None and known() is columns:
+        return digest
+    digest = hashlib.blake2b(np.ascontiguousarray(columns).data, digest_size=32).digest()
+    if lasting:
+        if len(_digests) >= RECENT:
+            _digests.clear()
+        _digests[id(columns)] = weakref.ref(columns), digest
+    return digest
+
+
+def _cannot_change(array: Floats) -> bool:
+    """Tell whether an array, and what it is a view of, is read-only."""
+    below = array.base
+    return not array.flags.writeable and (
+        below is None or (isinstance(below, np.ndarray) and _cannot_change(below))
+    )
 
 
 def _resemblance(columns: Floats, rank: int) -> Resemblance | None:
@@ -139,8 +163,7 @@ def _resemblance(columns: Floats, rank: int) -> Resemblance | None:
     Streams ask about the table of one budget again and again, and all users of a mechanism about
     the same tables. Reading the numbers once takes a fraction of writing them in a basis.
     """
-    whole = np.ascontiguousarray(columns)
-    key = (hashlib.blake2b(whole.data, digest_size=32).digest(), whole.shape, rank)
+    key = (_digest(columns), columns.shape, rank)
     found = _recent.get(key)
     if found is None:
         found = Resemblance.of(columns, rank)
@@ -213,9 +236,8 @@ def screened(
     order = order[likeness.error[order] < LARGEST_ERROR]
     if not len(order):
         return verdict, decided
-    whole = [operator.joined() for operator in operators]
-    thin = np.concatenate([_product(band.values, likeness.basis) for band in whole])
-    exponent = np.concatenate([band.exponent for band in whole])
+    thin = np.concatenate([_product(operator, likeness.basis) for operator in operators])
+    exponent = np.concatenate([operator.bands[0].exponent for operator in operators])
     # A row's power of two makes its largest possible b + d, that of a certain release, less than
     # 1: at most twice that of this candidate divided by its least entry.
     flattest = order[np.argmax(likeness.least[order])]
@@ -257,7 +279,13 @@ def _not_negative(values: Floats, lost: float) -> Floats:
     return np.maximum(values, 0.0) if lost else values
 
 
-def _product(values: Floats, basis: Floats) -> Floats:
-    """Return H Q (rows, 2, rank) as one large product."""
-    thin = values.reshape(-1, values.shape[-1]) @ basis
-    return thin.reshape(len(values), 2, -1)
+def _product(operator: ScaledRows, basis: Floats) -> Floats:
+    """Return H Q (rows, 2, rank), in the units of the first band."""
+    rows, sides, cells = operator.bands[0].values.shape
+    thin = np.empty((rows, sides, basis.shape[1]))
+    parts = operator.blocks() if len(operator.bands) > 1 else [(slice(None), operator)]
+    for chosen, part in parts:
+        thin[chosen] = (part.joined().values.reshape(-1, cells) @ basis).reshape(
+            -1, sides, basis.shape[1]
+        )
+    return thin

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from priste.quantify.bands import TOP
 from priste.quantify.lifted import LiftedChain
 from priste.quantify.moments import Integers
-from priste.quantify.scaling import SMALLEST, TOP, ScaledRows
+from priste.quantify.scaling import SMALLEST, ScaledRows
 
 _LARGEST_EXPONENT = 2**53
 """Beyond any that a stream could reach: 2**40 steps of the smallest floats."""

@@ -12,6 +12,7 @@ import numpy as np
 from priste.events import presence
 from priste.maps import Grid
 from priste.mobility import MarkovModel
+from priste.quantify import bands
 from priste.quantify.observers import AnyStart, Near
 from priste.quantify.quantifier import Quantifier
 from priste.quantify.worst_prior.searching import compile_now
@@ -20,6 +21,7 @@ from priste.quantify.worst_prior.searching import compile_now
 def warm_up() -> None:
     """Ask for a verdict and a leakage, against any start and near a prior: every kernel is used."""
     compile_now()
+    bands.compile_now()
     grid = Grid(rows=4, columns=4, cell_size=1.0)
     model, event = MarkovModel.gaussian(grid, sigma=1.0), presence([0], [1])
     column = np.linspace(0.1, 0.9, grid.size)

@@ -38,7 +38,8 @@ from numpy.typing import NDArray
 
 from priste.errors import OutputError
 from priste.quantify import StreamSnapshot
-from priste.quantify.scaling import Band, ScaledRows
+from priste.quantify.bands import Band
+from priste.quantify.scaling import ScaledRows
 from priste.release.prediction import PredictionSnapshot
 from priste.release.public_state import StateSnapshot
 from priste.whole_files import write_whole
