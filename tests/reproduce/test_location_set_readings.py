@@ -8,6 +8,7 @@ from priste.reproduce import settings_for
 from priste.reproduce.experiments.budget_per_step import EARLY, synthetic_world
 from priste.reproduce.experiments.excluding_set import ExcludingSet
 from priste.reproduce.experiments.release_runs import Case, perform
+from priste.reproduce.experiments.sparing_set import SparingSet
 
 BELIEF = np.array([0.4, 0.3, 0.2, 0.06, 0.04])
 
@@ -27,6 +28,27 @@ def test_outside_the_set_nothing_is_possible() -> None:
     moved = excluding.at_belief(BELIEF[::-1])
     assert isinstance(moved, ExcludingSet)
     assert moved.cells == (2, 3, 4)
+
+
+def test_rows_and_columns_made_alone_are_those_of_the_table() -> None:
+    """Rows to the bit, columns up to rounding, for sets that leave out many cells or none."""
+    grid = Grid(rows=3, columns=4, cell_size=0.7)
+    rng = np.random.default_rng(5)
+    for delta in (0.0, 0.2, 0.6):
+        for alpha in (0.01, 1.3):
+            base = PlanarLaplace(grid, alpha)
+            belief = rng.dirichlet(np.full(grid.size, 0.4))
+            whole, single = (kind(base, delta, belief) for kind in (LocationSet, SparingSet))
+            assert single.cells == whole.cells
+            for budget in (alpha, alpha / 2, 0.0):
+                one, other = whole.with_budget(budget), single.with_budget(budget)
+                for cell in range(grid.size):
+                    assert np.array_equal(other.row(cell), one.row(cell))
+                for output in whole.cells:
+                    column = one.column(output)
+                    np.testing.assert_allclose(other.rough_column(output), column, rtol=1e-13)
+                shared = single.around(base.with_budget(budget))
+                assert np.array_equal(shared.emission(), one.emission())
 
 
 def test_no_budget_is_small_enough() -> None:
