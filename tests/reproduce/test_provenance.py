@@ -10,8 +10,8 @@ from priste.reproduce.running import provenance
 
 def test_the_digest_follows_the_source_that_computes(tmp_path, monkeypatch) -> None:
     """A change of a computing module changes it; a change of what shows results does not."""
-    for name in ("quantify/a.py", "cli/b.py"):
-        (tmp_path / name).parent.mkdir()
+    for name in ("quantify/a.py", "cli/b.py", "reproduce/page.py", "reproduce/catalogue.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x = 1\n")
     monkeypatch.setattr(provenance, "_ROOT", tmp_path)
 
@@ -20,8 +20,12 @@ def test_the_digest_follows_the_source_that_computes(tmp_path, monkeypatch) -> N
         return provenance.source_digest()
 
     first = digest()
-    (tmp_path / "cli/b.py").write_text("x = 2\n")
-    assert digest() == first
+    for shown in ("cli/b.py", *provenance.SHOWING_FILES[:1]):
+        (tmp_path / shown).write_text("x = 2\n")
+        assert digest() == first
+    (tmp_path / "reproduce/catalogue.py").write_text("x = 2\n")
+    assert digest() != first
+    (tmp_path / "reproduce/catalogue.py").write_text("x = 1\n")
     (tmp_path / "quantify/a.py").write_text("x = 2\n")
     second = digest()
     assert second != first
@@ -40,3 +44,9 @@ def test_the_account_names_what_numbers_depend_on_and_nobody() -> None:
     assert str(Path.home()) not in text
     assert platform.node() not in text or len(platform.node()) < 4
     assert f"/{getpass.getuser()}" not in text
+
+
+def test_files_that_show_results_are_there() -> None:
+    """A file that was moved would count as one that computes, and nobody would notice."""
+    package = Path(priste.__file__).parent
+    assert all((package / name).is_file() for name in provenance.SHOWING_FILES)

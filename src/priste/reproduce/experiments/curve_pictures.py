@@ -104,27 +104,29 @@ def against_epsilon_figure(
     """Draw average budget, distance and largest true leakage against ε, a row per calibrator.
 
     A row holds one list of curves per line: the points of that line, one per ε.
-    ``with_budgets`` tells for a row's name whether budgets mean something there.
+    ``with_budgets`` tells for a row's name whether budgets mean something there. Where no run was
+    followed by the adversary there is no column of true leakage.
     """
     import matplotlib
 
+    followed = any(_any_followed(lines) for _, lines in rows)
     with matplotlib.rc_context({**STYLE, "axes.titlesize": 9.5}):
-        figure, axes = grid_of_panels(len(rows), 3, width=11.0, shared=True)
-        for place, ((left, middle, right), (name, lines)) in enumerate(
+        figure, axes = grid_of_panels(
+            len(rows), 3 if followed else 2, width=11.0 if followed else 8.0, shared=True
+        )
+        for place, ((left, middle, *others), (name, lines)) in enumerate(
             zip(axes, rows, strict=True)
         ):
             for points, ink, mark in zip(lines, cycle(INKS), cycle(MARKS), strict=False):
                 if with_budgets(name):
                     _line(left, points, "budget_samples", ink, mark)
                 _line(middle, points, "distance_samples", ink, mark)
-                _leakage_line(right, points, ink, mark)
             epsilons = [point.case.epsilon for point in lines[0]]
             for name_of_it, style in UNINFORMATIVE.items():
                 level = np.mean([float(getattr(p, name_of_it).mean()) for p in lines[0]])
                 middle.axhline(level, **style)
-            right.plot(epsilons, epsilons, color="black", linestyle=":", label="ε")
-            if not any(len(point.true_leakages) for line in lines for point in line):
-                right.text(0.5, 0.2, "no run was followed", transform=right.transAxes, ha="center")
+            for right in others:
+                _leakage_panel(right, name, lines, epsilons)
             left.set(ylabel="budget (1/km)", yscale="log")
             left.set_title(f"{name}: average budget")
             if not with_budgets(name):
@@ -132,9 +134,7 @@ def against_epsilon_figure(
                           ha="center")  # fmt: skip
             middle.set(ylabel="km")
             middle.set_title(f"{name}: average distance")
-            right.set(ylabel="nats", yscale="log")
-            right.set_title(f"{name}: true leakage")
-            for panel in (left, middle, right):
+            for panel in (left, middle, *others):
                 panel.set_xscale("log")
                 panel.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
                 panel.minorticks_off()
@@ -143,6 +143,22 @@ def against_epsilon_figure(
         for panel in axes[-1]:
             panel.set_xlabel("ε")
     return figure
+
+
+def _any_followed(lines: Sequence[Sequence[Curve]]) -> bool:
+    return any(len(point.true_leakages) for line in lines for point in line)
+
+
+def _leakage_panel(
+    panel: Axes, name: str, lines: Sequence[Sequence[Curve]], epsilons: Sequence[float]
+) -> None:
+    for points, ink, mark in zip(lines, cycle(INKS), cycle(MARKS), strict=False):
+        _leakage_line(panel, points, ink, mark)
+    panel.plot(epsilons, epsilons, color="black", linestyle=":", label="ε")
+    if not _any_followed(lines):
+        panel.text(0.5, 0.2, "no run was followed", transform=panel.transAxes, ha="center")
+    panel.set(ylabel="nats", yscale="log")
+    panel.set_title(f"{name}: true leakage")
 
 
 def _leakage_line(panel: Axes, points: Sequence[Curve], ink: str, mark: str) -> None:

@@ -127,8 +127,9 @@ def _outcome(
         pictures=(
             Picture(
                 "utility",
-                "Average over runs and steps, with the 95 % interval over runs; dashed a uniform "
-                "cell, dotted the best constant one, which tell nothing.",
+                "Average over runs and steps, with the 95 % interval over runs, or over people "
+                "where runs follow recordings; dashed a uniform cell, dotted the best constant "
+                "one, which tell nothing.",
                 lambda: against_epsilon_figure(
                     [(WORDS[name], lines) for name, lines in curves.items()],
                     with_budgets=lambda name: name in dialled,
