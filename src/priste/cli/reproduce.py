@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,11 +14,12 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 
-from priste.cli.console import Found, Tell, progress
+from priste.cli.console import Found, Tell, notices, progress
 from priste.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from priste.reproduce import Reproduced
+    from priste.reproduce.running.jobs import Job
 
 _STYLES = {"reproduced": "green", "not reproduced": "red", "not decidable": "yellow"}
 
@@ -122,8 +124,11 @@ def reproduce(
         settings = settings_for(size, seed=seed, geolife=geolife, **changes)
     command = _command(names or (), size, geolife, asked_for, calibrator, seed)
     made: list[Reproduced] = []
-    for experiment in chosen(names or ()):
-        with progress(experiment.name) as tell:
+    asked_experiments = chosen(names or ())
+    notices().print(_expectation([e.jobs(settings) for e in asked_experiments], workers))
+    for place, experiment in enumerate(asked_experiments, start=1):
+        which = f"{place} of {len(asked_experiments)}, " if len(asked_experiments) > 1 else ""
+        with progress(f"{which}{experiment.name}") as tell:
             made += run(
                 [experiment.name],
                 output,
@@ -133,6 +138,18 @@ def reproduce(
                 on_progress=_without_name(tell),
             )
     return Reproduction(output, tuple(made))
+
+
+def _expectation(jobs: Sequence[Sequence[Job]], workers: int | None) -> str:
+    """Say before the first job how long it will be; what was done before is not left out."""
+    from priste.reproduce.running.expectation import expected_seconds
+
+    processes = workers or os.cpu_count() or 1
+    minutes = expected_seconds(job for each in jobs for job in each) / processes / 60
+    about = "a minute or less" if minutes < 1 else f"about {minutes:.0f} min"
+    if minutes > 90:
+        about = f"about {minutes / 60:.1f} hours"
+    return f"From the beginning this is {about} of {processes} quiet cores; it resumes."
 
 
 def _without_name(tell: Tell) -> Callable[[str, int, int], None]:

@@ -1,0 +1,51 @@
+"""How long jobs take, roughly, to be said before they begin.
+
+The seconds were measured on one core of a shared server, on the paper's map of 400 cells over 50
+steps; see docs/reproduction.md. On smaller maps a good part of them stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from priste.reproduce.running.jobs import Job
+
+PAPER, PAPER_IN_A_SET, PAPER_FOLLOWED, PAPER_IN_A_SET_FOLLOWED = 0.1, 0.3, 3.2, 12.0
+"""A run of the paper's loop, together with others or followed by the adversary."""
+
+OTHER_CALIBRATOR = 1.9
+EVENT_TIMED = 0.09
+"""One event of the runtime figure, ours and the naive sum."""
+
+SOLVER = 2.0
+"""A run of the solver table with the exact check; a solver takes longer, by its limit."""
+
+_CELLS, _STEPS = 400, 50
+
+
+def expected_seconds(jobs: Iterable[Job]) -> float:
+    """Return about how many CPU seconds jobs take that are asked for together, each once."""
+    return sum(_one(job) for job in {job.digest: job for job in jobs}.values())
+
+
+def _one(job: Job) -> float:
+    parameters = job.parameters
+    if job.kind == "solver":
+        limit = parameters["limit"] or 0.0
+        return _scaled(SOLVER * (1.0 + 10.0 * limit), parameters["side"], parameters["steps"])
+    if job.kind == "runtime":
+        return EVENT_TIMED * float(parameters["events"])
+    if job.kind == "procedure":  # every further release multiplies the sequences
+        return 0.1 * 8.0 ** (parameters["steps"] - 1)
+    seconds = OTHER_CALIBRATOR
+    if parameters["calibrator"]["kind"] == "paper":
+        in_a_set = parameters["delta"] is not None
+        if parameters["truth"]:
+            seconds = PAPER_IN_A_SET_FOLLOWED if in_a_set else PAPER_FOLLOWED
+        else:
+            seconds = PAPER_IN_A_SET if in_a_set else PAPER
+    return _scaled(seconds, parameters["world"]["side"], parameters["steps"])
+
+
+def _scaled(seconds: float, side: int, steps: int) -> float:
+    return seconds * (0.3 + 0.7 * side**2 / _CELLS) * steps / _STEPS
