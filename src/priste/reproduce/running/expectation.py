@@ -36,7 +36,7 @@ def _one(job: Job) -> float:
     if job.kind == "runtime":
         return EVENT_TIMED * float(parameters["events"])
     if job.kind == "procedure":  # every further release multiplies the sequences
-        return 0.1 * 8.0 ** (parameters["steps"] - 1)
+        return 0.1 * 8.0 ** (int(parameters["steps"]) - 1)
     seconds = OTHER_CALIBRATOR
     if parameters["calibrator"]["kind"] == "paper":
         in_a_set = parameters["delta"] is not None
