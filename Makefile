@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.7
 # pytest's workers; the machine's cores unless told.
 WORKERS ?= auto
+# A file goes to one worker whole, which makes its fixtures once; in the order of tests/conftest.py.
+SHARED_OUT := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # One thread per process: workers share the cores, and single-threaded ratios compare.
 export OPENBLAS_NUM_THREADS := 1
@@ -34,7 +36,7 @@ demo: setup
 	$(BIN)/python -m priste demo
 
 test: setup
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+	$(BIN)/python -m pytest $(SHARED_OUT)
 
 # The numeric tests once more, as older processors compute: other kernels of the linear algebra, no
 # fused multiply-add, no vector code. What hangs on last bits fails here. x86 with glibc only.
@@ -49,9 +51,9 @@ NOT_NUMERIC := $(addprefix --ignore=tests/,release/test_crash.py release/test_jo
 # The second processor differs from the first in the order of sums alone, which tells in streams.
 test-floats: setup
 	OPENBLAS_CORETYPE=Prescott GLIBC_TUNABLES=glibc.cpu.hwcaps=-FMA,-AVX2 NPY_DISABLE_CPU_FEATURES=X86_V3 \
-		$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup $(NUMERIC) $(NOT_NUMERIC)
+		$(BIN)/python -m pytest -q $(SHARED_OUT) $(NUMERIC) $(NOT_NUMERIC)
 	OPENBLAS_CORETYPE=Sandybridge \
-		$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup tests/release $(NOT_NUMERIC)
+		$(BIN)/python -m pytest -q $(SHARED_OUT) tests/release $(NOT_NUMERIC)
 
 lint: setup
 	$(BIN)/ruff check .

@@ -5,21 +5,19 @@ that something changed. ``PRISTE_FREE_EXAMPLES=1 make test`` draws new ones ever
 """
 
 import itertools
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.drawn_examples import FREE, examples
 
-_FREE = bool(os.environ.get("PRISTE_FREE_EXAMPLES"))
 settings.register_profile(
     "priste",
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
-    derandomize=not _FREE,
-    # The same ones again need not be many: new ones are drawn when they are asked for.
-    max_examples=100 if _FREE else 50,
+    derandomize=not FREE,
+    max_examples=examples(100).max_examples,
 )
 settings.load_profile("priste")
 
@@ -48,11 +46,15 @@ def own_state(_states: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
 
 LONGEST_FIRST = (
     "tests/reproduce/test_experiments.py",
-    "tests/release/test_crash.py",
+    "tests/batch/test_engines.py",
+    "tests/cli/test_commands.py",
     "tests/audit/test_black_box.py",
-    "tests/quantify/test_long_streams.py",
+    "tests/batch/test_what_a_run_is_bound_to.py",
+    "tests/cli/test_clean_ends.py",
+    "tests/batch/test_spark_recipe.py",
+    "tests/batch/test_many_users.py",
 )
-"""Files that set the length of a run if a worker begins them last."""
+"""Files that set the length of a run if a worker begins them last: each goes to one worker."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

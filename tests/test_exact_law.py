@@ -10,8 +10,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 from tests.oracles.written_numbers import WrittenNumbers
 
 from priste.errors import InvalidParameter
@@ -32,7 +33,7 @@ def outcome(weights: list[float], number: Fraction) -> int:
 
 
 @given(WEIGHTS)
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_numerators_are_the_floats_over_one_denominator(weights: list[float]) -> None:
     """Numerators are in the exact proportions of the floats, down to subnormal numbers."""
     law = ExactLaw(weights)
@@ -43,7 +44,7 @@ def test_numerators_are_the_floats_over_one_denominator(weights: list[float]) ->
 
 
 @given(WEIGHTS, NUMBERS)
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_a_draw_is_the_piece_in_which_the_number_lies(
     weights: list[float], number: Fraction
 ) -> None:
@@ -55,7 +56,7 @@ def test_a_draw_is_the_piece_in_which_the_number_lies(
 @example([1 / 3] * 3)
 @example([1e308] * 5)
 @example([5e-324, 1.0, 5e-324])
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_pieces_end_exactly_where_their_shares_end(weights: list[float]) -> None:
     """The first and the last number of 2**2300 in each piece are drawn as its outcome.
 
@@ -73,7 +74,7 @@ def test_pieces_end_exactly_where_their_shares_end(weights: list[float]) -> None
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=8).filter(any))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_equally_spaced_numbers_are_shared_out_in_proportion(counts: list[int]) -> None:
     """Running through the numbers k / total gives every outcome exactly its numerator."""
     law = ExactLaw([count / 64 for count in counts])
@@ -92,7 +93,7 @@ def test_huge_spreads_are_exact() -> None:
 
 
 @given(st.integers(0, 10**6), st.integers(2, 400))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_last_bits_change_no_draw(seed: int, size: int) -> None:
     """Rows that differ by last bits in every entry draw the same from the same source.
 
@@ -118,7 +119,7 @@ def test_a_flipped_draw_does_not_shift_the_draws_after_it() -> None:
 
 
 @given(st.integers(0, 2**32), st.integers(1, 50), st.data())
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_a_draw_begins_one_number_and_zeros_do_not_count(
     seed: int, size: int, data: st.DataObject
 ) -> None:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.cli.small_world import POLICY
+from tests.cli.small_world import QUICK
 from tests.worker_processes import worker_processes
 
 from priste import PristeError
@@ -99,7 +99,7 @@ class Prepared:
         from priste.policy import read_policy
 
         self.where = self.threads = 0
-        self.work = Work(read_policy(POLICY), 1, Recognition(bytes(32)))
+        self.work = Work(read_policy(QUICK), 1, Recognition(bytes(32)))
 
     def prepare(self) -> None:
         self.work.prepare()

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 
 from priste import (
     Belief,
@@ -72,7 +73,7 @@ def test_coin_reaches_the_bound_in_closed_form(p) -> None:
     st.floats(0.01, 0.99),
     st.lists(st.tuples(st.floats(0.0, 1.0), st.floats(0.001, 1.0)), min_size=2, max_size=6),
 )
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_no_channel_within_epsilon_beats_the_bounds(epsilon, prior, shape) -> None:
     """Any pair of laws with ratios within e**±ε has accuracy and area within the bounds."""
     given_event = np.array([weight * math.exp(epsilon * (s - 0.5)) for s, weight in shape])

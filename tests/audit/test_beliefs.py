@@ -6,8 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 from tests.oracles.path_enumeration import PathEnumeration
 
 from priste import Grid, InvalidParameter, MarkovModel, PlanarLaplace, at, presence
@@ -45,7 +46,7 @@ def exact_posterior(prior, seen):
 
 
 @given(releases, priors)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_belief_follows_every_path(outputs, prior) -> None:
     """The belief after each release is that of enumeration, and lies in the range of all priors."""
     found = event_belief(MODEL, EVENT, columns(outputs), prior=prior)
@@ -95,7 +96,7 @@ def test_starts_that_releases_exclude_drop_out() -> None:
 
 
 @given(releases, priors)
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_location_belief_is_that_of_enumeration(outputs, prior) -> None:
     """Location beliefs with and without hindsight are those of all paths."""
     seen = columns(outputs)
@@ -112,7 +113,7 @@ def test_location_belief_is_that_of_enumeration(outputs, prior) -> None:
 
 
 @given(releases, priors)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_viterbi_finds_the_best_of_all_trajectories(outputs, prior) -> None:
     """No trajectory has a larger probability together with the releases."""
     seen = columns(outputs)

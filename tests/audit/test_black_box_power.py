@@ -5,8 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 
 from priste import InvalidParameter
 from priste.audit import Excess, detection_power, smallest_excess, streams_for
@@ -34,7 +35,7 @@ def enumerated_power(epsilon, one, other, judged, error) -> float:
     return float(total)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(
     st.floats(0.0, 1.0),
     st.floats(0.1, 5.0),

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from tests.drawn_examples import examples
 
 from priste import InvalidParameter
 from priste.audit.estimates import (
@@ -43,7 +44,7 @@ def test_bounds_at_the_ends() -> None:
     st.lists(st.integers(0, 4), min_size=2, max_size=8),
     st.lists(st.integers(0, 4), min_size=2, max_size=8),
 )
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_area_counts_pairs(positive, negative) -> None:
     """The area is the share of pairs in the right order, ties counting half."""
     pairs = [1.0 if x > y else 0.5 * (x == y) for x in positive for y in negative]

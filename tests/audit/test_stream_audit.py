@@ -4,8 +4,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 from tests.oracles.exact_worst_prior import log_fraction, supremum
 from tests.oracles.path_enumeration import PathEnumeration
 
@@ -23,7 +24,7 @@ EXACT_TO_ROUNDING = 1e-9
 OUTPUTS = st.lists(st.none() | st.integers(0, 3), min_size=1, max_size=STEPS)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(OUTPUTS)
 def test_every_step_is_what_enumeration_says(outputs: list[int | None]) -> None:
     """Leakage and belief after each step equal those of all paths, in exact fractions."""

@@ -74,8 +74,10 @@ KILLED = """
 import json, os, signal, sys
 from pathlib import Path
 from priste import Protector
+from priste.batch.engines import load
 from tests.batch.test_engines import run
 
+load()
 left = 0
 def counted(call):
     def made(*given, **named):
@@ -102,7 +104,7 @@ print(json.dumps(ends))
 def run_until_killed(runs: list[tuple[Path, int]], seed: int | None) -> list[bool]:
     """Run in processes that are killed at a release or a write; tell which of them were.
 
-    They are forked from one process, which has imported what they need.
+    They are forked from one process, which has loaded what they need and bears a fork.
     """
     told = json.dumps([(str(folder), after) for folder, after in runs])
     done = subprocess.run(

@@ -10,9 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.small_world import POLICY
+from tests.drawn_examples import examples
 
 from priste import PristeError, parse_event
 from priste.batch.register import Register
@@ -40,7 +41,7 @@ def ends_well(read: Callable[[Path], object], content: bytes, name: str = "file"
             read(path)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.lists(documents, max_size=4), st.booleans(), st.binary(max_size=6))
 def test_manifests(lines: list[str], headed: bool, tail: bytes) -> None:
     """Lines of any JSON, with or without a head, and any bytes at the end."""
@@ -48,7 +49,7 @@ def test_manifests(lines: list[str], headed: bool, tail: bytes) -> None:
     ends_well(read_manifest, text.encode("utf-8", "surrogatepass") + tail, MANIFEST)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.lists(documents, max_size=4), st.binary(max_size=6))
 def test_registers(lines: list[str], tail: bytes) -> None:
     """Damaged registers are said to be damaged."""
@@ -66,7 +67,7 @@ TITLES = "user,step,cell,budget,attempts,undecided,leakage:visit"
 fields = st.sampled_from(["", "0", "1", "-1", "1e400", "nan", "ada", '"', "0.5", "∞", "9" * 30])
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.lists(st.lists(fields, max_size=9).map(",".join), max_size=4), st.binary(max_size=4))
 def test_ledgers(rows: list[str], tail: bytes) -> None:
     """Rows of plausible and implausible fields under the right titles."""
@@ -80,7 +81,7 @@ odd = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.data())
 def test_policies(data: st.DataObject) -> None:
     """A good policy with a few values replaced: most still parse, none crashes."""
@@ -102,7 +103,7 @@ words = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.lists(words, max_size=14))
 def test_events(parts: list[str]) -> None:
     """Words of the event language in any order."""

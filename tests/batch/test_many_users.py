@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.cli.small_world import GRID, PATHS, POLICY, STEPS, trace_of, write_policy
+from tests.cli.small_world import GRID, PATHS, QUICK, STEPS, trace_of, write_policy
 
 from priste import OutputExists, PristeError, StateError, TraceError
 from priste.batch import BatchReport, protect_file, read_ledgers, workspace_of
@@ -23,12 +23,11 @@ from priste.traces import read_traces, write_traces
 
 ROOT = Path(__file__).parent.parent.parent
 STILL = (
-    POLICY.replace("[release]", '[release]\ncalibrator = "certified"')
-    .replace("steps = 12", "steps = 4")
+    QUICK.replace("steps = 12", "steps = 4")
     .replace('"05:00-08:00"', "1..2")
     .replace("pattern(home@1, home@11)", "pattern(home@1, home@3)")
 )
-"""Few steps and the calibrator that takes least time: for runs of many users."""
+"""Few steps: for runs of many users."""
 
 
 def write_people(folder: Path, count: int, steps: int = 3, name: str = "people.parquet") -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from tests.cli.small_world import PATHS, POLICY, START, STEPS, trace_of, write_policy
+from tests.cli.small_world import PATHS, QUICK, START, STEPS, trace_of, write_policy
 
 from priste import InvalidParameter, OutputError, OutputExists, StateError, TraceError
 from priste.batch import BatchReport, ledger_of, protect_file, workspace_of
@@ -33,7 +33,7 @@ def run(
     folder: Path,
     paths: dict[str, list[int]] = PATHS,
     name: str = "out.csv",
-    policy: str = POLICY,
+    policy: str = QUICK,
     **options: object,
 ) -> BatchReport:
     source = write_paths(folder, paths)
@@ -54,7 +54,7 @@ def begun(tmp_path: Path) -> Path:
 
 
 TWO = {user: PATHS[user] for user in ("ada", "ben")}
-OTHER_POLICY = POLICY.replace("epsilon = 0.8", "epsilon = 0.9")
+OTHER_POLICY = QUICK.replace("epsilon = 0.8", "epsilon = 0.9")
 
 
 def journals(folder: Path, name: str = "out.csv") -> list[Path]:

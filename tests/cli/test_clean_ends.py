@@ -196,7 +196,7 @@ ENDS = [
     ("explain policy.toml", READER_LEFT, 0),
     ("explain policy.toml --json", READER_LEFT, 0),
     ("explain policy.toml", FULL, 2),
-    ("init trips.csv -o new.toml", FULL, 2),
+    ("init trips.csv -o new.toml --no-forecast", FULL, 2),
     ("protect trips.csv -p policy.toml --seed 1", FULL, 2),
     ("protect trips.csv -p policy.toml --seed 1 -o again.csv --json", READER_LEFT, 0),
     ("reproduce --list", FULL, 2),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.small_world import GRID, PATHS, POLICY, write_policy, write_trips
+from tests.cli.small_world import GRID, PATHS, QUICK, write_policy, write_trips
 from typer.testing import CliRunner, Result
 
 from priste import Quantifier
@@ -120,8 +120,9 @@ def test_help_is_light_and_names_every_command(tmp_path: Path) -> None:
 
 def test_shells_can_complete(tmp_path: Path) -> None:
     """The completion script of a shell can be asked for, and completes commands."""
+    # It looks which shell it was started from: one that does not give its place to it.
     script = subprocess.run(
-        [sys.executable, "-m", "priste", "--show-completion", "bash"],
+        ["bash", "-c", f"{sys.executable} -m priste --show-completion; true"],
         capture_output=True, text=True, check=False, cwd=tmp_path,
     )  # fmt: skip
     assert "complete" in script.stdout
@@ -196,7 +197,7 @@ def test_explain_in_json(tmp_path: Path) -> None:
 
 def test_all_mistakes_in_one_panel(tmp_path: Path) -> None:
     """A bad policy is one panel on stderr and exit code 2, with every mistake and no traceback."""
-    bad = POLICY.replace("alpha = 1.5", "alpha = -1.5").replace("sigma = 1.0", "sgima = 1.0")
+    bad = QUICK.replace("alpha = 1.5", "alpha = -1.5").replace("sigma = 1.0", "sgima = 1.0")
     result = priste("explain", write_policy(tmp_path, bad), code=2)
     assert result.stdout == ""
     assert "2 mistakes" in result.stderr
@@ -219,7 +220,7 @@ def test_fit_saves_a_model_that_policies_can_use(tmp_path: Path) -> None:
     assert (found["people"], found["cells"], found["path"]) == (3, 16, "m.npz")
     assert found["held_out"]["nats_per_move"] > 0
     fitted = 'kind = "fit"\ntraces = "trips.csv"\nmemory = "auto"'
-    text = POLICY.replace('kind = "gaussian"\nsigma = 1.0', fitted)
+    text = QUICK.replace('kind = "gaussian"\nsigma = 1.0', fitted)
     assert load_policy(write_policy(tmp_path, text)).model.fingerprint() == found["fingerprint"]
     homes = 'kind = "saved"\npath = "m.npz"\nhome = "home"\n' + "\n".join(
         f"{name} = {value}" for name, value in found["home_habits"].items()
@@ -330,7 +331,7 @@ def test_protect_refuses_cleanly(
 
 def test_errors_show_no_true_location(tmp_path: Path) -> None:
     """A trace that leaves the map is refused without a coordinate in the message."""
-    small = POLICY.replace("north = 46.0355", "north = 46.01")
+    small = QUICK.replace("north = 46.0355", "north = 46.01")
     policy = write_policy(tmp_path, small.replace("cells = [9, 10]", "cells = [3]"))
     result = priste("protect", write_trips(tmp_path), "-p", policy, "-o", tmp_path / "o.csv",
                     code=2)  # fmt: skip
@@ -417,7 +418,7 @@ def test_audit_refuses_what_does_not_fit(finished: Path, tmp_path: Path) -> None
     fields[6] = str(float(fields[6]) / 2)  # the first leakage
     forged = tmp_path / "forged.csv"
     forged.write_text("\n".join([*rows[:5], ",".join(fields), *rows[6:]]) + "\n")
-    other = write_policy(tmp_path, POLICY.replace("[events.visit]", "[events.other]"))
+    other = write_policy(tmp_path, QUICK.replace("[events.visit]", "[events.other]"))
     for arguments, complaint in (
         ((forged, "-p", policy), "was changed"),
         ((ledger, "-p", other), "The ledger is about"),

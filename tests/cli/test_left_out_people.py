@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.cli.small_world import POLICY, write_policy, write_trips
+from tests.cli.small_world import QUICK, write_policy, write_trips
 from tests.cli.test_commands import complaint_of, priste, told
 
 from priste import MarkovModel
@@ -13,7 +13,7 @@ from priste.policy import load_policy
 from priste.release import read_ledgers
 from priste.report import columns_of_releases
 
-FITTED = POLICY.replace(
+FITTED = QUICK.replace(
     'kind = "gaussian"\nsigma = 1.0', 'kind = "fit"\ntraces = "trips.csv"\nsigma = 1.0'
 )
 OBSERVER = '\n[observer]\nknows = "population"\n'
@@ -47,7 +47,7 @@ def test_their_ledgers_are_audited_and_reported_without_their_traces(tmp_path: P
 
 def test_audits_tell_how_much_hangs_on_the_model(tmp_path: Path) -> None:
     """The same releases under half and double the spread, recomputed from the ledger by hand."""
-    policy_path = write_policy(tmp_path, POLICY)
+    policy_path = write_policy(tmp_path, QUICK)
     out = tmp_path / "o.csv"
     told("protect", write_trips(tmp_path, ("ada",)), "-p", policy_path, "-o", out, "--seed", 3)
     found = told("audit", ledger_of(out), "-p", policy_path)
@@ -66,7 +66,7 @@ def test_audits_tell_how_much_hangs_on_the_model(tmp_path: Path) -> None:
 
 def test_protect_tells_what_it_did_not_guard(tmp_path: Path) -> None:
     """Nights that the clock cuts, or leaves out, are listed as `explain` lists them."""
-    policy = write_policy(tmp_path, POLICY + NIGHTS)
+    policy = write_policy(tmp_path, QUICK + NIGHTS)
     trips = write_trips(tmp_path, ("ada",))
     run = ("protect", trips, "-p", policy, "--seed", 3, "-o")
     listed = told("explain", policy)["unguarded"]

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.small_world import POLICY, write_policy, write_trips
+from tests.cli.small_world import POLICY, QUICK, write_policy, write_trips
 from tests.cli.test_commands import complaint_of, priste, told
 
 from priste.audit import EventAudit
@@ -19,7 +19,7 @@ INF = float("inf")
 
 def policy_with(promise: str, observer: str | None = None) -> str:
     """Return the small policy with one event, another promise and another observer."""
-    text = POLICY[: POLICY.index("[events.homecoming]")].replace("epsilon = 0.8", promise)
+    text = QUICK[: QUICK.index("[events.homecoming]")].replace("epsilon = 0.8", promise)
     return text if observer is None else text + f"\n[observer]\n{observer}\n"
 
 

@@ -106,7 +106,7 @@ def test_where_am_i(folder: Path) -> None:
                 wait_for(lambda e=expected: told(child, e), "GeoClue tells the point")
                 live.do(live.person.take(fix_of(step)))
         finally:
-            child.end()
+            child.end(kill=True)  # unshare does not hear a plain end; all inside ends with it
     assert_no_truth(bytes(child.out + child.err))
 
 

@@ -10,8 +10,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 from tests.live.small_town import GRID, PATH, assert_no_truth, true_position
 
 from priste.live.point import Point
@@ -118,7 +119,7 @@ def test_hostile_messages_are_refused_without_being_repeated(name: str, message:
 
 
 @pytest.mark.parametrize("name", READERS)
-@settings(max_examples=50)
+@examples(50)
 @given(message=st.binary(max_size=300))
 def test_noise_never_breaks_a_reader(name: str, message: bytes) -> None:
     """Whatever the bytes, a reader answers or refuses."""

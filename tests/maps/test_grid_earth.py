@@ -9,9 +9,10 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pyproj import Geod, Proj
+from tests.drawn_examples import examples
 
 from priste.errors import InvalidParameter, OutsideMap
 from priste.maps import Grid
@@ -114,7 +115,7 @@ def test_centres_come_back_to_their_cells(box: tuple[float, float, float, float]
     assert type(one[0]) is float
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     lat=st.floats(-89.9, 89.9),
     lon=st.floats(-180, 180),
@@ -134,7 +135,7 @@ def test_positions_come_back_within_half_a_diagonal(
     assert moved <= size / math.sqrt(2) + MILLIMETRE
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     south=st.floats(-89, 88.9),
     height=st.floats(0.01, 1.0),

@@ -10,8 +10,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 
 from priste.errors import InvalidParameter, OutsideMap, PristeError
 from priste.maps import Grid, LocalProjection
@@ -253,7 +254,7 @@ def test_other_misuse_is_refused() -> None:
         Grid(2, 2, 1.0, projection=LocalProjection(0, 0, 600, 0))
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.integers(1, 300), st.integers(1, 300), st.integers(0, 10**9))
 def test_borders_in_tenths_divide_the_floats_exactly(rows: int, columns: int, seed: int) -> None:
     """Borders computed as slot * 0.1 belong to the slot they start, the float before does not."""

@@ -7,9 +7,10 @@ import math
 import numpy as np
 import pytest
 import shapely
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pyproj import Geod
+from tests.drawn_examples import examples
 
 from priste.errors import InvalidParameter, OutsideMap
 from priste.maps import Cover, Grid, LocalProjection, Region
@@ -142,7 +143,7 @@ def test_a_circle_by_geodesics(place: tuple[float, float]) -> None:
     assert set(region) < set(touching)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     lat=st.floats(-80, 80),
     turn=st.floats(-180, 180),
@@ -206,7 +207,7 @@ def test_around_a_pole(south: bool) -> None:
 
 
 @given(longitude=st.floats(-180, 180), pole=st.sampled_from([-90.0, 90.0]))
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_no_centre_falls_into_the_seam_of_a_polar_map(longitude: float, pole: float) -> None:
     """Centres exactly on the meridian where a whole turn begins and ends are covered too."""
     grid = Grid(9, 9, 1.0, projection=LocalProjection(pole, longitude, -4.5, -4.5))

@@ -8,8 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import shapely
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 
 from priste.errors import InvalidParameter, OutsideMap
 from priste.maps import Cover, Grid, Region
@@ -124,7 +125,7 @@ def polygons(draw: st.DrawFn) -> shapely.Polygon:
     return parts[0]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(grids, polygons(), covers)
 def test_a_polygon_by_brute_force(grid: Grid, shape: shapely.Polygon, cover: Cover) -> None:
     """Shared area with each cell one by one, or each centre; the last bits are left open."""
@@ -160,7 +161,7 @@ def test_a_polygon_by_brute_force(grid: Grid, shape: shapely.Polygon, cover: Cov
         assert surely_centred <= found <= perhaps_centred
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(polygons())
 def test_transposing_a_polygon_transposes_its_cells(shape: shapely.Polygon) -> None:
     """Relabelling the map relabels the region and nothing else."""
@@ -177,7 +178,7 @@ def test_transposing_a_polygon_transposes_its_cells(shape: shapely.Polygon) -> N
     assert set(other) == {(cell % 8) * 6 + cell // 8 for cell in found}
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(polygons(), st.integers(0, 10**6))
 def test_whoever_is_in_the_shape_is_in_the_region(shape: shapely.Polygon, seed: int) -> None:
     """The promise of the default rule, on random positions."""

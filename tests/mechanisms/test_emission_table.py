@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 
 from priste.errors import InvalidParameter
 from priste.maps import Grid
@@ -97,7 +98,7 @@ def test_default_background_is_the_mean_row():
 
 
 @given(st.floats(0.0, 1.0), st.floats(0.0, 1.0), st.integers(0, 1000))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_less_budget_is_further_processing_of_more(first, second, seed):
     """The table at a small budget is the table at a larger one, mixed once more."""
     low, high = sorted([first, second])

@@ -8,8 +8,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 
 from priste.errors import InvalidParameter
 from priste.maps import Grid
@@ -23,7 +24,7 @@ BELIEF_WEIGHTS = st.lists(st.integers(0, 5), min_size=6, max_size=6).filter(any)
 
 
 @given(BELIEF_WEIGHTS, st.integers(0, 99))
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_the_set_is_the_smallest_that_holds_enough(weights, percent):
     """No smaller set reaches 1 - delta, and of equal ones the likeliest, then lowest, are taken."""
     belief = np.array(weights) / 64.0
@@ -42,7 +43,7 @@ def test_delta_is_the_decimal_that_was_written():
 
 
 @given(st.integers(1, 5), st.integers(1, 5), st.data())
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_surrogates_are_the_nearest_cells_and_ties_go_to_the_lowest(rows, columns, data):
     """Every cell is replaced by the first nearest cell of the set; its own cells stay."""
     grid = Grid(rows, columns, 0.3)
@@ -57,7 +58,7 @@ def test_surrogates_are_the_nearest_cells_and_ties_go_to_the_lowest(rows, column
 
 
 @given(st.integers(1, 4), st.integers(1, 5), st.floats(0.0, 0.9), st.integers(0, 10**6))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_the_law_is_surrogate_then_base_then_nearest(rows, columns, delta, seed):
     """The table is the base's, with rows of surrogates and outputs moved to the nearest cell."""
     grid = Grid(rows, columns, 1.0)

@@ -8,9 +8,10 @@ from itertools import pairwise
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
+from tests.drawn_examples import examples
 
 from priste.errors import InvalidParameter
 from priste.maps import Grid
@@ -27,7 +28,7 @@ POINTS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, m
 
 
 @given(POINTS)
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_hull_is_the_unit_ball_of_differences(points):
     """All differences have norm <= 1, vertices are differences of norm 1, and K = -K."""
     hull = SensitivityHull(points)
@@ -51,7 +52,7 @@ def test_hulls_of_points_and_lines_are_degenerate():
 
 
 @given(st.floats(-9, 3), st.floats(-9, 3))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_simplex_integral_is_the_divided_difference(first, second):
     """The closed form agrees with mpmath at 60 digits, in all of its ranges."""
     p, q = sorted([10.0**first, 10.0**second])
@@ -129,7 +130,7 @@ def test_masses_equal_the_integral(points, alpha):
 
 
 @given(POINTS, st.floats(-9, 4))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_masses_are_a_symmetric_law(points, exponent):
     """Over all offsets the masses sum to 1 and are equal at opposite offsets, for every hull."""
     masses = HullMasses(SensitivityHull(points), 7, 7).at(10.0**exponent)
@@ -139,7 +140,7 @@ def test_masses_are_a_symmetric_law(points, exponent):
 
 
 @given(st.integers(1, 5), st.integers(1, 5), st.floats(-3, 3), st.data())
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_levels_are_kept_on_the_set_and_on_the_map(rows, columns, exponent, data):
     """On the set, log ratios stay within alpha times the norm; on the map, within the claim."""
     grid = Grid(rows, columns, 0.5)

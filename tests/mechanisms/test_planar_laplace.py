@@ -8,8 +8,9 @@ from fractions import Fraction
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 from tests.mechanisms.laplace_oracle import cell_law, rectangle_mass
 
 from priste.errors import InvalidParameter
@@ -67,7 +68,7 @@ CELL_ALPHAS = st.floats(-12, 5).map(lambda exponent: 10.0**exponent)
 
 
 @given(GRIDS, CELL_ALPHAS)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_rows_are_geo_indistinguishable(grid, cell_alpha):
     """Whatever the map and alpha: rows are laws, entries positive, alpha kept by every ratio."""
     mechanism = PlanarLaplace(grid, cell_alpha / grid.cell_size)

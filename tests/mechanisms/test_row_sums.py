@@ -5,8 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 
 from priste.mechanisms import ROW_SUM_TOLERANCE
 from priste.mechanisms.rows import exact_row_excess, settle_rows
@@ -21,7 +22,7 @@ def rows_near_one(draw_floats):
 
 
 @given(rows_near_one(st.floats(min_value=0.0, max_value=1.0)))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_excess_is_exact_to_twice_the_precision(row):
     """The excess over 1 agrees with the sum in fractions."""
     scaled = np.array(row) / sum(row)
@@ -30,7 +31,7 @@ def test_excess_is_exact_to_twice_the_precision(row):
 
 
 @given(rows_near_one(st.floats(min_value=0.0, max_value=1.0)), st.floats(-1e-9, 1e-9))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_settled_rows_sum_to_one_and_keep_their_proportions(row, off):
     """Settled rows meet the tolerance; zeros stay zero and entries move by rounding alone."""
     given_row = np.array(row) / sum(row) * (1.0 + off)

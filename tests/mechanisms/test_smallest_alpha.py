@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 
 from priste.maps import Grid
 from priste.mechanisms import EmissionTable, mechanism
@@ -32,7 +33,7 @@ def by_definition(table, centers):
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_measured_level_is_the_definition(data):
     """Random tables, some with zeros, give what the definition gives."""
     grid = Grid(data.draw(st.integers(1, 3)), data.draw(st.integers(1, 3)), 0.5)

@@ -8,9 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from tests.drawn_examples import examples
 
 from priste.errors import InvalidParameter
 from priste.maps import Grid
@@ -63,7 +64,7 @@ def nearby(reach: float) -> list[list[Fraction]]:
     return rows
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(sequence_lists, st.sampled_from([0.5, 1.0, 3.0]), st.sampled_from(["all", "near", "far"]))
 def test_additive_fits_are_shares_of_counts(
     sequences: list[list[int | None]], weight: float, choice: str
@@ -87,7 +88,7 @@ def test_additive_fits_are_shares_of_counts(
     assert np.allclose(step.toarray(), wanted, rtol=FIT_ERROR, atol=0)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     sequence_lists,
     st.sampled_from([0.25, 1.0, 10.0]),
@@ -113,7 +114,7 @@ def test_gaussian_prior_fits_lean_on_the_gaussian(
     assert np.allclose(step.toarray(), wanted, rtol=FIT_ERROR, atol=0)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(sequence_lists, st.sampled_from(["error", "stay", "uniform"]))
 def test_maximum_likelihood_is_shares_and_a_stated_answer_elsewhere(
     sequences: list[list[int | None]], unvisited: str
@@ -138,7 +139,7 @@ def test_maximum_likelihood_is_shares_and_a_stated_answer_elsewhere(
             assert np.allclose(matrix[cell], 1 / 6, rtol=FIT_ERROR, atol=0)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(sequence_lists)
 def test_maximum_likelihood_is_never_beaten(sequences: list[list[int | None]]) -> None:
     """On its own training data no smoothed model is likelier than the plain shares."""
@@ -204,7 +205,7 @@ def test_forty_thousand_cells_can_be_fitted() -> None:
 # Cycles
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(sequence_lists, st.integers(1, 4), st.integers(1, 3), st.data())
 def test_each_phase_is_fitted_on_its_own_moves(
     sequences: list[list[int | None]], cycle: int, per_phase: int, data: st.DataObject

@@ -8,8 +8,9 @@ import tracemalloc
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 
 from priste.errors import InvalidParameter
 from priste.maps import Grid
@@ -50,7 +51,7 @@ def formula(grid: Grid, sigma: float, reach: float = math.inf) -> np.ndarray:
     return matrix
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(grids, sigmas)
 def test_both_forms_are_the_papers_formula(grid: Grid, sigma: float) -> None:
     """Dense and separable are exp(-d²/2σ²) over its row sum, to relative rounding accuracy."""
@@ -66,7 +67,7 @@ def test_both_forms_are_the_papers_formula(grid: Grid, sigma: float) -> None:
     assert np.all(wanted[~kept] <= LEAST_WEIGHT)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(grids, sigmas, st.sampled_from([0.0, 0.3, 0.5, 1.0, 2.0, 50.0]))
 def test_the_truncated_form_is_the_formula_cut_and_normalised(
     grid: Grid, sigma: float, reach: float
@@ -78,7 +79,7 @@ def test_the_truncated_form_is_the_formula_cut_and_normalised(
     assert np.allclose(step.toarray(), formula(grid, sigma, reach), rtol=FORMULA_ERROR, atol=1e-300)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(grids, sigmas, st.sampled_from([0.0, 0.3, 0.5, 1.0, 2.0, 50.0]))
 def test_the_cut_mass_is_what_the_whole_gaussian_has_beyond(
     grid: Grid, sigma: float, reach: float

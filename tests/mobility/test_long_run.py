@@ -6,9 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from tests.drawn_examples import examples
 
 from priste.errors import InvalidParameter, PristeError
 from priste.maps import Grid
@@ -46,7 +47,7 @@ def chains(draw: st.DrawFn) -> np.ndarray:
     return matrix / matrix.sum(axis=1, keepdims=True)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(chains(), st.booleans())
 def test_every_small_chain_has_its_long_run_average(matrix: np.ndarray, thin: bool) -> None:
     """Dense and sparse, whatever its classes and periods, against a very high lazy power."""

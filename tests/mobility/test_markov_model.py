@@ -8,9 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from tests.drawn_examples import examples
 from tests.oracles.written_numbers import WrittenNumbers
 
 from priste.errors import InvalidParameter
@@ -159,7 +160,7 @@ def test_sampling_follows_the_rows_step_by_step() -> None:
     assert model.sample(1, rng=WrittenNumbers(below), start=np.array([0.25, 0.75])).tolist() == [0]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(0, 2**32), st.integers(1, 30), st.sampled_from(["dense", "separable"]))
 def test_samples_repeat_with_the_seed_and_only_make_possible_moves(
     seed: int, steps: int, form: str
@@ -226,7 +227,7 @@ def models_and_sequences(draw: st.DrawFn) -> tuple[list[np.ndarray], bool, list[
     return matrices, cyclic, draw(st.lists(cells, max_size=4))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(models_and_sequences(), st.data())
 def test_likelihood_is_the_product_over_known_moves(
     case: tuple[list[np.ndarray], bool, list[list[int | None]]], data: st.DataObject

@@ -9,8 +9,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 
 from priste.errors import InvalidParameter
 from priste.maps import Grid
@@ -88,7 +89,7 @@ def slow_transitions(grid, moves, clock, shrinkage, shifted):
     return matrices
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(people, strengths, strengths, phase_strengths, phase_strengths,
        st.sampled_from([1.0, 2.0]), st.sampled_from([0.0, 1.0]), st.booleans())  # fmt: skip
 def test_transitions_follow_the_stated_formula(
@@ -107,7 +108,7 @@ def test_transitions_follow_the_stated_formula(
         assert transition.toarray().min() > 0
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(people, strengths)
 def test_a_phase_has_as_many_stays_as_were_counted(sequences, strength: float) -> None:
     """The factor of a phase makes the expected stays those counted, one more of each added."""
@@ -159,7 +160,7 @@ def test_large_maps_have_the_same_law_without_a_square_array() -> None:
         assert np.allclose(found.entries(np.full(grid.size, cell), every), row, rtol=1e-9, atol=0)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(people)
 def test_each_move_is_left_out_once(sequences) -> None:
     """Counted and left out make up everything, and each move is left out in one fold."""

@@ -8,9 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from tests.drawn_examples import examples
 
 from priste.errors import InvalidParameter
 from priste.maps import Grid
@@ -60,7 +61,7 @@ def forms(table: np.ndarray) -> list[object]:
     ]
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(tables())
 def test_every_path_has_its_probability(case: tuple[np.ndarray, np.ndarray]) -> None:
     """Pushing the lifted chain along each path of four steps gives the product of fractions."""
@@ -83,7 +84,7 @@ def test_every_path_has_its_probability(case: tuple[np.ndarray, np.ndarray]) -> 
         assert found == (pytest.approx(math.log(wanted)) if wanted else -math.inf)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(tables())
 def test_every_form_of_the_table_is_one_model(case: tuple[np.ndarray, np.ndarray]) -> None:
     """Array, nested lists, sparse matrix and mappings of one table give one fingerprint."""
@@ -93,7 +94,7 @@ def test_every_form_of_the_table_is_one_model(case: tuple[np.ndarray, np.ndarray
     assert prints == {compressed.fingerprint()}
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(tables())
 def test_states_are_exactly_the_pairs_that_can_occur(case: tuple[np.ndarray, np.ndarray]) -> None:
     """A pair is a state if and only if some path reaches it; states come in order."""
@@ -128,7 +129,7 @@ def test_a_first_order_table_is_the_first_order_model() -> None:
     assert np.allclose(lifted.stationary(), plain.stationary(), rtol=1e-9, atol=0)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     st.lists(
         st.lists(st.one_of(st.none(), st.integers(0, M - 1)), max_size=12), min_size=1, max_size=3

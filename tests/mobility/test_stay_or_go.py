@@ -7,8 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 
 from priste.errors import InvalidParameter
 from priste.maps import Grid
@@ -32,7 +33,7 @@ def slow_row(grid: Grid, cell: int, stay: float, decay: int) -> list[float]:
     return row
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.integers(1, 5), st.integers(2, 5), st.floats(0, 0.99), st.integers(1, 3))
 def test_rows_are_those_of_the_formula(rows: int, columns: int, stay: float, decay: int) -> None:
     """Staying has the given chance, and every other cell its share by distance."""

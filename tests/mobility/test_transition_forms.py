@@ -6,9 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from tests.drawn_examples import examples
 from tests.mobility.transition_strategies import Case, cases
 from tests.oracles.written_numbers import WrittenNumbers
 
@@ -36,7 +37,7 @@ def within_bound(computed: float, wanted: Fraction, roundings: int) -> bool:
     return abs(Fraction(float(computed)) - wanted) <= share * wanted + roundings * UNDERFLOW
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(cases(), st.data())
 def test_push_is_exact_up_to_the_stated_roundings(case: Case, data: st.DataObject) -> None:
     """``push`` of one row and of many keeps the relative accuracy that its docstring states."""
@@ -53,7 +54,7 @@ def test_push_is_exact_up_to_the_stated_roundings(case: Case, data: st.DataObjec
             assert k or within_bound(one[j], wanted, n)
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(cases(), st.data())
 def test_pull_is_exact_up_to_the_stated_roundings(case: Case, data: st.DataObject) -> None:
     """``pull`` of one column and of many keeps the relative accuracy that its docstring states."""
@@ -71,7 +72,7 @@ def test_pull_is_exact_up_to_the_stated_roundings(case: Case, data: st.DataObjec
             assert k or within_bound(one[i], wanted, n)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(cases())
 def test_the_matrix_and_its_entries_are_those_of_the_form(case: Case) -> None:
     """``toarray`` and ``entries`` agree with each other and with the exact matrix."""
@@ -85,7 +86,7 @@ def test_the_matrix_and_its_entries_are_those_of_the_form(case: Case) -> None:
             assert within_bound(whole[i, j], case.matrix[i][j], 3)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(cases())
 def test_row_sum_error_bounds_the_exact_row_sums(case: Case) -> None:
     """``row_sum_error`` is never below the distance of an exact row sum from 1, and small."""
@@ -94,7 +95,7 @@ def test_row_sum_error_bounds_the_exact_row_sums(case: Case) -> None:
     assert case.transition.row_sum_error <= 1e-13
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(cases())
 def test_the_protocol_is_met_and_the_numbers_are_fixed(case: Case) -> None:
     """Every form is a ``Transition`` and its measured numbers cannot be assigned."""

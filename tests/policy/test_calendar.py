@@ -4,8 +4,9 @@ from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 
 from priste.policy.calendar import (
     DAY_NAMES,
@@ -59,7 +60,7 @@ def minutes_meant(text: str, timeline: Timeline, steps: int) -> set[int]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(whens(), STEP_MINUTES)
 def test_calm_days_give_exactly_the_steps_that_were_meant(text: str, minutes: int) -> None:
     """Without changes of clocks, the steps are those that share a minute with the text."""
@@ -70,7 +71,7 @@ def test_calm_days_give_exactly_the_steps_that_were_meant(text: str, minutes: in
     )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(whens(), STEP_MINUTES, st.sampled_from([SPRING, AUTUMN]))
 def test_changing_clocks_never_protect_less(text: str, minutes: int, start: datetime) -> None:
     """On days when clocks change, every minute whose reading was meant is in a step."""
@@ -102,7 +103,7 @@ def test_an_overnight_window_ends_on_the_next_day() -> None:
 
 
 @given(st.dates(date(2026, 1, 1), date(2026, 12, 31)), st.integers(1, 900))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_periods_share_out_all_steps(day: date, steps: int) -> None:
     """Days and weeks cover the timeline, in order, and begin where the calendar says."""
     line = Timeline(datetime.combine(day, time(5, 30)), timedelta(hours=1), "Europe/Paris")

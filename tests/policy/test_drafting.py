@@ -5,8 +5,9 @@ from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 
 from priste import InvalidParameter
 from priste.policy import draft_policy, drafted, read_policy
@@ -18,7 +19,7 @@ from priste.traces.town import ada, residents, town_places
 NEAR_DEGREES = 0.002
 
 
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(
     st.floats(-85, 85),
     st.floats(-180, 180),
@@ -151,7 +152,7 @@ DAY = 24 * HOUR
 day_lists = st.lists(st.integers(0, 60), min_size=1, max_size=12, unique=True)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.lists(day_lists, min_size=1, max_size=3))
 def test_the_clock_holds_the_busiest_fortnight(people: list[list[int]]) -> None:
     """No other fourteen days hold more of the recorded time; all of it if it is no longer."""

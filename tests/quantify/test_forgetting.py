@@ -6,8 +6,9 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 
 from priste import Grid, InvalidParameter, MarkovModel, Quantifier, Starts
 from priste.events import presence
@@ -22,7 +23,7 @@ ROW_OF_THE_MAP = 8 * 400
 """What one kept observation would take on a map of 400 cells, in bytes."""
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     st.lists(st.sampled_from(["release", "silence", "ask", "candidates", "copy"]), max_size=14),
     st.integers(0, 2**32),
@@ -93,7 +94,7 @@ def test_the_past_is_refused_clearly():
             Quantifier(MODEL, EVENT, method=method, history=False)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 2**32), st.sampled_from([0, 300, 1000]), st.booleans())
 def test_blocks_give_the_numbers_of_the_whole(seed, span, rescale):
     """Rows mapped a few at a time are the same to the bit, though blocks differ in their bands."""

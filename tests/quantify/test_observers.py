@@ -9,8 +9,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 from tests.oracles.exact_observers import observer_rows
 from tests.oracles.exact_worst_prior import pairs_exceed, reversed_rows, whole_rows
 from tests.quantify.strategies import LAST_STEP, distributions, events, likelihoods, matrices
@@ -151,7 +152,7 @@ def guarded(draw):
 
 
 @pytest.mark.parametrize("method", ["forward", "replay"])
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(guarded())
 def test_rows_agree_with_path_enumeration(method, case):
     """Stacked rows of every observer are within the stated bound of the truth."""
@@ -161,7 +162,7 @@ def test_rows_agree_with_path_enumeration(method, case):
     assert_within_bound(q.moments(), exact)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(guarded())
 def test_the_leakage_of_a_class_is_that_of_its_exact_rows(case):
     """leakage() is never below the exact supremum of the stacked rows, and hardly above it."""
@@ -182,7 +183,7 @@ def test_the_leakage_of_a_class_is_that_of_its_exact_rows(case):
     assert found.value == max(found.for_event, found.against_event)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(guarded(), st.data())
 def test_the_worst_prior_lies_in_the_class_and_learns_that_much(case, data):
     """Asked with its own worst prior, the quantifier reports about its leakage."""

@@ -7,8 +7,9 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 from tests.quantify.moment_cases import coarse, curved, far_apart, hostile_moments, smooth
 
 from priste import Grid, MarkovModel, PlanarLaplace, Protector, presence
@@ -59,7 +60,7 @@ def check_equal(moments: Moments, epsilon: float, *, one_way: bool = False) -> N
             np.testing.assert_array_equal(*verdict)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(hostile_moments(most_rows=6), st.floats(0.0, 5.0), st.booleans())
 def test_hostile_numbers(moments: Moments, epsilon: float, one_way: bool) -> None:
     """Zeros, subnormals, exponents far apart, impossible and certain rows."""

@@ -6,9 +6,10 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from tests.drawn_examples import examples
 from tests.oracles.path_enumeration import PathEnumeration
 from tests.quantify.strategies import LAST_STEP, instances, models
 
@@ -67,7 +68,7 @@ def assert_agrees(found, with_event, without) -> None:
         assert ours == exact or ours - exact <= SLACK
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(instances())
 def test_equals_the_enumeration_of_possible_paths(instance) -> None:
     """Both directions, after every step, for models with zeros, of second order, with silence."""
@@ -77,7 +78,7 @@ def test_equals_the_enumeration_of_possible_paths(instance) -> None:
     assert PossiblePaths(model, event).leakage().value == pytest.approx(0.0, abs=SLACK)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(instances(second_order=False), st.data())
 def test_several_models_allow_the_paths_of_each(instance, data) -> None:
     """A path is possible when one of the models allows all of it, not a mixture of their moves."""
@@ -91,7 +92,7 @@ def test_several_models_allow_the_paths_of_each(instance, data) -> None:
         assert_agrees(found, *enumerated([model, other], event, columns[:step], starts))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(instances())
 def test_is_never_below_the_leakage_of_the_model(instance) -> None:
     """The model is one of the ways to move, so it cannot leak more than the worst of them."""

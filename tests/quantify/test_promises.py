@@ -8,8 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 from tests.oracles.exact_worst_prior import integer_rows, pairs_exceed, reversed_rows
 from tests.quantify.moment_cases import coarse, exact_moments, hostile_moments, smooth
 from tests.quantify.test_screening import screen, small_quantifier
@@ -68,7 +69,7 @@ def test_hostile_promises_are_refused(make):
         make()
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(hostile_moments(), st.floats(0.0, 30.0), st.booleans())
 def test_each_direction_is_judged_by_itself(moments: Moments, bound: float, upwards: bool):
     """A True verdict on one direction is exact, whatever the other one does."""
@@ -99,7 +100,7 @@ def test_symmetric_odds_are_the_plain_number_to_the_last_bit(seed):
     assert leakages(moments, high) == leakages(moments, Odds(high, high)) == leakages(moments)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(hostile_moments(), st.floats(1e-6, 1.0 - 1e-6))
 def test_beliefs_are_judged_exactly(moments: Moments, cap: float):
     """Belief passes iff every row's exact posterior is within the cap, up to rounding."""
@@ -135,7 +136,7 @@ def test_doubt_fails_a_belief():
     assert passes(excluded, Belief(0.01))[0]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.integers(0, 2**32),
     st.integers(1, 12),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 from tests.quantify.strategies import (
     LAST_STEP,
     events,
@@ -45,7 +46,7 @@ def assert_same(first: Moments, second: Moments, order: tuple[int, ...] = (0, 1,
     np.testing.assert_allclose(plain(first)[list(order)], plain(second), rtol=ROUNDING, atol=0.0)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(instances())
 def test_negation_swaps_the_answers(instance):
     """a and ā, b and d change places for the negated event."""
@@ -55,7 +56,7 @@ def test_negation_swaps_the_answers(instance):
     assert_same(observed(q, columns).moments(), observed(negated, columns).moments(), (1, 0, 3, 2))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.data())
 def test_de_morgan(data):
     """not (A and B) and (not A or not B) are the same event, with the same numbers."""
@@ -68,7 +69,7 @@ def test_de_morgan(data):
     assert_same(left.moments(), right.moments())
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.data())
 def test_relabelling_cells_permutes_the_rows(data):
     """Renaming the cells in model, event and releases only renames the rows."""
@@ -93,7 +94,7 @@ def test_relabelling_cells_permutes_the_rows(data):
     )
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.data())
 def test_silence_changes_nothing(data):
     """Silence after the last release leaves b and d as they are, and equals ones."""
@@ -112,7 +113,7 @@ def shifted(event_steps: list[int], at_step: int) -> list[int]:
     return [step if step <= at_step else step + 1 for step in event_steps]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.data())
 def test_splitting_a_step_changes_nothing(data):
     """A step in which nobody moves and nothing is released can be put in anywhere."""
@@ -137,7 +138,7 @@ def test_splitting_a_step_changes_nothing(data):
     assert_same(q.moments(), p.moments())
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.data())
 def test_scaling_a_release_scales_the_joint_probabilities_alone(data):
     """A column times a constant multiplies b and d by it, and moves no posterior."""
@@ -156,7 +157,7 @@ def test_scaling_a_release_scales_the_joint_probabilities_alone(data):
     np.testing.assert_allclose(before, after, rtol=1e-12, atol=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(instances())
 def test_methods_agree(instance):
     """The forward operator and the backward replay give the same numbers."""
@@ -167,7 +168,7 @@ def test_methods_agree(instance):
     assert_same(forward.moments(), back.moments())
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(instances())
 def test_asking_changes_no_answer(instance):
     """Asking after every observation, which mixes the methods, equals asking once."""

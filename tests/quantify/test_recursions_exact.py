@@ -6,8 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 from tests.oracles.path_enumeration import PathEnumeration
 from tests.quantify.strategies import LAST_STEP, distributions, instances, likelihoods
 
@@ -53,7 +54,7 @@ def oracle(model, event, columns, *, normalise=True):
 
 
 @pytest.mark.parametrize("method", ["forward", "replay", "auto"])
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(instances())
 def test_all_first_cells_agree_with_path_enumeration(method, instance):
     """Every method gives a, ā, b, d of every first cell within the stated bound of the truth."""
@@ -63,7 +64,7 @@ def test_all_first_cells_agree_with_path_enumeration(method, instance):
     assert_within_bound(q.moments(), oracle(model, event, columns))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(instances())
 def test_the_bound_covers_stored_matrices_too(instance):
     """The bound holds whether rows are meant as stored or divided by their exact sums."""
@@ -74,7 +75,7 @@ def test_the_bound_covers_stored_matrices_too(instance):
 
 
 @pytest.mark.parametrize("method", ["forward", "replay"])
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.data())
 def test_given_priors_agree_with_path_enumeration(method, data):
     """Rows for K given priors are the mixtures of the exact rows of the first cells."""
@@ -94,7 +95,7 @@ def test_given_priors_agree_with_path_enumeration(method, data):
 
 
 @pytest.mark.parametrize("method", ["forward", "replay"])
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.data())
 def test_candidates_equal_observing_them(method, data):
     """candidate_moments of a column is, within the bound, what observing that column gives."""
@@ -128,7 +129,7 @@ def test_candidates_equal_observing_them(method, data):
                 assert abs(got - true) <= Fraction(LARGEST_USEFUL_GAMMA) * true
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.data())
 def test_starts_are_the_rows_of_their_cells(data):
     """Starts(cells) gives exactly the rows of those cells."""
@@ -141,7 +142,7 @@ def test_starts_are_the_rows_of_their_cells(data):
     assert_within_bound(q.moments(), [exact[cell] for cell in sorted(starts)])
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.data())
 def test_posterior_and_likelihoods_under_a_prior(data):
     """posterior, log_likelihoods and leakage(prior) are the exact ones; impossible cases raise."""
@@ -177,7 +178,7 @@ def test_posterior_and_likelihoods_under_a_prior(data):
         assert leakage.value == np.inf
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.data())
 def test_location_posterior_is_the_smoothed_one(data):
     """The location at each step given all releases equals the sum over paths."""

@@ -6,8 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 
 from priste import Grid, MarkovModel, PlanarLaplace, Quantifier
 from priste.events import presence
@@ -45,7 +46,7 @@ def resembling_columns(draw):
     return columns, draw(st.integers(1, 4)), rng
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(resembling_columns())
 def test_the_error_bounds_the_thin_products_in_exact_arithmetic(case):
     """|b̂ - b| <= δ b in fractions, for random H, however well the basis fits."""
@@ -115,7 +116,7 @@ def screen(quantifier: Quantifier, columns: np.ndarray, limits: Limits, rank: in
     )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 2**32), st.integers(1, 12), st.floats(0.3, 1.3))
 def test_what_the_screen_decides_the_plain_check_decides_alike(seed, rank, tightness):
     """At any rank and any ε around the leakages, decided verdicts are those of the plain check."""
@@ -152,7 +153,7 @@ def spread_quantifier(seed: int) -> tuple[Quantifier, np.ndarray]:
     return quantifier, columns
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 2**32), st.integers(1, 12), st.floats(0.3, 1.3))
 def test_rows_in_several_bands_may_pass_but_never_fail(seed, rank, tightness):
     """With bands added up, what is decided passes, and the plain check says so too."""

@@ -5,8 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 from tests.oracles.exact_worst_prior import (
     faces_exceed,
     integer_rows,
@@ -90,14 +91,14 @@ def test_leakage_and_verdicts_agree_with_exact_arithmetic(family: str) -> None:
         check(FAMILIES[family](rng, int(rng.integers(1, 6))))
 
 
-@settings(max_examples=250, deadline=None)
+@examples(250)
 @given(hostile_moments())
 def test_hostile_dynamic_range(moments: Moments) -> None:
     """Zeros, 2**-950 and exponents thousands apart in one problem change nothing."""
     check(moments)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(hostile_moments(), st.floats(0.0, 5.0))
 def test_never_passes_where_fractions_say_violated(moments: Moments, epsilon: float) -> None:
     """A verdict of True is never given where exact arithmetic finds a prior above e^epsilon."""
@@ -177,7 +178,7 @@ def test_larger_maps_agree_with_exact_arithmetic() -> None:
         check(FAMILIES[list(FAMILIES)[k % len(FAMILIES)]](rng, 30))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(hostile_moments())
 def test_reversed_event_gives_the_same_value(moments: Moments) -> None:
     """Exchanging the event and its negation exchanges the directions, to the bit."""

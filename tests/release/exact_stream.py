@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from fractions import Fraction
+from numbers import Rational
 
 import mpmath
 import numpy as np
@@ -35,7 +37,7 @@ def below_exp(epsilon: float) -> Fraction:
         return Fraction(str(mpmath.exp(mpmath.mpf(epsilon)))) - Fraction(1, 10**45)
 
 
-Moments = list[tuple[Fraction, Fraction, Fraction, Fraction]]
+Moments = list[tuple[Rational, Rational, Rational, Rational]]
 
 
 def moments(
@@ -86,13 +88,24 @@ def negated(rows: Moments) -> Moments:
     return [(abar, a, d, b) for a, abar, b, d in rows]
 
 
+def in_whole_numbers(rows: Moments) -> Moments:
+    """The same but for a factor of all a and ā and one of all b and d, which ratios do not see."""
+    before = math.lcm(*(x.denominator for row in rows for x in row[:2]))
+    after = math.lcm(*(x.denominator for row in rows for x in row[2:]))
+    return [
+        (int(a * before), int(abar * before), int(b * after), int(d * after))
+        for a, abar, b, d in rows
+    ]
+
+
 def speaks_for(rows: Moments, r: Fraction) -> bool:
     """Whether some mixture of rows has a likelihood ratio for the event above r (two rows do)."""
-    own = [b * abar - r * a * d for a, abar, b, d in rows]
+    over, under = r.numerator, r.denominator
+    own = [under * b * abar - over * a * d for a, abar, b, d in rows]
     if any(f > 0 for f in own):
         return True
     for (i, p), (j, q) in itertools.combinations(enumerate(rows), 2):
-        cross = p[2] * q[1] + q[2] * p[1] - r * (p[0] * q[3] + q[0] * p[3])
+        cross = under * (p[2] * q[1] + q[2] * p[1]) - over * (p[0] * q[3] + q[0] * p[3])
         if cross > 0 and cross * cross > 4 * own[i] * own[j]:
             return True
     return False
@@ -105,19 +118,21 @@ def exceeds(rows: Moments, r: Fraction) -> bool:
 
 def exceeds_on_a_lattice(rows: Moments, r: Fraction, parts: int = 6) -> bool:
     """Whether a prior whose weights are multiples of 1/parts has a ratio above r. No theory."""
+    rows, over, under = in_whole_numbers(rows), r.numerator, r.denominator
     for weights in itertools.product(range(parts + 1), repeat=len(rows)):
         if sum(weights) != parts:
             continue
         a, abar, b, d = (
             sum(w * row[k] for w, row in zip(weights, rows, strict=True)) for k in range(4)
         )
-        if b * abar > r * a * d or d * a > r * abar * b:
+        if under * b * abar > over * a * d or under * d * a > over * abar * b:
             return True
     return False
 
 
 def leakage(rows: Moments, digits: int = 40) -> float:
     """The natural logarithm of the largest ratio in either direction, by bisection (< 64 bits)."""
+    rows = in_whole_numbers(rows)
     low, high = Fraction(1), Fraction(2) ** 40
     if exceeds(rows, high):
         return float("inf")

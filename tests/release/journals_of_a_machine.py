@@ -84,10 +84,10 @@ def go_on(folder: Path) -> None:
 
 
 def after_one_more(path: Path) -> list[float]:
-    """What the event would leak after each cell told exactly, as this machine goes on."""
+    """What the event would leak after some cells told exactly, as this machine goes on."""
     state = Protector.load(path).public_state()
     found = []
-    for cell in range(GRID.size):
+    for cell in range(0, GRID.size, 5):
         twin = state.copy()
         column = np.full(GRID.size, 1e-3)
         column[cell] = 1.0

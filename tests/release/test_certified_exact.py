@@ -5,8 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 from tests.release.exact_stream import (
     below_exp,
     exact_matrix,
@@ -217,7 +218,7 @@ def small_problems(draw: st.DrawFn) -> tuple[np.ndarray, list[int], list[int], f
     )
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(small_problems())
 def test_random_problems_stay_within_epsilon(
     problem: tuple[np.ndarray, list[int], list[int], float, float],

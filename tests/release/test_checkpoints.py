@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 from tests.release.test_state_files import assert_same_state
 
 from priste import (
@@ -306,7 +307,7 @@ columns = st.lists(
 
 
 @given(before=columns, after=columns)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_any_history_survives_the_file(before: list[Any], after: list[Any]) -> None:
     """Any likelihoods, also such as need several bands of scaled rows, come back to the bit."""
     from priste.release.prediction import Prediction

@@ -43,7 +43,6 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return folders
 
 
-@pytest.mark.xdist_group("journals that move")
 @pytest.mark.parametrize("setting", ["as it is", "old processor", "Nehalem kernels"])
 def test_journals_of_other_machines_go_on(written: dict[str, Path], setting: str) -> None:
     """Every journal written under any setting loads under this one, releases unchanged."""
@@ -57,7 +56,6 @@ def test_journals_written_elsewhere_long_ago_go_on(tmp_path: Path) -> None:
     go_on(Path(shutil.copytree(GOLDEN, tmp_path / "golden")))
 
 
-@pytest.mark.xdist_group("journals that move")
 def test_a_seed_releases_the_same_everywhere(written: dict[str, Path]) -> None:
     """Under every setting the seeded streams released the same outputs by the same laws.
 

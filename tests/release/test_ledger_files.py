@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 
 from priste import InvalidParameter, Release
 from priste.batch import is_ledger, read_ledgers, write_ledgers
@@ -34,7 +35,7 @@ NAMES = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_
 EVENTS = ("visit, week of 2026-03-02", 'say "no"')
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.dictionaries(NAMES | st.none(), RELEASES, min_size=1, max_size=3))
 def test_a_ledger_comes_back_as_it_was(
     tmp_path_factory: pytest.TempPathFactory, streams: dict[str | None, list[Release]]

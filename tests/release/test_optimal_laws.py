@@ -7,9 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
+from tests.drawn_examples import examples
 
 from priste import (
     AnyStart,
@@ -69,7 +70,7 @@ def state_of(
     return PublicState(terms)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(
     seed=st.integers(0, 10**6),
     promise=st.sampled_from([0.05, 1.0, Odds(0.5, math.inf), Odds(2.0, 0.1), Belief(0.6)]),
@@ -235,7 +236,7 @@ def test_a_step_is_sensitive_until_the_model_has_forgotten() -> None:
     assert (np.diff(found[5:]) <= ROUNDING).all()
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     st.lists(st.floats(0.0, 1.0), min_size=1, max_size=30),
 )

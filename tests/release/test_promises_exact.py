@@ -11,8 +11,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 from tests.oracles.exact_near import near_exceed, near_odds
 from tests.oracles.exact_observers import start_distributions
 from tests.release.exact_stream import (
@@ -219,7 +220,7 @@ RANDOM_PROMISES: st.SearchStrategy[Promise] = st.one_of(
 )
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(RANDOM_OBSERVERS, RANDOM_PROMISES)
 def test_random_promises_are_kept_or_refused(observer: Observer, promised: Promise) -> None:
     """Any promise to any observer: refused where no release could keep it, else always kept."""

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.cli.small_world import GRID, PATHS, POLICY, STEPS
+from tests.cli.small_world import GRID, PATHS, QUICK, STEPS
 
 from priste import InvalidParameter
 from priste.policy import Policy, read_policy
@@ -24,7 +24,7 @@ SAME_LEAKAGE = 1e-6
 
 @pytest.fixture(scope="module")
 def policy() -> Policy:
-    return read_policy(POLICY)
+    return read_policy(QUICK)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_the_page_tells_how_much_hangs_on_the_model(policy: Policy, ledger: Ledg
     report = stream_report(policy, ledger, title="Ada")
     told = max(report.events, key=lambda event: event.guarded.max)
     assert [event.name for event in report.events if event.otherwise] == [told.name]
-    wide = replace(policy, chosen_models=read_policy(POLICY.replace("sigma = 1.0", "sigma = 2.0"))
+    wide = replace(policy, chosen_models=read_policy(QUICK.replace("sigma = 1.0", "sigma = 2.0"))
                    .chosen_models)  # fmt: skip
     cells = [release.cell for release in bare_releases(policy, PATHS["ada"], 1)]
     columns = columns_of_cells(policy, cells)
@@ -109,7 +109,7 @@ def test_the_bare_mechanism_uses_its_full_budget(policy: Policy) -> None:
 )
 def test_streams_of_other_mechanisms_can_be_told(mechanism: str) -> None:
     """Location sets depend on past releases, exact ones have no finite budget: all are replayed."""
-    policy = read_policy(POLICY.replace('kind = "planar-laplace"\nalpha = 1.5', mechanism))
+    policy = read_policy(QUICK.replace('kind = "planar-laplace"\nalpha = 1.5', mechanism))
     ledger = released(policy)
     report = stream_report(policy, ledger, title="")
     assert report.events[0].guarded.leakage == tuple(r.leakage[0] for r in ledger)
@@ -153,7 +153,7 @@ PROMISED = {
 def test_ledgers_are_audited_by_their_own_promise_and_observer(promise: str) -> None:
     """Whatever is promised to whom, the audit from outside agrees with the ledger and the page."""
     written, observer = PROMISED[promise]
-    text = POLICY.replace("epsilon = 0.8\n", f"{written}\n").replace("epsilon = 1.2\n", "")
+    text = QUICK.replace("epsilon = 0.8\n", f"{written}\n").replace("epsilon = 1.2\n", "")
     other = read_policy(text + observer)
     ledger = released(other)
     report = stream_report(other, ledger, title="Ada")

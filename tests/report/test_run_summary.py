@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.cli.small_world import GRID, PATHS, POLICY, STEPS, write_trips
+from tests.cli.small_world import GRID, PATHS, QUICK, STEPS, write_trips
 
 from priste import InvalidParameter
 from priste.events import near_events, near_reach
@@ -17,7 +17,7 @@ from priste.traces import read_traces
 
 @pytest.fixture(scope="module")
 def policy() -> Policy:
-    return read_policy(POLICY)
+    return read_policy(QUICK)
 
 
 @pytest.fixture(scope="module")

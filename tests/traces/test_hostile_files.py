@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 from tests.traces import trace_files as files
 
 from priste.errors import PristeError, TraceError
@@ -267,7 +268,7 @@ def test_unreadable_files_are_an_error_of_ours(tmp_path: Path) -> None:
 signs = st.text('[]{}"\\\\, a', max_size=12)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.recursive(signs, lambda inner: st.lists(inner, max_size=3)), st.integers(1, 9))
 def test_depth_is_counted_outside_texts(value: object, size: int) -> None:
     """Whatever texts hold and wherever pieces end, only real brackets count."""

@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 
 from priste import Grid
 from priste.errors import TraceError
@@ -353,7 +354,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(JSON, max_size=4))
 def test_hostile_records_are_set_aside(tmp_path_factory, entries: list) -> None:
     """Any JSON where records should be gives fixes or counted problems, never another error."""

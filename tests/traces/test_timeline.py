@@ -6,8 +6,9 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 
 from priste.errors import InvalidParameter, OutsideMap
 from priste.maps import Grid
@@ -37,7 +38,7 @@ def trace_of(*seconds_and_cells: tuple[float, int]) -> Trace:
     return Trace("ada", np.array(times), places[:, 0], places[:, 1])
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(starts, steps, st.sampled_from(ZONES), st.integers(0, 5_000))
 def test_steps_and_times_are_inverse(
     start: datetime, step: timedelta, zone: str, number: int
@@ -51,7 +52,7 @@ def test_steps_and_times_are_inverse(
     assert line.step_at(line.middle_of(number)) == number
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(starts, steps, st.sampled_from(ZONES), st.integers(0, 400), st.integers(0, 400))
 def test_steps_between_are_those_that_touch(
     start: datetime, step: timedelta, zone: str, first: int, count: int
@@ -185,7 +186,7 @@ def brute_force(trace: Trace, rule: str, count: int) -> list[int | None]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.lists(
         st.tuples(st.integers(-100, 500), st.integers(0, 5)),

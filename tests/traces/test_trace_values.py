@@ -5,8 +5,9 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 
 from priste.errors import InvalidParameter, TraceError
 from priste.traces import Fix, Problem, Trace
@@ -82,7 +83,7 @@ def test_bounds_take_the_narrow_side_of_the_earth() -> None:
 
 
 @pytest.mark.parametrize("zone", ZONES)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.lists(st.datetimes(datetime(1985, 1, 1), datetime(2035, 1, 1)), min_size=1, max_size=20))
 def test_clock_times_of_a_zone_agree_with_zoneinfo(zone: str, clocks: list[datetime]) -> None:
     """The conversion of whole arrays gives what zoneinfo gives one by one."""
@@ -206,7 +207,7 @@ def test_every_problem_states_a_rule() -> None:
     assert all(problem.sets_aside == problem.rule.startswith("Set") for problem in Problem)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.lists(
         st.tuples(

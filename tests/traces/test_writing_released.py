@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 from tests.traces import trace_files as files
 
 from priste.errors import InvalidParameter, OutputError, OutputExists, TraceError
@@ -223,7 +224,7 @@ def test_steps_of_a_folder_are_a_file_for_each_user(tmp_path: Path) -> None:
         assert [t.user for t in read_traces(tmp_path / rows)] == ["b", "deep/a"]
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.integers(0, GRID.size - 1), st.integers(0, 2**32))
 def test_random_points_lie_in_the_released_cell(cell: int, seed: int) -> None:
     """Whatever the cell, a random point of it is found in it again after rounding."""

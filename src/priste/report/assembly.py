@@ -78,7 +78,7 @@ def stream_report(
     if show_truth and truth is None:
         raise InvalidParameter("To show the truth, give it: the file that was protected.")
     guarded = audit_releases(policy, releases, on_event=on_event)
-    alone = {} if bare is None else audit_releases(policy, bare)
+    alone = {} if bare is None else audit_releases(policy, bare, beside=False)
     # One event stands for all: it takes as long again for every other way to move.
     most_told = max(guarded, key=lambda name: guarded[name].max)
     otherwise = if_people_move_otherwise(policy, columns_of_releases(policy, releases), {most_told})

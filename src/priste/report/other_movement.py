@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from priste.policy import Policy
 from priste.policy.model_choice import ChosenModel
-from priste.report.audits import audit_columns
+from priste.report.audits import leakages
 
 OTHERWISE = {
     "narrow": "half as far as the model says",
@@ -39,5 +39,5 @@ def if_people_move_otherwise(
     for member, model in policy.chosen_models[0].relatives().items():
         other = replace(policy, chosen_models=(ChosenModel(model),))
         for name in wanted:
-            found[name][OTHERWISE[member]] = audit_columns(other, name, columns).max
+            found[name][OTHERWISE[member]] = max(leakages(other, name, columns), default=0.0)
     return found
