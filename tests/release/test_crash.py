@@ -6,11 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-LIVES = 200
+LIVES = 100
 
 
-def test_a_stream_survives_hundreds_of_kills(tmp_path: Path) -> None:
-    """200 lives of one stream, most cut short; everything returned stays, nothing changes."""
+def test_a_stream_survives_a_hundred_kills(tmp_path: Path) -> None:
+    """A hundred lives of one stream, most cut short; everything returned stays, nothing changes."""
     script = Path(__file__).parent / "crash_rehearsal.py"
     done = subprocess.run(
         [sys.executable, str(script), str(tmp_path), str(LIVES), "1"],
@@ -24,6 +24,6 @@ def test_a_stream_survives_hundreds_of_kills(tmp_path: Path) -> None:
     assert tally["lives"] == LIVES
     # The rehearsal must have rehearsed: kills, torn lines, and records that nobody had seen.
     assert tally["killed"] > LIVES // 3
-    assert tally["torn"] > 3
+    assert tally["torn"] > 1
     assert tally["unreported"] > 3
     assert tally["steps"] > LIVES
