@@ -18,6 +18,9 @@ _CANDIDATES = "'likelihoods' of candidate releases"
 _RANGE = 2.0**-1000
 """Least ratio of a positive likelihood to the largest one that can be carried."""
 
+_LARGEST_SHIFT = 1000
+"""Powers of two up to here are floats, and so are their inverses."""
+
 
 def as_floats(values: object, *, name: str) -> Floats:
     """Return a float64 array, without copying one; refuse what is not real numbers."""
@@ -41,11 +44,11 @@ def checked_nonnegative(values: object, shape: tuple[int | None, ...], *, name: 
     if not fits:
         wanted = ", ".join("any" if length is None else str(length) for length in shape)
         raise InvalidParameter(f"The {name} must have shape ({wanted}). Got {array.shape}.")
+    if array.min(initial=0.0) >= 0.0 and array.max(initial=0.0) < np.inf:  # no NaN either
+        return array
     if not np.isfinite(array).all():
         raise InvalidParameter(f"The {name} must be finite. Got NaN or an infinity.")
-    if (array < 0.0).any():
-        raise InvalidParameter(f"The {name} must be >= 0. Got {float(array.min())!r}.")
-    return array
+    raise InvalidParameter(f"The {name} must be >= 0. Got {float(array.min())!r}.")
 
 
 def scaled_likelihood(array: Floats, *, name: str) -> Likelihood:
@@ -61,6 +64,8 @@ def scaled_likelihood(array: Floats, *, name: str) -> Likelihood:
                 f"{largest!r}."
             )
     exponent = math.frexp(largest)[1]
+    if abs(exponent) < _LARGEST_SHIFT:  # a product with a power of two, as ldexp, and quicker
+        return Likelihood(array * 2.0**-exponent, exponent)
     return Likelihood(np.ldexp(array, -exponent), exponent)
 
 

@@ -164,8 +164,9 @@ def _shared(moments: Moments) -> tuple[Floats, Floats, NDArray[np.int64], Floats
             f"Row {unlikely[0]} has neither."
         )
     exponent = np.array(moments.exponent)
-    positive = (moments.event > 0) | (moments.complement > 0)
-    alive = positive.reshape(moments.rows, -1).any(axis=1)
+    joint = (moments.event, moments.complement)
+    seen = [side.reshape(moments.rows, -1).any(axis=1) for side in joint]
+    alive = np.asarray(seen[0] | seen[1])
     if alive.any():
         highest, lowest = exponent[alive].max(), exponent[alive].min()
         if int(highest) - int(lowest) > LARGEST_SPREAD:

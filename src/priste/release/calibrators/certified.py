@@ -13,7 +13,7 @@ argument and not by the rounded check, and the stream cannot get stuck.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -204,7 +204,7 @@ class _Search:
             if rung == self._zero:
                 return rung
             if self._small:
-                self._ask([rung], range(self._outputs))
+                self._ask({rung: range(self._outputs)})
             if self._allow(rung, self._scattered) and self._all_allow(rung):
                 return rung
 
@@ -242,21 +242,25 @@ class _Search:
             return False
         if self._small and rung not in self._verdicts:
             near = range(max(0, rung - 1), min(self._zero, rung + 2))
-            self._ask(near, self._suspects)
+            suspects: Sequence[int] = self._suspects
+            questions = dict.fromkeys(near, suspects)
+            if rung == self._first:  # most steps end where they begin
+                questions[rung] = range(self._outputs)
+            self._ask(questions)
         return self._allow(rung, self._suspects)
 
     def _allow(self, rung: int, outputs: Sequence[int]) -> bool:
-        self._ask([rung], outputs)
+        self._ask({rung: outputs})
         known = self._verdicts[rung]
         refused = [output for output in dict.fromkeys(outputs) if not known[output]]
         if refused:
             self._refuse(rung, refused)
         return not refused
 
-    def _ask(self, rungs: Sequence[int], outputs: Sequence[int]) -> None:
-        """Look up what each of ``outputs`` says at ``rungs``, all in one question."""
+    def _ask(self, questions: Mapping[int, Sequence[int]]) -> None:
+        """Look up what some outputs say at each rung, all in one question."""
         asked, columns = [], []
-        for rung in rungs:
+        for rung, outputs in questions.items():
             known = self._verdicts.setdefault(rung, {})
             unknown = [output for output in dict.fromkeys(outputs) if output not in known]
             if not unknown:
@@ -280,7 +284,7 @@ class _Search:
 
     def _all_allow(self, rung: int) -> bool:
         if self._small:
-            self._ask([rung], range(self._outputs))
+            self._ask({rung: range(self._outputs)})
             known = self._verdicts[rung]
             failed = np.array([output for output in range(self._outputs) if not known[output]])
         else:
