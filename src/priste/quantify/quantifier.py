@@ -390,6 +390,22 @@ class Quantifier:
         """
         return self._adversary.prior_belief(self.moments())
 
+    def prior_range(self) -> tuple[float, float]:
+        """Bound Pr(EVENT) before any release over every prior of the observer, from outside.
+
+        >>> from priste import Grid, MarkovModel, at
+        >>> model = MarkovModel(Grid(rows=1, columns=2, cell_size=1.0), [[0.75, 0.25], [0.5, 0.5]])
+        >>> [round(bound, 6) for bound in Quantifier(model, at(1, [0])).prior_range()]
+        [0.5, 0.75]
+        """
+        moments = self.moments()
+        negated = replace(
+            moments,
+            prior_event=moments.prior_complement,
+            prior_complement=moments.prior_event,
+        )
+        return max(0.0, 1.0 - self._adversary.prior_belief(negated)), self.prior_belief()
+
     def posterior(self, prior: ArrayLike | None = None) -> float:
         """Return Pr(EVENT | releases) under a prior.
 

@@ -236,6 +236,11 @@ class Protector:
                 walked.advance(column, told.budget, leakage=told.leakage, belief=told.belief)
             return tuple(quantifier.leakage() for quantifier in quantifiers)
 
+    def told(self) -> tuple[Leakage, ...]:
+        """Return what the releases so far tell about each event, with a prior that learns most."""
+        with self._turn:
+            return self._state.told()
+
     def public_state(self) -> PublicState:
         """Return a copy of the public side of the stream, to follow what might come."""
         with self._turn:

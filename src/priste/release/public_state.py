@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
 from priste.mechanisms import Mechanism
-from priste.quantify import Belief, Moments, Promise, Quantifier, StreamSnapshot
+from priste.quantify import Belief, Leakage, Moments, Promise, Quantifier, StreamSnapshot
 from priste.release.calibrator import EventOperator, Law
 from priste.release.prediction import Prediction, PredictionSnapshot
 from priste.release.shared_beginnings import released_key
@@ -97,6 +97,10 @@ class PublicState:
         if self._belief is None:
             self._belief = tuple(q.belief() for q in self._quantifiers)
         return self._belief
+
+    def told(self) -> tuple[Leakage, ...]:
+        """Return what the releases tell about each event in both directions, and to whom."""
+        return tuple(quantifier.leakage() for quantifier in self._quantifiers)
 
     @property
     def first_belief(self) -> tuple[float, ...]:

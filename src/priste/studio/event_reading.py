@@ -114,22 +114,20 @@ def _structure(
     return None
 
 
-def chance_before(policy: Policy, event: PolicyEvent) -> dict[str, float]:
+def chance_before(
+    policy: Policy, event: PolicyEvent, known: Quantifier | None = None
+) -> dict[str, float]:
     """Return how likely an event is before any release.
 
     ``lowest`` and ``highest`` bound it over the priors of the policy's observer, from outside;
-    ``population`` is what somebody thinks who knows where people are, and all models alike.
+    ``population`` is what somebody thinks who knows where people are, and all models alike:
+    ``known`` is the quantifier of such a one, where there is one already.
     """
     observer = policy.chosen_observer.observer
-    highest = Quantifier(policy.models, event.event, observer).prior_belief()
-    other = Quantifier(policy.models, ~event.event, observer).prior_belief()
-    return {
-        "lowest": max(0.0, 1.0 - other),
-        "highest": highest,
-        "population": Quantifier(policy.models, event.event, Priors(policy.population)).posterior(
-            alike(policy, 1)
-        ),
-    }
+    lowest, highest = Quantifier(policy.models, event.event, observer).prior_range()
+    known = known or Quantifier(policy.models, event.event, Priors(policy.population))
+    population = known.posterior(alike(policy, 1))
+    return {"lowest": lowest, "highest": highest, "population": population}
 
 
 def alike(policy: Policy, rows: int) -> np.ndarray[Any, np.dtype[np.float64]] | None:

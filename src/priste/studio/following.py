@@ -5,12 +5,13 @@ The draws are those of ``priste protect`` under the same policy and seed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from priste.maps import kilometres
 from priste.policy import Policy, PolicyEvent
@@ -61,14 +62,19 @@ def follow(policies: Policies, order: RunOrder, tell: Tell) -> tuple[dict[str, A
     """Release a person's steps one by one, telling of each; return a summary and what was made."""
     policy = own_policy(policies, order)
     truth = true_cells(policy, order.trace)
-    tell("start", _start(policy, order, len(truth)))
+    population = Priors(policy.population)
+    known = [Quantifier(policy.models, each.event, population) for each in policy.events.values()]
+    tell("start", _start(policy, order, len(truth), known))
     seeded = None if order.seed is None else SeededSteps(seed_of_user(order.seed, order.trace.user))
-    guarded = _Side(policy, policy.protector(rng=seeded))
-    bare = _Side(policy, policy.protector(rng=order.seed, calibrator=Bare()))
+    guarded = _Side(policy, policy.protector(rng=seeded), known)
+    bare = _Side(policy, policy.protector(rng=order.seed, calibrator=Bare()), known)
     for step, cell in enumerate(truth):
         if seeded is not None:
             seeded.begin(step)
-        tell("step", _step(policy, step, cell, guarded.take(cell), bare.take(cell)))
+        shown, beside = guarded.take(cell), bare.take(cell)
+        for told, found in zip(shown["events"], guarded.protector.told(), strict=True):
+            told["worst"] = heaviest(worst_prior(policy, found), MOST_WORST)
+        tell("step", _step(policy, step, cell, shown, beside))
     made = RunMade(order, guarded.ledger, bare.ledger, truth)
     return _done(policy, guarded, made), made
 
@@ -81,25 +87,19 @@ def true_cells(policy: Policy, trace: Trace) -> tuple[int | None, ...]:
 
 
 class _Side:
-    """One way of releasing: its stream, and what those learn who see it."""
+    """One way of releasing: its stream, and what those believe who see it.
 
-    def __init__(self, policy: Policy, protector: Protector) -> None:
+    ``known`` are quantifiers before any release, one per event, of who knows the population.
+    """
+
+    def __init__(self, policy: Policy, protector: Protector, known: Sequence[Quantifier]) -> None:
         self._policy = policy
         self.protector = protector
         self._columns = StreamColumns(policy)
         self._alike = alike(policy, 1)
-        known = Priors(policy.population)
-        self._watched = [
-            (
-                event,
-                Quantifier(policy.models, event.event, policy.chosen_observer.observer),
-                Quantifier(policy.models, event.event, known),
-            )
-            for event in policy.events.values()
-        ]
-        self.released: int | None = None
-        self.highest = [0.0] * len(self._watched)
-        self.surest = [0.0] * len(self._watched)
+        self._known = [quantifier.copy() for quantifier in known]
+        self.highest = [0.0] * len(known)
+        self.surest = [0.0] * len(known)
 
     @property
     def ledger(self) -> Ledger:
@@ -110,68 +110,60 @@ class _Side:
         release = self.protector.release(cell)
         ledger = self.protector.ledger
         column = self._columns.next(ledger)
-        self.released = released_cells(self._policy, ledger[-1:])[0]
-        told = []
-        for number, (event, quantifier, known) in enumerate(self._watched):
-            quantifier.observe(column)
+        for known in self._known:
             known.observe(column)
-            found = quantifier.leakage()
-            reached = (
-                found.over(event.promise)
-                if not isinstance(event.promise, Belief)
-                else (found.value)
-            )
-            surest = quantifier.belief()
-            self.highest[number] = max(self.highest[number], reached)
-            self.surest[number] = max(self.surest[number], surest)
-            told.append(
-                {
-                    "leakage": reached,
-                    "for_event": found.for_event,
-                    "against_event": found.against_event,
-                    "belief": known.posterior(self._alike),
-                    "surest": surest,
-                    "worst": worst_cells(self._policy, found),
-                }
-            )
+        self.highest = list(map(max, self.highest, release.leakage))
+        self.surest = list(map(max, self.surest, release.belief))
+        rows = zip(release.leakage, release.belief, self._known, strict=True)
         return {
-            "released": self.released,
+            "released": released_cells(self._policy, ledger[-1:])[0],
             "budget": release.budget,
             "attempts": release.attempts,
-            "events": told,
+            "events": [
+                {"leakage": leakage, "belief": known.posterior(self._alike), "surest": surest}
+                for leakage, surest, known in rows
+            ],
         }
 
 
-def worst_cells(policy: Policy, found: Leakage, most: int = MOST_WORST) -> list[list[float]]:
-    """Return the cells of a worst prior with their weights, the heaviest first."""
-    ranked = sorted(cell_weights(policy, found.worst_prior).items(), key=lambda item: -item[1])
-    return [[cell, weight] for cell, weight in ranked[:most]]
-
-
-def cell_weights(policy: Policy, worst: Mapping[int, float]) -> dict[int, float]:
-    """Return a worst prior over cells: where one began, or for a stale observer was last seen."""
+def worst_prior(policy: Policy, found: Leakage) -> NDArray[np.float64]:
+    """Return (m,) the prior that learns most: where one began, or for a stale observer was seen."""
     observer = policy.chosen_observer.observer
-    if not isinstance(observer, Priors):
-        return dict(worst)
-    mixed = np.zeros(policy.grid.size)
-    for row, weight in worst.items():
-        mixed += weight * observer.rows[row]
-    return {int(cell): float(mixed[cell]) for cell in np.flatnonzero(mixed)}
+    weights = np.zeros(policy.grid.size)
+    for row, weight in found.worst_prior.items():
+        if isinstance(observer, Priors):
+            weights += weight * observer.rows[row]
+        else:
+            weights[row] += weight
+    return weights
 
 
-def _start(policy: Policy, order: RunOrder, steps: int) -> dict[str, Any]:
+def heaviest(weights: NDArray[np.float64], most: int) -> list[list[float]]:
+    """Return the cells with most weight and their weights, the heaviest first.
+
+    >>> heaviest(np.array([0.0, 0.25, 0.75]), most=8)
+    [[2, 0.75], [1, 0.25]]
+    """
+    cells = np.argsort(-weights, kind="stable")[:most]
+    return [[int(cell), float(weights[cell])] for cell in cells if weights[cell] > 0.0]
+
+
+def _start(
+    policy: Policy, order: RunOrder, steps: int, known: Sequence[Quantifier]
+) -> dict[str, Any]:
+    events = zip(policy.events.values(), known, strict=True)
     return {
         "seed": order.seed,
         "label": order.label,
         "steps": steps,
         "person": order.trace.user,
         "against": policy.chosen_observer.words,
-        "events": [_event(policy, event) for event in policy.events.values()],
+        "events": [_event(policy, event, population) for event, population in events],
         "policy": order.text,
     }
 
 
-def _event(policy: Policy, event: PolicyEvent) -> dict[str, Any]:
+def _event(policy: Policy, event: PolicyEvent, known: Quantifier) -> dict[str, Any]:
     promise = event.promise
     return {
         "name": event.name,
@@ -181,7 +173,7 @@ def _event(policy: Policy, event: PolicyEvent) -> dict[str, Any]:
         "bound": None if isinstance(promise, Belief) else event.epsilon,
         "cap": promise.at_most if isinstance(promise, Belief) else None,
         "steps": whole_numbers(steps_of(event.event)),
-        "before": chance_before(policy, event),
+        "before": chance_before(policy, event, known),
     }
 
 
@@ -209,10 +201,7 @@ def _step(
             "released": -1 if bare["released"] is None else bare["released"],
             "at": _place(policy, bare["released"]),
             "error_m": None if (off := _km(policy, cell, bare["released"])) is None else 1000 * off,
-            "events": [
-                {"leakage": each["leakage"], "belief": each["belief"], "surest": each["surest"]}
-                for each in bare["events"]
-            ],
+            "events": bare["events"],
         },
     }
 
@@ -271,4 +260,5 @@ def _ends(policy: Policy, guarded: _Side) -> Iterator[dict[str, Any]]:
 
 def outsider_words(leakage: float) -> str:
     """Say what those learn whom the promise is not against."""
-    return f"Not promised: to anybody, whatever they believe, odds can move {odds(leakage)}."
+    moved = odds(leakage)
+    return f"Not promised: to anybody, whatever they believe, odds can move {moved} by the end."

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from priste.audit.estimates import Estimate
 from priste.forecast import Metres, quick_forecast
 from priste.policy import Policy
-from priste.quantify import Belief, Leakage, Priors, Quantifier
+from priste.quantify import Leakage, Priors, Quantifier
 from priste.release import write_ledgers
 from priste.report import render, run_reports
 from priste.report.audits import columns_of_releases
@@ -26,10 +26,11 @@ from priste.studio.event_reading import alike
 from priste.studio.following import (
     RunMade,
     RunOrder,
-    cell_weights,
     follow,
+    heaviest,
     outsider_words,
     own_policy,
+    worst_prior,
 )
 from priste.studio.policies import Policies
 from priste.studio.wire import Refused, floats
@@ -44,6 +45,9 @@ LONG_AGO = (1980, 1, 1, 0, 0, 0)
 
 FORECAST_SECONDS = 8.0
 """How long a forecast takes at most, as far as that can be said beforehand."""
+
+MOST_DRAWN = 200
+"""How many cells of a worst prior are drawn."""
 
 _policies: OrderedDict[Path, Policies] = OrderedDict()
 
@@ -127,7 +131,6 @@ class PriorOrder:
 def prior(order: PriorOrder, tell: Tell) -> Made:
     """Say what a run tells somebody with a given prior, or with the worst of the observer's."""
     policy = own_policy(_policies_of(order.made.order.folder), order.made.order)
-    size = policy.grid.size
     worst = order.prior == "worst"
     weights = None if worst else _weights(policy, order.prior)
     sides = {
@@ -146,8 +149,7 @@ def prior(order: PriorOrder, tell: Tell) -> Made:
             for step, column in enumerate(columns):
                 asked.observe(column)
                 found = asked.leakage()
-                bounded = not isinstance(event.promise, Belief)
-                leakages.append(found.over(event.promise) if bounded else found.value)
+                leakages.append(found.over(event.promise))
                 beliefs.append(asked.belief() if worst else asked.posterior(alike(policy, 1)))
                 tell("progress", {"done": step + 1, "total": len(columns), "event": number})
             told |= {f"{side}leakage": floats(leakages), f"{side}belief": floats(beliefs)}
@@ -157,11 +159,9 @@ def prior(order: PriorOrder, tell: Tell) -> Made:
                     before.prior_belief() if worst else before.posterior(alike(policy, 1))
                 )
                 if worst and found is not None:
-                    cells = cell_weights(policy, found.worst_prior)
-                    told["worst"] = [[cell, weight] for cell, weight in cells.items()][:200]
-                    if shown is None:
-                        shown = np.zeros(size)
-                        shown[list(cells)] = list(cells.values())
+                    learns = worst_prior(policy, found)
+                    told["worst"] = heaviest(learns, MOST_DRAWN)
+                    shown = learns if shown is None else shown
         events.append(told)
     return {
         "words": _prior_words(order.prior),
