@@ -67,9 +67,9 @@ class Tab:
 
     def __init__(self, opened: Browser, address: str, **settings: Any) -> None:
         self.origin = address.split("/#")[0]
-        self.context = opened.new_context(
-            viewport=settings.pop("viewport", DESK), accept_downloads=True, **settings
-        )
+        # Without a graphics card every frame of something that turns is work; one test wants it.
+        given = {"viewport": DESK, "reduced_motion": "reduce", "accept_downloads": True}
+        self.context = opened.new_context(**{**given, **settings})
         self.page: Page = self.context.new_page()
         self.page.set_default_timeout(PATIENCE)
         self.complaints: list[str] = []
@@ -99,7 +99,7 @@ class Tab:
         deadline = time.monotonic() + PATIENCE / 1000
         while not self.page.evaluate(expression):
             assert time.monotonic() < deadline, f"It never became true that {expression}"
-            time.sleep(0.05)
+            time.sleep(0.1)
 
     def open_file(self, path: Path) -> None:
         """Give the page a file, and wait until its map is there."""

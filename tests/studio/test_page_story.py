@@ -242,7 +242,7 @@ def test_a_running_service_is_watched(address: str, chromium: Browser, tmp_path:
     """With its token the releases of a service appear on the map; with a wrong one, words."""
     with (
         serving(one_person(tmp_path, token="a token of one person")) as service,
-        tab(chromium, address) as at,
+        tab(chromium, address, reduced_motion="no-preference") as at,
     ):
         page = at.page
         page.get_by_role("button", name="Watch a running stream").click()

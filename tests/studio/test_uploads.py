@@ -20,6 +20,8 @@ MALFORMED = {
     "broken.gpx": b"<?xml version='1.0'?><gpx><trk><trkseg><trkpt lat='46' lon='7'>",
     "bomb.gpx": b"<?xml version='1.0'?><!DOCTYPE g [<!ENTITY a 'x'><!ENTITY b '&a;&a;&a;&a;'>]>"
     b"<gpx>&b;</gpx>",
+    # The declaration lies across the end of a block of 64 KiB.
+    "late.gpx": b"<!--".ljust(2**16 - 7, b" ") + b"--><!DOCTYPE g [<!ELEMENT a ANY>]><gpx></gpx>",
     "entity.kml": b"<!DOCTYPE k [<!ENTITY f SYSTEM 'file:///etc/passwd'>]><kml>&f;</kml>",
     "deep.json": b"[" * 100_000,
     "half.parquet": b"PAR1" + b"\x00" * 100,
@@ -42,7 +44,15 @@ def test_malformed_files_are_told_in_words(tab: Tab, name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["../../../evil.csv", "%2e%2e%2fevil.csv", "..", "a\\b.csv", "%00.csv", "x" * 300 + ".csv"],
+    [
+        "../../../evil.csv",
+        "%2e%2e%2fevil.csv",
+        "..",
+        "a\\b.csv",
+        "%00.csv",
+        "x" * 300 + ".csv",
+        "%E6%97%85" * 100 + ".csv",
+    ],
 )
 def test_names_cannot_leave_the_folder(
     studio: RunningStudio, tab: Tab, tmp_path: Path, name: str

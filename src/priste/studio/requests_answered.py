@@ -36,6 +36,9 @@ def answering(handler: Handler) -> Handler:
             return Refused(422, str(error)).response()
         except ClientDisconnect:
             return Response(status_code=400)
+        except MemoryError:
+            words = "There is not enough memory for this."
+            return Refused(422, words, "Choose larger cells, or a smaller file.").response()
         except Exception as problem:
             # Its text could hold a true location.
             words = f"This went wrong in an unexpected way ({type(problem).__name__})."

@@ -14,6 +14,7 @@ import uvicorn
 from priste.errors import InvalidParameter
 from priste.studio.guard import Guard
 from priste.studio.routes import Studio
+from priste.studio.worker import bound_memory
 
 LOOPBACK = "127.0.0.1"
 MOST_CONNECTIONS = 200
@@ -71,6 +72,7 @@ class Server:
             timeout_keep_alive=10,
             timeout_graceful_shutdown=1,
         )
+        bound_memory()
         with closing(self._socket):
             self._socket.listen()
             self._studio.prepare()

@@ -16,6 +16,9 @@ LARGEST_UPLOAD = 40_000_000
 MOST_DRAINED = 2_000_000_000
 """A browser reads an answer only when it has sent everything, so that much more is thrown away."""
 
+LONGEST_NAME = 120
+"""Bytes of a name that are kept: what is exported has a longer one, and no disk takes over 255."""
+
 _UNUSUAL = re.compile(r"[^\w.,+()-]+")
 
 
@@ -53,5 +56,6 @@ def safe_name(name: str) -> str:
     ('pass_wd.gpx', 'upload', 'Ä_b.csv')
     """
     last = re.split(r"[/\\]", name)[-1]
-    cleaned = _UNUSUAL.sub("_", last)[-100:].strip(".")
-    return cleaned or "upload"
+    # The end tells the format, so it is the beginning that goes.
+    kept = _UNUSUAL.sub("_", last).encode("utf-8", "ignore")[-LONGEST_NAME:]
+    return kept.decode("utf-8", "ignore").strip(".") or "upload"

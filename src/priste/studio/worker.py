@@ -22,8 +22,9 @@ Tell = Callable[[str, Any], None]
 
 
 MOST_MEMORY = 8 * 2**30
-"""Bytes that a worker may take, or half of the machine's if that is less: a map that is too fine
-must end in words, not in the end of something else on this machine."""
+"""Bytes that a process may take, or half of the machine's if that is less: a map that is too fine,
+or a file that unpacks to more than anybody has, must end in words, not in the end of something else
+on this machine."""
 
 
 class Cancelled(Exception):
@@ -34,7 +35,7 @@ def work(pipe: Connection) -> None:
     """Do the jobs that come through a pipe, until it closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which tells us
     os.dup2(2, 1)  # libraries print
-    _bound_memory()
+    bound_memory()
     jobs: queue.Queue[tuple[str, str, Any]] = queue.Queue()
     unwanted: set[str] = set()
     threading.Thread(target=_listen, args=(pipe, jobs, unwanted), daemon=True).start()
@@ -68,7 +69,8 @@ def work(pipe: Connection) -> None:
             _fail(pipe, number, f"The work ended unexpectedly ({what}).", "The page goes on.")
 
 
-def _bound_memory() -> None:
+def bound_memory() -> None:
+    """Let this process, and those it starts, take no more than ``MOST_MEMORY``."""
     with suppress(ImportError, OSError, ValueError):  # where there is no such bound
         import resource
 

@@ -22,9 +22,12 @@ def elements(file: IO[bytes], name: str, wanted: frozenset[str]) -> Iterator[Ele
     """
     parser: ElementTree.XMLPullParser[Element] = ElementTree.XMLPullParser(["start", "end"])
     depth = 0
+    before = b""
     try:
         while block := file.read(1 << 16):
-            if b"<!DOCTYPE" in block or b"<!ENTITY" in block:
+            here = before + block  # a declaration may lie across two blocks
+            before = block[-len(b"<!DOCTYPE") :]
+            if b"<!DOCTYPE" in here or b"<!ENTITY" in here:
                 raise TraceError(
                     f"{name} declares a document type or entities, which can be made to fill the "
                     "memory. Remove the declaration."

@@ -1,9 +1,9 @@
 // Leakage and belief over time, with and without priste. Every chart has the same numbers as a table.
 
 import { drawing, element, show } from "./elements.js";
-import { exact, percent } from "./words.js";
+import { exact, odds, percent, times } from "./words.js";
 
-const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [420, 130, 38, 8, 10, 18];
+const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [420, 130, 44, 8, 10, 18];
 
 const known = (values) => Array.from(values).filter((value) => value !== null && !Number.isNaN(value));
 export const finiteMost = (values) =>
@@ -28,7 +28,8 @@ export function chart({
 }) {
   const most = rounded(top ?? 1);
   const x = (step) => LEFT + ((WIDTH - LEFT - RIGHT) * step) / Math.max(1, steps - 1);
-  const y = (value) => HEIGHT - BOTTOM - ((HEIGHT - BOTTOM - TOP) * Math.min(value, most * 1.04)) / most;
+  const drawn = (value) => Math.max(0, Math.min(value, most * 1.04));
+  const y = (value) => HEIGHT - BOTTOM - ((HEIGHT - BOTTOM - TOP) * drawn(value)) / most;
   const curve = ([kind, values]) => {
     let path = "";
     let open = false;
@@ -113,11 +114,11 @@ export function leakageChart({ curves, bound, ...rest }) {
     Math.max(guarded, bound ?? 0) * 1.25,
     Math.min(bare * 1.05, 4 * Math.max(bound ?? 0, guarded, 0.25)),
   );
-  const over = known(curves.bareLeakage).some((value) => value > top);
-  const words = `With priste at most ${exact(guarded, 2)}${bound ? ` of ${exact(bound, 2)} promised` : ""}; without it ${over && !Number.isFinite(Math.max(...known(curves.bareLeakage), 0)) ? "without limit" : exact(bare, 2)}.`;
+  const alone = known(curves.bareLeakage).includes(Infinity) ? Infinity : bare;
+  const words = `With priste at most ${odds(guarded)}${bound ? `, of ${odds(bound)} promised` : ""}; without it ${odds(alone)}.`;
   return [
     chart({
-      title: "How far odds can have moved (ln)",
+      title: "How far odds can have moved",
       words,
       curves: [
         ["without", curves.bareLeakage],
@@ -125,7 +126,7 @@ export function leakageChart({ curves, bound, ...rest }) {
       ],
       limits: [bound],
       top,
-      format: (value) => exact(value, 2),
+      format: times,
       ...rest,
     }),
     element("p", { class: "small quiet" }, words),
@@ -172,7 +173,7 @@ export const chartKeys = () =>
     element("li", {}, element("span", { class: "box when-key" }), "the event’s time"),
   );
 
-const COLUMNS = ["time", "released cell", "distance", "leakage", "alone", "belief", "alone"];
+const COLUMNS = ["time", "released cell", "distance", "leakage (ln)", "alone", "belief", "alone"];
 
 /** The same numbers as a table. It stays while charts are drawn anew, and is filled only while it is open. */
 export function chartTable() {

@@ -6,7 +6,7 @@ import { placesOf } from "./strip.js";
 import { finite } from "./api.js";
 import { curvesOf } from "./prior.js";
 import { same, settingOf } from "./setting.js";
-import { exact, metres, odds, percent } from "./words.js";
+import { exact, metres, odds, percent, times } from "./words.js";
 
 export function openCompare(store, view) {
   const body = element("div", { class: "list" });
@@ -103,7 +103,8 @@ function together(kept, hand, now) {
   const top = (part, pick) =>
     Math.max(...both.flatMap(({ a, b }) => [finiteMost(a[part]), finiteMost(b[part])]), ...both.map(pick));
   const leakage = 1.25 * Math.max(0.08, top("leakage", ({ event, other }) => limit(event, kept, other, "bound")));
-  const belief = Math.min(1, 1.15 * Math.max(0.05, top("belief", ({ b }) => b.before ?? 0)));
+  const sure = ({ b, event, other }) => Math.max(b.before ?? 0, limit(event, kept, other, "cap"));
+  const belief = Math.min(1, 1.15 * Math.max(0.05, top("belief", sure)));
   return element(
     "section",
     { class: "card" },
@@ -129,15 +130,15 @@ function together(kept, hand, now) {
         element("h4", {}, event.name),
         chart({
           ...common,
-          title: "How far odds can have moved (ln)",
-          words: words("leakage", (value) => exact(value, 2)),
+          title: "How far odds can have moved",
+          words: words("leakage", odds),
           curves: [
             ["kept", a.leakage],
             ["with", b.leakage],
           ],
           limits: [event.bound, kept.start.events[other].bound],
           top: leakage,
-          format: (value) => exact(value, 2),
+          format: times,
         }),
         chart({
           ...common,

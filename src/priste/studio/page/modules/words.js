@@ -28,6 +28,12 @@ export function odds(leakage) {
   return `${number(factor, factor < 10 ? 2 : 0)} times`;
 }
 
+/** The same on an axis: short. */
+export function times(leakage) {
+  const factor = Math.exp(leakage);
+  return `${number(Number(factor.toPrecision(2)), 1)}×`;
+}
+
 export const plural = (count, one, many = `${one}s`) => `${number(count, 0)} ${count === 1 ? one : many}`;
 
 export const exact = (value, digits = 3) =>
