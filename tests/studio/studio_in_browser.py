@@ -106,6 +106,18 @@ class Tab:
         self.page.set_input_files("#file", path)
         self.page.wait_for_selector("#bench:not([hidden]) canvas.cells")
 
+    def drop_file(self, path: Path) -> None:
+        """Drop a file on the page, and wait until its map is there."""
+        moved = self.page.evaluate_handle(
+            "([name, text]) => { const moved = new DataTransfer();"
+            " moved.items.add(new File([text], name)); return moved }",
+            [path.name, path.read_text()],
+        )
+        self.page.dispatch_event("#start", "dragover", {"dataTransfer": moved})
+        assert self.page.locator(".drop.over").count() == 1
+        self.page.dispatch_event("#start", "drop", {"dataTransfer": moved})
+        self.page.wait_for_selector("#bench:not([hidden]) canvas.cells")
+
     def close(self) -> None:
         """Close the tab; it must have asked nobody else, and must have nothing to complain of."""
         complaints = list(self.complaints)  # not those of requests that closing breaks off

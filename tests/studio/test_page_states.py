@@ -34,6 +34,12 @@ FOLDER = os.environ.get("PRISTE_STATES")
 WITH_AXE = "PRISTE_STATES_AXE" in os.environ
 LOOKS = [(scheme, size) for size in (DESK, PHONE) for scheme in ("light", "dark")]
 
+FRAMES = """() => new Promise((seen) => {
+  const next = (left) => requestAnimationFrame(() => (left ? next(left - 1) : seen()));
+  next(4);
+})"""
+"""The map is drawn with the next frames, which on a busy machine come late."""
+
 pytestmark = pytest.mark.skipif(FOLDER is None, reason="PRISTE_STATES names no folder.")
 
 
@@ -52,7 +58,7 @@ class Album:
         for scheme, size in LOOKS:
             page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
             page.set_viewport_size(size)  # type: ignore[arg-type]
-            page.wait_for_timeout(150)
+            page.evaluate(FRAMES)
             if top is not None:
                 page.locator(top).first.evaluate("each => each.scrollIntoView({block: 'start'})")
             look = f"{scheme}-{size['width']}"
@@ -145,22 +151,22 @@ def _secrets(at: Tab, album: Album) -> None:
     album.take("11-secrets")
     text = page.locator("#view-secrets textarea").first
     kinds = {
-        "then": 'pattern(home@"wed 08:00", place3@"wed 14:00")',
-        "often": 'at_least(3, home, "mon 00:00-23:00", "wed 00:00-23:00")',
-        "free": 'presence(place3, "wed 14:00-16:00") and not at(home, "thu 08:00")',
+        "then": 'pattern(home@"wed 08:00", place2@"wed 14:00")',
+        "often": 'at_least(3, home, "tue 00:00-12:00", "wed 12:00-24:00")',
+        "free": 'presence(place2, "wed 14:00-16:00") and not at(home, "thu 08:00")',
         "wrong": "presence(nowhere, 1..2)",
     }
     for name, formula in kinds.items():
         text.fill(formula)
         page.wait_for_timeout(1500)
         album.take(f"12-secret-{name}")
-    text.fill('presence(place3, "14:00-16:00")')
+    text.fill('presence(place2, "14:00-16:00")')
     page.wait_for_timeout(300)
     page.get_by_label("How often").first.select_option("day")
     page.wait_for_timeout(1200)
     album.take("13-secret-recurring")
     page.get_by_label("How often").first.select_option("")
-    text.fill('presence(place3, "wed 14:00-16:00")')
+    text.fill('presence(place2, "wed 14:00-16:00")')
     page.locator("#view-secrets .chance").first.wait_for()
 
 
@@ -296,13 +302,14 @@ def test_states_of_watching(studio: RunningStudio, chromium: Browser, tmp_path: 
         form.get_by_label("Address").fill("http://127.0.0.1:9")
         form.get_by_label("Person").fill("ada")
         form.get_by_role("button", name="Watch", exact=True).click()
-        form.locator(".says.bad").wait_for()
+        form.get_by_text("does not answer").wait_for()
         album.take("42-live-nobody")
+        form.get_by_role("button", name="Stop watching").click()
         with serving(one_person(tmp_path, token="a token of one person")) as service:
             form.get_by_label("Address").fill(service.url)
             form.get_by_label("Token").fill("a wrong one")
             form.get_by_role("button", name="Watch", exact=True).click()
-            page.wait_for_timeout(800)
+            form.locator(".says.bad").wait_for()
             album.take("43-live-refused")
             form.get_by_label("Token").fill("a token of one person")
             form.get_by_role("button", name="Watch", exact=True).click()

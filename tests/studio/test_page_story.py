@@ -57,11 +57,11 @@ def saved(at: Tab, name: str, file: str) -> bytes:
 
 
 def test_the_whole_story(address: str, chromium: Browser, week: Path, tmp_path: Path) -> None:
-    """Open a file, paint, say what is secret in picture and text, protect, run, scrub, export."""
+    """Drop a file, paint, say what is secret in picture and text, protect, run, scrub, export."""
     with tab(chromium, address) as at:
         page = at.page
         accessible(at, "the first page")
-        at.open_file(week)
+        at.drop_file(week)
         # The token is not left in the address bar, nor sent in any address.
         assert page.url == f"{at.origin}/"
         token = address.split("token=")[1]

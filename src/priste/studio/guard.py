@@ -96,5 +96,5 @@ class Guard:
                 raise Refused(
                     401,
                     "This page does not have the token of the running studio.",
-                    "Open the address that `priste studio` printed, with everything after the #.",
+                    "Open the address that priste studio printed, with everything after the #.",
                 )

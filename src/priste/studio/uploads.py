@@ -45,7 +45,7 @@ async def receive(request: Request, folder: Path) -> Path:
     raise Refused(
         413,
         f"The file is larger than the {LARGEST_UPLOAD / 1e6:.0f} MB that the studio takes.",
-        "Cut it to the weeks that matter, or protect it with `priste protect`.",
+        "Cut it to the weeks that matter, or protect it with priste protect.",
     )
 
 

@@ -15,7 +15,7 @@ export function openLive(store, node, api) {
   const person = element("input", { type: "text", value: "me", autocomplete: "off", spellcheck: "false" });
   const token = element("input", { type: "password", autocomplete: "off" });
   const state = element("div", { "aria-live": "polite" });
-  const watch = element("button", { type: "submit" }, "Watch");
+  const watch = element("button", { type: "submit", class: "main" }, "Watch");
   const stop = button("Stop watching", () => end());
   let reading = null;
   let id = null;

@@ -316,7 +316,9 @@ export function openMap(store, frame, legend, api) {
 
   store.watch(["tab", "tool", "regions", "activeRegion", "prior", "phase", "geometry"], () => {
     const active = store.get("regions")[store.get("activeRegion")];
-    if (store.get("phase") === "live" && !store.get("geometry"))
+    const empty = store.get("phase") === "live" && !store.get("geometry");
+    note.classList.toggle("alone", empty);
+    if (empty)
       note.textContent = "The map opens with the first release.";
     else if (!mayPaint()) note.textContent = "";
     else if (paintsPrior()) note.textContent = "Paint where this observer believes the week began.";

@@ -54,11 +54,12 @@ export function paintGround(store, scene, brush) {
     brush.grid(colour("--map-line"));
     brush.frame(colour("--strong-line"), { inner: world.map.border ? 1 : 0 });
     if (world.map.border) {
-      const { rows, columns } = brush.geometry;
+      const { columns } = brush.geometry;
       brush.frame(colour("--strong-line"), { dash: [3, 5] });
+      // In the ring's south: tools lie over its north.
       if (brush.cellWidth > 13)
         brush.label(
-          brush.geometry.center((rows - 1) * columns + (columns >> 1)),
+          brush.geometry.center(columns >> 1),
           "elsewhere: everything beyond the map",
           colour("--quiet"),
           colour("--map-ground"),
