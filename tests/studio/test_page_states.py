@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,14 +48,14 @@ class Album:
     """Pictures of one tab, and what is wrong with them that a program can tell."""
 
     def __init__(self, at: Tab, folder: Path) -> None:
-        self._at = at
+        self.at = at
         self._folder = folder
         self.complaints: list[str] = []
         folder.mkdir(parents=True, exist_ok=True)
 
     def take(self, state: str, *, top: str | None = None) -> None:
         """Picture a state in all looks; ``top`` is what the panel is scrolled to."""
-        page = self._at.page
+        page = self.at.page
         for scheme, size in LOOKS:
             page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
             page.set_viewport_size(size)  # type: ignore[arg-type]
@@ -88,64 +89,86 @@ def let_go(at: Tab, pattern: str, waiting: list[object]) -> None:
     at.page.unroute(pattern)
 
 
-def test_states_of_the_story(
-    studio: RunningStudio, chromium: Browser, week: Path, tmp_path: Path
-) -> None:
-    """From the empty page to the exports."""
+@pytest.fixture
+def album(studio: RunningStudio, chromium: Browser) -> Iterator[Album]:
+    """An album of a tab of its own."""
     assert FOLDER is not None
     with tab(chromium, address_of(studio)) as at:
-        page, album = at.page, Album(at, Path(FOLDER))
-        album.take("01-empty")
-        large = tmp_path / "large.csv"
-        with large.open("wb") as out:
-            out.truncate(41_000_000 + 2**20)
-        page.set_input_files("#file", large)
-        page.get_by_role("alert").wait_for()
-        album.take("02-too-large")
-        broken = tmp_path / "broken.gpx"
-        broken.write_text("<gpx><trk><trkseg><trkpt lat='46' lon=")
-        page.set_input_files("#file", broken)
-        page.get_by_role("alert").filter(has_not_text="MB").wait_for()
-        album.take("03-malformed")
-        waiting = held(at, "**/town")
-        page.get_by_role("button", name="Open the town").click()
-        page.locator("#start .busy").wait_for()
-        album.take("04-loading")
-        let_go(at, "**/town", waiting)
-        page.wait_for_selector("#bench:not([hidden]) canvas.cells")
-        album.take("05-town")
-        page.get_by_role("button", name="Open another file").click()
-        at.open_file(week)
-        album.take("06-file")
-        waiting = held(at, "**/ground")
-        page.get_by_label("Size of a cell").select_option("2")
-        page.locator("#view-week .busy").wait_for()
-        album.take("07-cutting")
-        let_go(at, "**/ground", waiting)
-        at.until(
-            "!document.querySelector('#view-week .busy') && "
-            "document.querySelector('#view-week select').value === '2'"
-        )
-        at.tab("places")
-        album.take("08-places")
-        page.get_by_role("button", name="New place").click()
-        album.take("09-new-place")
-        box = page.locator("#map .map").bounding_box()
-        assert box is not None
-        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        page.mouse.down()
-        page.mouse.move(box["x"] + box["width"] / 2 + 60, box["y"] + box["height"] / 2, steps=4)
-        page.mouse.up()
-        album.take("10-painted")
-        _secrets(at, album)
-        _protection(at, album)
-        _run(at, album, studio)
-        _compare_and_export(at, album)
+        album = Album(at, Path(FOLDER))
+        yield album
         assert album.complaints == []
 
 
-def _secrets(at: Tab, album: Album) -> None:
-    page = at.page
+def cells_of(at: Tab, kilometres: str) -> None:
+    """Cut the map into cells of a size."""
+    at.tab("week")
+    at.page.get_by_label("Size of a cell").select_option(kilometres)
+    wait_for_cells(at, kilometres)
+
+
+def wait_for_cells(at: Tab, kilometres: str) -> None:
+    """Wait until the map is cut."""
+    at.until(
+        "!document.querySelector('#view-week .busy') && "
+        f"document.querySelector('#view-week select').value === '{kilometres}'"
+    )
+
+
+def test_opening(album: Album, week: Path, tmp_path: Path) -> None:
+    """From the empty page to a week on the map, and what cannot be opened."""
+    at, page = album.at, album.at.page
+    album.take("01-empty")
+    large = tmp_path / "large.csv"
+    with large.open("wb") as out:
+        out.truncate(41_000_000 + 2**20)
+    page.set_input_files("#file", large)
+    page.get_by_role("alert").wait_for()
+    album.take("02-too-large")
+    broken = tmp_path / "broken.gpx"
+    broken.write_text("<gpx><trk><trkseg><trkpt lat='46' lon=")
+    page.set_input_files("#file", broken)
+    page.get_by_role("alert").filter(has_not_text="MB").wait_for()
+    album.take("03-malformed")
+    waiting = held(at, "**/town")
+    page.get_by_role("button", name="Open the town").click()
+    page.locator("#start .busy").wait_for()
+    album.take("04-loading")
+    let_go(at, "**/town", waiting)
+    page.wait_for_selector("#bench:not([hidden]) canvas.cells")
+    album.take("05-town")
+    page.get_by_role("button", name="Open another file").click()
+    at.open_file(week)
+    album.take("06-file")
+    waiting = held(at, "**/ground")
+    page.get_by_label("Size of a cell").select_option("2")
+    page.locator("#view-week .busy").wait_for()
+    album.take("07-cutting")
+    let_go(at, "**/ground", waiting)
+    wait_for_cells(at, "2")
+
+
+def test_places(album: Album, week: Path) -> None:
+    """Suggested, made and painted."""
+    at, page = album.at, album.at.page
+    at.open_file(week)
+    at.tab("places")
+    album.take("08-places")
+    page.get_by_role("button", name="New place").click()
+    album.take("09-new-place")
+    box = page.locator("#map .map").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2 + 60, box["y"] + box["height"] / 2, steps=4)
+    page.mouse.up()
+    album.take("10-painted")
+
+
+def test_secrets(album: Album, week: Path) -> None:
+    """Each kind of event as picture and text, and one that cannot be read."""
+    at, page = album.at, album.at.page
+    at.open_file(week)
+    cells_of(at, "2")
     at.tab("secrets")
     page.locator("#view-secrets .chance").first.wait_for()
     album.take("11-secrets")
@@ -170,8 +193,10 @@ def _secrets(at: Tab, album: Album) -> None:
     page.locator("#view-secrets .chance").first.wait_for()
 
 
-def _protection(at: Tab, album: Album) -> None:
-    page = at.page
+def test_protection(album: Album, week: Path) -> None:
+    """The forecast as it is made, moved and refused; the expert's numbers."""
+    at, page = album.at, album.at.page
+    at.open_file(week)
     waiting = held(at, "**/forecasts")
     at.tab("protection")
     page.locator("#view-protection .busy").wait_for()
@@ -187,6 +212,7 @@ def _protection(at: Tab, album: Album) -> None:
     album.take("17-forecast-moving")
     let_go(at, "**/forecasts", waiting)
     page.get_by_text("A cap on how sure").click()
+    page.get_by_label("How sure may anybody get?").press("Home")
     page.locator("#view-protection .says.bad").wait_for()
     album.take("18-cap-refused")
     page.get_by_label("Whom do you fear?").press("Home")
@@ -199,8 +225,11 @@ def _protection(at: Tab, album: Album) -> None:
     page.get_by_text("Nobody learns either way").click()
 
 
-def _run(at: Tab, album: Album, studio: RunningStudio) -> None:
-    page = at.page
+def test_runs(album: Album, week: Path) -> None:
+    """Before, at the beginning, over; scrubbed; through other eyes."""
+    at, page = album.at, album.at.page
+    at.open_file(week)
+    cells_of(at, "1")
     at.tab("run")
     album.take("20-run-before")
     waiting = held(at, "**/runs")
@@ -227,13 +256,13 @@ def _run(at: Tab, album: Album, studio: RunningStudio) -> None:
     page.wait_for_timeout(300)
     album.take("28-prior-painted", top="#view-run .chart")
     page.get_by_label("Read the releases as").select_option("worst")
-    # A run that is stopped, and one whose process dies.
-    at.tab("week")
-    page.get_by_label("Size of a cell").select_option("0.2")
-    at.until(
-        "!document.querySelector('#view-week .busy') && "
-        "document.querySelector('#view-week select').value === '0.2'"
-    )
+
+
+def test_runs_that_end_early(album: Album, week: Path, studio: RunningStudio) -> None:
+    """A run that is stopped, and one whose process dies."""
+    at, page = album.at, album.at.page
+    at.open_file(week)
+    cells_of(at, "0.2")
     at.tab("run")
     page.get_by_role("button", name="Run the week").click()
     page.wait_for_selector("#view-run .tile b")
@@ -249,16 +278,13 @@ def _run(at: Tab, album: Album, studio: RunningStudio) -> None:
             os.kill(int(number), signal.SIGKILL)
     page.locator("#view-run .says.bad").wait_for()
     album.take("31-crashed")
-    at.tab("week")
-    page.get_by_label("Size of a cell").select_option("2")
-    at.until(
-        "!document.querySelector('#view-week .busy') && "
-        "document.querySelector('#view-week select').value === '2'"
-    )
 
 
-def _compare_and_export(at: Tab, album: Album) -> None:
-    page = at.page
+def test_comparing_and_exporting(album: Album, week: Path) -> None:
+    """Nothing kept, one kept, both; before and after saving."""
+    at, page = album.at, album.at.page
+    at.open_file(week)
+    cells_of(at, "1")
     at.tab("export")
     album.take("32-export-before")
     at.tab("run")
@@ -291,38 +317,35 @@ def _compare_and_export(at: Tab, album: Album) -> None:
     album.take("39-exported")
 
 
-def test_states_of_watching(studio: RunningStudio, chromium: Browser, tmp_path: Path) -> None:
+def test_watching(album: Album, tmp_path: Path) -> None:
     """A running service: asked for, refused, connected, with points, gone."""
-    assert FOLDER is not None
-    with tab(chromium, address_of(studio)) as at:
-        page, album = at.page, Album(at, Path(FOLDER))
-        page.get_by_role("button", name="Watch a running stream").click()
-        album.take("41-live-asked")
-        form = page.locator("#panel-live")
-        form.get_by_label("Address").fill("http://127.0.0.1:9")
-        form.get_by_label("Person").fill("ada")
+    page = album.at.page
+    page.get_by_role("button", name="Watch a running stream").click()
+    album.take("41-live-asked")
+    form = page.locator("#panel-live")
+    form.get_by_label("Address").fill("http://127.0.0.1:9")
+    form.get_by_label("Person").fill("ada")
+    form.get_by_role("button", name="Watch", exact=True).click()
+    form.get_by_text("does not answer").wait_for()
+    album.take("42-live-nobody")
+    form.get_by_role("button", name="Stop watching").click()
+    with serving(one_person(tmp_path, token="a token of one person")) as service:
+        form.get_by_label("Address").fill(service.url)
+        form.get_by_label("Token").fill("a wrong one")
         form.get_by_role("button", name="Watch", exact=True).click()
-        form.get_by_text("does not answer").wait_for()
-        album.take("42-live-nobody")
-        form.get_by_role("button", name="Stop watching").click()
-        with serving(one_person(tmp_path, token="a token of one person")) as service:
-            form.get_by_label("Address").fill(service.url)
-            form.get_by_label("Token").fill("a wrong one")
-            form.get_by_role("button", name="Watch", exact=True).click()
-            form.locator(".says.bad").wait_for()
-            album.take("43-live-refused")
-            form.get_by_label("Token").fill("a token of one person")
-            form.get_by_role("button", name="Watch", exact=True).click()
-            form.get_by_text("Connected.").wait_for()
-            album.take("44-live-connected")
-            for step in range(3):
-                service.do(service.person.take(fix_of(step)))
-            form.get_by_text("shown; the latest").wait_for()
-            page.wait_for_selector("canvas.cells")
-            album.take("45-live-points")
-        page.wait_for_timeout(3000)
-        album.take("46-live-lost")
-        assert album.complaints == []
+        form.locator(".says.bad").wait_for()
+        album.take("43-live-refused")
+        form.get_by_label("Token").fill("a token of one person")
+        form.get_by_role("button", name="Watch", exact=True).click()
+        form.get_by_text("Connected.").wait_for()
+        album.take("44-live-connected")
+        for step in range(3):
+            service.do(service.person.take(fix_of(step)))
+        form.get_by_text("shown; the latest").wait_for()
+        page.wait_for_selector("canvas.cells")
+        album.take("45-live-points")
+    page.wait_for_timeout(3000)
+    album.take("46-live-lost")
 
 
 def test_an_address_without_its_key(studio: RunningStudio, chromium: Browser) -> None:

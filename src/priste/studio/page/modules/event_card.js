@@ -180,6 +180,12 @@ export function eventCard(store, id, change) {
   };
 }
 
+/** How far the beliefs of the chosen observer go; nothing where they are one. */
+function beliefsWords({ lowest, highest }) {
+  const [low, high] = [percent(lowest), percent(highest)];
+  return low === high ? "" : `Between ${low} and ${high}, as beliefs of the observer go.`;
+}
+
 function chanceWords(chances, event) {
   if (!event.answer?.ok) return null;
   const found = (chances?.events ?? []).filter((each) => each.event === event.name);
@@ -198,7 +204,7 @@ function chanceWords(chances, event) {
     element(
       "p",
       { class: "quiet small" },
-      `likely before any release, to one who knows how people here move${found.length > 1 ? ` (${plural(found.length, "period")})` : ""}. ${found.length === 1 ? `${found[0].words}.` : ""}`,
+      `likely before any release, to one who knows how people here move${found.length > 1 ? ` (${plural(found.length, "period")})` : ""}. ${found.length === 1 ? beliefsWords(found[0]) : ""}`,
     ),
     found.length > 1 || event.answer.unguarded?.length
       ? element(

@@ -16,7 +16,7 @@ export function readWhen(text) {
     else if ((match = /^(\d{1,2}):(\d\d)-(\d{1,2}):(\d\d)$/.exec(part))) {
       found.from = 60 * Number(match[1]) + Number(match[2]);
       found.to = 60 * Number(match[3]) + Number(match[4]);
-      if (found.from >= DAY || found.to >= DAY) return null;
+      if (found.from >= DAY || found.to > DAY) return null;
       if (found.to <= found.from) found.to += DAY;
       found.whole = false;
     } else {
