@@ -213,7 +213,7 @@ def test_protection(album: Album, week: Path) -> None:
     let_go(at, "**/forecasts", waiting)
     page.get_by_text("A cap on how sure").click()
     page.get_by_label("How sure may anybody get?").press("Home")
-    page.locator("#view-protection .says.bad").wait_for()
+    page.locator("#view-protection .says.bad:visible").wait_for()
     album.take("18-cap-refused")
     page.get_by_label("Whom do you fear?").press("Home")
     page.get_by_text("The expert’s numbers").click()

@@ -379,8 +379,8 @@ def _cap_too_low(name: str, quantifier: Quantifier, promise: Belief) -> str:
         f"The event {name!r} is promised to be believed with at most {promise.at_most:g}, and "
         f"before any release {quantifier.observer.words()} may believe it with "
         f"{quantifier.prior_belief():.6g} already. No release can take that back. Promise a cap "
-        "above that number, guard against an observer with less extreme priors, such as "
-        "Priors(population), or bound the change of odds with Odds(up, down)."
+        "above that number, guard against an observer with less extreme beliefs, such as one who "
+        "knows the population, or bound the change of odds instead."
     )
 
 

@@ -141,11 +141,14 @@ def worst_prior(policy: Policy, found: Leakage) -> NDArray[np.float64]:
 def heaviest(weights: NDArray[np.float64], most: int) -> list[list[float]]:
     """Return the cells with most weight and their weights, the heaviest first.
 
-    >>> heaviest(np.array([0.0, 0.25, 0.75]), most=8)
-    [[2, 0.75], [1, 0.25]]
+    Cells with less than a tenth of the heaviest one's weight are not worth showing.
+
+    >>> heaviest(np.array([0.05, 0.25, 0.7]), most=8)
+    [[2, 0.7], [1, 0.25]]
     """
     cells = np.argsort(-weights, kind="stable")[:most]
-    return [[int(cell), float(weights[cell])] for cell in cells if weights[cell] > 0.0]
+    least = weights.max() / 10
+    return [[int(cell), float(weights[cell])] for cell in cells if weights[cell] > least]
 
 
 def _start(

@@ -89,5 +89,13 @@ def mistakes(error: PolicyError) -> Refused:
         found = _PLACE.fullmatch(each)
         path, message = (found[1], found[2]) if found else ("", each)
         problems.append(Problem(path, message))
-    words = [f"{each.path}: {each.message}" if each.path else each.message for each in problems]
-    return Refused(422, "\n".join(words), "Change what is named, then try again.", problems)
+    return Refused(
+        422, "\n".join(map(_sentence, problems)), "Change what is named, then try again.", problems
+    )
+
+
+def _sentence(problem: Problem) -> str:
+    """Return a mistake in words; one that is no sentence of its own says where it is."""
+    if not problem.path or problem.message[:1].isupper():
+        return problem.message
+    return f"{problem.path}: {problem.message}"

@@ -100,6 +100,7 @@ function together(kept, hand, now) {
     .map((each) => ({ ...each, a: curvesOf(kept, each.other, "worst", null) }));
   if (!both.length)
     return element("p", { class: "quiet small" }, "The two runs share no secret, so their curves are apart.");
+  const longer = kept.start.steps > hand.start.steps ? kept : hand;
   const top = (part, pick) =>
     Math.max(...both.flatMap(({ a, b }) => [finiteMost(a[part]), finiteMost(b[part])]), ...both.map(pick));
   const leakage = 1.25 * Math.max(0.08, top("leakage", ({ event, other }) => limit(event, kept, other, "bound")));
@@ -122,7 +123,7 @@ function together(kept, hand, now) {
         steps: Math.max(kept.start.steps, hand.start.steps),
         marks: event.steps,
         now,
-        moments: [hand.steps[0]?.label, hand.steps.at(-1)?.label].filter(Boolean),
+        moments: [longer.steps[0]?.label, longer.steps.at(-1)?.label].filter(Boolean),
       };
       const words = (part, format) =>
         `${event.name}: at most ${format(finiteMost(a[part]))} in A, ${format(finiteMost(b[part]))} in B.`;

@@ -5,7 +5,7 @@ import { inWords } from "./api.js";
 import { missing, same, settingOf } from "./setting.js";
 
 export function openExport(store, view, api) {
-  const state = element("div", { class: "list", "aria-live": "polite" });
+  const state = element("div", { class: "list outcome", "aria-live": "polite" });
   const list = element("div", { class: "list" });
   const whose = element("p", { class: "quiet", hidden: true });
   store.watch(["world"], () => {

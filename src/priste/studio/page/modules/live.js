@@ -2,8 +2,14 @@
 // the page itself talks to nobody else.
 
 import { finite, inWords } from "./api.js";
-import { odds, percent } from "./words.js";
+import { clockTime, odds, percent } from "./words.js";
 import { button, element, field, show } from "./elements.js";
+
+/** A moment as a service writes it, in the words of a clock. */
+function moment(text) {
+  const { label, clock } = clockTime(text);
+  return `${label}, ${clock}${text.endsWith("Z") ? " UTC" : ""}`;
+}
 
 export function openLive(store, node, api) {
   const url = element("input", {
@@ -14,7 +20,7 @@ export function openLive(store, node, api) {
   });
   const person = element("input", { type: "text", value: "me", autocomplete: "off", spellcheck: "false" });
   const token = element("input", { type: "password", autocomplete: "off" });
-  const state = element("div", { "aria-live": "polite" });
+  const state = element("div", { class: "list", "aria-live": "polite" });
   const watch = element("button", { type: "submit", class: "main" }, "Watch");
   const stop = button("Stop watching", () => end());
   let reading = null;
@@ -66,7 +72,7 @@ export function openLive(store, node, api) {
           tell({ state: "connected", words: "Connected. The next release appears when its step is over." });
         else if (name === "point") {
           live.points.push([data.lat, data.lon]);
-          tell({ state: "connected", latest: data, words: `Released for ${data.time}.` });
+          tell({ state: "connected", latest: data, words: `Released for ${moment(data.time)}.` });
         } else if (name === "told") tell({ told: data });
         else if (name === "lost") tell({ state: "lost", words: data.message });
         else if (name === "failed") tell({ state: "failed", words: data.message });

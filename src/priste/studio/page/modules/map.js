@@ -107,14 +107,15 @@ export function openMap(store, frame, legend, api) {
   );
   store.watch(["run", "shown", "cursor", "worstShown", "live"], redraw);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => cells?.redraw());
-  let width = 0;
+  let [width, height] = [0, 0];
+  const another = (now, before) => Math.abs(now - before) > 0.25 * before;
   new ResizeObserver(() => {
     if (!map) return;
     map.invalidateSize({ animate: false });
     // A phone that was turned, a window that was halved, a second map: show the whole map again.
-    if (Math.abs(container.clientWidth - width) > 0.25 * width)
+    if (another(container.clientWidth, width) || another(container.clientHeight, height))
       map.fitBounds(store.get("geometry").bounds(), { padding: [14, 14], animate: false });
-    width = container.clientWidth;
+    [width, height] = [container.clientWidth, container.clientHeight];
   }).observe(container);
 
   // --- tools -----------------------------------------------------------------------------------

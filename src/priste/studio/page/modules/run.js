@@ -262,7 +262,7 @@ export function openRun(store, view, api) {
       steps: run.start.steps,
       marks: event.steps,
       now: shown,
-      moments: [run.steps[0]?.label, run.steps.at(-1)?.label].filter(Boolean),
+      moments: [0, run.start.steps - 1].map((step) => store.get("world").clock.labels[step]),
     };
     table.update(
       event.name,
@@ -289,7 +289,9 @@ export function openRun(store, view, api) {
       ),
       leakageChart({ ...common, bound: event.bound }),
       beliefChart({ ...common, cap: event.cap }),
-      worst.length ? element("p", { class: "small quiet" }, worstWords(worst, store.get("regions"))) : null,
+      worst.length && store.get("prior") === "worst"
+        ? element("p", { class: "small quiet" }, worstWords(worst, store.get("regions")))
+        : null,
     );
   }
   return runner;
@@ -298,7 +300,7 @@ export function openRun(store, view, api) {
 /** Whom the dashed cells stand for: two cells are a person's guess, many are a whole belief. */
 function worstWords(worst, regions) {
   const told = worst
-    .slice(0, 4)
+    .filter(([, share], place) => place < 4 && (place === 0 || share >= 0.01))
     .map(([cell, share]) => {
       const place = regions.find((region) => region.cells.includes(cell));
       return place ? `${percent(share)} in ${place.name}` : percent(share);
