@@ -80,10 +80,14 @@ def open_file(
     format: str | None = None,
     zone: str | None = None,
 ) -> Source:
-    """Open a file of fixes; raises PristeError in words for one that cannot be read."""
-    traces = read_traces(path, format, zone=zone)
-    draft = draft_policy(traces, zone=zone, source=path.name, format=format)
-    return _source(kind, path, draft, person, traces, Policies(path.parent))
+    """Open a file of fixes; raises PristeError or Refused in words for one that cannot be read."""
+    try:
+        traces = read_traces(path, format, zone=zone)
+        draft = draft_policy(traces, zone=zone, source=path.name, format=format)
+        return _source(kind, path, draft, person, traces, Policies(path.parent))
+    except (MemoryError, OSError):  # a small file may unpack to more than there is room for
+        words = "The file cannot be read to its end: it is damaged, or needs too much memory."
+        raise Refused(422, words, "Cut it to the weeks that matter.") from None
 
 
 def another_person(source: Source, person: str | None) -> Source:
