@@ -166,10 +166,14 @@ ORPHAN = """
 import os, signal, sys
 from functools import partial
 from pathlib import Path
-from priste.workers import finished
+from priste.workers import Nursery, may_fork
 from tests.test_workers import tell_and_stay
 if __name__ == "__main__":
-    list(finished(partial(tell_and_stay, Path(sys.argv[1])), [os.getpid()], workers=1))
+    sharing = sys.argv[2] == "sharing" and sys.platform == "linux"
+    assert may_fork() or not sharing
+    with Nursery(sharing=sharing) as nursery:
+        work = partial(tell_and_stay, Path(sys.argv[1]))
+        list(nursery.finished(work, [os.getpid()], workers=1))
 """
 
 
@@ -179,13 +183,14 @@ def tell_and_stay(place: Path, parent: int) -> None:
     time.sleep(60)
 
 
-def test_no_orphans(tmp_path: Path) -> None:
-    """When the process that started them is killed, workers end."""
+@pytest.mark.parametrize("kind", ["apart", "sharing"])
+def test_no_orphans(tmp_path: Path, kind: str) -> None:
+    """When the process that started them is killed, workers end; also forks of that process."""
     place = tmp_path / "pid"
     script = tmp_path / "main.py"
     script.write_text(ORPHAN)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, script, place], env=environment, check=False)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, script, place, kind], env=environment, check=False)
     assert done.returncode == -signal.SIGKILL
     worker = int(place.read_text())
     for _ in range(300):

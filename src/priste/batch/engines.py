@@ -167,12 +167,7 @@ def _one_by_one(nursery: pools.Nursery, work: Work, job: Job, on_told: OnTold) -
 
 
 def load() -> None:
-    """Load the compiled code, and what knows the earth.
-
-    Not Arrow, which begins a thread: threads do not bear a fork.
-    """
-    import pyproj  # noqa: F401
-
+    """Load the compiled code; not Arrow, which begins a thread, and threads do not bear a fork."""
     from priste.quantify.warm_up import warm_up
 
     warm_up()

@@ -271,6 +271,8 @@ def workers_that_load(workers: int, cluster: str | None) -> AbstractContextManag
 
     if cluster is not None or (workers == 1 and not may_fork()):
         return nullcontext()
+    import pyproj  # noqa: F401  everybody needs it: forks have it then
+
     # One worker loads the compiled code itself, when there is work enough for it.
     return Nursery(LOADING if workers > 1 else None, sharing=True)
 
