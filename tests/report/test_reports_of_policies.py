@@ -168,7 +168,8 @@ def test_ledgers_are_audited_by_their_own_promise_and_observer(promise: str) -> 
         )
         assert found.max_anybody >= found.max - SAME_LEAKAGE
     learnt = anybody_learns(other, [ledger])
-    assert learnt is None or list(learnt.values()) == [
-        track.guarded.max_anybody for track in report.events
-    ]
+    # Bounds of the same quantity: which step's is kept may differ where two are all but equal.
+    assert learnt is None or list(learnt.values()) == pytest.approx(
+        [track.guarded.max_anybody for track in report.events], abs=SAME_LEAKAGE
+    )
     assert "nan" not in render(report)
