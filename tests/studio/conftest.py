@@ -1,4 +1,4 @@
-"""One studio and one browser for all tests: starting them takes longest."""
+"""One studio and one browser for all tests of a process: starting them takes longest."""
 
 from __future__ import annotations
 
@@ -12,16 +12,6 @@ from tests.studio.studio_in_browser import address_of, browser, write_week
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
-
-HERE = Path(__file__).parent
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let one of pytest's workers have all tests that ask the studio or use the browser."""
-    shared = {"studio", "chromium"}
-    for item in items:
-        if HERE in item.path.parents and shared & set(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.xdist_group("studio"))
 
 
 @pytest.fixture(scope="session")

@@ -26,6 +26,7 @@ from priste.policy.calendar import StepReader
 from priste.quantify import Quantifier
 from priste.studio.event_picture import formula_of, structure_of
 from priste.studio.event_sentence import sentence
+from priste.studio.opening import draft_setting, open_file
 from priste.studio.painted_shapes import ring_around
 from priste.studio.setting import alpha_of, metres_of, policy_text
 from priste.studio.wire import Refused
@@ -390,3 +391,16 @@ def test_every_position_of_the_sliders_is_a_policy(tab: Tab, tmp_path: Path) -> 
         assert {event.promise.words() for event in policy.events.values()} == {each["words"]}
     for each in opened["protections"]:
         assert each["alpha"] == alpha_of(each["metres"])
+
+
+def test_models_are_made_once(tmp_path: Path) -> None:
+    """Another promise or another place costs no other model; a home painted anew does."""
+    source = open_file(write_week(tmp_path / "week.csv"), "upload")
+    setting = draft_setting(source)
+    model = source.policy(setting).model
+    assert source.policy({**setting, "promise": {"epsilon": 0.7}}).model is model
+    more = [*setting["regions"], {"name": "another", "cells": [20]}]
+    assert source.policy({**setting, "regions": more}).model is model
+    assert setting["mobility"]["home"] == "home"
+    moved = [{"name": "home", "cells": [40]}, *setting["regions"][1:]]
+    assert source.policy({**setting, "regions": moved}).model is not model

@@ -201,12 +201,19 @@ class ChosenModel:
 
 
 def chosen_models(
+    section: MobilitySection,
+    ground: Ground,
+    regions: Mapping[str, Collection[int]],
+    folder: Path,
+) -> tuple[ChosenModel, ...]:
+    """Return the model that a policy's mobility section describes, and then its family."""
+    return at_home_of(section, roaming_models(section, ground, folder), regions, ground.timeline)
+
+
+def roaming_models(
     section: MobilitySection, ground: Ground, folder: Path
 ) -> tuple[ChosenModel, ...]:
-    """Return the model that a policy's mobility section describes, and then its family.
-
-    As of people who roam: :func:`at_home_of` draws them home.
-    """
+    """Return the models of a section as of people who roam: :func:`at_home_of` draws them home."""
     grid, timeline = ground.grid, ground.timeline
     family = [member for member in section.family or [] if member != "roaming"]
     own: Fitting | Spreading | StayingOrGoing

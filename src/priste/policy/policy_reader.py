@@ -26,7 +26,7 @@ from priste.mechanisms import (
 from priste.policy.calendar import NoSteps, StepReader, periods
 from priste.policy.formula_models import Ground
 from priste.policy.mistakes import Mistakes
-from priste.policy.model_choice import ChosenModel, at_home_of, chosen_models
+from priste.policy.model_choice import ChosenModel, chosen_models
 from priste.policy.observer_choice import ObserverChoice
 from priste.policy.policy import Policy, PolicyEvent, Unguarded
 from priste.policy.sections import (
@@ -57,7 +57,9 @@ _STEP = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|min|m|h|hour|hours|d|day|days)")
 _UNIT = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "hours": 3600}
 _UNIT |= {"d": 86400, "day": 86400, "days": 86400}
 
-ChooseModels = Callable[[MobilitySection, Ground, Path], Sequence[ChosenModel]]
+ChooseModels = Callable[
+    [MobilitySection, Ground, Mapping[str, Region], Path], Sequence[ChosenModel]
+]
 """Makes the models of a [mobility] section."""
 
 
@@ -179,9 +181,7 @@ class PolicyReader:
                 models = tuple(
                     model
                     for each in mobility
-                    for model in at_home_of(
-                        each, self._choose_models(each, ground, self._folder), regions, timeline
-                    )
+                    for model in self._choose_models(each, ground, regions, self._folder)
                 )
         if grid and timeline and models and not problems:
             with problems.at(("observer",)):

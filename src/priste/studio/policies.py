@@ -6,17 +6,21 @@ import re
 import threading
 import tomllib
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from priste.errors import PolicyError
+from priste.maps import Region
 from priste.policy import Ground, Policy, read_policy
-from priste.policy.model_choice import ChosenModel, chosen_models
+from priste.policy.model_choice import ChosenModel, at_home_of, roaming_models
 from priste.policy.policy_reader import PolicyReader
 from priste.policy.sections import MobilitySection
 from priste.studio.setting import MOST_CELLS
 from priste.studio.wire import Problem, Refused
+
+Kept = TypeVar("Kept")
+Models = tuple[ChosenModel, ...]
 
 KEPT = 6
 """How many policies, and how many models, are remembered."""
@@ -30,38 +34,49 @@ class Policies:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._read: OrderedDict[str, Policy] = OrderedDict()
-        self._models: OrderedDict[str, Sequence[ChosenModel]] = OrderedDict()
+        self._roaming: OrderedDict[str, Models] = OrderedDict()
+        self._models: OrderedDict[str, Models] = OrderedDict()
         self._turn = threading.Lock()
 
     def policy(self, text: str) -> Policy:
         """Return the policy of a text; Refused with every mistake if it has any."""
+
+        def read() -> Policy:
+            read_ground(text)
+            try:
+                return read_policy(text, folder=self._folder, choose_models=self._chosen_models)
+            except PolicyError as error:
+                raise mistakes(error) from None
+
         with self._turn:  # two questions about one policy make its model once
-            if text not in self._read:
-                read_ground(text)
-                try:
-                    self._read[text] = read_policy(
-                        text, folder=self._folder, choose_models=self._chosen_models
-                    )
-                except PolicyError as error:
-                    raise mistakes(error) from None
-                _keep_newest(self._read)
-            self._read.move_to_end(text)
-            return self._read[text]
+            return _kept(self._read, text, read)
 
     def _chosen_models(
-        self, section: MobilitySection, ground: Ground, folder: Path
-    ) -> Sequence[ChosenModel]:
+        self,
+        section: MobilitySection,
+        ground: Ground,
+        regions: Mapping[str, Region],
+        folder: Path,
+    ) -> Models:
+        """Return the models of a section; a home that is painted anew makes no others fitted."""
         key = repr((section, ground))
-        if key not in self._models:
-            self._models[key] = chosen_models(section, ground, folder)
-            _keep_newest(self._models)
-        self._models.move_to_end(key)
-        return self._models[key]
+        roaming = _kept(self._roaming, key, lambda: roaming_models(section, ground, folder))
+        home = regions.get(section.home or "", ())
+        return _kept(
+            self._models,
+            f"{key} {tuple(home)}",
+            lambda: at_home_of(section, roaming, regions, ground.timeline),
+        )
 
 
-def _keep_newest(shelf: OrderedDict[str, Any]) -> None:
-    while len(shelf) > KEPT:
-        shelf.popitem(last=False)
+def _kept(shelf: OrderedDict[str, Kept], key: str, make: Callable[[], Kept]) -> Kept:
+    """Return what a shelf holds under a key, made if it is not there; it holds the newest."""
+    if key not in shelf:
+        shelf[key] = make()
+        while len(shelf) > KEPT:
+            shelf.popitem(last=False)
+    shelf.move_to_end(key)
+    return shelf[key]
 
 
 def read_ground(text: str) -> Ground:

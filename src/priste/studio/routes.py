@@ -20,7 +20,8 @@ from starlette.staticfiles import StaticFiles
 
 from priste import __version__
 from priste.errors import PristeError
-from priste.policy import explain_policy
+from priste.policy import Policy, explain_policy
+from priste.policy.explanation import Explanation
 from priste.release import CALIBRATORS
 from priste.studio import exporting
 from priste.studio.basemap import Basemap
@@ -251,15 +252,20 @@ class Studio:
         return answer({"events": found})
 
     async def _chances(self, request: Request) -> Response:
-        source, body = self._session(request).opened(), await body_of(request)
-        policy = await asyncio.to_thread(source.policy, setting_of(body))
-        return answer({"events": await asyncio.to_thread(chances, policy)})
+        session, body = self._session(request), await body_of(request)
+        source, setting = session.opened(), setting_of(body)
+        found = await session.newest("chances", lambda: chances(source.policy(setting)))
+        return answer({"events": found})
 
     async def _explain(self, request: Request) -> Response:
-        source, body = self._session(request).opened(), await body_of(request)
-        setting = setting_of(body)
-        policy = await asyncio.to_thread(source.policy, setting)
-        explained = await asyncio.to_thread(explain_policy, policy)
+        session, body = self._session(request), await body_of(request)
+        source, setting = session.opened(), setting_of(body)
+
+        def explain() -> tuple[Policy, Explanation]:
+            policy = source.policy(setting)
+            return policy, explain_policy(policy)
+
+        policy, explained = await session.newest("explanation", explain)
         return answer(
             {
                 "summary": explained.summary,

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import secrets
 import shutil
 import tempfile
 from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 from priste.studio.following import RunMade
 from priste.studio.job_queue import Job, Jobs
 from priste.studio.opening import Source
 from priste.studio.wire import Refused
+
+Answer = TypeVar("Answer")
 
 MOST_SESSIONS = 16
 """When one more tab opens, the session that was idle longest ends."""
@@ -40,6 +45,19 @@ class Session:
         self.forecast: Job | None = None
         self.exports: dict[tuple[str, str], bytes] = {}
         self.watches: dict[str, object] = {}
+        self._turn = asyncio.Lock()
+        self._newest: dict[str, object] = {}
+
+    async def newest(self, what: str, work: Callable[[], Answer]) -> Answer:
+        """Return what a piece of work comes to, done beside the server and one after the other.
+
+        Of questions of a kind that wait, only the newest is worth the work; others are Refused.
+        """
+        mine = self._newest[what] = object()
+        async with self._turn:
+            if self._newest[what] is not mine:
+                raise Refused(409, "A newer question has taken the place of this one.")
+            return await asyncio.to_thread(work)
 
     def opened(self) -> Source:
         """Return the source; Refused as long as nothing was opened."""
