@@ -108,6 +108,7 @@ def test_everything_can_be_done_with_the_keyboard(
         rows = page.locator("#view-places li[data-row]")
         page.keyboard.type("quiet place")
         page.keyboard.press("Tab")
+        assert rows.last.get_by_label("Name of the place").input_value() == "quiet place"
         page.keyboard.press("Shift+Tab")
         tab_to("#map .map")
         assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"

@@ -88,7 +88,12 @@ export function openRegions(store, view, { renameInEvents }) {
       { class: "row" },
       button("New place", () => {
         addRegion(store);
-        list.querySelector("li:last-child input")?.focus();
+        // When the list has heard of it: a name that is typed now must be the new place's.
+        queueMicrotask(() => {
+          const name = list.querySelector("li:last-child input");
+          name.focus();
+          name.select();
+        });
       }),
     ),
     ideasCard,
