@@ -101,6 +101,13 @@ class Tab:
             assert time.monotonic() < deadline, f"It never became true that {expression}"
             time.sleep(0.1)
 
+    def drawn(self) -> None:
+        """Wait until what changed is drawn: with the next frames, late on a busy machine."""
+        self.page.evaluate(
+            "() => new Promise((seen) => { const next = (left) =>"
+            " requestAnimationFrame(() => (left ? next(left - 1) : seen())); next(4); })"
+        )
+
     def open_file(self, path: Path) -> None:
         """Give the page a file, and wait until its map is there."""
         self.page.set_input_files("#file", path)

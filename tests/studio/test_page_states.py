@@ -35,12 +35,6 @@ FOLDER = os.environ.get("PRISTE_STATES")
 WITH_AXE = "PRISTE_STATES_AXE" in os.environ
 LOOKS = [(scheme, size) for size in (DESK, PHONE) for scheme in ("light", "dark")]
 
-FRAMES = """() => new Promise((seen) => {
-  const next = (left) => requestAnimationFrame(() => (left ? next(left - 1) : seen()));
-  next(4);
-})"""
-"""The map is drawn with the next frames, which on a busy machine come late."""
-
 pytestmark = pytest.mark.skipif(FOLDER is None, reason="PRISTE_STATES names no folder.")
 
 
@@ -59,7 +53,7 @@ class Album:
         for scheme, size in LOOKS:
             page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
             page.set_viewport_size(size)  # type: ignore[arg-type]
-            page.evaluate(FRAMES)
+            self.at.drawn()
             if top is not None:
                 page.locator(top).first.evaluate("each => each.scrollIntoView({block: 'start'})")
             look = f"{scheme}-{size['width']}"

@@ -177,7 +177,7 @@ def test_the_whole_story(address: str, chromium: Browser, week: Path, tmp_path: 
         at.tab("compare")
         page.get_by_role("button", name="Keep the setting at hand as A").click()
         at.tab("protection")
-        page.get_by_label("How sure may anybody get?").press("ArrowLeft")
+        page.get_by_label("How sure may anybody get?").press("Home")
         at.tab("run")
         page.get_by_role("button", name="Run again").click()
         at.until("document.querySelector('#view-run').textContent.includes('Run the week')")
@@ -191,16 +191,19 @@ def test_the_whole_story(address: str, chromium: Browser, week: Path, tmp_path: 
         assert sizes[1] is not None
         assert abs(sizes[0]["width"] - sizes[1]["width"]) < 2
         assert sizes[0]["x"] + sizes[0]["width"] <= sizes[1]["x"]
-        drawn = "id => document.querySelector(`${id} canvas.moving`).toDataURL()"
         at.until("document.querySelectorAll('#map-kept canvas.moving').length === 1")
-        page.wait_for_timeout(100)
-        last = [page.evaluate(drawn, each) for each in ("#map-kept", "#map")]
-        assert last[0] != last[1]
-        for _ in range(20):
+        moments = []
+        for _ in range(24):
+            at.drawn()
+            moments.append(
+                page.evaluate(
+                    "['#map-kept', '#map'].map("
+                    "(id) => document.querySelector(`${id} canvas.moving`).toDataURL())"
+                )
+            )
             page.get_by_label("Moment of the week").press("ArrowLeft")
-        page.wait_for_timeout(100)
-        for each, before in zip(("#map-kept", "#map"), last, strict=True):
-            assert page.evaluate(drawn, each) != before
+        assert any(kept != hand for kept, hand in moments)
+        assert all(len(set(drawn)) > 1 for drawn in zip(*moments, strict=True))
         assert page.locator("#view-compare .chart path.kept").count() == 2
         accessible(at, "the comparison")
         page.get_by_role("button", name="Swap A and B").click()
