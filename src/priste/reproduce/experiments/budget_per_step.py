@@ -275,8 +275,8 @@ def _location_set(settings: Settings, results: Results) -> list[Finding]:
         "The same, where the check takes cells outside the set to be impossible.", excluded
     )
     return [
-        replace(read_literally, numbers=read_literally.numbers + price),
         all_of("With a δ-location set the same PLM needs smaller budgets.", budgets),
+        replace(read_literally, numbers=read_literally.numbers + price),
         some_of("With a δ-location set releases may be closer to the truth.", distances),
     ]
 

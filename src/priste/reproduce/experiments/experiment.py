@@ -24,8 +24,9 @@ class Settings:
     ``runs`` counts the runs of the paper's own loop; ``runs_with`` those of the other
     calibrators, which are not in the paper and may cost more; a calibrator that is not there is
     left out. ``truth_runs`` is how many runs of each curve are followed by the adversary who knows
-    the algorithm. ``side`` is the number of cells along the map. ``geolife`` is the folder of the
-    data set as text, or None for the made-up city.
+    the algorithm. ``people`` is over how many people of a data set the runs are spread, each with a
+    model of their own. ``side`` is the number of cells along the map. ``geolife`` is the folder of
+    the data set as text, or None for the made-up city.
     """
 
     size: Size
@@ -33,6 +34,7 @@ class Settings:
     runs: int
     runs_with: Mapping[str, int]
     truth_runs: int
+    people: int
     steps: int
     side: int
     runtime_events: int
@@ -54,6 +56,7 @@ _SIZES: dict[Size, dict[str, Any]] = {
         "runs": 100,
         "runs_with": {"paper-normalised": 100, "certified": 20, "optimal": 20},
         "truth_runs": 2,
+        "people": 5,
         "steps": 50,
         "side": 20,
         "runtime_events": 100,
@@ -63,6 +66,7 @@ _SIZES: dict[Size, dict[str, Any]] = {
         "runs": 8,
         "runs_with": {"paper-normalised": 8, "certified": 2, "optimal": 1},
         "truth_runs": 1,
+        "people": 5,
         "steps": 24,
         "side": 8,
         "runtime_events": 5,
@@ -72,6 +76,7 @@ _SIZES: dict[Size, dict[str, Any]] = {
         "runs": 2,
         "runs_with": {"paper-normalised": 1, "certified": 1, "optimal": 1},
         "truth_runs": 1,
+        "people": 2,
         "steps": 22,
         "side": 5,
         "runtime_events": 1,

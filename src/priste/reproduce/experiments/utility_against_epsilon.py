@@ -37,9 +37,6 @@ SIGMA_SHARES = (0.05, 0.15, 0.25, 0.5)
 NAMED_PAIRS = (((3.0, 5.0), 0.5), ((0.5, 1.0), 1.0), ((0.5, 1.0), 2.0))
 """The pairs of α that the paper names as close in distance, with their ε."""
 
-USERS = 5
-"""How many people of a data set the runs are spread over, each with a model of their own."""
-
 Lines = list[tuple[str, list[Case]]]
 """Per line of the figure its label and its cases, one per ε."""
 
@@ -49,7 +46,7 @@ def people(settings: Settings, **changes: Any) -> list[dict[str, Any]]:
     if settings.geolife is None:
         return city_dwellers(settings, **changes)
     kind = {"kind": "geolife", "folder": settings.geolife, "steps": settings.steps}
-    each = [{**kind, "user_rank": number} for number in range(USERS)]
+    each = [{**kind, "user_rank": number} for number in range(settings.people)]
     return [{**world, "side": settings.side, **changes} for world in each]
 
 
@@ -57,7 +54,7 @@ def city_dwellers(settings: Settings, **changes: Any) -> list[dict[str, Any]]:
     """Return the worlds of people in made-up cities."""
     return [
         {"kind": "city", "seed": number + 1, "side": settings.side, **changes}
-        for number in range(USERS)
+        for number in range(settings.people)
     ]
 
 
@@ -249,8 +246,9 @@ def _people_remark(settings: Settings) -> str:
     if settings.geolife is None:
         return f"No Geolife folder was given, so this ran on a made-up city. {about}"
     return (
-        f"Geolife, {USERS} people in turn; the first: {about} Runs are windows of the recordings, "
-        "which overlap: all runs of one person are one sample, and intervals are over people."
+        f"Geolife, {settings.people} people in turn; the first: {about} Runs are windows of the "
+        "recordings, which overlap: all runs of one person are one sample, and intervals are over "
+        "people."
     )
 
 
