@@ -18,6 +18,7 @@ from priste.quantify.scaling import ScaledRows
 from priste.quantify.screening import (
     LARGEST_ERROR,
     Resemblance,
+    _digest,
     _resemblance,
     screened,
     worthwhile_rank,
@@ -250,3 +251,15 @@ def test_small_products_are_not_screened():
     assert worthwhile_rank(100, 100, 100) is None
     assert worthwhile_rank(2500, 2500, 16) is None
     assert worthwhile_rank(3, 2500, 2500) is None
+
+
+def test_a_table_that_changes_is_read_again():
+    """Only tables that nobody can write to, also by way of their base, are known by their place."""
+    table = np.random.default_rng(5).random((6, 6)) + 0.5
+    view = table[:]
+    view.flags.writeable = False
+    before = _digest(view)
+    table[0, 0] *= 2.0
+    assert _digest(view) != before
+    table.flags.writeable = False
+    assert _digest(view) == _digest(view) == _digest(table.copy())
