@@ -132,7 +132,7 @@ class Tab:
         own = (f"{self.origin}/", "blob:", "data:", *self.expected)
         strangers = [url for url in self.requests if not url.startswith(own)]
         assert strangers == []
-        assert complaints == []
+        assert complaints == [], complaints
 
 
 @contextmanager

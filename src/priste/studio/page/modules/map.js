@@ -65,6 +65,7 @@ export function openMap(store, frame, legend, api) {
     map.fitBounds(geometry.bounds(), { padding: [14, 14], animate: false });
     map.setMinZoom(map.getZoom() - 2);
     const look = () => {
+      if (!map) return; // a window that was resized tells a map that has just been closed
       const seen = map.getBounds();
       const { lat, lng } = map.getCenter();
       store.set({

@@ -43,6 +43,7 @@ export function openTwin(store, frame) {
     });
     cells.addTo(map);
     map.on("move", () => {
+      if (!map) return;
       const { lat, lng } = map.getCenter();
       if (!following) store.set({ camera: { lat, lon: lng, zoom: map.getZoom(), by: "twin" } });
     });
