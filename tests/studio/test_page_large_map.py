@@ -73,7 +73,7 @@ class Stopwatch:
 
 @pytest.mark.skipif("PRISTE_LARGE_MAP" not in os.environ, reason="PRISTE_LARGE_MAP is not set.")
 def test_a_large_map_follows_the_hand(chromium: Browser, tmp_path: Path) -> None:
-    """Open, move, zoom, paint, draw around, forecast, run and scrub on 197 by 196 cells."""
+    """Open, move, zoom, paint, draw around, run and scrub on 197 by 196 cells."""
     lines = ["time,lat,lon"]
     for hour in range(72):
         at_time = datetime(2026, 3, 3, tzinfo=UTC) + timedelta(hours=hour)
@@ -104,10 +104,6 @@ def test_a_large_map_follows_the_hand(chromium: Browser, tmp_path: Path) -> None
         watch.told("by hand")
         page.locator("#view-secrets .chance").first.wait_for()
         watch.told("the probability of the secret")
-        at.tab("protection")
-        page.locator("#view-protection .costs").first.wait_for()
-        page.wait_for_selector("#view-protection .busy", state="detached")
-        watch.told("the forecast")
         at.tab("run")
         page.get_by_role("button", name="Run the week").click()
         for releases in (1, 10):
