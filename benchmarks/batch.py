@@ -1,9 +1,9 @@
 """Runs of many users: the whole command beside a plain loop, workers, a cluster, and memory.
 
-Run with ``python -m benchmarks.batch``, or with the names of some of its parts (speed, loop, twice,
-one, pool, cluster, memory): the others keep their figures, and each is written when it is done.
-``--quick`` takes a tenth of the users; ``--least`` keeps the least that a run took now or before,
-to be given several times on a machine that others use as well. Writes
+Run with ``python -m benchmarks.batch``, or with the names of some of its parts (speed, fixed,
+loop, twice, one, pool, cluster, memory): the others keep their figures, and each is written when it
+is done. ``--quick`` takes a tenth of the users; ``--least`` keeps the least that a run took now or
+before, to be given several times on a machine that others use as well. Writes
 ``benchmarks/results/batch.json``. CPU seconds are those of all processes; wall seconds mean
 something on an idle machine only, so the load is told beside them. All of loop, twice, one, pool
 and cluster release the same: each draws the same bits for everybody. "twice" is two plain loops at
@@ -11,8 +11,8 @@ once, which is what two cores of this machine are worth at best. Set OPENBLAS_NU
 
 The world is a 10 x 10 map of 1 km (20 x 20 for some of the speeds), Gaussian transitions
 (σ = 1 km), one PRESENCE event, ε = 0.8, the default calibrator against somebody who knows the
-population, 24 steps. For memory it is a 4 x 4 map and two steps a user, so that 20,000 users end
-within minutes.
+population, 24 steps. For memory, and for what the command takes beside releases (fixed), it is a
+4 x 4 map and two steps a user, so that 20,000 users end within minutes.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ SPEED_USERS = {100: 60, 400: 20}
 """How many users each speed is measured with, by the number of cells."""
 
 SMALL_STEPS = 2
+FIXED_TURNS = 3
 MEMORY_USERS = (1_000, 20_000)
 WORKERS = 2
 START = datetime(2026, 3, 4, tzinfo=UTC)
@@ -277,10 +278,27 @@ def memory(folder: Path, share: int) -> dict[str, Any]:
     return {"by_users": found, "driver_seconds_per_user": per_user}
 
 
+def fixed(folder: Path, share: int) -> dict[str, Any]:
+    """Measure what the command takes beside releases: people who have next to none.
+
+    The least of some runs, in turns.
+    """
+    place = prepared(folder, USERS, cells=16, steps=SMALL_STEPS)
+    taken: dict[str, list[float]] = {}
+    for turn in range(FIXED_TURNS):
+        for name, (cost, _) in (
+            ("loop", costs_of("benchmarks.batch", "--loop", place)),
+            ("one", command(place, f"one-{turn}")),
+            ("pool", command(place, f"pool-{turn}", "--workers", str(WORKERS))),
+        ):
+            taken.setdefault(name, []).append(cost.cpu)
+    return {"users": USERS, **{name: min(each) for name, each in taken.items()}}
+
+
 RUNS = ("loop", "twice", "one", "pool", "cluster")
 """Parts of which each is one run, or two at once, of the same people."""
 
-PARTS = {each.__name__: each for each in (speed, loop, twice, one, pool, cluster, memory)}
+PARTS = {each.__name__: each for each in (speed, fixed, loop, twice, one, pool, cluster, memory)}
 
 
 def compared(found: dict[str, Any]) -> dict[str, float]:
@@ -292,6 +310,8 @@ def compared(found: dict[str, Any]) -> dict[str, float]:
     cpu = {name: found[name]["here"] + found[name]["others"] for name in RUNS if name in found}
     wall = {name: found[name]["wall"] for name in RUNS if name in found}
     told = {}
+    if "fixed" in found:
+        told["cpu_seconds_beside_releases"] = found["fixed"]["one"] - found["fixed"]["loop"]
     if {"loop", "one"} <= set(cpu):
         told["command_over_loop"] = cpu["one"] / cpu["loop"]
     if {"loop", "twice"} <= set(cpu):
