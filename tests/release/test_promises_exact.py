@@ -330,7 +330,7 @@ def test_a_cap_below_what_is_believed_already_is_refused() -> None:
     prior = float(largest_belief(observer, exact_quantities(observer, [])))
     with pytest.raises(InvalidParameter, match=f"at most 0.2,.*{prior:.4}") as caught:
         Protector(WALK, EVENT, MECHANISM, Belief(0.2), observer=observer)
-    assert "Priors" in str(caught.value)
+    assert "knows the population" in str(caught.value)  # the next step
     p = Protector(WALK, EVENT, MECHANISM, Belief(prior + 1e-9), observer=observer, rng=1)
     assert p.belief[0] == pytest.approx(prior, abs=1e-12)
     assert p.release(0).belief[0] <= prior + 1e-9
