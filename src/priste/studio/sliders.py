@@ -38,7 +38,7 @@ def observers(policy: Policy) -> list[dict[str, Any]]:
             continue  # the same as anybody: it is where the user began
         choice = ObserverChoice(ObserverSection.model_validate(section), None, {}, step)
         try:
-            words = choice.observer(policy.models).words
+            words = choice.observer(policy.models, policy.homes).words
         except PristeError:
             continue
         found.append(
