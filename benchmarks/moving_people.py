@@ -24,6 +24,7 @@ from priste.mobility import (
     home_habits_of,
     memories_of,
 )
+from priste.mobility.homecoming import usual_home
 
 Floats = NDArray[np.float64]
 Cells = NDArray[np.int64]
@@ -144,8 +145,7 @@ class City:
             counts = np.bincount(everywhere, minlength=self.grid.size)
             place = int(np.argsort(-counts, kind="stable")[self._rank])
             middle = int(np.median(hour[everywhere == place]))
-            at_night = np.array(self._night)[hour]
-            home = int(np.bincount(everywhere[at_night], minlength=self.grid.size).argmax())
+            (home,) = usual_home(self.grid, paths, self._night)
             spread = np.argsort(np.arange(len(paths)) * GOLDEN % 1.0)  # over all their days
             found.append(Stream(number, pair, paths[spread[pair]], place, middle, home))
         return found

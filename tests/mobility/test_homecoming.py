@@ -26,7 +26,8 @@ from priste.mobility import (
     home_habits_of,
     stay_or_go,
 )
-from priste.mobility.homecoming import FEWEST_MOVES, MANY_CELLS, USUAL_BACK, USUAL_STAY
+from priste.mobility.homecoming import MANY_CELLS, USUAL_BACK, USUAL_STAY
+from priste.mobility.stay_or_go import FEWEST_MOVES
 
 ROUNDED = 2e-9
 """The draw is rounded to nine digits."""
@@ -200,10 +201,23 @@ def test_habits_at_a_given_home() -> None:
     assert given_home.back == pytest.approx(2 / 22, abs=1e-3)
 
 
-@pytest.mark.parametrize("home", [[], [-1], [6]])
+@pytest.mark.parametrize("home", [[], [-1], [6], [1.5], ["1"]])
 def test_a_home_that_is_nowhere(home: list[int]) -> None:
-    with pytest.raises(InvalidParameter, match="cells of the map, 0 to 5"):
+    """Refused by both, without repeating where."""
+    with pytest.raises(InvalidParameter, match="cells of the map, whole numbers from 0 to 5"):
         drawn_home(MarkovModel(GRID, np.full((6, 6), 1 / 6)), home, HomeHabits(0.9, 0.1))
+    with pytest.raises(InvalidParameter, match="cells of the map"):
+        home_habits_of(GRID, [[[0, 1]]], None, [home])
+
+
+def test_as_many_homes_as_people() -> None:
+    with pytest.raises(InvalidParameter, match="each of the 2 people"):
+        home_habits_of(GRID, [[[0, 1]], [[1, 0]]], None, [[0]])
+
+
+def test_no_nights_are_days() -> None:
+    """A cycle without steps tells of no night."""
+    assert home_habits_of(GRID, [[[0, 1] * 30]], []) == home_habits_of(GRID, [[[0, 1] * 30]])
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.0, float("nan")])

@@ -127,7 +127,7 @@ def test_hostile_numbers_are_judged_exactly(moments, factor, weights):
     check_leakage(moments, np.array(weights[: moments.rows]), factor, sharp=sharp)
 
 
-@pytest.mark.xfail(reason="safe, but not as sharp as is documented", strict=True)
+@pytest.mark.xfail(reason="safe, but not sharp where there is nothing", strict=True)
 def test_a_million_times_around_a_prior_the_bound_is_sharp():
     """The releases speak for the event alone; against it 0.011 is reported where there is 0."""
     moments = Moments(

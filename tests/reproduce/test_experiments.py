@@ -25,9 +25,6 @@ from priste.reproduce.running.jobs import loads, perform, perform_load, seed_of
 from priste.reproduce.running.store import STORE, Store
 from priste.reproduce.worlds.world import world_of
 
-# One worker makes the folder of all experiments, once.
-pytestmark = pytest.mark.xdist_group("reproduction")
-
 TINY = settings_for("tiny")
 LEAN = settings_for("tiny", runs_with={NORMALISED: 1}, truth_runs=0)
 LEAKAGE_TOLERANCE = 1e-8

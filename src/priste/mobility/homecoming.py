@@ -18,26 +18,23 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 
 import numpy as np
 from scipy import sparse
 
-from priste.arguments import number
+from priste.arguments import is_whole, number
 from priste.errors import InvalidParameter
 from priste.maps import Grid, kilometres
 from priste.mobility.model import MarkovModel
 from priste.mobility.schedule import Schedule
 from priste.mobility.sequences import GAP, CellSequences, checked_sequences, moves_of
+from priste.mobility.stay_or_go import FEWEST_MOVES
 from priste.mobility.structured import AnyTransition, BlendedTransition, SeparableTransition
 from priste.mobility.transitions import DenseTransition, SparseTransition
 from priste.mobility.validation import FloatArray, IntArray
 
 MANY_CELLS = 25
 """Who comes to a home of more cells than that comes to the nearest of them."""
-
-FEWEST_MOVES = 20
-"""Fewer moves than that say nothing about a habit."""
 
 USUAL_STAY, USUAL_BACK = 0.95, 0.05
 """What is said where too little is known."""
@@ -90,8 +87,8 @@ def drawn_home(
            [0.5 , 0.25, 0.25]])
     """
     schedule = _first_order(model)
-    cells = _checked_home(model.grid, home)
-    dark = [bool(each) for each in (night if night is not None else ())] or [False]
+    cells = _home(model.grid, home)
+    dark = _dark(night).tolist()
     if schedule.cyclic:
         length = math.lcm(len(schedule.repeating), len(dark))
     else:
@@ -119,14 +116,32 @@ def _first_order(model: MarkovModel) -> Schedule:
     return model.schedule
 
 
-def _checked_home(grid: Grid, home: Collection[int]) -> IntArray:
-    cells = np.array(sorted(set(home)), dtype=np.int64)
-    if not cells.size or cells[0] < 0 or cells[-1] >= grid.size:
+def _home(grid: Grid, home: Collection[int]) -> IntArray:
+    """Return the cells of a home in order; no message repeats them."""
+    whole = all(is_whole(cell) and 0 <= cell < grid.size for cell in home)
+    if len(home) == 0 or not whole:
         raise InvalidParameter(
-            f"The 'home' of drawn_home must hold cells of the map, 0 to {grid.size - 1}, one at "
-            "least."
+            f"A home must be cells of the map, whole numbers from 0 to {grid.size - 1}, and one at "
+            "least. Got none, or others."
         )
-    return cells
+    return np.array(sorted(set(home)), dtype=np.int64)
+
+
+def _dark(night: Sequence[bool] | None) -> np.ndarray:
+    """Return of each step of a cycle whether it is at night; none is, unless told."""
+    return np.asarray(night if night is not None and len(night) else [False], dtype=np.bool_)
+
+
+def _each_at_home(
+    people: Iterable[CellSequences], homes: Iterable[Collection[int]]
+) -> list[tuple[CellSequences, Collection[int]]]:
+    everybody, cells = list(people), list(homes)
+    if len(everybody) != len(cells):
+        raise InvalidParameter(
+            f"The 'homes' of home_habits_of must be one for each of the {len(everybody)} people. "
+            f"Got {len(cells)}."
+        )
+    return list(zip(everybody, cells, strict=True))
 
 
 def _drawn(
@@ -194,12 +209,13 @@ def home_habits_of(
     >>> home_habits_of(grid, [[[0] * 30 + [1, 2, 0, 0] * 12]])
     HomeHabits(stay=0.764, back=0.5, stay_at_night=None, back_at_night=None)
     """
-    dark = np.asarray(night if night is not None else [False], dtype=np.bool_)
+    dark = _dark(night)
+    pairs = ((each, None) for each in people) if homes is None else _each_at_home(people, homes)
     counts = np.zeros((2, 2, 2))  # by day or night, from home or from elsewhere, home or not
-    for person, given in zip(people, repeat(None) if homes is None else homes, strict=False):
+    for person, given in pairs:
         sequences = checked_sequences(person, grid.size, owner="home_habits_of")
         home = np.zeros(grid.size, dtype=np.bool_)
-        home[_where_most(grid, sequences, dark) if given is None else list(given)] = True
+        home[_where_most(grid, sequences, dark) if given is None else _home(grid, given)] = True
         moves = moves_of(sequences, [0] * len(sequences))
         asleep = dark[moves.steps % dark.size].astype(np.int64)
         away, gone = (~home[cells] for cells in (moves.sources, moves.targets))
@@ -223,8 +239,8 @@ def usual_home(
     >>> usual_home(line, [[2, 1, 1, 1, 2, 1]], night=[True, False])
     [2]
     """
-    dark = np.asarray(night if night is not None else [False], dtype=np.bool_)
-    return _where_most(grid, checked_sequences(sequences, grid.size, owner="usual_home"), dark)
+    found = checked_sequences(sequences, grid.size, owner="usual_home")
+    return _where_most(grid, found, _dark(night))
 
 
 def _where_most(grid: Grid, sequences: Sequence[IntArray], dark: np.ndarray) -> list[int]:

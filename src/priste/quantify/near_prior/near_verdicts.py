@@ -14,7 +14,8 @@ from priste.quantify.worst_prior.verdicts import LEAST_LOGARITHM, columns_of, do
 
 SLACK = 1e-8
 """A reported ratio is at most this much, relatively, above the exact supremum, and (n + 32) factor
-2**-50 more: rounding is felt where a row may weigh ``factor`` times as much."""
+2**-50 more: rounding is felt where a row may weigh ``factor`` times as much. A direction whose
+supremum is 0 may be reported with more, 0.011 at a factor of 1e6 (docs/soundness.md)."""
 
 LARGEST_LOGARITHM = 709.0
 """e to this is still a float."""
