@@ -6,12 +6,14 @@ from pathlib import Path
 
 import priste
 from priste.reproduce.running import provenance
+from priste.reproduce.running.jobs import _PERFORMERS
 
 
 def test_the_digest_follows_the_source_that_computes(tmp_path, monkeypatch) -> None:
     """A change of a computing module changes it; a change of what shows results does not."""
-    for name in ("quantify/a.py", "cli/b.py", "reproduce/page.py", "reproduce/catalogue.py"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+    computing = "reproduce/experiments/together.py"
+    for name in ("quantify/a.py", "cli/b.py", *provenance.SHOWING_FILES, computing):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x = 1\n")
     monkeypatch.setattr(provenance, "_ROOT", tmp_path)
 
@@ -20,12 +22,12 @@ def test_the_digest_follows_the_source_that_computes(tmp_path, monkeypatch) -> N
         return provenance.source_digest()
 
     first = digest()
-    for shown in ("cli/b.py", *provenance.SHOWING_FILES[:1]):
+    for shown in ("cli/b.py", *provenance.SHOWING_FILES):
         (tmp_path / shown).write_text("x = 2\n")
         assert digest() == first
-    (tmp_path / "reproduce/catalogue.py").write_text("x = 2\n")
+    (tmp_path / computing).write_text("x = 2\n")
     assert digest() != first
-    (tmp_path / "reproduce/catalogue.py").write_text("x = 1\n")
+    (tmp_path / computing).write_text("x = 1\n")
     (tmp_path / "quantify/a.py").write_text("x = 2\n")
     second = digest()
     assert second != first
@@ -50,3 +52,10 @@ def test_files_that_show_results_are_there() -> None:
     """A file that was moved would count as one that computes, and nobody would notice."""
     package = Path(priste.__file__).parent
     assert all((package / name).is_file() for name in provenance.SHOWING_FILES)
+
+
+def test_what_does_jobs_counts_as_computing() -> None:
+    """No module that does jobs is among those that merely show."""
+    left_out = {name.removesuffix(".py").replace("/", ".") for name in provenance.SHOWING_FILES}
+    for module in _PERFORMERS.values():
+        assert module.removeprefix("priste.") not in left_out

@@ -75,10 +75,10 @@ class Curve:
             [by_run[person::people].mean() for person in range(min(people, len(by_run)))]
         )
 
-    @property
-    def largest_leakage(self) -> float:
-        """The largest leakage that the loop itself stated, over runs, steps and events."""
-        return float(max(np.max(result["leakage"]) for result in self.results))
+    @cached_property
+    def stated_leakages(self) -> Floats:
+        """The largest leakage that the loop itself stated in each run, over steps and events."""
+        return np.array([np.max(result["leakage"]) for result in self.results])
 
     @cached_property
     def true_leakages(self) -> Floats:
@@ -124,11 +124,42 @@ def summary_table(curves: Iterable[Curve]) -> Table:
         for values in (curve.budget_samples, curve.distance_samples):
             row += mean_cells(values)
         row += [float(curve.uniform.mean()), float(curve.constant.mean())]
-        row.append(curve.largest_leakage)
+        row.append(float(curve.stated_leakages.max()))
         row += [float(truth.mean()), float(truth.max())] if len(truth) else [None, None]
         row.append(len(truth))
         rows.append(row)
     return Table("summary", SUMMARY_COLUMNS, rows)
+
+
+ROUNDING = 1e-8
+"""Leakages above ε by less are rounding."""
+
+
+def leakage_and_distance(curves: Sequence[Curve]) -> list[str]:
+    """Say of each calibrator what it truly told and how far off it was, over all of its curves."""
+    told, off = [], []
+    for name in dict.fromkeys(curve.case.calibrator for curve in curves):
+        mine = [curve for curve in curves if curve.case.calibrator == name]
+        followed = [curve for curve in mine if len(curve.true_leakages)]
+        times = [curve.true_leakages.max() / curve.case.epsilon for curve in followed]
+        if followed:
+            above = sum(each > 1.0 + ROUNDING for each in times)
+            told.append(
+                f"{name} above ε in {above} of {len(times)} curves, {max(times):.3g} times it at "
+                "most"
+            )
+        shares = [float(curve.distances.mean() / curve.constant.mean()) for curve in mine]
+        off.append(f"{name} {min(shares):.2f} to {max(shares):.2f}")
+    remarks = [
+        "Mean distance as a share of that of the best constant cell, from curve to curve: "
+        f"{', '.join(off)}."
+    ]
+    if told:
+        remarks.append(
+            "True leakage, along the released streams, for an adversary who knows the algorithm "
+            f"and sees the budgets, in the runs that were followed: {'; '.join(told)}."
+        )
+    return remarks
 
 
 def run_table(curves: Iterable[Curve]) -> Table:

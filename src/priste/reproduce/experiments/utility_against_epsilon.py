@@ -20,7 +20,12 @@ from priste.reproduce.experiments.claims import (
     some_of,
 )
 from priste.reproduce.experiments.curve_pictures import against_epsilon_figure
-from priste.reproduce.experiments.curves import Curve, run_table, summary_table
+from priste.reproduce.experiments.curves import (
+    Curve,
+    leakage_and_distance,
+    run_table,
+    summary_table,
+)
 from priste.reproduce.experiments.experiment import Experiment, Finding, Outcome, Picture, Settings
 from priste.reproduce.experiments.release_runs import NORMALISED, Case, Window
 from priste.reproduce.running.jobs import Job, Results
@@ -134,7 +139,11 @@ def _outcome(
             ),
         ),
         findings=(*_epsilon_findings(curves["paper"]), *check(curves["paper"])),
-        remarks=(remark(settings), f"{settings.runs} runs of the paper's loop."),
+        remarks=(
+            remark(settings),
+            f"{settings.runs} runs of the paper's loop.",
+            *leakage_and_distance(flat),
+        ),
     )
 
 

@@ -19,8 +19,24 @@ LIBRARIES = ("numpy", "scipy", "numba", "highspy")
 SHOWING = ("batch", "cli", "forecast", "live", "policy", "report", "studio")
 """Packages that show results or serve others, and compute none."""
 
-SHOWING_FILES = ("reproduce/page.py", "reproduce/experiments/curve_pictures.py")
-"""The same of this package."""
+SHOWING_FILES = (
+    "reproduce/catalogue.py",
+    "reproduce/page.py",
+    "reproduce/reproduction.py",
+    "reproduce/experiments/budget_per_step.py",
+    "reproduce/experiments/claims.py",
+    "reproduce/experiments/clock_sweep.py",
+    "reproduce/experiments/curve_pictures.py",
+    "reproduce/experiments/curves.py",
+    "reproduce/experiments/experiment.py",
+    "reproduce/experiments/unstated_settings.py",
+    "reproduce/experiments/utility_against_epsilon.py",
+    "reproduce/running/expectation.py",
+    "reproduce/running/provenance.py",
+    "reproduce/running/store.py",
+)
+"""The same of this package: what asks for jobs, keeps, judges and draws their results. A result
+follows from the parameters of its job, whoever asked for it, and from the source that does it."""
 
 _ROOT = Path(priste.__file__).parent
 
