@@ -178,7 +178,7 @@ def clean_errors() -> Iterator[None]:
         )
         raise typer.Exit(REFUSED) from None
     except KeyboardInterrupt:
-        notices().print("Stopped. What was released is kept: run the same command to go on.")
+        notices().print("Stopped. What was finished is kept: run the same command to go on.")
         raise typer.Exit(STOPPED) from None
 
 
