@@ -1,7 +1,8 @@
 """What is said about the time before anything begins."""
 
 from priste.reproduce import CATALOGUE, Settings, settings_for
-from priste.reproduce.running.expectation import expected_seconds
+from priste.reproduce.experiments.solver_limits import ENGINES
+from priste.reproduce.running.expectation import SOLVERS, expected_seconds
 from priste.reproduce.running.jobs import Job
 
 CORES = 2
@@ -29,3 +30,15 @@ def test_every_job_counts_once_and_more_runs_take_longer() -> None:
     assert all(expected_seconds([job]) > 0 for job in jobs)
     more = everything(settings_for("tiny", runs=3))
     assert expected_seconds(more) > expected_seconds(jobs)
+
+
+def test_a_solver_takes_longer_with_a_longer_limit_where_it_uses_it() -> None:
+    """Rows of the solver table, whether or not its solvers are installed."""
+    row = {"side": 20, "steps": 50, "run": 0, "engine": None, "limit": None}
+
+    def seconds(engine: str | None, limit: float | None) -> float:
+        return expected_seconds([Job.of("solver", {**row, "engine": engine, "limit": limit})])
+
+    assert seconds(None, None) < seconds("copt lifted", 1.0) == seconds("copt lifted", 20.0)
+    assert seconds("cplex dense", 1.0) < seconds("cplex dense", 20.0)
+    assert set(SOLVERS) == set(ENGINES)
