@@ -50,6 +50,19 @@ def test_work_that_nobody_watches_is_heard_of(monkeypatch: pytest.MonkeyPatch) -
     time.sleep(0.02)
     lines.tell(3, 10)
     assert "Simulating: 3 of 10 releases" in written(shown)
+    assert " left" in written(shown)
+
+
+def test_too_little_work_foretells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of thousands says nothing about the rest: the line has no remaining time."""
+    shown = a_console(terminal=False)
+    monkeypatch.setattr(console, "EVERY", 0.0)
+    lines = console._Lines(shown, "Simulating", "releases")
+    lines.tell(0, 5000)
+    time.sleep(0.01)
+    lines.tell(1, 5000)
+    assert "1 of 5,000 releases" in written(shown)
+    assert " left" not in written(shown)
 
 
 def test_json_has_no_numbers_that_json_lacks(capsys: pytest.CaptureFixture[str]) -> None:

@@ -252,6 +252,9 @@ def _plain(value: Any) -> Any:
 EVERY = 30.0
 """Seconds between lines of progress where there is no terminal."""
 
+FORETELLING = 0.02
+"""The share of the work that must be done before it says how long the rest takes."""
+
 
 @contextmanager
 def progress(what: str, of: str = "") -> Iterator[Tell]:
@@ -301,10 +304,13 @@ class _Lines:
 
     def tell(self, done: int, total: int) -> None:
         """Take how much is done, of how much; print it if the last line is long ago."""
-        self._first = done - 1 if self._first is None else self._first
+        self._first = max(done - 1, 0) if self._first is None else self._first
         if self._is_time():
-            rate = (done - self._first) / (self._told - self._begun)
-            rest = f", {_duration((total - done) / rate)} left" if rate > 0 else ""
+            made = done - self._first
+            rate = made / (self._told - self._begun)
+            rest = (
+                f", {_duration((total - done) / rate)} left" if made > FORETELLING * total else ""
+            )
             words = f" {self._of}, {rate:.3g} a second" if self._of else ""
             self._console.print(f"{self._what}: {done:,} of {total:,}{words}{rest}")
 

@@ -128,7 +128,7 @@ def reproduce(
     notices().print(_expectation([e.jobs(settings) for e in asked_experiments], workers))
     for place, experiment in enumerate(asked_experiments, start=1):
         which = f"{place} of {len(asked_experiments)}, " if len(asked_experiments) > 1 else ""
-        with progress(f"{which}{experiment.name}") as tell:
+        with progress(f"{which}{experiment.name}", "CPU seconds of work") as tell:
             made += run(
                 [experiment.name],
                 output,

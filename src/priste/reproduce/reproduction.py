@@ -27,7 +27,8 @@ from priste.reproduce.running.store import Store
 from priste.whole_files import write_whole
 
 OnProgress = Callable[[str, int, int], None]
-"""Called with the name of the experiment, the jobs done and their number."""
+"""Called with the name of the experiment, and the CPU seconds that are done and that are expected
+in all."""
 
 OUTCOME = "outcome.json"
 

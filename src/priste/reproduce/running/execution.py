@@ -7,9 +7,11 @@ done together; which these are follows from the jobs that were asked for.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 
+from priste.reproduce.running.expectation import expected_seconds
 from priste.reproduce.running.jobs import Job, Result, loads, perform_load
 from priste.reproduce.running.store import Store
 from priste.workers import finished
@@ -22,24 +24,30 @@ def perform_all(
 ) -> None:
     """Do the jobs that the store does not have, and keep each result as it comes.
 
-    ``on_progress(done, total)`` counts the jobs given, those found done included. If a job
-    fails, its error is raised; what was done is kept.
+    ``on_progress(done, total)`` counts the CPU seconds that the jobs given are expected to take,
+    rounded up, those found done included: jobs differ too much to be counted. If a job fails, its
+    error is raised; what was done is kept.
     """
     once = {job.digest: job for job in jobs}
     left = {job.digest for job in store.results.missing(jobs)}
-    done = len(once) - len(left)
-    if on_progress is not None:
-        on_progress(done, len(once))
+    seconds = {digest: expected_seconds([job]) for digest, job in once.items()}
+    total = math.ceil(sum(seconds.values()))
+
+    def tell() -> None:
+        if on_progress is not None:
+            rest = sum(seconds[digest] for digest in left)
+            on_progress(total - math.ceil(rest), total)
+
+    tell()
     # A load is made whole also where a part of it is there: its size shows in last bits.
     work = [load for load in loads(once.values()) if any(job.digest in left for job in load)]
-    for number, (results, seconds) in finished(_timed, work, workers=workers):
+    for number, (results, taken) in finished(_timed, work, workers=workers):
         load = work[number]
         for job, result in zip(load, results, strict=True):
             if job.digest in left:
-                store.add(job, result, seconds / len(load))
-                done += 1
-        if on_progress is not None:
-            on_progress(done, len(once))
+                store.add(job, result, taken / len(load))
+                left.remove(job.digest)
+        tell()
 
 
 def _timed(load: list[Job]) -> tuple[list[Result], float]:
