@@ -168,12 +168,15 @@ class _Traced:
         cells = ReleasedCells(self._part)
         line = self._policy.timeline
         points = ReleasedPoints(cells, line, self._policy.grid, self._policy.points, self._seed)
+        middles: list[int] = []
         for user in cells:
             places = points.draw(user)
             steps = np.flatnonzero(~np.isnan(places[:, 0]))
             self.written += len(steps)
             if len(steps):
-                times = np.array([microseconds(line.middle_of(int(step))) for step in steps])
+                unknown = range(len(middles), len(places))
+                middles += [microseconds(line.middle_of(step)) for step in unknown]
+                times = np.array([middles[step] for step in steps])
                 yield Trace(user, times, places[steps, 0], places[steps, 1])
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -26,6 +27,8 @@ from priste.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from priste.batch import BatchReport
+    from priste.policy import Policy
+    from priste.release import Ledger
     from priste.report import Verdict
     from priste.workers import Nursery
 
@@ -180,7 +183,7 @@ def protect(
     """Release a file of locations under a policy; run it again to go on after a stop."""
     from priste.batch import ledger_of, protect_file, workspace_of
     from priste.policy import gaps_in_the_guard, load_policy, workload
-    from priste.report import MOST_SHOWN, anybody_learns, run_reports, summarise_run, write_html
+    from priste.report import MOST_SHOWN, run_reports, summarise_run, write_html
     from priste.whole_files import check_apart, check_writable
 
     with workers_that_load(workers, cluster) as nursery:
@@ -235,7 +238,11 @@ def protect(
                 again=again,
                 on_progress=tell,
             )
-    shown = batch.ledgers.of(batch.parts.most_leaking(MOST_SHOWN))
+        shown = batch.ledgers.of(batch.parts.most_leaking(MOST_SHOWN))
+        with progress("Comparing observers"):
+            # What anybody learns is about the regions of the policy, not about everybody's own.
+            streams = shown.values()
+            anybody = None if own else learnt_by_anybody(loaded, streams, workers, nursery)
     if report is not None:
         summary = None
         if len(batch.ledgers) > 1:
@@ -254,9 +261,6 @@ def protect(
             )
         with progress("Drawing the report"):
             write_html(reports, report, summary=summary, overwrite=overwrite)
-    with progress("Comparing observers"):
-        # What anybody learns is about the regions of the policy, not about everybody's own.
-        anybody = None if own else anybody_learns(loaded, shown.values())
     return Protection(batch, report, anybody, gaps_in_the_guard(loaded))
 
 
@@ -275,6 +279,28 @@ def workers_that_load(workers: int, cluster: str | None) -> AbstractContextManag
 
     # One worker loads the compiled code itself, when there is work enough for it.
     return Nursery(LOADING if workers > 1 else None, sharing=True)
+
+
+def learnt_by_anybody(
+    policy: Policy, ledgers: Iterable[Ledger], workers: int, nursery: Nursery | None
+) -> dict[str, float] | None:
+    """Return the most that anybody could have learnt of each event from one of these streams.
+
+    Several workers share the streams. None where the promise is against anybody.
+    """
+    from priste.report import anybody_learns
+
+    found = anybody_learns(policy, ())
+    if found is None:
+        return None
+    of_stream, streams = partial(anybody_learns, policy), ([ledger] for ledger in ledgers)
+    if nursery is None or workers == 1:
+        each = map(of_stream, streams)
+    else:
+        each = (learnt for _, learnt in nursery.finished(of_stream, streams, workers=workers))
+    for learnt in each:
+        found = {name: max(most, (learnt or found)[name]) for name, most in found.items()}
+    return found
 
 
 def beside(source: Path) -> Path:

@@ -239,13 +239,11 @@ def write_ledgers(path: Path, events: Sequence[str], ledgers: Ledgers) -> None:
 
 
 def _write_csv(file: TextIO, events: Sequence[str], ledgers: Ledgers, *, with_users: bool) -> None:
-    parts = _Parts(
-        tuple(events),
-        beliefs=any(r.belief for ledger in ledgers.values() for r in ledger),
-        promises=any(ledger.promises is not None for ledger in ledgers.values()),
-        against=any(ledger.against for ledger in ledgers.values()),
-        likelihoods=any(any(ledger.likelihoods) for ledger in ledgers.values()),
-    )
+    parts = _Parts(tuple(events))
+    for ledger in ledgers.values():  # reading all of them may take long
+        parts = parts.with_those_of(ledger)
+        if parts.is_complete:
+            break
     out = csv.writer(file, lineterminator="\n")
     titles = parts.titles()
     out.writerow(titles if with_users else titles[1:])
@@ -260,10 +258,25 @@ class _Parts:
     """Which columns a ledger file has beside the fixed ones: some per event, some single."""
 
     events: tuple[str, ...]
-    beliefs: bool
-    promises: bool
-    against: bool
-    likelihoods: bool
+    beliefs: bool = False
+    promises: bool = False
+    against: bool = False
+    likelihoods: bool = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there is no column that another ledger could need."""
+        return self.beliefs and self.promises and self.against and self.likelihoods
+
+    def with_those_of(self, ledger: Ledger) -> _Parts:
+        """Return these columns and those that a ledger needs."""
+        return _Parts(
+            self.events,
+            beliefs=self.beliefs or any(r.belief for r in ledger),
+            promises=self.promises or ledger.promises is not None,
+            against=self.against or bool(ledger.against),
+            likelihoods=self.likelihoods or any(ledger.likelihoods),
+        )
 
     def titles(self) -> list[str]:
         return [

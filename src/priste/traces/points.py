@@ -65,6 +65,7 @@ class ReleasedPoints:
         self._random = point == "random"
         self._bits = bit_source(rng)
         self._points: dict[str | None, NDArray[np.float64]] = {}
+        self._centres = np.full((grid.size, 2), np.nan)  # of the cells that were met so far
 
     def at(self, user: str | None, time: int | None) -> tuple[float, float] | None:
         """Return the point for a record, or None (and count why) when it must be left out."""
@@ -118,7 +119,11 @@ class ReleasedPoints:
         if self._random:
             points[steps] = [self._random_point(int(cell)) for cell in chosen]
         else:
-            points[steps] = np.round(np.stack(self.grid.latlon(chosen), axis=1), DECIMALS)
+            unmet = np.unique(chosen[np.isnan(self._centres[chosen, 0])])
+            if unmet.size:
+                found = np.stack(self.grid.latlon(unmet), axis=1)
+                self._centres[unmet] = np.round(found, DECIMALS)
+            points[steps] = self._centres[chosen]
         return points
 
     def _random_point(self, cell: int) -> tuple[float, float]:
