@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import pickle
 import secrets
-import threading
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import Any
@@ -35,7 +35,9 @@ LISTENING = 0.2
 """Seconds between looks at what workers tell."""
 
 _kept: dict[str, Work] = {}
-_turn = threading.Lock()
+_hands = ThreadPoolExecutor(max_workers=1, thread_name_prefix="priste")
+"""One thread of a worker does all chunks, one at a time: tables are shared. A thread of our own,
+because Dask looks at what its own are doing a hundred times a second, and that took a tenth."""
 
 
 @contextmanager
@@ -151,18 +153,16 @@ def let_go(name: str) -> None:
 
 
 def _perform(name: str, job: Job) -> Made:
-    """Protect a chunk in a worker, one at a time: tables are shared between its threads."""
+    """Protect a chunk in a worker."""
     from distributed import get_worker
 
     worker = get_worker()
-    with _turn:
-        return _kept[name](job, lambda: worker.log_event(name, 1))
+    return _hands.submit(_kept[name], job, lambda: worker.log_event(name, 1)).result()
 
 
 def _perform_alone(name: str, job: Job) -> tuple[Outcome, ...]:
     """Protect the one user of a job in a worker; whoever waits for it tells it."""
-    with _turn:
-        return _kept[name].outcomes(job, None)
+    return _hands.submit(_kept[name].outcomes, job, None).result()
 
 
 def _finished(
