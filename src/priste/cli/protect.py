@@ -294,11 +294,12 @@ def learnt_by_anybody(
     if found is None:
         return None
     of_stream, streams = partial(anybody_learns, policy), ([ledger] for ledger in ledgers)
-    if nursery is None or workers == 1:
-        each = map(of_stream, streams)
-    else:
-        each = (learnt for _, learnt in nursery.finished(of_stream, streams, workers=workers))
-    for learnt in each:
+    done: Iterator[tuple[int, dict[str, float] | None]] = (
+        enumerate(map(of_stream, streams))
+        if nursery is None or workers == 1
+        else nursery.finished(of_stream, streams, workers=workers)
+    )
+    for _, learnt in done:
         found = {name: max(most, (learnt or found)[name]) for name, most in found.items()}
     return found
 
