@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -14,7 +15,7 @@ from scipy import sparse
 from priste import Grid, MarkovModel, Priors, Quantifier
 from priste.events import at, presence
 from priste.mobility import BlendedTransition, SeparableTransition
-from priste.quantify.scaling import SMALLEST, ScaledRows
+from priste.quantify.scaling import SMALLEST, ScaledRows, positive_minimum
 
 LONG = 10_000
 LONG_STREAM_GAMMA = 1e-10
@@ -208,3 +209,13 @@ def test_forward_work_is_constant_per_step():
         exponents.append(int(q.moments().exponent[0]))
     assert all(after <= before + 1 for before, after in pairwise(exponents))
     assert q.moments().event[0] + q.moments().complement[0] >= 0.5
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[[0.5, 2.0**-1074]], [[0.0, 3.0], [2.0**-1060, 1.0]], [[0.0, 0.0]], [[7.0]], [[]]],
+)
+def test_the_least_positive_entry(values: list[list[float]]) -> None:
+    """Zeros do not count, subnormal numbers do; nothing at all is infinity."""
+    positive = [value for row in values for value in row if value > 0.0]
+    assert positive_minimum(np.array(values)) == min(positive, default=math.inf)

@@ -9,7 +9,13 @@ from tests.quantify.moment_cases import exact_moments, far_apart, smooth
 
 from priste.errors import InvalidParameter
 from priste.quantify.moments import Moments
-from priste.quantify.worst_prior import SLACK, leakages, passes, worst_prior_leakage
+from priste.quantify.worst_prior import (
+    SLACK,
+    leakages,
+    passes,
+    worst_directions,
+    worst_prior_leakage,
+)
 from priste.quantify.worst_prior.compilation import compile_kernels, kernel
 
 METHODS = ("pairs", "search")
@@ -130,7 +136,10 @@ def test_columns_equal_single_calls() -> None:
     moments = Moments(a, 1 - a, b, d, exponent, 1e-13, 0.0)
     single = [Moments(a, 1 - a, b[:, j], d[:, j], exponent, 1e-13, 0.0) for j in range(k)]
     values = leakages(moments)
-    assert values.tolist() == [worst_prior_leakage(m).value for m in single]
+    whole = [worst_prior_leakage(m) for m in single]
+    assert values.tolist() == [found.value for found in whole]
+    both = [(found.for_event, found.against_event) for found in whole]
+    assert [worst_directions(m) for m in single] == both
     epsilon = float(np.median(values))
     verdicts = passes(moments, epsilon)
     assert verdicts.tolist() == [bool(passes(m, epsilon)[0]) for m in single]
@@ -196,6 +205,7 @@ def test_useless_error_bounds_are_doubt(relative: float, absolute: float) -> Non
     found = worst_prior_leakage(moments)
     assert (found.value, found.for_event, found.against_event) == (math.inf,) * 3
     assert leakages(moments).tolist() == [math.inf]
+    assert worst_directions(moments) == (math.inf, math.inf)
     assert passes(moments, 600.0).tolist() == [False]
 
 

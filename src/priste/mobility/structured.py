@@ -73,11 +73,7 @@ class SeparableTransition(Measured):
         return float(self.shape[0] * (len(self._rows) + len(self._columns)))
 
     def push(self, rows: FloatArray) -> FloatArray:
-        array = checked_rows(rows, self.shape[0])
-        r, c = len(self._rows), len(self._columns)
-        across = (array.reshape(-1, c) @ self._columns).reshape(-1, r, c)
-        moved: FloatArray = np.matmul(self._rows.T, across)
-        return moved.reshape(array.shape)
+        return push_separately(checked_rows(rows, self.shape[0]), self._rows, self._columns)
 
     def pull(self, columns: FloatArray) -> FloatArray:
         array = checked_columns(columns, self.shape[1])
@@ -185,6 +181,14 @@ class BlendedTransition(Measured):
         if source.below(share.denominator) < share.numerator:
             return self._prior.draw(state, source)
         return int(self._seen.indices[begin + ExactLaw(seen).draw(source)])
+
+
+def push_separately(array: FloatArray, down: FloatArray, across: FloatArray) -> FloatArray:
+    """Return ``array @ (down (x) across)`` along the last axis, in two small products."""
+    rows, columns = len(down), len(across)
+    moved = (array.reshape(-1, columns) @ across).reshape(-1, rows, columns)
+    pushed: FloatArray = np.matmul(down.T, moved)
+    return pushed.reshape(array.shape)
 
 
 def exact_sum(values: FloatArray) -> Fraction:

@@ -19,7 +19,12 @@ from priste.quantify.moments import Floats, Integers, Moments
 from priste.quantify.near_prior import near_beliefs, near_leakage, near_leakages, near_passes
 from priste.quantify.posteriors import largest_belief, largest_prior_belief
 from priste.quantify.promises import Limits, Promise
-from priste.quantify.worst_prior import leakages, passes, worst_prior_leakage
+from priste.quantify.worst_prior import (
+    leakages,
+    passes,
+    worst_directions,
+    worst_prior_leakage,
+)
 
 Booleans = NDArray[np.bool_]
 
@@ -32,6 +37,9 @@ class Adversary(Protocol):
 
     def leakage(self, moments: Moments) -> Leakage:
         """Bound the leakage of one set of releases, from above."""
+
+    def directions(self, moments: Moments) -> tuple[float, float]:
+        """Return ``for_event`` and ``against_event`` of :meth:`leakage` alone."""
 
     def leakages(self, moments: Moments, promise: float | Promise | None = None) -> Floats:
         """Return (k,) the leakage of each candidate, over the directions that a promise bounds."""
@@ -55,6 +63,9 @@ class AnyMixture:
 
     def leakage(self, moments: Moments) -> Leakage:
         return worst_prior_leakage(moments)
+
+    def directions(self, moments: Moments) -> tuple[float, float]:
+        return worst_directions(moments)
 
     def leakages(self, moments: Moments, promise: float | Promise | None = None) -> Floats:
         return leakages(moments, promise)
@@ -91,6 +102,10 @@ class WithinFactor:
     def leakage(self, moments: Moments) -> Leakage:
         found = near_leakage(self._used(moments), self._positive, self.factor)
         return replace(found, worst_prior=self._numbered(found.worst_prior))
+
+    def directions(self, moments: Moments) -> tuple[float, float]:
+        found = near_leakage(self._used(moments), self._positive, self.factor)
+        return found.for_event, found.against_event
 
     def leakages(self, moments: Moments, promise: float | Promise | None = None) -> Floats:
         return near_leakages(self._used(moments), self._positive, self.factor, promise)

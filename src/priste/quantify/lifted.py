@@ -13,6 +13,8 @@ from scipy import sparse
 from priste.errors import InvalidParameter
 from priste.quantify.moments import Floats, Integers
 from priste.quantify.movement import (
+    Factors,
+    factored,
     least_factor,
     may_lose_products,
     moved_ahead,
@@ -71,8 +73,10 @@ class LiftedChain:
         self._worlds = self._worlds_by_step()
         self._moves: dict[int, _Moves] = {}
         self._different: dict[tuple[object, ...], _Moves] = {}
+        self._in_order: bool | None = None
         self._losing: dict[int, bool] = {}
         self._least: dict[int, float] = {}
+        self._factors: dict[int, Factors | None] = {}
         self._roundings: list[tuple[int, float]] = [(0, 0.0)]
 
     def _check_fit(self, layers: tuple[Layer, ...]) -> None:
@@ -109,11 +113,15 @@ class LiftedChain:
 
     def cells(self, step: int) -> Integers | None:
         """Return the cell of each state, or None where states are the cells in order."""
+        if self._in_order is None:  # with one array of cells for all steps, one look tells
+            cells = np.asarray(self.model.cell_of_state(0))
+            self._in_order = self.model.order == 1 and np.array_equal(cells, np.arange(cells.size))
+        return None if self._in_order else self._cells_of_pairs(step)
+
+    def _cells_of_pairs(self, step: int) -> Integers | None:
         cells = np.asarray(self.model.cell_of_state(step))
         size = self.model.grid.size
-        if len(cells) == size and np.array_equal(cells, np.arange(size)):
-            return None
-        return cells
+        return None if len(cells) == size and np.array_equal(cells, np.arange(size)) else cells
 
     def on_states(self, by_cell: Floats, step: int) -> Floats:
         """Spread values per cell (last axis) over the states of a step."""
@@ -190,7 +198,12 @@ class LiftedChain:
     def pushed(self, rows: ScaledRows, step: int) -> ScaledRows:
         """Move masses (..., states) from ``step - 1`` to ``step``."""
         transition = self.model.transition(step - 1)
-        return moved_ahead(rows, transition, stages=self._loses_products(transition))
+        return moved_ahead(
+            rows,
+            transition,
+            stages=self._loses_products(transition),
+            factors=self._factored(transition),
+        )
 
     def advanced(self, rows: ScaledRows, step: int) -> ScaledRows:
         """Move masses from after ``step - 1`` to after the layer of ``step``: push, then enter."""
@@ -198,8 +211,9 @@ class LiftedChain:
         if step not in self.layers or self._loses_products(transition):
             return self.entered(self.pushed(rows, step), step)
         # A layer multiplies by 0 or 1, so that both together are still one float per product.
+        factors = self._factored(transition)
         return rows.through(
-            lambda values: self.enter(push_states(values, transition), step),
+            lambda values: self.enter(push_states(values, transition, factors), step),
             rescale=False,
             by_blocks=True,
         )
@@ -215,6 +229,11 @@ class LiftedChain:
         if known is None:
             known = self._losing[id(transition)] = may_lose_products(transition)
         return known
+
+    def _factored(self, transition: Transition) -> Factors | None:
+        if id(transition) not in self._factors:
+            self._factors[id(transition)] = factored(transition, self.model.grid)
+        return self._factors[id(transition)]
 
     def least_factor(self, transition: Transition) -> float:
         """Bound from below what a transition multiplies a number by; 0.0 where that is not known.

@@ -104,7 +104,8 @@ class ModelStream:
 
     def check_step(self, step: int) -> None:
         """Raise ``InvalidParameter`` when the model has no such step."""
-        self.chain.roundings(step)
+        if self.chain.model.horizon is not None:
+            self.chain.roundings(step)
 
     def observe(self, record: Record, relative_error: float = 0.0) -> None:
         """Take in the next observation; its step was checked."""

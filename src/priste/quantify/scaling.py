@@ -225,10 +225,13 @@ class _Blocks:
 
 def positive_minimum(values: Floats) -> float:
     """Return the least positive entry, inf when there is none; entries must not be negative."""
+    least = float(values.min(initial=np.inf))
+    if least > 0.0:
+        return least
     # The bits of floats >= 0 are ordered as the floats are. Less 1, those of 0 come last.
     bits = values.view(np.uint64) - np.uint64(1)
-    least = bits.min(initial=_BITS_OF_INFINITY - np.uint64(1)) + np.uint64(1)
-    return float(least.view(np.float64))
+    lowest = bits.min(initial=_BITS_OF_INFINITY - np.uint64(1)) + np.uint64(1)
+    return float(lowest.view(np.float64))
 
 
 def _per_row(numbers: NDArray[Any], values: Floats) -> NDArray[Any]:

@@ -81,7 +81,10 @@ RECENT = 8
 """Of how many tables the resemblance is kept: at 2,500 cells 3 MB each."""
 
 CHUNK = 64
-"""Candidates whose b and d are looked at together."""
+"""Candidates whose b and d are looked at together, at least; more of them on small maps ..."""
+
+CHUNK_ENTRIES = 2**16
+"""... where so many numbers do. Fewer are decided the more have to share the largest error."""
 
 GOLDEN_RATIO = (math.sqrt(5.0) - 1.0) / 2.0
 
@@ -247,14 +250,15 @@ def screened(
     lost += 4.0 * absolute_error
     event, complement = (thin[:, side] * np.ldexp(1.0, -shift)[:, None] for side in range(2))
     largest = max((x for x in (limits.up, limits.down) if x < math.inf), default=0.0)
-    for start in range(0, len(order), CHUNK):
-        chosen = order[start : start + CHUNK]
+    together = max(CHUNK, CHUNK_ENTRIES // len(thin))
+    for start in range(0, len(order), together):
+        chosen = order[start : start + together]
         error = float(likeness.error[chosen[-1]]) + (bands - 1) * 2.0 * UNIT_ROUNDOFF
         allowance = (math.log1p(error) - math.log1p(-error)) * _EVALUATION + 2.0**-50 * (
             1 + largest
         )
         coefficients = likeness.coefficients[:, chosen].T
-        moments = Moments(
+        moments = Moments.of_checked(  # off by less than themselves, so not negative
             prior_rows[0],
             prior_rows[1],
             _not_negative((coefficients @ event.T).T, lost),

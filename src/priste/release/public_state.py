@@ -36,6 +36,10 @@ Booleans = NDArray[np.bool_]
 TABLE_CACHE_BYTES = 2**28
 """How much memory the emission tables of recently used budgets may take: 256 MiB."""
 
+KEPT_ENTRIES = 2**16
+"""Up to this many numbers of columns that passed are remembered: the released one is among them,
+and on small maps asking about it again would be a tenth of a step."""
+
 
 @dataclass(frozen=True, eq=False)
 class StateSnapshot:
@@ -76,6 +80,7 @@ class PublicState:
         self._mechanism: Mechanism | None = None
         self._tables = _TableCache()
         self._chosen: tuple[object, Any] | None = None
+        self._kept: Floats | None = None  # columns of which each keeps every promise
         self._branch: Branch | None = None
 
     @property
@@ -158,6 +163,8 @@ class PublicState:
             elif verdict.any():
                 left = np.flatnonzero(verdict)
                 verdict[left] = quantifier.passes(columns[:, left], promise)
+        if limits is None and columns.size <= KEPT_ENTRIES and verdict.all():
+            self._kept = columns.copy()
         return verdict
 
     def moments(self, column: Floats) -> Iterator[tuple[Moments, Promise]]:
@@ -248,9 +255,11 @@ class PublicState:
         column_error: float,
     ) -> None:
         self._chosen = None
+        kept, self._kept = self._kept, None
         informative = column is not None and bool((column != column[0]).any())
         if leakage is None and informative and column is not None:
-            self._observe_and_measure(column, column_error)
+            known = kept is not None and bool((kept == column[:, None]).all(axis=0).any())
+            self._observe_and_measure(column, column_error, known)
         else:
             for quantifier in self._quantifiers:
                 quantifier.observe(column if informative else None, column_error)
@@ -265,12 +274,15 @@ class PublicState:
             self._mechanism = None
         self._step += 1
 
-    def _observe_and_measure(self, column: Floats, column_error: float) -> None:
+    def _observe_and_measure(self, column: Floats, column_error: float, known: bool) -> None:
+        """Take a column in and measure it; ``known`` says that it was seen to keep all promises."""
         found = []
         names, promises = self.terms.event_names, self.terms.promises
         for quantifier, promise in zip(self._quantifiers, promises, strict=True):
             # A verdict is about the very column, so it says nothing about one nearby.
-            within = not column_error and bool(quantifier.passes(column[:, None], promise)[0])
+            within = not column_error and (
+                known or bool(quantifier.passes(column[:, None], promise)[0])
+            )
             quantifier.observe(column, column_error)
             found.append(_measured(quantifier, promise, within))
         self._leakage = tuple(leaked for leaked, _, _ in found)
@@ -333,7 +345,7 @@ class PublicState:
         self._step = snapshot.step
         self._leakage, self._belief = leakage, belief
         self._last_budget, self._hints = last_budget, hints
-        self._chosen = self._branch = None
+        self._chosen = self._branch = self._kept = None
         if self.terms.mechanism.uses_belief:
             self._mechanism = None
 
@@ -361,11 +373,10 @@ def _measured(quantifier: Quantifier, promise: Promise, within: bool) -> tuple[f
     All numbers are upper bounds; where the check has shown that the exact ones are ``within`` the
     promise, they are not above it.
     """
-    leakage, belief = quantifier.leakage(), quantifier.belief()
+    (up, down), belief = quantifier.directions(), quantifier.belief()
     if isinstance(promise, Belief):
         sure = min(belief, promise.at_most) if within else belief
-        return leakage.over(promise), sure, sure <= promise.at_most
-    up, down = leakage.for_event, leakage.against_event
+        return up, sure, sure <= promise.at_most
     if within:
         up, down = min(up, promise.up), min(down, promise.down)
     bounded = [
@@ -406,7 +417,8 @@ class _TableCache:
 
     def at(self, full: Mechanism, budget: float) -> Mechanism:
         with self._turn:
-            self.serve(full)
+            if full is not self._full:
+                self.serve(full)
             if budget == full.budget:
                 return full
             found = self._by_budget.get(budget)

@@ -4,6 +4,12 @@ Pure functions on :class:`~priste.quantify.moments.Moments`. The compiler behind
 imported at the first call.
 """
 
-from priste.quantify.worst_prior.verdicts import SLACK, leakages, passes, worst_prior_leakage
+from priste.quantify.worst_prior.verdicts import (
+    SLACK,
+    leakages,
+    passes,
+    worst_directions,
+    worst_prior_leakage,
+)
 
-__all__ = ["SLACK", "leakages", "passes", "worst_prior_leakage"]
+__all__ = ["SLACK", "leakages", "passes", "worst_directions", "worst_prior_leakage"]

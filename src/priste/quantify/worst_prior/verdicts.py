@@ -73,13 +73,27 @@ def worst_prior_leakage(
     if doubt(moments) == math.inf:
         return Leakage(math.inf, math.inf, math.inf, {})
     ratios, pairs = _suprema(moments, method)
-    for_event, against_event = (float(log) for log in _logarithms(moments, ratios)[:, 0])
+    for_event, against_event = _both(moments, ratios, pairs)
     if pairs.max() < 0:
         return Leakage(0.0, 0.0, 0.0, {})
     side = max(bounded_directions(promise), key=(for_event, against_event).__getitem__)
     one, other = (int(row) for row in pairs[side, 0])
     prior = pair_weights(moments, one, other, float(ratios[side, 0]), reverse=side == 1)
     return Leakage(max(for_event, against_event), for_event, against_event, prior)
+
+
+def worst_directions(moments: Moments) -> tuple[float, float]:
+    """The ``for_event`` and ``against_event`` of :func:`worst_prior_leakage`, without a prior."""
+    if doubt(moments) == math.inf:
+        return math.inf, math.inf
+    return _both(moments, *_suprema(moments, "auto"))
+
+
+def _both(moments: Moments, ratios: Floats, pairs: NDArray[np.int64]) -> tuple[float, float]:
+    if pairs.max() < 0:
+        return 0.0, 0.0
+    for_event, against_event = _logarithms(moments, ratios)[:, 0].tolist()
+    return for_event, against_event
 
 
 def leakages(
@@ -164,9 +178,7 @@ def _shared(moments: Moments) -> tuple[Floats, Floats, NDArray[np.int64], Floats
             f"Row {unlikely[0]} has neither."
         )
     exponent = np.array(moments.exponent)
-    joint = (moments.event, moments.complement)
-    seen = [side.reshape(moments.rows, -1).any(axis=1) for side in joint]
-    alive = np.asarray(seen[0] | seen[1])
+    alive = _alive(moments)
     if alive.any():
         highest, lowest = exponent[alive].max(), exponent[alive].min()
         if int(highest) - int(lowest) > LARGEST_SPREAD:
@@ -178,6 +190,18 @@ def _shared(moments: Moments) -> tuple[Floats, Floats, NDArray[np.int64], Floats
     exponent[~alive] = 0  # an excluded row has no scale of its own
     scale = np.ldexp(1.0, np.maximum(exponent, -2000).astype(np.int32))
     return a, c, exponent, scale, float(moments.absolute_error)
+
+
+def _alive(moments: Moments) -> NDArray[np.bool_]:
+    """Tell (n,) which rows some candidate leaves possible."""
+    event, complement = moments.event, moments.complement
+    if event.ndim == 1:
+        return (event > 0.0) | (complement > 0.0)
+    if event.shape[1]:
+        alive = (event[:, 0] > 0.0) | (complement[:, 0] > 0.0)  # nearly always all of them
+        if alive.all():
+            return alive
+    return np.asarray(event.any(axis=1) | complement.any(axis=1))
 
 
 def doubt(moments: Moments) -> float:

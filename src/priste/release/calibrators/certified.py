@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from priste.arguments import whole
 from priste.errors import InvalidParameter
@@ -49,6 +50,12 @@ SCATTERED = 32
 SMALL_TABLE = 2**16
 """Up to this many entries (256 cells) a question costs more than its columns: fewer, larger ones
 are asked."""
+
+FIRST_STRIDES = 3
+"""How many rungs up the first two strides of a search go."""
+
+UNKNOWN, REFUSED, ALLOWED = np.int8(-1), np.int8(0), np.int8(1)
+"""What a search knows of an output at a rung."""
 
 GOLDEN_RATIO = (math.sqrt(5.0) - 1.0) / 2.0
 """Its multiples stay apart, in rows and in columns where outputs are the cells of a map."""
@@ -177,16 +184,14 @@ class _Search:
         self._zero = len(ladder) - 1
         self._limits = limits
         self._refused: set[int] = set()
-        self._verdicts: dict[int, dict[int, bool]] = {}  # by rung and output
+        self._verdicts: dict[int, NDArray[np.int8]] = {}  # by rung: what is known of each output
         self._first = _starting_rung(ladder, last_budget, suspects)
         self._outputs = outputs = state.mechanism.outputs
         self._small = outputs * state.mechanism.grid.size <= SMALL_TABLE
-        evenly = np.linspace(0, outputs - 1, min(SUSPECTS, outputs)).astype(int).tolist()
-        scattered = (np.arange(SCATTERED) + 0.5) * GOLDEN_RATIO % 1.0
-        self._scattered = np.unique((outputs * scattered).astype(int)).tolist()
+        self._all, self._scattered = np.arange(outputs), _scattered(outputs)
         # A stream may have been begun with another calibrator, whose hints mean other things.
         known = [hint for hint in suspects if 0 <= hint < outputs]
-        self._suspects: list[int] = known or evenly
+        self._suspects: list[int] = known or _evenly(outputs)
 
     @property
     def suspects(self) -> tuple[int, ...]:
@@ -204,7 +209,7 @@ class _Search:
             if rung == self._zero:
                 return rung
             if self._small:
-                self._ask({rung: range(self._outputs)})
+                self._ask({rung: self._all})
             if self._allow(rung, self._scattered) and self._all_allow(rung):
                 return rung
 
@@ -241,52 +246,55 @@ class _Search:
         if rung in self._refused:
             return False
         if self._small and rung not in self._verdicts:
-            near = range(max(0, rung - 1), min(self._zero, rung + 2))
-            suspects: Sequence[int] = self._suspects
-            questions = dict.fromkeys(near, suspects)
+            # Where doubling strides may lead next; most budgets rise.
+            above = FIRST_STRIDES if rung == self._first else 1
+            near = range(max(0, rung - above), min(self._zero, rung + 2))
+            questions = dict.fromkeys(near, _different(self._suspects))
             if rung == self._first:  # most steps end where they begin
-                questions[rung] = range(self._outputs)
+                questions[rung] = self._all
             self._ask(questions)
         return self._allow(rung, self._suspects)
 
     def _allow(self, rung: int, outputs: Sequence[int]) -> bool:
-        self._ask({rung: outputs})
-        known = self._verdicts[rung]
-        refused = [output for output in dict.fromkeys(outputs) if not known[output]]
+        asked = _different(outputs)
+        self._ask({rung: asked})
+        refused: list[int] = asked[self._verdicts[rung][asked] == REFUSED].tolist()
         if refused:
             self._refuse(rung, refused)
         return not refused
 
-    def _ask(self, questions: Mapping[int, Sequence[int]]) -> None:
-        """Look up what some outputs say at each rung, all in one question."""
+    def _ask(self, questions: Mapping[int, NDArray[np.int64]]) -> None:
+        """Look up what some outputs, all different, say at each rung, all in one question."""
         asked, columns = [], []
         for rung, outputs in questions.items():
-            known = self._verdicts.setdefault(rung, {})
-            unknown = [output for output in dict.fromkeys(outputs) if output not in known]
-            if not unknown:
+            known = self._verdicts.get(rung)
+            if known is None:
+                known = self._verdicts[rung] = np.full(self._outputs, UNKNOWN)
+                unknown = outputs
+            else:
+                unknown = outputs[known[outputs] == UNKNOWN]
+            if not len(unknown):
                 continue
             mechanism = self._state.at(self._ladder[rung])
             # Some columns alone, as most budgets that are looked at never need the whole table.
             few = len(unknown) < self._outputs
-            table = mechanism.columns(unknown) if few else mechanism.emission()
+            table = mechanism.columns(unknown.tolist()) if few else mechanism.emission()
             possible = table.any(axis=0)
-            known.update(dict.fromkeys(unknown, True))  # what is never released tells nothing
             if not possible.all():
-                unknown = [unknown[place] for place in np.flatnonzero(possible)]
-                table = table[:, possible]
-            asked += [(known, output) for output in unknown]
+                known[unknown[~possible]] = ALLOWED  # what is never released tells nothing
+                unknown, table = unknown[possible], table[:, possible]
+            asked.append((known, unknown))
             columns.append(table)
-        if asked:
+        if sum(table.shape[1] for table in columns):
             whole = columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
-            verdicts = self._state.passes(whole, self._limits).tolist()
-            for (known, output), verdict in zip(asked, verdicts, strict=True):
-                known[output] = verdict
+            verdicts = np.where(self._state.passes(whole, self._limits), ALLOWED, REFUSED)
+            for known, unknown in asked:
+                known[unknown], verdicts = verdicts[: len(unknown)], verdicts[len(unknown) :]
 
     def _all_allow(self, rung: int) -> bool:
         if self._small:
-            self._ask({rung: range(self._outputs)})
-            known = self._verdicts[rung]
-            failed = np.array([output for output in range(self._outputs) if not known[output]])
+            self._ask({rung: self._all})
+            failed = np.flatnonzero(self._verdicts[rung] == REFUSED)
         else:
             table = self._state.at(self._ladder[rung]).emission()
             possible = np.flatnonzero(table.any(axis=0))
@@ -301,6 +309,24 @@ class _Search:
         self._refused.add(rung)
         first = set(outputs)
         self._suspects = outputs + [output for output in self._suspects if output not in first]
+
+
+def _evenly(outputs: int) -> list[int]:
+    """Return the suspects of the first step."""
+    evenly: list[int] = np.linspace(0, outputs - 1, min(SUSPECTS, outputs)).astype(int).tolist()
+    return evenly
+
+
+@lru_cache(maxsize=64)
+def _scattered(outputs: int) -> tuple[int, ...]:
+    """Return outputs from all over."""
+    scattered = (np.arange(SCATTERED) + 0.5) * GOLDEN_RATIO % 1.0
+    return tuple(np.unique((outputs * scattered).astype(int)).tolist())
+
+
+def _different(outputs: Sequence[int]) -> NDArray[np.int64]:
+    """Return outputs in their order, each once."""
+    return np.array(list(dict.fromkeys(outputs)), dtype=np.int64)
 
 
 @lru_cache(maxsize=64)

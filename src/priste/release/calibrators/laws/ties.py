@@ -7,6 +7,8 @@ fixed public amount that is far above any rounding and far below anything that m
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,13 +20,16 @@ APART = 1e-9
 GOLDEN = 0.6180339887498949
 
 
+@lru_cache(maxsize=8)
 def steps_apart(count: int) -> Floats:
-    """Return (count,) numbers in [0, 1), all different: multiples of the golden ratio.
+    """Return (count,) numbers in [0, 1), all different: multiples of the golden ratio; read-only.
 
     >>> steps_apart(3).round(3).tolist()
     [0.618, 0.236, 0.854]
     """
-    return np.asarray((np.arange(1, count + 1) * GOLDEN) % 1.0)
+    apart: Floats = np.asarray((np.arange(1, count + 1) * GOLDEN) % 1.0, dtype=np.float64)
+    apart.flags.writeable = False
+    return apart
 
 
 def set_apart(values: Floats) -> Floats:
