@@ -45,6 +45,25 @@ class Band:
     values: Floats
     exponent: Integers
 
+    @property
+    def nbytes(self) -> int:
+        """How much memory the values take."""
+        return self.values.nbytes
+
+    def part(self, rows: slice) -> Band:
+        """Return some rows; no copy."""
+        return Band(self.values[rows], self.exponent[rows])
+
+    def times(self, columns: Floats) -> Floats:
+        """Return the values times a matrix (n, k), along the last axis."""
+        # One large product: numpy would make a small one of each row.
+        flat = self.values.reshape(-1, self.values.shape[-1]) @ columns
+        return flat.reshape(*self.values.shape[:-1], -1)
+
+    def times_power(self, exponent: int) -> Band:
+        """Multiply by ``2**exponent``, exactly."""
+        return Band(self.values, self.exponent + exponent)
+
 
 def compile_now() -> None:
     """Compile or load the kernels, and use them from now on."""

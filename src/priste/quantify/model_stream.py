@@ -169,13 +169,7 @@ class ModelStream:
         """Return the four quantities if the next observation were one of k columns (cells, k)."""
         candidates = columns.values
         if self.goes_forward(candidates.shape[1], candidates=True):
-
-            def weigh(values: Floats) -> Floats:
-                # One large product: numpy would make a small one of each row.
-                flat = values.reshape(-1, values.shape[-1]) @ candidates
-                return flat.reshape(*values.shape[:-1], -1)
-
-            joint = self.operator().times_power(columns.exponent).by_row(weigh)
+            joint = self.operator().times_power(columns.exponent).by_row(candidates)
         else:
             lines = Likelihood(np.ascontiguousarray(candidates.T), columns.exponent)
             joint = to_shared_exponent(*self._replayed_rows(lines))

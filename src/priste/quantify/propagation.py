@@ -58,11 +58,9 @@ class ForwardOperator:
     def observed(self, record: Record) -> ForwardOperator:
         """Return the operator after one more observation."""
         rows = self.predicted()
-        if sum(band.values.nbytes for band in rows.bands) > LARGE_BYTES:
+        if sum(band.nbytes for band in rows.bands) > LARGE_BYTES:
             self._candidates = None  # whoever asks again has them made again
-        if record is None:
-            rows = rows.through(lambda values: values, by_blocks=True)
-        else:
+        if record is not None:
             emission = self._chain.on_states(record.values, self.absorbed)
             rows = rows.through(lambda values: values * emission, by_blocks=True)
             rows = rows.times_power(record.exponent)

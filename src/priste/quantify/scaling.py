@@ -5,7 +5,8 @@ a row lie between ``SMALLEST`` and about ``2**TOP``. Any of them times *any* pos
 float, the smallest subnormal included, is then a normal number, so a matrix product loses
 no summand to underflow and a stored zero is an exact zero. A row whose numbers
 spread further than that is kept as a sum of several bands, each with its own
-power of two; on ordinary maps there is one.
+power of two; on ordinary maps there is one. Bands below the first hold few numbers and are kept
+as those (:mod:`priste.quantify.sparse_band`) where rows are mapped block by block.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from priste.quantify.bands import NO_EXPONENT, TOP, WIDTH, Band, cut, entries_of, spread
 from priste.quantify.moments import Floats, Integers
+from priste.quantify.sparse_band import SparseBand
 
 SMALLEST = 2.0**53
 """Least positive number stored: times the least positive float (2**-1074) it is still normal."""
@@ -52,7 +54,7 @@ class ScaledRows:
            [0.   , 0.   ]])
     """
 
-    bands: tuple[Band, ...]
+    bands: tuple[Band | SparseBand, ...]
 
     @classmethod
     def of(cls, values: Floats) -> ScaledRows:
@@ -85,44 +87,47 @@ class ScaledRows:
         if not by_blocks or first.size <= BLOCK_ENTRIES:
             return _settled([Band(linear(b.values), b.exponent) for b in self.bands], rescale)
         blocks = _Blocks(len(first))
-        for rows, part in self.blocks():
+        for _, part in self.blocks():
             block = [Band(linear(b.values), b.exponent) for b in part.bands]
-            blocks.put(rows, _settled(block, rescale))
+            blocks.put(_settled(block, rescale))
         return blocks.whole()
 
     def blocks(self) -> Iterator[tuple[slice, ScaledRows]]:
-        """Yield a few rows at a time, and which they are."""
+        """Yield a few rows at a time, and which they are; without bands that are empty there."""
         first = self.bands[0].values
         height = max(BLOCK_ROWS, BLOCK_ENTRIES * len(first) // max(first.size, 1))
         for start in range(0, len(first), height):
-            rows = slice(start, start + height)
-            yield (
-                rows,
-                ScaledRows(tuple(Band(b.values[rows], b.exponent[rows]) for b in self.bands)),
-            )
+            rows = slice(start, min(start + height, len(first)))
+            parts = (band.part(rows) for band in self.bands)
+            yield rows, ScaledRows(tuple(part for part in parts if part is not None))
 
     def entries(self, linear: Callable[[Floats], Floats] | None = None) -> tuple[Floats, Integers]:
         """Return mantissa in [0.5, 1) and exponent of every entry; zero has exponent 0.
 
-        With ``linear``, as in :meth:`through`, of the entries after that map.
+        With ``linear``, as in :meth:`through`, of the entries after that map, which must treat all
+        rows alike.
         """
-        bands = self.bands
-        if linear is not None:
-            bands = tuple(Band(linear(b.values), b.exponent) for b in bands)
-        mantissa, exponent = entries_of(bands)
+        if linear is not None and len(self.bands) > 1 and self.bands[0].values.size > BLOCK_ENTRIES:
+            parts = [part.entries(linear) for _, part in self.blocks()]
+            return np.concatenate([m for m, _ in parts]), np.concatenate([e for _, e in parts])
+        values = ((b.values if linear is None else linear(b.values)) for b in self.bands)
+        pairs = zip(values, self.bands, strict=True)
+        mantissa, exponent = entries_of([Band(each, b.exponent) for each, b in pairs])
         return mantissa, np.where(mantissa > 0.0, exponent, 0)
 
-    def by_row(
-        self, linear: Callable[[Floats], Floats] | None = None
-    ) -> tuple[Floats, Integers, bool]:
+    def by_row(self, columns: Floats | None = None) -> tuple[Floats, Integers, bool]:
         """Return :meth:`entries` with one power of two per row, as :func:`to_shared_exponent`.
 
-        One band, which is nearly always, needs one multiplication per number.
+        With ``columns`` (n, k), floats >= 0, of the rows times them along the last axis. One band,
+        which is nearly always, needs one multiplication per number.
         """
+        if len(self.bands) > 1 and columns is not None:
+            products = [Band(band.times(columns), band.exponent) for band in self.bands]
+            return to_shared_exponent(*ScaledRows(tuple(products)).entries())
         if len(self.bands) > 1:
-            return to_shared_exponent(*self.entries(linear))
+            return to_shared_exponent(*self.entries())
         band = self.bands[0]
-        values = band.values if linear is None else linear(band.values)
+        values = band.values if columns is None else band.times(columns)
         top = values.max(axis=tuple(range(1, values.ndim)))
         shift = np.frexp(top)[1]
         down = np.ldexp(1.0, -shift)
@@ -154,7 +159,8 @@ class ScaledRows:
 
     def plus(self, other: ScaledRows) -> ScaledRows:
         """Add other rows of the same shape."""
-        return _settled([*self.bands, *other.bands])
+        bands = [Band(b.values, b.exponent) for b in (*self.bands, *other.bands)]
+        return _settled(bands)
 
     def plain(self) -> tuple[Floats, bool]:
         """Return the numbers as plain floats, and whether some fell below the normal ones.
@@ -175,7 +181,7 @@ class ScaledRows:
         """Multiply by ``2**exponent``, exactly."""
         if exponent == 0:
             return self
-        return ScaledRows(tuple(Band(b.values, b.exponent + exponent) for b in self.bands))
+        return ScaledRows(tuple(band.times_power(exponent) for band in self.bands))
 
 
 def to_shared_exponent(mantissa: Floats, exponent: Integers) -> tuple[Floats, Integers, bool]:
@@ -198,29 +204,33 @@ class _Blocks:
 
     def __init__(self, rows: int) -> None:
         self._rows = rows
-        self._values: list[Floats] = []
+        self._filled = 0
+        self._first: Floats = np.empty((rows, 0))
         self._exponents: list[Integers] = []
+        self._lower: list[list[SparseBand]] = []  # the further bands of each block
 
-    def put(self, rows: slice, block: ScaledRows) -> None:
-        for number, band in enumerate(block.bands):
-            if number == len(self._values):
-                self._values.append(np.empty((self._rows, *band.values.shape[1:])))
-                self._exponents.append(np.full(self._rows, NO_EXPONENT))
-            self._values[number][rows] = band.values
-            self._exponents[number][rows] = band.exponent
+    def put(self, block: ScaledRows) -> None:
+        """Add the next rows."""
+        values, exponent = block.bands[0].values, block.bands[0].exponent
+        if not self._filled:
+            self._first = np.empty((self._rows, *values.shape[1:]))
+        self._first[self._filled : self._filled + len(values)] = values
+        self._filled += len(values)
+        self._exponents.append(exponent)
+        self._lower.append([SparseBand.of(Band(b.values, b.exponent)) for b in block.bands[1:]])
 
     def whole(self) -> ScaledRows:
-        for number, exponent in enumerate(self._exponents[1:], start=1):
-            # A block without this band has zeros there; their power of two is free.
-            missing = exponent == NO_EXPONENT
-            self._values[number][missing] = 0.0
-            exponent[missing] = self._exponents[0][missing] - number * WIDTH
-        return ScaledRows(
-            tuple(
-                Band(values, exponent)
-                for values, exponent in zip(self._values, self._exponents, strict=True)
-            )
-        )
+        bands: list[Band | SparseBand] = [Band(self._first, np.concatenate(self._exponents))]
+        for number in range(max(map(len, self._lower))):
+            pieces = []
+            for lower, exponent in zip(self._lower, self._exponents, strict=True):
+                if number < len(lower):
+                    pieces.append(lower[number])
+                else:  # a block without this band has zeros there; their power of two is free
+                    shape = (len(exponent), *self._first.shape[1:])
+                    pieces.append(SparseBand.nothing(shape, exponent - (number + 1) * WIDTH))
+            bands.append(SparseBand.joined(pieces))
+        return ScaledRows(tuple(bands))
 
 
 def positive_minimum(values: Floats) -> float:

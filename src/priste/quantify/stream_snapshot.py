@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from priste.quantify.bands import TOP
+from priste.quantify.bands import TOP, Band
 from priste.quantify.lifted import LiftedChain
 from priste.quantify.moments import Integers
 from priste.quantify.scaling import SMALLEST, ScaledRows
@@ -44,7 +44,7 @@ class StreamSnapshot:
     @property
     def bytes(self) -> int:
         """How much memory the numbers take."""
-        return sum(band.values.nbytes + band.exponent.nbytes for band in self.rows.bands)
+        return sum(band.nbytes + band.exponent.nbytes for band in self.rows.bands)
 
 
 def layout_digest(chain: LiftedChain, labels: Integers, step: int) -> str:
@@ -74,7 +74,8 @@ def check_snapshot(snapshot: StreamSnapshot, chain: LiftedChain, labels: Integer
     shape = (len(labels), chain.worlds(step - 1), chain.model.states(step - 1))
     if not snapshot.rows.bands:
         raise ValueError("it holds no numbers")
-    for band in snapshot.rows.bands:
+    for each in snapshot.rows.bands:
+        band = Band(each.values, each.exponent)
         if band.values.shape != shape or band.exponent.shape != shape[:1]:
             raise ValueError("its numbers have another shape")
         least = band.values.min(where=band.values != 0.0, initial=SMALLEST)
