@@ -103,13 +103,20 @@ def runtime_against_event(lengths: Sequence[int], widths: Sequence[int]) -> list
     return points
 
 
+def full_model(grid: Grid, sigma: float) -> MarkovModel:
+    """A full matrix that is no product of two smaller ones, as one that was fitted."""
+    gaussian = MarkovModel.gaussian(grid, sigma=sigma, form="dense").transition(0).toarray()
+    moved = gaussian * np.random.default_rng(7).uniform(0.5, 1.5, gaussian.shape)
+    return MarkovModel(grid, moved / moved.sum(axis=1, keepdims=True))
+
+
 def known_prior_step(sides: Sequence[int]) -> list[dict[str, Any]]:
     """One step under a known prior, against ``alpha @ M`` with numpy, alpha (2, m): two worlds."""
     points = []
     for side in sides:
         grid = Grid(rows=side, columns=side, cell_size=1.0)
         m = grid.size
-        model = MarkovModel.gaussian(grid, sigma=1.0, form="dense")
+        model = full_model(grid, 1.0)
         matrix = model.transition(0).toarray()
         alpha = np.full((2, m), 0.5 / m)
         column = laplace_column(grid, m // 2)
@@ -149,7 +156,7 @@ def growth(sides: Sequence[int], kind: str) -> list[dict[str, Any]]:
         event = presence(range(2 * side, 2 * side + 5), range(3, 6))
         column = laplace_column(grid, 3 * side + 4)
         if kind == "dense":
-            model = MarkovModel.gaussian(grid, sigma=4.0, form="dense")
+            model = full_model(grid, 4.0)
             q = Quantifier(model, event, method="forward")
             for _ in range(7):
                 q.observe(column)

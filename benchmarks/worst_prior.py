@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import math
-import platform
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -26,6 +25,7 @@ from rich.console import Console
 from rich.table import Table
 from tests.oracles.exact_worst_prior import integer_rows, pairs_exceed, reversed_rows
 
+from benchmarks.circumstances import circumstances
 from priste import Grid, MarkovModel, PlanarLaplace, Quantifier, presence
 from priste.quantify import Moments, leakages, passes
 from priste.quantify.warm_up import warm_up
@@ -97,6 +97,11 @@ def exactly_violated(moments: Moments, epsilon: float) -> bool:
     return pairs_exceed(rows, r) or pairs_exceed(reversed_rows(rows), r)
 
 
+def _weakness(engine: str) -> tuple[bool, bool, str]:
+    """Order engines, the strongest first."""
+    return "first violation" not in engine, "lifted" not in engine, engine
+
+
 def against_solvers(checks: Sequence[Moments], console: Console) -> dict[str, Any]:
     """Time and verdict of every engine on a sample of the checks."""
     rng = np.random.default_rng(2019)
@@ -127,7 +132,7 @@ def against_solvers(checks: Sequence[Moments], console: Console) -> dict[str, An
         "wrong",
     )
     table.add_row("ours", f"{statistics.median(ours):.2e}", f"{max(ours):.2e}", "", "", "1", "")
-    for engine in sorted(ENGINES, key=lambda name: ("lifted" not in name, name)):  # strongest first
+    for engine in sorted(ENGINES, key=_weakness):
         if not is_installed(engine):
             report["engines"][engine] = "not installed"
             continue
@@ -284,7 +289,7 @@ def main() -> None:
         for moments in paper_checks(sigma, alpha, 100 * s + a)
     ]
     report: dict[str, Any] = {
-        "machine": f"{platform.machine()}, Python {platform.python_version()}",
+        "measured": circumstances(),
         "epsilon": EPSILON,
         "own": own_verdicts(checks),
     }
