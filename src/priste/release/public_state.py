@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import copy
 import math
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,6 +21,7 @@ from priste.quantify import Belief, Leakage, Moments, Promise, Quantifier, Strea
 from priste.release.calibrator import EventOperator, Law
 from priste.release.prediction import Prediction, PredictionSnapshot
 from priste.release.shared_beginnings import released_key
+from priste.release.table_cache import TableCache
 from priste.release.terms import Terms
 
 if TYPE_CHECKING:
@@ -32,9 +31,6 @@ Chosen = TypeVar("Chosen")
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
-
-TABLE_CACHE_BYTES = 2**28
-"""How much memory the emission tables of recently used budgets may take: 256 MiB."""
 
 KEPT_ENTRIES = 2**16
 """Up to this many numbers of columns that passed are remembered: the released one is among them,
@@ -78,7 +74,7 @@ class PublicState:
         self._step = 0
         self._hints: tuple[int, ...] = ()
         self._mechanism: Mechanism | None = None
-        self._tables = _TableCache()
+        self._tables = TableCache()
         self._chosen: tuple[object, Any] | None = None
         self._kept: Floats | None = None  # columns of which each keeps every promise
         self._branch: Branch | None = None
@@ -363,7 +359,7 @@ class PublicState:
         twin._quantifiers = [quantifier.copy() for quantifier in self._quantifiers]
         twin._prediction = self._prediction.copy()
         if self.terms.mechanism.uses_belief:
-            twin._tables = _TableCache()  # the histories part, and so do their mechanisms
+            twin._tables = TableCache()  # the histories part, and so do their mechanisms
         return twin
 
 
@@ -393,39 +389,3 @@ def _cap_too_low(name: str, quantifier: Quantifier, promise: Belief) -> str:
         "above that number, guard against an observer with less extreme beliefs, such as one who "
         "knows the population, or bound the change of odds instead."
     )
-
-
-class _TableCache:
-    """The mechanisms of recently used budgets, with their tables, up to a limit of memory.
-
-    Streams that share their beginnings share it, whatever threads they are on.
-    """
-
-    def __init__(self) -> None:
-        self._turn = threading.RLock()
-        self._full: Mechanism | None = None
-        self._by_budget: OrderedDict[float, Mechanism] = OrderedDict()
-        self._room = 1
-
-    def serve(self, full: Mechanism) -> None:
-        """Forget the tables of another mechanism."""
-        with self._turn:
-            if full is not self._full:
-                self._full = full
-                self._by_budget.clear()
-                self._room = max(2, TABLE_CACHE_BYTES // (8 * full.grid.size * full.outputs))
-
-    def at(self, full: Mechanism, budget: float) -> Mechanism:
-        with self._turn:
-            if full is not self._full:
-                self.serve(full)
-            if budget == full.budget:
-                return full
-            found = self._by_budget.get(budget)
-            if found is None:
-                found = full.with_budget(budget)
-                self._by_budget[budget] = found
-                if len(self._by_budget) > self._room:
-                    self._by_budget.popitem(last=False)
-            self._by_budget.move_to_end(budget)
-            return found
