@@ -35,6 +35,8 @@ from priste.release.calibrators.pacing import checked_pace, finite_budget, paced
 if TYPE_CHECKING:
     from priste.release.public_state import PublicState
 
+Floats = NDArray[np.float64]
+
 STEPS_PER_HALVING = 8
 """The resolution of the search: budgets are ``full * 2**(-k / 8)``, 8.3 % apart."""
 
@@ -249,10 +251,7 @@ class _Search:
             # Where doubling strides may lead next; most budgets rise.
             above = FIRST_STRIDES if rung == self._first else 1
             near = range(max(0, rung - above), min(self._zero, rung + 2))
-            questions = dict.fromkeys(near, _different(self._suspects))
-            if rung == self._first:  # most steps end where they begin
-                questions[rung] = self._all
-            self._ask(questions)
+            self._ask(dict.fromkeys(near, _different(self._suspects)))
         return self._allow(rung, self._suspects)
 
     def _allow(self, rung: int, outputs: Sequence[int]) -> bool:
@@ -265,7 +264,8 @@ class _Search:
 
     def _ask(self, questions: Mapping[int, NDArray[np.int64]]) -> None:
         """Look up what some outputs, all different, say at each rung, all in one question."""
-        asked, columns = [], []
+        asked: list[tuple[int, NDArray[np.int64]]] = []
+        columns = []
         for rung, outputs in questions.items():
             known = self._verdicts.get(rung)
             if known is None:
@@ -275,31 +275,41 @@ class _Search:
                 unknown = outputs[known[outputs] == UNKNOWN]
             if not len(unknown):
                 continue
-            mechanism = self._state.at(self._ladder[rung])
-            # Some columns alone, as most budgets that are looked at never need the whole table.
-            few = len(unknown) < self._outputs
-            table = mechanism.columns(unknown.tolist()) if few else mechanism.emission()
-            possible = table.any(axis=0)
-            if not possible.all():
-                known[unknown[~possible]] = ALLOWED  # what is never released tells nothing
-                unknown, table = unknown[possible], table[:, possible]
-            asked.append((known, unknown))
-            columns.append(table)
-        if sum(table.shape[1] for table in columns):
+            asked.append((rung, unknown))
+            columns.append(self._columns(rung, unknown))
+        if asked:
             whole = columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
-            verdicts = np.where(self._state.passes(whole, self._limits), ALLOWED, REFUSED)
-            for known, unknown in asked:
-                known[unknown], verdicts = verdicts[: len(unknown)], verdicts[len(unknown) :]
+            verdicts = self._judged(whole)
+            for rung, unknown in asked:
+                self._verdicts[rung][unknown] = verdicts[: len(unknown)]
+                verdicts = verdicts[len(unknown) :]
+
+    def _columns(self, rung: int, outputs: NDArray[np.int64]) -> Floats:
+        mechanism = self._state.at(self._ladder[rung])
+        if len(outputs) == self._outputs:
+            return mechanism.emission()
+        if self._small:  # its whole table is soon made, and the same outputs are asked for again
+            return mechanism.emission().take(outputs, axis=1)
+        # Most budgets that are looked at never need the whole table.
+        return mechanism.columns(outputs.tolist())
+
+    def _judged(self, columns: Floats) -> NDArray[np.int8]:
+        """Return what is to be known of columns; one that is never released tells nothing."""
+        possible = np.asarray(columns.any(axis=0))
+        if possible.all():
+            return np.where(self._state.passes(columns, self._limits), ALLOWED, REFUSED)
+        verdicts = np.full(len(possible), ALLOWED)
+        if possible.any():
+            verdicts[possible] = self._judged(columns[:, possible])
+        return verdicts
 
     def _all_allow(self, rung: int) -> bool:
         if self._small:
             self._ask({rung: self._all})
-            failed = np.flatnonzero(self._verdicts[rung] == REFUSED)
+            verdicts = self._verdicts[rung]
         else:
-            table = self._state.at(self._ladder[rung]).emission()
-            possible = np.flatnonzero(table.any(axis=0))
-            columns = table if len(possible) == table.shape[1] else table[:, possible]
-            failed = possible[~self._state.passes(columns, self._limits)]
+            verdicts = self._judged(self._columns(rung, self._all))
+        failed = np.flatnonzero(verdicts == REFUSED)
         if len(failed):
             few = np.linspace(0, len(failed) - 1, min(SUSPECTS, len(failed))).astype(int)
             self._refuse(rung, failed[few].tolist())
