@@ -108,8 +108,12 @@ class ScaledRows:
         rows alike.
         """
         if linear is not None and len(self.bands) > 1 and self.bands[0].values.size > BLOCK_ENTRIES:
-            parts = [part.entries(linear) for _, part in self.blocks()]
+            parts = [part._entries(linear) for _, part in self.blocks()]
             return np.concatenate([m for m, _ in parts]), np.concatenate([e for _, e in parts])
+        return self._entries(linear)
+
+    def _entries(self, linear: Callable[[Floats], Floats] | None) -> tuple[Floats, Integers]:
+        """Return :meth:`entries`, all rows at once."""
         values = ((b.values if linear is None else linear(b.values)) for b in self.bands)
         pairs = zip(values, self.bands, strict=True)
         mantissa, exponent = entries_of([Band(each, b.exponent) for each, b in pairs])
