@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from priste.batch.parts import Parts
-from priste.errors import TraceError
+from priste.errors import InvalidParameter, TraceError
 from priste.policy import Policy
 from priste.traces.fixes import utc_datetime
 
@@ -36,9 +36,23 @@ def _said(time: datetime) -> str:
     return f"{time:%d %b %Y %H:%M}"
 
 
-def about_places(users: int, placed: int, unknown: int) -> tuple[str, ...]:
+def refuse_unsaid_places(policy: Policy, said: Collection[str] | None) -> None:
+    """Raise InvalidParameter for a region that is everybody's own if nothing says where.
+
+    ``said`` are the regions of which columns of the input tell, None where a table may tell of all.
+    """
+    unsaid = [name for name in policy.own_regions if said is not None and name not in said]
+    if unsaid:
+        raise InvalidParameter(
+            f"The region {unsaid[0]!r} of the policy is everybody's own, and nothing says where. "
+            f"Give a table (--places TABLE) or a column of the input (--place {unsaid[0]})."
+        )
+
+
+def about_places(users: int, placed: int, unknown: int, own: Sequence[str] = ()) -> tuple[str, ...]:
     """Return what should be known about places of everybody's own, of which many have some.
 
+    ``own`` are regions that are nowhere for those who have none.
     ``unknown`` are people who have places and are not among the users: a name that is written in
     two ways means that somebody is guarded at other places than theirs. Raises TraceError
     where that is so for everybody.
@@ -53,9 +67,10 @@ def about_places(users: int, placed: int, unknown: int) -> tuple[str, ...]:
         )
     told = []
     if placed < users:
+        nowhere = f", and {' and '.join(own)} is nowhere" if own else ""
         told.append(
             f"{users - placed} of {users} users have no place of their own: for them the regions "
-            "of the policy stand."
+            f"of the policy stand{nowhere}."
         )
     if unknown:
         told.append(

@@ -24,7 +24,12 @@ from priste.batch.groups import true_cells
 from priste.batch.keyed_digests import Recognition
 from priste.batch.own_places import places_in_columns, read_own_places
 from priste.batch.parts import Ledgers, Parts
-from priste.batch.people import about_places, nothing_to_release, oddities
+from priste.batch.people import (
+    about_places,
+    nothing_to_release,
+    oddities,
+    refuse_unsaid_places,
+)
 from priste.batch.register import hours_to_bytes
 from priste.batch.results import Destination, rehearse, write_in_parts, write_one
 from priste.batch.workspace import MANIFEST, Workspace, read_manifest
@@ -101,6 +106,7 @@ def protect_file(
             f"What is kept ({', '.join(keep)}) belongs to records of the input, and one record is "
             "written per step. Write the input's records instead: rows = 'fixes'."
         )
+    refuse_unsaid_places(policy, (place_columns or ()) if places is None else None)
     target = Destination.of(Path(destination), traces, rows)
     _check_places(target, traces, places, overwrite)
     engines = pool_of(workers, nursery) if cluster is None else cluster_at(cluster)
@@ -130,7 +136,8 @@ def protect_file(
             if places is not None or place_columns:
                 placed, unknown = gathering.placed()
                 everyone = sample == 1.0 and not users  # others are unknown for no fault of theirs
-                notes = about_places(gathering.users, placed, unknown if everyone else 0)
+                others = unknown if everyone else 0
+                notes = about_places(gathering.users, placed, others, policy.own_regions)
             if not target.in_parts:
                 everybody = _Everybody(gathering, policy.steps)
                 rehearse(policy, traces, everybody, temporary / target.path.name, tuple(keep), rows)

@@ -47,11 +47,13 @@ class Draft:
     cost: tuple[str, ...]
     foreseen: Row | None
     next_commands: tuple[str, ...]
+    places: Path | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; see docs/cli.md."""
         return {
             "policy": str(self.path),
+            "places": None if self.places is None else str(self.places),
             "regions": list(self.regions),
             "notes": list(self.notes),
             "cost": list(self.cost),
@@ -60,7 +62,8 @@ class Draft:
 
     def show(self, out: Console) -> None:
         """Print where it is, what is in it, what it costs, and what comes next."""
-        out.print(f"Wrote {self.path}.", markup=False)
+        homes = "" if self.places is None else f" and {self.places}"
+        out.print(f"Wrote {self.path}{homes}.", markup=False)
         for note in (*self.notes, *self.cost):
             out.print(note, markup=False)
         out.print("Its event is an example: edit places and events as you need them. Next:")
@@ -104,8 +107,9 @@ def init(
     from priste.whole_files import check_apart, check_writable, write_whole
 
     inputs = traces or []
+    homes = output.with_name(f"{output.stem}.homes.csv")
     check_writable(output, overwrite=overwrite)
-    check_apart({"policy": output}, {f"input {path}": path for path in inputs})
+    check_apart({"policy": output, "homes": homes}, {f"input {path}": path for path in inputs})
     if not inputs and (user or since or until):
         raise InvalidParameter("--user, --from and --to choose from traces. Name a file or folder.")
     with progress("Reading the traces", "people") as tell:
@@ -118,10 +122,16 @@ def init(
             format=reading.format,
             since=since,
             until=_end_of(until),
+            homes=homes.name,
         )
+    if draft.homes is not None:
+        check_writable(homes, overwrite=overwrite)
     with progress("Reading the policy"):
         policy = read_policy(draft.text, folder=output.parent)
     write_whole(output, draft.text, overwrite=overwrite)  # as private as the traces it is from
+    if draft.homes is not None:
+        write_whole(homes, draft.homes, overwrite=overwrite)
+    places = None if draft.homes is None else homes
     foreseen = _foreseen(policy) if forecast else None
     return Draft(
         output,
@@ -129,14 +139,18 @@ def init(
         (*given.notes, *draft.notes),
         _cost(foreseen) if forecast else (),
         foreseen,
-        tuple(_next_commands(output, inputs, given.reading)),
+        tuple(_next_commands(output, inputs, given.reading, places)),
+        places,
     )
 
 
-def _next_commands(policy: Path, inputs: Sequence[Path], reading: Reading) -> Iterator[str]:
+def _next_commands(
+    policy: Path, inputs: Sequence[Path], reading: Reading, places: Path | None
+) -> Iterator[str]:
     """Yield what to type next, with the options under which the traces were read."""
     yield f"priste explain {shlex.quote(str(policy))}"
-    options = "".join(f" {word}" for word in reading.words())
+    options = "" if places is None else f" --places {shlex.quote(str(places))}"
+    options += "".join(f" {word}" for word in reading.words())
     sources = [shlex.quote(str(path)) for path in inputs] or ["TRIPS"]
     for source in sources[:MOST_NAMED]:
         yield f"priste protect {source} -p {shlex.quote(str(policy))}{options}"

@@ -8,7 +8,7 @@ in silence, and nothing needs an m by m array unless it was given one.
 from __future__ import annotations
 
 from priste.mobility.gaussian import mass_beyond
-from priste.mobility.homecoming import HomeHabits, drawn_home, home_habits_of
+from priste.mobility.homecoming import HomeHabits, drawn_home, home_habits_of, usual_home
 from priste.mobility.lingering import lingering_gaussian
 from priste.mobility.memory import (
     MemoryScore,
@@ -60,4 +60,5 @@ __all__ = [
     "mass_beyond",
     "memories_of",
     "stay_or_go",
+    "usual_home",
 ]

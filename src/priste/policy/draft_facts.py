@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 
 import numpy as np
 
 from priste.errors import InvalidParameter
 from priste.maps import Grid, Region
-from priste.mobility import Habits, HomeHabits, habits_of, home_habits_of
+from priste.mobility import Habits, HomeHabits, habits_of, home_habits_of, usual_home
 from priste.policy.calendar import DAY_NAMES
 from priste.policy.draft_clock import SLOT, DraftClock, busiest_stretch, clock_of, cut, length_of
 from priste.policy.draft_map import Frame, east_of, frame_of
@@ -31,9 +31,16 @@ LEAST_AT_NIGHT = 0.2
 """Seconds of nights somewhere, and their share of the time there, from which on it may be called
 home: an office where it gets late sometimes is none."""
 
+HOME = "home"
+"""What such a place is called."""
+
 RADIUS_KM = 0.1
 FEWEST_PEOPLE = 5
 """From this many people on, the draft fits its model on them, each person left out of their own."""
+
+
+Circle = tuple[float, float, float]
+"""Latitude, longitude and a radius in km."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,8 @@ class DraftFacts:
 
     ``people`` counts all, ``present`` those with fixes while the clock runs, and ``covered`` is the
     share of the recorded time then. ``when`` is the time of the example event at ``event_place``.
-    ``home_habits`` are those of the one person, if there is a home.
+    ``home_habits`` are those of the one person, if there is a home, or of those people of a crowd
+    whose ``homes`` are known: by their names, each a cell of the map.
     """
 
     frame: Frame
@@ -65,6 +73,7 @@ class DraftFacts:
     people: int
     present: int
     covered: float
+    homes: Mapping[str | None, Circle] = field(default_factory=dict)
 
     @property
     def length(self) -> timedelta:
@@ -73,9 +82,8 @@ class DraftFacts:
 
     @property
     def home(self) -> str | None:
-        """The name of the place that seems to be the home of the one person."""
-        found = [each.name for each in self.places if each.name == "home"]
-        return found[0] if found else None
+        """The name of the place that seems to be home: of the one person, or everybody's own."""
+        return HOME if self.homes or any(each.name == HOME for each in self.places) else None
 
 
 def example_facts(day: date, zone: str) -> DraftFacts:
@@ -102,8 +110,12 @@ def facts_of(
     zone: str | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
+    homes: bool = False,
 ) -> DraftFacts:
-    """Return what traces tell. ``since`` and ``until`` (end excluded) are times of the zone."""
+    """Return what traces tell. ``since`` and ``until`` (end excluded) are times of the zone.
+
+    With ``homes`` also where each of a crowd lives.
+    """
     everybody = list(traces)
     if not everybody:
         raise InvalidParameter("A policy is drafted from at least one trace. Got none.")
@@ -126,13 +138,14 @@ def facts_of(
     chosen = _apart(grid, ordered) or [_most_visited(grid, lat, lon)]
     places = tuple(
         NamedPlace(
-            "home" if place is home else f"place{number}",
+            HOME if place is home else f"place{number}",
             place,
             _about(place, offset, alone, len(present)),
         )
         for number, place in enumerate(chosen, 1)
     )
     event = _example_place(places, alone)
+    lived = _homes(present, grid, timeline) if homes and not (alone or clock.is_outing) else {}
     return DraftFacts(
         frame=frame,
         clock=clock,
@@ -141,10 +154,13 @@ def facts_of(
         event_place=event.name,
         when=_usual_time(present, event.place, zone, clock, offset),
         habits=_habits(present[:MOST_TRACES], grid, timeline),
-        home_habits=None if home is None else _home_habits(present[0], grid, timeline, home),
+        home_habits=_home_habits(
+            present, grid, timeline, lived if home is None else {present[0].user: _circle(home)}
+        ),
         people=len(everybody),
         present=len(present),
         covered=stretch.share,
+        homes=lived,
     )
 
 
@@ -292,7 +308,40 @@ def _habits(people: Sequence[Trace], grid: Grid, timeline: Timeline) -> Habits:
     return habits_of(grid, sequences, nights(timeline))
 
 
-def _home_habits(trace: Trace, grid: Grid, timeline: Timeline, home: Place) -> HomeHabits:
-    cells = timeline.cells(trace, grid, outside="nearest").cells
-    region = Region.circle_latlon(grid, home.lat, home.lon, RADIUS_KM)
-    return home_habits_of(grid, [[cells]], nights(timeline), [region])
+def _circle(place: Place) -> Circle:
+    return place.lat, place.lon, RADIUS_KM
+
+
+def _homes(people: Sequence[Trace], grid: Grid, timeline: Timeline) -> dict[str | None, Circle]:
+    """Return the middle of the cell where each one's nights are spent, of those where it is clear.
+
+    What makes it clear is what does so for one person.
+    """
+    night = nights(timeline)
+    if night is None:
+        return {}
+    seconds = timeline.step.total_seconds()
+    found = {}
+    for trace in people:
+        cells = timeline.cells(trace, grid, outside="gap").cells
+        home = usual_home(grid, [cells], night)
+        asleep = [night[step % len(night)] for step, cell in enumerate(cells) if [cell] == home]
+        if sum(asleep) * seconds >= max(FEWEST_AT_HOME, LEAST_AT_NIGHT * len(asleep) * seconds):
+            lat, lon = grid.latlon(home[0])
+            found[trace.user] = float(lat), float(lon), min(RADIUS_KM, grid.cell_size / 4)
+    return found
+
+
+def _home_habits(
+    people: Sequence[Trace],
+    grid: Grid,
+    timeline: Timeline,
+    homes: Mapping[str | None, Circle],
+) -> HomeHabits | None:
+    """Return the habits of those who have a home, None if nobody has."""
+    at_home = [trace for trace in people[:MOST_TRACES] if trace.user in homes]
+    if not at_home:
+        return None
+    cells = [[timeline.cells(trace, grid, outside="nearest").cells] for trace in at_home]
+    regions = [Region.circle_latlon(grid, *homes[trace.user]) for trace in at_home]
+    return home_habits_of(grid, cells, nights(timeline), regions)

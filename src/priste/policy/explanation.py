@@ -86,6 +86,10 @@ def explain_policy(policy: Policy) -> Explanation:
     ]
     if calibrator is not None:
         summary.append(calibrator.explained)
+    for name in policy.own_regions:
+        summary.append(
+            f"{name} is everybody's own, and nowhere until it is said where: --places or --place."
+        )
     for home in policy.homes:
         summary.append(
             f"The observer is taken to know that you live in {home} and come back there. What you "
@@ -108,7 +112,9 @@ def explain_policy(policy: Policy) -> Explanation:
         not_promised=tuple(_not_promised(policy)),
         unguarded=tuple(gaps_in_the_guard(policy)),
         events=tuple(_explained(policy, event) for event in policy.events.values()),
-        drawings={name: region.drawing() for name, region in policy.regions.items()},
+        drawings={
+            name: region.drawing() for name, region in policy.regions.items() if region.cells
+        },
     )
 
 

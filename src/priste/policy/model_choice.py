@@ -116,6 +116,7 @@ class Fitting:
 class Home:
     """Where the user of a model is known to live, how it draws them, and the model without that.
 
+    Of somebody who lives nowhere that is known, which is in no ``cells``, it is the model.
     ``learnt`` tells that the habits are those of the people on whom the model was fitted.
     """
 
@@ -128,6 +129,8 @@ class Home:
 
     def model(self) -> MarkovModel:
         """Return the model of who lives there."""
+        if not self.cells:
+            return self.roaming
         return drawn_home(self.roaming, self.cells, self.habits, nights(self.timeline))
 
 

@@ -109,6 +109,11 @@ class Policy:
         named = [chosen.home.region for chosen in self.chosen_models if chosen.home is not None]
         return tuple(dict.fromkeys(named))
 
+    @property
+    def own_regions(self) -> tuple[str, ...]:
+        """The regions that are everybody's own, and nowhere until it is said where."""
+        return tuple(name for name, region in self.regions.items() if not region.cells)
+
     @cached_property
     def population(self) -> NDArray[np.float64]:
         """(m,) where people are taken to be: as the policy states, or as the first model does."""

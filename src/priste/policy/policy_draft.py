@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -22,10 +24,14 @@ from priste.traces import Trace
 
 @dataclass(frozen=True)
 class PolicyDraft:
-    """The text of a policy, and what was made of the traces, in sentences without a location."""
+    """The text of a policy, and what was made of the traces, in sentences without a location.
+
+    ``homes`` is the text of the table that says where each of a crowd lives, if it needs one.
+    """
 
     text: str
     notes: tuple[str, ...]
+    homes: str | None = None
 
 
 def draft_policy(
@@ -55,6 +61,7 @@ def drafted(
     format: str | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
+    homes: str | None = None,
 ) -> PolicyDraft:
     """Return a policy that ``read_policy`` accepts as it stands, and what it was made from.
 
@@ -64,21 +71,37 @@ def drafted(
     unless given, the step from the pace; places where people stay, in different cells, are regions,
     and the event is an example at one of them. With at least ``FEWEST_PEOPLE`` people over days
     and their ``source``, a path from the policy's folder or several, the model is fitted on them;
-    else it has three numbers, how often people stay and how far they go. Without traces everything
-    is an example, starting on ``day`` (today). The result names places of the traces: it is as
-    private as they are.
+    else it has three numbers, how often people stay and how far they go. With ``homes``, the name
+    of a table beside the policy, the model also knows where each of a crowd lives, as it does of
+    one person: the table says where, for those with whom it is clear. Without traces everything is
+    an example, starting on ``day`` (today). The result names places of the traces: it is as private
+    as they are.
     """
     if traces is None:
         facts = example_facts(day or date.today(), zone or "UTC")
     else:
-        facts = facts_of(traces, zone=zone, since=since, until=until)
+        facts = facts_of(traces, zone=zone, since=since, until=until, homes=homes is not None)
     # Of outings a count knows one way only: in the long run everybody would be where they ended.
     many = facts.people >= FEWEST_PEOPLE and not facts.clock.is_outing
     fitted_on = source if many else None
-    return PolicyDraft(_text(facts, fitted_on, format), tuple(_notes(facts, fitted_on)))
+    return PolicyDraft(
+        _text(facts, fitted_on, format, homes or ""),
+        tuple(_notes(facts, fitted_on, homes or "")),
+        _table_of_homes(facts) if facts.homes else None,
+    )
 
 
-def _notes(facts: DraftFacts, source: object) -> list[str]:
+def _table_of_homes(facts: DraftFacts) -> str:
+    """Return a table of places of everybody's own, as runs of many users read it."""
+    out = io.StringIO()
+    rows = csv.writer(out, lineterminator="\n")
+    rows.writerow(("user", "region", "lat", "lon", "radius_km"))
+    for user, (lat, lon, radius) in sorted(facts.homes.items(), key=lambda item: item[0] or ""):
+        rows.writerow((user or "", facts.home, f"{lat:.6f}", f"{lon:.6f}", f"{radius:g}"))
+    return out.getvalue()
+
+
+def _notes(facts: DraftFacts, source: object, homes: str) -> list[str]:
     if not facts.people:
         return []
     clock, end = facts.clock, facts.clock.start + facts.length
@@ -99,6 +122,12 @@ def _notes(facts: DraftFacts, source: object) -> list[str]:
         else "Model: people who stay, or go near rather than far; its numbers are from the "
         "trace and tell how often its user moves, not where."
     )
+    if facts.homes:
+        notes.append(
+            f"Homes: the nights of {len(facts.homes)} of {facts.people} people are spent at one "
+            f"place, which {homes} holds. Observers are taken to know it: keep it as private as "
+            "the traces. Of the others nobody is taken to know where they live."
+        )
     return notes
 
 
@@ -125,7 +154,9 @@ def kilometres(km: float) -> str:
     return f"{1000 * km:g} m" if km < 1 else f"{km:g} km"
 
 
-def _text(facts: DraftFacts, source: str | Sequence[str] | None, format: str | None) -> str:
+def _text(
+    facts: DraftFacts, source: str | Sequence[str] | None, format: str | None, homes: str
+) -> str:
     south, west, north, east = facts.frame.bounds
     cell = facts.frame.cell_size
     clock = facts.clock
@@ -169,6 +200,7 @@ def _text(facts: DraftFacts, source: str | Sequence[str] | None, format: str | N
         "",
         "# Places: each a circle, a box, a polygon or a GeoJSON file.",
         *map(_region, facts.places),
+        *_own_home(facts, homes),
         "# What must stay deniable. Times are steps, moments or times of the week.",
         *_event(facts),
         "",
@@ -198,6 +230,8 @@ def _mobility(
             f"traces = {json.dumps(paths, ensure_ascii=False)}",
             _noted('memory = "auto"', "by hour or not: what predicts people left out best"),
         ]
+        if facts.homes:
+            lines.append(_noted(f'home = "{facts.home}"', "and come home: how often is learnt too"))
         return lines if format is None else [*lines, f'format = "{format}"']
     habits = facts.habits
     lines = [
@@ -251,6 +285,14 @@ def _observer(facts: DraftFacts) -> list[str]:
     if facts.home is not None:
         lines.append(_noted(f'also = ["{facts.home}"]', "and perhaps that you began there"))
     return lines
+
+
+def _own_home(facts: DraftFacts, homes: str) -> list[str]:
+    """Return the region that is everybody's own, where each of a crowd lives."""
+    if not facts.homes:
+        return []
+    about = f"where each of them lives: protect with --places {homes}"
+    return [f"[regions.{facts.home}]", f"{_noted('own = true', about)}\n"]
 
 
 def _noted(text: str, note: str) -> str:

@@ -107,6 +107,14 @@ def with_regions(policy: Policy, regions: Mapping[str, Region]) -> Policy:
             f"The policy has no region {unknown[0]!r} that could be somebody's own. It has "
             f"{', '.join(policy.regions) or 'none'}."
         )
+    if policy.outside == "elsewhere":  # places reach no further than the map itself
+        regions = {
+            name: Region(policy.grid, frozenset(region) - policy.grid.border)
+            for name, region in regions.items()
+        }
+    beyond = sorted(name for name, region in regions.items() if not region.cells)
+    if beyond:
+        raise PolicyError(f"The place {beyond[0]!r} lies beyond the map; make the map larger.")
     own = {**policy.regions, **regions}
     reader = PolicyReader(policy.source, tomllib.loads(policy.source), Path(), "The policy")
     return reader.with_places(policy, own)
@@ -366,7 +374,7 @@ class PolicyReader:
             if section and grid:
                 with self._mistakes.at(path):
                     regions[name] = _region(grid, section, self._folder)
-                    if outside == "elsewhere":
+                    if outside == "elsewhere" and not section.own:
                         regions[name] = self._on_the_map(name, section, regions[name])
         return regions
 
@@ -477,7 +485,7 @@ def _region(grid: Grid, section: RegionSection, folder: Path) -> Region:
         return Region.polygon_latlon(grid, section.polygon, cover=section.cover)
     if section.geojson:
         return Region.geojson(grid, folder / section.geojson, cover=section.cover)
-    return Region(grid, section.cells or ())
+    return Region(grid, section.cells or ())  # nowhere if it is everybody's own
 
 
 def _mechanism(grid: Grid, section: MechanismSection) -> Mechanism:

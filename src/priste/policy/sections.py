@@ -276,18 +276,22 @@ class Box(Section):
 
 
 class RegionSection(Section):
-    """A named place, in exactly one of five ways."""
+    """A named place, in exactly one of five ways, or one that is everybody's ``own``.
+
+    That is nowhere but for those of whom it is said where theirs is.
+    """
 
     circle: Circle | None = None
     box: Box | None = None
     polygon: list[Corner] | None = Field(default=None, strict=False, min_length=3)
     geojson: str | None = None
     cells: list[Annotated[int, Field(ge=0)]] | None = Field(default=None, min_length=1)
+    own: Literal[True] | None = None
     cover: Literal["touching", "centers"] = "touching"
 
     @model_validator(mode="after")
     def _exactly_one_shape(self) -> RegionSection:
-        shapes = ("circle", "box", "polygon", "geojson", "cells")
+        shapes = ("circle", "box", "polygon", "geojson", "cells", "own")
         given = [name for name in shapes if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(

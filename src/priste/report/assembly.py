@@ -92,7 +92,7 @@ def stream_report(
         times=tuple(f"{line.time_of(step):%a %d %b %H:%M}" for step in range(len(releases))),
         promise=(*explained.summary, explained.against, *explained.promised),
         not_promised=(*explained.not_promised, *explained.unguarded),
-        regions={name: region.cells for name, region in policy.regions.items()},
+        regions={name: each.cells for name, each in policy.regions.items() if each.cells},
         events=tuple(
             EventTrack(
                 name=name,
