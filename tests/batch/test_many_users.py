@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.cli.small_world import GRID, PATHS, QUICK, STEPS, trace_of, write_policy
 
-from priste import OutputExists, PristeError, StateError, TraceError
+from priste import InvalidParameter, OutputExists, PristeError, StateError, TraceError
 from priste.batch import BatchReport, protect_file, read_ledgers, workspace_of
 from priste.batch.gathering import chunks_for, place_of
 from priste.batch.keyed_digests import Recognition
@@ -167,12 +167,39 @@ def test_everybodys_own_places(tmp_path: Path) -> None:
         ("user,lat\nx,1", "must have the columns"),
         ("user,region,lat,lon,radius_km\nx,spa,1,2,3", "does not name"),
         ("user,region,lat,lon,radius_km\nx,home,1,north,3", "must be numbers"),
-        ("user,region,lat,lon,radius_km\nUser 000,home,46,7,3", "None of the 1 people"),
+        ("user,region,lat,lon,radius_km\nUser 000,home,46,7,3", "None of the 4 users has"),
     ):
         (tmp_path / "homes.csv").write_text(text)
         with pytest.raises(TraceError, match=told):
             run(tmp_path, source, "third", places=tmp_path / "homes.csv")
     assert not workspace_of(tmp_path / "third").exists()
+
+
+def test_a_home_that_is_everybodys_own(tmp_path: Path) -> None:
+    """Who has one moves as who lives there, who has none as who roams; unsaid, it is refused."""
+    source = write_people(tmp_path, 2)
+    roams = STILL.split("[events.homecoming]")[0]
+    lives = roams.replace(
+        "sigma = 1.0", 'sigma = 1.0\nhome = "home"\nstay_home = 0.9\nback_home = 0.4'
+    )
+    own = lives.replace("cells = [0]", "own = true")
+    for given, hint in (
+        ({}, "--places TABLE"),
+        ({"place_columns": {"clinic": "x"}}, "--place home"),
+    ):
+        with pytest.raises(InvalidParameter, match=f"everybody's own, and nothing says.*{hint}"):
+            run(tmp_path, source, "unsaid", policy=own, **given)
+    assert not workspace_of(tmp_path / "unsaid").exists()
+    (tmp_path / "homes.csv").write_text(
+        "user,region,lat,lon,radius_km\nuser 000,home,{},{},0.05\n".format(*GRID.latlon(0))
+    )
+    made = run(tmp_path, source, "own", policy=own, seed=1, places=tmp_path / "homes.csv")
+    assert made.notes[0].startswith("1 of 2 users have no place of their own")
+    assert made.notes[0].endswith("and home is nowhere.")
+    alike = {"user 000": lives, "user 001": roams}
+    for user, policy in alike.items():
+        same = run(tmp_path, source, f"as {user}", policy=policy, seed=1).ledgers[user]
+        assert list(made.ledgers[user]) == list(same)
 
 
 def test_places_of_people_who_are_not_there(tmp_path: Path) -> None:
@@ -183,7 +210,10 @@ def test_places_of_people_who_are_not_there(tmp_path: Path) -> None:
     (tmp_path / "homes.csv").write_text("user,region,lat,lon,radius_km\n" + rows)
     made = run(tmp_path, source, "own", seed=1, places=tmp_path / "homes.csv")
     assert any(note.startswith("1 of 2 users have no place") for note in made.notes)
-    assert any(note.startswith("1 people with places") for note in made.notes)
+    assert any(
+        note.startswith("People with places of their own who are not among the users: 1.")
+        for note in made.notes
+    )
 
 
 def test_places_in_columns_of_the_input(tmp_path: Path) -> None:

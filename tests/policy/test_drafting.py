@@ -1,5 +1,7 @@
 """`priste init` drafts policies that can be used as they stand."""
 
+import csv
+import io
 import tomllib
 from datetime import UTC, date, datetime, timedelta
 
@@ -10,7 +12,8 @@ from hypothesis import strategies as st
 from tests.drawn_examples import examples
 
 from priste import InvalidParameter
-from priste.policy import draft_policy, drafted, read_policy
+from priste.maps import Region
+from priste.policy import draft_policy, drafted, read_policy, with_regions
 from priste.policy.draft_clock import busiest_stretch
 from priste.policy.places import frequent_places
 from priste.traces import Trace, write_traces
@@ -134,6 +137,36 @@ def test_many_people_are_their_own_model(tmp_path) -> None:
     own = policy.for_user(people[0])
     assert own.model.fingerprint() != policy.model.fingerprint()
     assert own.cells(people[0]).cells
+
+
+def test_a_table_of_homes_is_drafted_for_a_crowd(tmp_path) -> None:
+    """Who sleeps at one place is listed with the cell of it; who is known by day only is not."""
+    sleepers = residents(5, days=3)
+    by_day = days_at(lambda hour, _: float(sleepers[0].lat[0]) if 10 <= hour < 16 else None)
+    worker = Trace("worker", by_day.times, by_day.lat, np.full(len(by_day), sleepers[0].lon[0]))
+    people = [*sleepers, worker]
+    write_traces(people, tmp_path / "town.csv")
+    draft = drafted(people, source="town.csv", homes="town.homes.csv")
+    assert "town.homes.csv" in draft.text
+    assert draft.homes is not None
+    listed = list(csv.DictReader(io.StringIO(draft.homes)))
+    assert {row["user"] for row in listed} <= {each.user for each in sleepers}
+    assert f"the nights of {len(listed)} of 6 people" in " ".join(draft.notes)
+    policy = read_policy(draft.text, folder=tmp_path)
+    assert policy.own_regions == ("home",)
+    assert policy.model is policy.chosen_models[0].home.roaming
+    for row in listed:
+        disc = (float(row[name]) for name in ("lat", "lon", "radius_km"))
+        region = Region.circle_latlon(policy.grid, *disc)
+        assert len(region) == 1
+        own = with_regions(policy, {"home": region})
+        assert own.homes == ("home",)
+        slept = next(each for each in sleepers if each.user == row["user"])
+        cells = own.true_cells(slept).cells
+        asleep = [cell for step, cell in enumerate(cells) if own.timeline.time_of(step).hour < 6]
+        assert asleep.count(region.cells[0]) >= len(asleep) / 2
+    assert listed
+    assert drafted(people, source="town.csv").homes is None
 
 
 def week_of(seed: int, days: list[int], per_day: int = 20) -> Trace:

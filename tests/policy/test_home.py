@@ -62,6 +62,51 @@ def test_everybody_has_their_own_home() -> None:
     assert same.model is policy.model
 
 
+def test_a_home_may_be_everybodys_own_and_nobodys_yet() -> None:
+    """Until it is said where, people roam; then they live there, as if the policy said so."""
+    text = policy_of(GIVEN).split("[events.homecoming]")[0]
+    observed = '\n[observer]\nknows = "population"\nalso = ["home"]\n'
+    own = read_policy(text.replace("cells = [0]", "own = true") + observed)
+    assert own.own_regions == ("home",)
+    assert own.model.fingerprint() == MarkovModel.gaussian(GRID, sigma=1.0).fingerprint()
+    moved = with_regions(own, {"home": Region(GRID, [5])})
+    direct = read_policy(text.replace("cells = [0]", "cells = [5]") + observed)
+    assert moved.model.fingerprint() == direct.model.fingerprint()
+    assert moved.chosen_observer == direct.chosen_observer
+    told = explain_policy(own)
+    assert "home" not in told.drawings
+    assert any("home is everybody's own" in line for line in told.summary)
+    assert not moved.own_regions
+
+
+@pytest.mark.parametrize(
+    ("region", "complaint"),
+    [
+        ("own = true\ncells = [0]", "exactly one of"),
+        ("own = false", "own"),
+        ("own = true", "empty|cell"),  # the event at home, which nobody has yet
+    ],
+)
+def test_regions_of_ones_own_that_are_none(region: str, complaint: str) -> None:
+    with pytest.raises(PolicyError, match=complaint):
+        read_policy(policy_of(GIVEN).replace("cells = [0]", region))
+
+
+def test_own_places_reach_no_further_than_the_map() -> None:
+    """As the regions of a policy with a place for what is beyond: the rest of them counts."""
+    text = policy_of(GIVEN).replace("[release]", '[release]\noutside = "elsewhere"')
+    home, clinic = (tuple(map(float, GRID.latlon(cell))) for cell in (0, 9))
+    for cells, (lat, lon) in (("[0]", home), ("[9, 10]", clinic)):
+        circle = f"circle = {{ lat = {lat}, lon = {lon}, radius_km = 0.1 }}"
+        text = text.replace(f"cells = {cells}", circle)
+    policy = read_policy(text)
+    inner = next(iter(policy.regions["home"]))
+    moved = with_regions(policy, {"home": Region(policy.grid, {inner} | policy.grid.border)})
+    assert moved.regions["home"] == Region(policy.grid, [inner])
+    with pytest.raises(PolicyError, match="beyond the map"):
+        with_regions(policy, {"home": Region(policy.grid, policy.grid.border)})
+
+
 def test_roaming_is_a_relative_and_may_be_guarded_against() -> None:
     """The model without the home is a doubt that reports look at, and may stand in the family."""
     policy = read_policy(policy_of(GIVEN))

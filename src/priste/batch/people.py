@@ -62,8 +62,8 @@ def about_places(users: int, placed: int, unknown: int, own: Sequence[str] = ())
     """
     if unknown and not placed:
         raise TraceError(
-            f"None of the {unknown} people with places of their own is among the {users} users "
-            "to release. Are their names written in the same way?"
+            f"None of the {users} users has a place of their own: those given are of others "
+            f"({unknown}). Are names written in the same way?"
         )
     told = []
     if placed < users:
@@ -74,8 +74,8 @@ def about_places(users: int, placed: int, unknown: int, own: Sequence[str] = ())
         )
     if unknown:
         told.append(
-            f"{unknown} people with places of their own are not among the users. If that is a "
-            "matter of how names are written, stop here: nobody is guarded at those places."
+            f"People with places of their own who are not among the users: {unknown}. If that is a "
+            "matter of how names are written, hand out nothing: nobody is guarded at those places."
         )
     return tuple(told)
 
