@@ -1,9 +1,9 @@
 """Runs of many users: the whole command beside a plain loop, workers, a cluster, and memory.
 
 Run with ``python -m benchmarks.batch``, or with the names of some of its parts (speed, fixed,
-loop, twice, one, pool, cluster, memory): the others keep their figures, and each is written when it
-is done. ``--quick`` takes a tenth of the users; ``--least`` keeps the least that a run took now or
-before, to be given several times on a machine that others use as well. Writes
+loop, twice, one, pool, cluster, memory, homes): the others keep their figures, and each is written
+when it is done. ``--quick`` takes a tenth of the users; ``--least`` keeps the least that a run took
+now or before, to be given several times on a machine that others use as well. Writes
 ``benchmarks/results/batch.json``. CPU seconds are those of all processes; wall seconds mean
 something on an idle machine only, so the load is told beside them. All of loop, twice, one, pool
 and cluster release the same: each draws the same bits for everybody. "twice" is two plain loops at
@@ -12,7 +12,8 @@ once, which is what two cores of this machine are worth at best. Set OPENBLAS_NU
 The world is a 10 x 10 map of 1 km (20 x 20 for some of the speeds), Gaussian transitions
 (σ = 1 km), one PRESENCE event, ε = 0.8, the default calibrator against somebody who knows the
 population, 24 steps. For memory, and for what the command takes beside releases (fixed), it is a
-4 x 4 map and two steps a user, so that 20,000 users end within minutes.
+4 x 4 map and two steps a user, so that 20,000 users end within minutes. For homes the model knows
+where somebody lives: nobody, all of them in one cell, or each in a cell of their own.
 """
 
 from __future__ import annotations
@@ -79,6 +80,13 @@ knows = "{knows}"
 cells = [5, 6]
 [events.visit]
 formula = "presence(clinic, {event})"
+"""
+AT_HOME = """\
+home = "home"
+stay_home = 0.9
+back_home = 0.1
+stay_home_at_night = 0.99
+back_home_at_night = 0.3
 """
 EDGES = {16: (46.0355, 7.0515), 100: (46.0895, 7.129), 400: (46.179, 7.258)}
 
@@ -199,6 +207,35 @@ def tell_loop(place: Path) -> None:
 # Parts
 
 
+def homes(folder: Path, share: int) -> dict[str, Any]:
+    """Measure user-steps per CPU second, and memory, where everybody lives at a home of their own.
+
+    Beside it: all at one home, and nobody at any; the CPU seconds are those of the whole command.
+    """
+    found: dict[str, Any] = {}
+    for name, count in (("nobody", USERS), ("one", USERS), ("own", USERS // 4), ("own", USERS)):
+        users = max(4, count // share)
+        place = prepared(folder, users)
+        text = policy_text()
+        if name != "nobody":
+            text = text.replace("sigma = 1.0\n", f"sigma = 1.0\n{AT_HOME}")
+            text += "[regions.home]\n" + ("own = true\n" if name == "own" else "cells = [55]\n")
+        (place / "policy.toml").write_text(text)
+        policy = load_policy(place / "policy.toml")
+        lat, lon = policy.grid.latlon(np.arange(users) * 7 % policy.grid.size)
+        lines = [
+            f"{user_name(k)},home,{lat[k]},{lon[k]},0.1\n" for k in range(users) if name == "own"
+        ]
+        (place / "homes.csv").write_text("user,region,lat,lon,radius_km\n" + "".join(lines))
+        options = ("--places", str(place / "homes.csv")) if name == "own" else ()
+        cost, told = command(place, f"{name}-home", *options)
+        found[f"{name}, {users} users"] = {
+            "rate": users * STEPS / cost.cpu,
+            "worker_mb": told["largest_other_mb"],
+        }
+    return found
+
+
 def speed(folder: Path, share: int) -> dict[str, Any]:
     """Measure user-steps per CPU second of a plain loop, by cells, calibrator and observer."""
     found = {}
@@ -298,7 +335,9 @@ def fixed(folder: Path, share: int) -> dict[str, Any]:
 RUNS = ("loop", "twice", "one", "pool", "cluster")
 """Parts of which each is one run, or two at once, of the same people."""
 
-PARTS = {each.__name__: each for each in (speed, fixed, loop, twice, one, pool, cluster, memory)}
+PARTS = {
+    each.__name__: each for each in (speed, fixed, loop, twice, one, pool, cluster, memory, homes)
+}
 
 
 def compared(found: dict[str, Any]) -> dict[str, float]:
@@ -360,6 +399,12 @@ def show(found: dict[str, Any]) -> None:
                 f"  {name:8} {told['users']} users of {STEPS} steps: {told['here']:6.1f} CPU s, "
                 f"others {told['others']:6.1f}, wall {told['wall']:6.1f} s at load "
                 f"{told['load']:.0f}"
+            )
+    for name, told in found.get("homes", {}).items():
+        if isinstance(told, dict):
+            out.print(
+                f"  home of {name:16} {told['rate']:8.1f} user-steps a CPU second, largest worker "
+                f"{told['worker_mb']:.0f} MB"
             )
     for users, told in found.get("memory", {}).get("by_users", {}).items():
         out.print(

@@ -92,8 +92,9 @@ def first_run(name: str, source: Path, folder: Path, zone: str | None) -> dict[s
         "forecast": _told(drafted["forecast"]),
     }
     released = folder / f"released{source.suffix}"
+    homes = ["--places", drafted["places"]] if drafted["places"] else []
     made, row["protect s"] = _priste(
-        "protect", source, "-p", policy_file, "-o", released, "--again", "--json", *reading
+        "protect", source, "-p", policy_file, *homes, "-o", released, "--again", "--json", *reading
     )
     if "metres" not in made:
         return row | {"verdict": f"refused: {made['error']}"}

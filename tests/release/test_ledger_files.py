@@ -99,3 +99,15 @@ def test_a_missing_or_binary_ledger_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="cannot be read"):
         read_ledgers(tmp_path / "x.csv")
     assert not is_ledger(tmp_path)
+
+
+@pytest.mark.parametrize(("largest", "is_read"), [(1.0 + 2.0**-51, True), (1.001, False)])
+def test_a_certain_release_may_be_rounded_above_one(largest: float, is_read: bool) -> None:
+    """Outputs that became one have a sum of probabilities, which may end a bit above 1."""
+    column = floats_to_text(np.array([1.0 - 2.0**-52, largest]))
+    ledger = Ledger(EVENTS, [Release(0, 1, 1.0, (0.5, 0.1), 1)], [column])
+    if is_read:
+        assert np.asarray(ledger.column(0)).max() == largest
+    else:
+        with pytest.raises(InvalidParameter, match="not a vector of probabilities"):
+            ledger.column(0)

@@ -29,6 +29,10 @@ _BELIEF = "belief:"
 _PROMISE = "promise:"
 _AGAINST = "against"
 _LIKELIHOOD = "likelihood"
+_CERTAIN = 1.0 + 2.0**-30
+"""The largest probability that may be stored. What several outputs that became one had together is
+a sum, which may be rounded above 1; of a column only the ratios count."""
+
 _LONGEST_FIELD = 2**26
 """The longest text in a ledger: the likelihood of a release on a map of six million cells."""
 
@@ -138,7 +142,7 @@ class Ledger(Sequence[Release]):
             column = floats_from_text(text)
         except ValueError:
             column = np.array([math.nan])
-        if not ((column >= 0.0) & (column <= 1.0)).all() or not column.any():
+        if not ((column >= 0.0) & (column <= _CERTAIN)).all() or not column.any():
             raise InvalidParameter(
                 f"The likelihood of release {index} of this ledger is not a vector of "
                 "probabilities. The ledger was changed."
