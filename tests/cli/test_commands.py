@@ -247,7 +247,7 @@ def test_protect_in_words(tmp_path: Path) -> None:
                     "-o", tmp_path / "o.csv", "--seed", 1)  # fmt: skip
     out = result.stdout
     assert "trips.csv (csv): 36 fixes of 3 users in 36 records." in out
-    assert "36 releases for 3 users, 36 steps of them drawn now." in out
+    assert "36 releases for 3 users. Steps drawn now: 36." in out
     assert re.search(r"visit +2\.23× +\d\.\d\d× +0\.8 +\d\.\d{3}", out)
     assert "never for real people" in result.stderr.replace("\n", " ")
 

@@ -271,7 +271,7 @@ def progress(what: str, of: str = "") -> Iterator[Tell]:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=None),
-        MofNCompleteColumn(),
+        _CountColumn(),
         *([TextColumn(of), _RateColumn()] if of else []),
         TimeRemainingColumn(),
     )
@@ -282,6 +282,14 @@ def progress(what: str, of: str = "") -> Iterator[Tell]:
             bar.update(task, completed=done, total=total)
 
         yield tell
+
+
+class _CountColumn(MofNCompleteColumn):
+    """How much is done, and of how much; nothing where nobody counts."""
+
+    def render(self, task: Task) -> Text:
+        """Return the count as text."""
+        return Text("") if task.total is None else super().render(task)
 
 
 class _RateColumn(ProgressColumn):

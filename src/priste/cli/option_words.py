@@ -39,6 +39,7 @@ _RULES = (
     (r"The '(\w+)' of a Gaussian model", r"The \1 of [mobility]"),
     (r"The 'step' of a Timeline must be a timedelta > 0",
      "The step of [clock] must be longer than 0"),
+    (r"\bask to overwrite it\b", "overwrite it (--overwrite)"),
     (r"set 'steps', or give read_traces a 'latest' time", "or set steps in [clock]"),
 )  # fmt: skip
 _COMPILED = tuple((re.compile(pattern), words) for pattern, words in _RULES)

@@ -77,10 +77,11 @@ class Protection:
         for line in batch.reading.lines():
             out.print(in_options(line), markup=False)
         made = batch.to_dict()
-        sampled = f", a sample of {batch.sampled:.3%}" if batch.sampled < 1.0 else ""
+        sampled = f", a sample of {100 * batch.sampled:.3g} %" if batch.sampled < 1.0 else ""
+        drawn = f"Steps drawn now: {made['drawn_now']:,}" if made["drawn_now"] else "Nothing drawn"
+        silent = ", silent ones among them." if made["drawn_now"] > made["releases"] else "."
         out.print(
-            f"{made['releases']} releases for {_people(made['users'])}{sampled}, "
-            f"{made['drawn_now']} steps of them drawn now."
+            f"{made['releases']:,} releases for {_people(made['users'])}{sampled}. {drawn}{silent}"
         )
         for count, reason in (
             (batch.writing.unreadable, "they could not be read"),
@@ -350,4 +351,4 @@ def share_of(text: str) -> float:
 
 
 def _people(count: int) -> str:
-    return f"{count} user{'s' if count != 1 else ''}"
+    return f"{count:,} user{'s' if count != 1 else ''}"
