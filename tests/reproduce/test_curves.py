@@ -3,8 +3,11 @@
 import math
 from typing import Any
 
+import pytest
+
 from priste.reproduce.experiments.curves import Curve, leakage_and_distance
 from priste.reproduce.experiments.release_runs import Case
+from priste.reproduce.experiments.utility_against_epsilon import ALPHAS, EPSILONS, _alpha_findings
 
 
 def curve(calibrator: str, distance: float, truth: list[float] | None, epsilon: float) -> Curve:
@@ -46,3 +49,29 @@ def test_where_nobody_followed_nothing_is_said_of_the_truth() -> None:
 def test_stated_leakages_are_per_run() -> None:
     """The largest over steps and events of each run, also where the check knew no end."""
     assert curve("paper", 1.0, None, 0.5).stated_leakages.tolist() == [0.3, math.inf]
+
+
+@pytest.mark.parametrize(
+    ("budget_of", "verdict"),
+    [
+        (lambda alpha: 0.01, "not decidable"),
+        (lambda alpha: 0.01 * alpha**0.01, "not decidable"),  # surely more, by hardly anything
+        (lambda alpha: 0.01 * alpha**0.5, "reproduced"),
+        (lambda alpha: 0.01 * alpha, "not decidable"),  # all keep the same share
+    ],
+)
+def test_shares_that_fall_by_arithmetic_decide_nothing(budget_of: Any, verdict: str) -> None:
+    """Where budgets hardly depend on α, a larger α keeps a smaller share whatever is done."""
+    lines = []
+    for alpha in ALPHAS:
+        line = []
+        for epsilon in EPSILONS:
+            budgets = [budget_of(alpha) * (1.0 + run / 1e6) for run in range(3)]
+            runs: list[dict[str, Any]] = [
+                {"budgets": [each], "distances": [1.0 + run]} for run, each in enumerate(budgets)
+            ]
+            line.append(Curve(Case(("",), (), epsilon, alpha), f"{alpha:g}-PLM", runs))
+        lines.append(line)
+    found = _alpha_findings(lines)[0]
+    assert "calibrated more heavily" in found.claim
+    assert found.verdict == verdict
