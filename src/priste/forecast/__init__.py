@@ -1,12 +1,21 @@
 """What a policy will cost, and what releases are worth."""
 
 from priste.forecast.evaluation import Distances, Evaluation, Worth, evaluate
-from priste.forecast.policy_cost import DEFAULT_RUNS, Forecast, Row, forecast, quick_forecast
+from priste.forecast.policy_cost import (
+    DEFAULT_RUNS,
+    REFINED_RUNS,
+    Forecast,
+    Row,
+    forecast,
+    quick_forecast,
+    refined_forecast,
+)
 from priste.forecast.simulation import Cost, Metres, Setting, simulate
 from priste.forecast.suggestion import Suggestion, suggest
 
 __all__ = [
     "DEFAULT_RUNS",
+    "REFINED_RUNS",
     "Cost",
     "Distances",
     "Evaluation",
@@ -19,6 +28,7 @@ __all__ = [
     "evaluate",
     "forecast",
     "quick_forecast",
+    "refined_forecast",
     "simulate",
     "suggest",
 ]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from time import thread_time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from priste.errors import InvalidParameter
 from priste.events import near_reach
 from priste.forecast.neighbours import Neighbour, neighbours_of
-from priste.forecast.simulation import FEWEST_RUNS, Cost, Flags, simulate
+from priste.forecast.simulation import FEWEST_RUNS, Cost, Flags, Simulation, simulate
 
 if TYPE_CHECKING:
     from priste.policy import Policy
@@ -27,7 +28,14 @@ QUICK_STEPS = 110
 """How many streams a quick forecast simulates, how long it may compute, unless told, how long
 before and after an event it follows them, and about how many of the steps at most."""
 
+REFINED_RUNS = 16
+REFINED_SECONDS = 6.0
+PATIENT_SECONDS = 60.0
+"""How many streams a refined forecast simulates at most, after how long it begins no more of them,
+and how long the first two may take."""
+
 OnProgress = Callable[[int, int], None]
+OnTrial = Callable[[int, int, float], None]
 
 
 @dataclass(frozen=True)
@@ -101,11 +109,63 @@ def quick_forecast(
     raises passes through. With ``outsiders`` the row also tells what those learn whom the
     promise is not against (``cost.anybody``), and takes longer.
     """
-    told = followed_steps(policy, hours=QUICK_HOURS)
-    every = math.ceil(int(told.sum()) / QUICK_STEPS)
-    settings, steps = [next(neighbours_of(policy))], _every(told, every)
+    steps, every = _quick_steps(policy)
+    settings = [next(neighbours_of(policy))]
     (row,) = simulated_rows(policy, settings, steps, runs, seed, seconds, outsiders, on_progress)
     return replace(row, every=every)
+
+
+def refined_forecast(
+    policy: Policy,
+    *,
+    runs: int = REFINED_RUNS,
+    seconds: float = REFINED_SECONDS,
+    first_seconds: float = PATIENT_SECONDS,
+    seed: int = 1,
+    outsiders: bool = False,
+    on_trial: OnTrial | None = None,
+) -> Iterator[Row]:
+    """Yield what the policy will cost from two streams, then from two more, and so on.
+
+    For somebody who waits: the first row comes as soon as there is one, and the last rests on
+    ``runs`` streams, or on as many as were begun within ``seconds`` of computing. Rows are
+    those of :func:`quick_forecast` with so many runs. The first two streams may take
+    ``first_seconds``; ``on_trial`` (done, total, metres) is called after each of their
+    releases with how far they were off on average so far. What it raises passes through.
+    """
+    steps, every = _quick_steps(policy)
+    chosen = next(neighbours_of(policy))
+    total, done = FEWEST_RUNS * int(steps.sum()), 0
+    began = thread_time()
+
+    def tried() -> None:
+        nonlocal done
+        done += 1
+        if on_trial is not None:
+            on_trial(min(done, total), total, simulation.metres_so_far())
+
+    simulation = Simulation(
+        chosen.setting,
+        steps,
+        near_steps=near_reach(policy.timeline.step.total_seconds()),
+        seed=seed,
+        outsiders=outsiders,
+        on_step=tried,
+    )
+    simulation.add(FEWEST_RUNS, first_seconds)
+    while True:
+        yield Row(chosen.name, chosen.promise, simulation.cost(), every)
+        more = min(FEWEST_RUNS, runs - simulation.runs)
+        if more <= 0 or thread_time() - began > seconds:
+            return
+        simulation.add(more)
+
+
+def _quick_steps(policy: Policy) -> tuple[Flags, int]:
+    """Return the steps of a quick forecast, and that one in so many of those near events is one."""
+    told = followed_steps(policy, hours=QUICK_HOURS)
+    every = math.ceil(int(told.sum()) / QUICK_STEPS)
+    return _every(told, every), every
 
 
 def forecast(

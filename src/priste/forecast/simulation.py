@@ -32,6 +32,7 @@ FEWEST_RUNS = 2
 
 OnStep = Callable[[], None]
 Flags = NDArray[np.bool_]
+_Figures = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +87,8 @@ class Metres:
 class Cost:
     """What a setting costs: ``released`` under it, beside the bare mechanism and one constant cell.
 
-    ``nothing`` always releases the public cell that is best over the steps simulated.
+    ``nothing`` always releases the public cell that is best over the steps simulated;
+    ``beyond_nothing`` is how many metres farther off releases are than that cell, stream by stream.
     ``leakage`` maps each event to the largest figure that a release of any run had. ``steps`` is
     how many steps of each stream were released, ``of_steps`` how many were to be: fewer are when
     the time was over. ``anybody`` maps each event to what the releases of a run told, at most, to
@@ -99,6 +101,7 @@ class Cost:
     released: Metres
     alone: Metres
     nothing: Metres
+    beyond_nothing: Estimate
     leakage: Mapping[str, float]
     anybody: Mapping[str, float] = field(default_factory=dict)
 
@@ -132,41 +135,115 @@ def simulate(
     """
     if runs < FEWEST_RUNS:
         raise InvalidParameter(f"A forecast needs at least {FEWEST_RUNS} runs. Got {runs!r}.")
-    if not told.any():
-        raise InvalidParameter("A forecast needs at least one step with a release.")
-    over = math.inf
-    steps = int(np.flatnonzero(told)[-1]) + 1
-    streams = [_Stream(setting, steps, seed, run) for run in range(runs)]
-    followed: list[int] = []
-    for step in range(steps):
-        if not told[step]:
-            for stream in streams:
-                stream.protector.release(None)
-            continue
-        for stream in streams:
-            stream.release(step)
-            if on_step is not None:
-                on_step()
-        followed.append(step)
-        if seconds is not None and math.isinf(over):
-            over = thread_time() + seconds  # what loads and compiles with the first is not counted
-        if thread_time() >= over:
-            break
-    near = near_events(steps, setting.events.values(), near_steps)[followed]
-    constant = public_constant(setting, followed)
-    ways = {
-        "released": [stream.errors(stream.released) for stream in streams],
-        "alone": [stream.errors(stream.alone) for stream in streams],
-        "nothing": [stream.errors([constant] * len(followed)) for stream in streams],
-    }
-    return Cost(
-        runs=runs,
-        steps=len(followed),
-        of_steps=int(told.sum()),
-        **{name: _metres([_figures(each, near) for each in w], near) for name, w in ways.items()},
-        leakage={name: max(stream.leakage[name] for stream in streams) for name in setting.events},
-        anybody=_anybody(setting, streams) if outsiders else {},
+    simulation = Simulation(
+        setting, told, near_steps=near_steps, seed=seed, outsiders=outsiders, on_step=on_step
     )
+    simulation.add(runs, seconds)
+    return simulation.cost()
+
+
+class Simulation:
+    """Simulated streams under one setting, one group after the other, and what all of them cost.
+
+    So many streams as one ``add`` or as several cost the same: each has its own randomness. Only
+    the first group can end early, and those after it end where it did.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        told: Flags,
+        *,
+        near_steps: int,
+        seed: int,
+        outsiders: bool = False,
+        on_step: OnStep | None = None,
+    ) -> None:
+        if not told.any():
+            raise InvalidParameter("A forecast needs at least one step with a release.")
+        self._setting = setting
+        self._told = [int(step) for step in np.flatnonzero(told)]
+        self._near_steps = near_steps
+        self._seed = seed
+        self._outsiders = outsiders
+        self._on_step = on_step
+        self._at_work: list[_Stream] = []
+        self._followed: list[int] = []
+        self._constant = 0
+        self._figures: dict[str, list[_Figures]] = {"released": [], "alone": [], "nothing": []}
+        self._leakage = dict.fromkeys(setting.events, 0.0)
+        self._anybody: dict[str, float] = {}
+        self.runs = 0
+
+    def add(self, runs: int, seconds: float | None = None) -> None:
+        """Release so many more streams; the first ones end ``seconds`` after their first release."""
+        first = self.runs == 0
+        steps = self._told if first else self._followed
+        numbers = range(self.runs, self.runs + runs)
+        self._at_work = [_Stream(self._setting, self._told[-1] + 1, self._seed, n) for n in numbers]
+        reached = self._release(steps, seconds if first else None)
+        if first:
+            self._followed = reached
+            self._constant = public_constant(self._setting, reached)
+        near = self._near()
+        for stream in self._at_work:
+            ways = {"released": stream.released, "alone": stream.alone}
+            ways["nothing"] = [self._constant] * len(reached)
+            for name, cells in ways.items():
+                self._figures[name].append(_figures(stream.errors(cells), near))
+            self._leakage = {k: max(v, stream.leakage[k]) for k, v in self._leakage.items()}
+        if self._outsiders:
+            found = _anybody(self._setting, self._at_work)
+            self._anybody = {k: max(v, self._anybody.get(k, v)) for k, v in found.items()}
+        self.runs += runs
+        self._at_work = []
+
+    def _release(self, steps: Sequence[int], seconds: float | None) -> list[int]:
+        """Release the streams at work at these steps; return those that were reached."""
+        over = math.inf
+        wanted = set(steps)
+        for step in range(steps[-1] + 1):
+            if step not in wanted:
+                for stream in self._at_work:
+                    stream.protector.release(None)
+                continue
+            for stream in self._at_work:
+                stream.release(step)
+                if self._on_step is not None:
+                    self._on_step()
+            if seconds is not None and math.isinf(over):
+                over = thread_time() + seconds  # loading and compiling with the first: not counted
+            if thread_time() >= over:
+                return [each for each in steps if each <= step]
+        return list(steps)
+
+    def metres_so_far(self) -> float:
+        """Return how far the streams at work have been off on average until now; nan before any."""
+        errors = [stream.errors(stream.released) for stream in self._at_work]
+        found = np.concatenate(errors) if errors else np.zeros(0)
+        return 1000.0 * float(found.mean()) if found.size else math.nan
+
+    def cost(self) -> Cost:
+        """Return what all streams so far cost; two of them at least."""
+        near = self._near()
+        return Cost(
+            runs=self.runs,
+            steps=len(self._followed),
+            of_steps=len(self._told),
+            **{name: _metres(figures, near) for name, figures in self._figures.items()},
+            beyond_nothing=mean([
+                released[0] - constant[0]
+                for released, constant in zip(
+                    self._figures["released"], self._figures["nothing"], strict=True
+                )
+            ]),
+            leakage=self._leakage,
+            anybody=self._anybody,
+        )
+
+    def _near(self) -> Any:
+        steps = self._told[-1] + 1
+        return near_events(steps, self._setting.events.values(), self._near_steps)[self._followed]
 
 
 def _anybody(setting: Setting, streams: Sequence[_Stream]) -> dict[str, float]:
@@ -234,7 +311,7 @@ def public_constant(setting: Setting, steps: Sequence[int]) -> int:
     return best_constant(setting.model.grid, weights)
 
 
-def _figures(kilometres: Floats, near: Any) -> tuple[float, float, float, float]:
+def _figures(kilometres: Floats, near: Any) -> _Figures:
     metres = 1000.0 * kilometres
     return (
         float(metres.mean()),
@@ -244,7 +321,7 @@ def _figures(kilometres: Floats, near: Any) -> tuple[float, float, float, float]
     )
 
 
-def _metres(figures: list[tuple[float, float, float, float]], near: Any) -> Metres:
+def _metres(figures: list[_Figures], near: Any) -> Metres:
     everywhere, close, far, exact = (list(column) for column in zip(*figures, strict=True))
     return Metres(
         all=mean(everywhere),

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.audit.estimates import Estimate
-from priste.forecast import Metres, quick_forecast
+from priste.forecast import Cost, Metres, Row, refined_forecast
 from priste.policy import Policy
 from priste.quantify import Leakage, Priors, Quantifier
 from priste.release import write_ledgers
-from priste.report import render, run_reports
+from priste.report import length, percent, render, run_reports
 from priste.report.audits import columns_of_releases
 from priste.studio.event_reading import alike
 from priste.studio.following import (
@@ -42,9 +42,6 @@ Made = tuple[dict[str, Any], Any]
 
 LONG_AGO = (1980, 1, 1, 0, 0, 0)
 """The time of every file in an archive, so that the same run gives the same bytes."""
-
-FORECAST_SECONDS = 8.0
-"""How long a forecast takes at most, as far as that can be said beforehand."""
 
 MOST_DRAWN = 200
 """How many cells of a worst prior are drawn."""
@@ -68,19 +65,27 @@ class ForecastOrder:
     folder: Path
     text: str
     runs: int
-    seconds: float | None = FORECAST_SECONDS
 
 
 def forecast(order: ForecastOrder, tell: Tell) -> Made:
-    """Say what a policy will cost in metres."""
+    """Say what a policy will cost in metres: soon from two streams, then from more."""
+    tell("progress", {"words": "laying out the map and how people move"})
     policy = _policies_of(order.folder).policy(order.text)
+    tell("progress", {"words": "trying it on people drawn from the model"})
 
-    def progress(done: int, total: int) -> None:
-        tell("progress", {"done": done, "total": total})
+    def tried(done: int, total: int, metres: float) -> None:
+        words = f"trying it on two people drawn from the model: {done} of {total} releases"
+        words += f", {length(metres)} off so far" if done < total else ""
+        tell("progress", {"done": done, "total": total, "words": words})
 
-    row = quick_forecast(
-        policy, seconds=order.seconds, runs=order.runs, outsiders=True, on_progress=progress
-    )
+    found: dict[str, Any] = {}
+    for row in refined_forecast(policy, runs=order.runs, outsiders=True, on_trial=tried):
+        found = _foretold(row)
+        tell("estimate", found)
+    return found, None
+
+
+def _foretold(row: Row) -> dict[str, Any]:
     cost = row.cost
     what, _, against = row.promise.partition("; against ")
     return {
@@ -91,7 +96,7 @@ def forecast(order: ForecastOrder, tell: Tell) -> Made:
         "runs": cost.runs,
         "steps": cost.steps,
         "of_steps": cost.of_steps,
-        "sentence": row.sentence(),
+        "sentence": foretold_words(cost),
         "basis": row.basis(),
         "promised": what,
         "against": against,
@@ -99,7 +104,26 @@ def forecast(order: ForecastOrder, tell: Tell) -> Made:
             {"event": name, "leakage": told, "words": outsider_words(told)}
             for name, told in cost.anybody.items()
         ],
-    }, None
+    }
+
+
+def foretold_words(cost: Cost) -> str:
+    """Say how far off releases will be, how surely, and whether that beats one constant cell."""
+    off, beyond = cost.released.all, cost.beyond_nothing
+    rough = off.high - off.value >= off.value
+    sure = "very roughly" if rough else f"between {length(off.low)} and {length(off.high)}"
+    constant = f"One constant cell would be {length(cost.nothing.all.value)} off"
+    if beyond.high < 0:
+        compared = f"{constant}, so this tells more than nothing would."
+    elif beyond.low > 0:
+        compared = f"{constant}: nearer than this."
+    else:
+        compared = f"{constant}: from {cost.runs} streams the two cannot be told apart."
+    exact = percent(cost.released.exact.value)
+    return (
+        f"Expect releases about {length(off.value)} from the truth on average, {sure}. {compared} "
+        f"{exact} of the steps are told as they are."
+    )
 
 
 def _metres(found: Metres) -> dict[str, Any]:
@@ -112,7 +136,10 @@ def _metres(found: Metres) -> dict[str, Any]:
 
 
 def _estimate(found: Estimate | None) -> dict[str, float] | None:
-    return None if found is None else {"metres": found.value, "half": (found.high - found.low) / 2}
+    if found is None:
+        return None
+    low, high = max(0.0, found.low), found.high
+    return {"metres": found.value, "low": low, "high": high, "half": (found.high - found.low) / 2}
 
 
 def run(order: RunOrder, tell: Tell) -> Made:

@@ -20,6 +20,7 @@ from starlette.staticfiles import StaticFiles
 
 from priste import __version__
 from priste.errors import PristeError
+from priste.forecast import REFINED_RUNS
 from priste.policy import Policy, explain_policy
 from priste.policy.explanation import Explanation
 from priste.release import CALIBRATORS
@@ -291,7 +292,7 @@ class Studio:
         session, body = self._session(request), await body_of(request)
         source = session.opened()
         text = policy_text(setting_of(body), source.files)
-        runs = body.get("runs", 2)
+        runs = body.get("runs", REFINED_RUNS)
         if type(runs) is not int or not 2 <= runs <= MOST_FORECAST_RUNS:
             raise Refused(
                 422, f"A forecast takes 2 to {MOST_FORECAST_RUNS} runs. Got {runs!r:.40}."

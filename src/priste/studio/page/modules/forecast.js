@@ -4,10 +4,13 @@ import { Problem, inWords } from "./api.js";
 import { element, show } from "./elements.js";
 import { latest } from "./lateness.js";
 import { missing, settingOf } from "./setting.js";
-import { metres } from "./words.js";
+import { metres, plural } from "./words.js";
 
-/** Keep `node` showing the forecast and `words` showing the promise of the setting at hand. */
-export function openForecast(store, { node, words }, api) {
+/**
+ * Keep `node` showing the forecast, `glance` its one line that is always in sight, `heard` what is worth
+ * saying of it, and `words` the promise of the setting at hand.
+ */
+export function openForecast(store, { node, glance, heard, words }, api) {
   // --- the promise in words ---------------------------------------------------------------------------------------
   const explain = latest(300, (signal) => api.post("/explain", { setting: settingOf(store) }, { signal }), {
     answer: (found) =>
@@ -42,24 +45,30 @@ export function openForecast(store, { node, words }, api) {
     failed: (error) => show(words, element("p", { class: "says bad" }, inWords(error))),
   });
 
-  // --- the forecast moves with every choice ---------------------------------------------------------------------------
+  // --- the forecast moves with every choice, and gets better while nobody moves anything -----------------------------
   let job = null;
   let asked = null;
   const foretell = latest(
     500,
-    async (signal) => {
+    async (signal, setting) => {
       if (job) await api.post(`/jobs/${job}/cancel`).catch(() => {});
-      const started = await api.post("/forecasts", { setting: settingOf(store) }, { signal });
+      const started = await api.post("/forecasts", { setting }, { signal });
       job = started.job;
       store.set({ forecastJob: job });
+      let soFar = null;
       for await (const { name, data } of api.events(`/jobs/${job}/events`, { signal })) {
         if (signal.aborted) break;
-        if (name === "progress") store.set({ forecast: { ...store.get("forecast"), progress: data } });
+        if (name === "progress" && !soFar)
+          store.set({ forecast: { ...store.get("forecast"), progress: data } });
+        if (name === "estimate") {
+          soFar = data;
+          store.set({ forecast: { state: "refining", found: data, setting } });
+        }
         if (name === "done") return data;
         if (name === "failed") throw new Problem(data);
         if (name === "cancelled") break;
       }
-      return null;
+      return soFar;
     },
     {
       waiting: () =>
@@ -92,7 +101,43 @@ export function openForecast(store, { node, words }, api) {
     explain();
     foretell(setting);
   });
-  store.watch(["forecast"], () => show(node, forecastParts(store.get("forecast"))));
+  store.watch(["forecast"], () => {
+    const forecast = store.get("forecast");
+    show(node, forecastParts(forecast));
+    const line = atAGlance(forecast);
+    show(glance, line ? element("span", { class: isBusy(forecast) ? "busy" : null }, line) : null);
+    const told = worthHearing(forecast);
+    if (told !== null && heard.textContent !== told) heard.textContent = told;
+  });
+}
+
+const isBusy = (forecast) => forecast?.state === "computing" || forecast?.state === "refining";
+
+/** What is at work, in words. */
+function atWork({ state, found, progress }) {
+  if (state === "refining") return `from ${plural(found.runs, "person", "people")} so far; trying it on more`;
+  return progress?.words ?? "trying it on people drawn from the model";
+}
+
+/** The forecast in one line. */
+function atAGlance(forecast) {
+  const { state, found } = forecast ?? {};
+  if (state === "computing") return `What it will cost: ${atWork(forecast)}`;
+  if (state === "failed") return "What it will cost cannot be said: see below.";
+  if (!found || state === "missing" || state === "stopped") return "";
+  const parts = [["near the secret", found.near], ["far from it", found.far]].filter(([, value]) => value);
+  const each = parts.map(([where, value]) => `${metres(value.metres)} ${where}`).join(", ");
+  return `It will cost about ${metres(found.everywhere.metres)} on average${each ? `: ${each}` : ""}.`;
+}
+
+/** What somebody should hear who does not see the page: beginnings and ends, not every release. */
+function worthHearing(forecast) {
+  const { state, found, message } = forecast ?? {};
+  if (state === "computing") return "The forecast is being made.";
+  if (state === "known") return `The forecast is there. ${found.sentence}`;
+  if (state === "failed") return `The forecast failed. ${message}`;
+  if (state === "missing") return message;
+  return null;
 }
 
 /** The forecast in its states. */
@@ -100,9 +145,14 @@ function forecastParts(forecast) {
   const { state, found, message, progress } = forecast ?? {};
   if (state === "missing") return [element("p", { class: "quiet" }, message)];
   if (state === "failed") return [element("p", { class: "says bad" }, message)];
-  const busy =
-    state === "computing"
-      ? element("span", { class: "busy" }, progress?.words ?? "trying it on people drawn from the model")
+  const busy = isBusy(forecast) ? element("span", { class: "busy" }, atWork(forecast)) : null;
+  const bar =
+    state === "computing" && progress?.total
+      ? element("progress", {
+          max: String(progress.total),
+          value: String(progress.done),
+          "aria-label": "Releases tried",
+        })
       : null;
   if (!found)
     return [
@@ -112,8 +162,9 @@ function forecastParts(forecast) {
           { class: "quiet" },
           "Stopped, because a run needed the processor. Open this step again to go on.",
         ),
+      bar,
     ];
-  return [element("div", { class: busy ? "computing list" : "list" }, costs(found)), busy];
+  return [element("div", { class: state === "computing" ? "computing list" : "list" }, costs(found)), bar, busy];
 }
 
 function costs(found) {
@@ -122,7 +173,10 @@ function costs(found) {
     ["noise alone", "is-alone", found.alone],
     ["one constant cell", "is-constant", found.constant],
   ].filter(([, , way]) => way);
-  const most = Math.max(...ways.flatMap(([, , way]) => [way.near?.metres ?? 0, way.far?.metres ?? 0]), 1);
+  const values = ways.flatMap(([, , way]) => [way.near, way.far]).filter(Boolean);
+  const largest = Math.max(...values.map((value) => value.metres), 1);
+  // An interval may be many times as long as any bar; it is cut off at the edge then, and the words say it.
+  const most = Math.max(largest, Math.min(2 * largest, ...values.map((value) => value.high)));
   const group = (title, part) =>
     element(
       "div",
@@ -137,7 +191,11 @@ function costs(found) {
           element("span", {
             class: `bar ${kind}`,
             "aria-hidden": "true",
-            style: { "--share": String((value?.metres ?? 0) / most) },
+            style: {
+              "--share": String((value?.metres ?? 0) / most),
+              "--low": String((value?.low ?? 0) / most),
+              "--high": String(Math.min(1, (value?.high ?? 0) / most)),
+            },
           }),
           element(
             "b",
@@ -158,7 +216,11 @@ function costs(found) {
     element("p", {}, found.sentence),
     group("Far from the secret", "far"),
     group("Near it", "near"),
-    found.basis ? element("p", { class: "quiet small" }, found.basis) : null,
+    element(
+      "p",
+      { class: "quiet small" },
+      `${found.basis} Thin lines and ± say how far that may be off, 19 times of 20.`,
+    ),
     found.anybody?.length
       ? element(
           "div",

@@ -23,7 +23,9 @@ export function openProtection(store, view, api) {
   const kinds = element("div", {});
   const expert = element("div", { class: "expert" });
   const words = element("div", { class: "list" });
-  const forecast = element("div", { class: "list", "aria-live": "polite" });
+  const forecast = element("div", { class: "list" });
+  const glance = element("p", { class: "glance", "aria-hidden": "true" });
+  const heard = element("p", { class: "only-heard", role: "status" });
   show(
     view,
     element("h2", {}, "Whom do you fear, and how much?"),
@@ -48,6 +50,8 @@ export function openProtection(store, view, api) {
       { class: "row next" },
       button("Next: watch the adversary", () => store.set({ tab: "run" }), { class: "main" }),
     ),
+    glance,
+    heard,
   );
   const change = (part) => store.set({ protection: { ...store.get("protection"), ...part } });
 
@@ -265,7 +269,7 @@ export function openProtection(store, view, api) {
     show(expert, rows);
   }
 
-  openForecast(store, { node: forecast, words }, api);
+  openForecast(store, { node: forecast, glance, heard, words }, api);
 }
 
 /** Titles for promises of any number, also those that no stop of the slider has. */

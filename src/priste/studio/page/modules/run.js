@@ -63,7 +63,7 @@ export class Runner {
     try {
       const forecast = this.#store.get("forecastJob");
       // A forecast that is still at work would keep the run waiting.
-      if (forecast && this.#store.get("forecast")?.state === "computing")
+      if (forecast && ["computing", "refining"].includes(this.#store.get("forecast")?.state))
         await this.#api.post(`/jobs/${forecast}/cancel`).catch(() => {});
       const { run: id } = await this.#api.post("/runs", { setting, ...(seed === null ? {} : { seed }) });
       tell({ id });
