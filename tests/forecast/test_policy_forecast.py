@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from priste.cli.application import app
 from priste.errors import InvalidParameter, OutputExists
-from priste.forecast import Row, forecast, quick_forecast, suggest
+from priste.forecast import Row, forecast, quick_forecast, refined_forecast, suggest
 from priste.forecast.neighbours import neighbours_of, setting_of
 from priste.forecast.picture import forecast_page, groups_of, save_forecast
 from priste.forecast.policy_cost import followed_steps
@@ -87,6 +87,42 @@ def test_a_quick_forecast_is_the_first_row_and_can_be_cancelled(policy: Policy) 
     with pytest.raises(StopAsking):
         quick_forecast(policy, runs=2, on_progress=enough)
     assert calls == [(1, 2 * row.cost.of_steps)]
+
+
+def test_a_refined_forecast_grows_and_can_be_cancelled(policy: Policy) -> None:
+    """Each row is the quick forecast of so many streams; progress comes with metres so far."""
+    tried: list[tuple[int, int, float]] = []
+    rows = list(
+        refined_forecast(
+            policy,
+            runs=5,
+            seconds=600.0,
+            seed=5,
+            outsiders=True,
+            on_trial=lambda *t: tried.append(t),
+        )
+    )
+    assert [row.cost.runs for row in rows] == [2, 4, 5]
+    for row in (rows[0], rows[-1]):
+        runs = row.cost.runs
+        assert row == quick_forecast(policy, seconds=None, runs=runs, seed=5, outsiders=True)
+    assert rows[-1].cost.beyond_nothing.value == pytest.approx(
+        rows[-1].cost.released.all.value - rows[-1].cost.nothing.all.value
+    )
+    total = 2 * rows[0].cost.of_steps
+    assert [done for done, _, _ in tried[:total]] == list(range(1, total + 1))
+    assert {of for _, of, _ in tried} == {total}
+    assert tried[total - 1][2] == pytest.approx(rows[0].cost.released.all.value)
+
+    # Without time there is one row all the same, from two streams that end after their first step.
+    (hurried,) = refined_forecast(policy, seconds=0.0, first_seconds=0.0, seed=5)
+    assert (hurried.cost.runs, hurried.cost.steps) == (2, 1)
+
+    def enough(*_: object) -> None:
+        raise StopAsking
+
+    with pytest.raises(StopAsking):
+        next(refined_forecast(policy, on_trial=enough))
 
 
 class StopAsking(Exception):

@@ -176,7 +176,7 @@ class Simulation:
         self.runs = 0
 
     def add(self, runs: int, seconds: float | None = None) -> None:
-        """Release so many more streams; the first ones end ``seconds`` after their first release."""
+        """Release so many more streams; the first end ``seconds`` after their first release."""
         first = self.runs == 0
         steps = self._told if first else self._followed
         numbers = range(self.runs, self.runs + runs)
@@ -231,12 +231,14 @@ class Simulation:
             steps=len(self._followed),
             of_steps=len(self._told),
             **{name: _metres(figures, near) for name, figures in self._figures.items()},
-            beyond_nothing=mean([
-                released[0] - constant[0]
-                for released, constant in zip(
-                    self._figures["released"], self._figures["nothing"], strict=True
-                )
-            ]),
+            beyond_nothing=mean(
+                [
+                    released[0] - constant[0]
+                    for released, constant in zip(
+                        self._figures["released"], self._figures["nothing"], strict=True
+                    )
+                ]
+            ),
             leakage=self._leakage,
             anybody=self._anybody,
         )

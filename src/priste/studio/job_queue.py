@@ -155,7 +155,10 @@ class Jobs:
         while self._waiting and not self._closed:
             free = next((each for each in self._workers if each.job is None), None)
             if free is None:
-                if len(self._workers) >= self._most:
+                ending = sum(each.job is not None and each.job.unwanted for each in self._workers)
+                # A process whose job was cancelled is free at its next word, with models that
+                # it has made already; a new one takes seconds to wake up.
+                if len(self._workers) >= self._most or len(self._waiting) <= ending:
                     return
                 free = _Worker(self)
                 self._workers.append(free)

@@ -191,7 +191,7 @@ def prior(order: PriorOrder, tell: Tell) -> Made:
                     shown = learns if shown is None else shown
         events.append(told)
     return {
-        "words": _prior_words(order.prior),
+        "words": _prior_words(order.prior, policy),
         "cells": floats([] if shown is None else shown),
         "events": events,
     }, None
@@ -214,10 +214,10 @@ def _weights(policy: Policy, chosen: str | Mapping[int, float]) -> Floats:
     return np.asarray(weights / weights.sum())
 
 
-def _prior_words(chosen: str | Mapping[int, float]) -> str:
+def _prior_words(chosen: str | Mapping[int, float], policy: Policy) -> str:
     words = {
         "uniform": "to whom every first cell is equally likely",
-        "population": "who knows where people are",
+        "population": "who knows the population" + (" and your home" if policy.homes else ""),
         "worst": "who learns most among those whom the promise is against",
     }
     known = words.get(chosen) if isinstance(chosen, str) else None

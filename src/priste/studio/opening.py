@@ -20,6 +20,7 @@ from priste.report import percent
 from priste.studio import sliders
 from priste.studio.policies import Policies, read_ground
 from priste.studio.setting import SHAPE, policy_text
+from priste.studio.size_limits import slow, too_large
 from priste.studio.wire import Refused, floats, read_numbers, whole_numbers
 from priste.traces import Trace, Traces, read_traces, write_traces
 from priste.traces.town import ada, residents
@@ -159,6 +160,7 @@ def opened(source: Source, setting: dict[str, Any] | None = None) -> dict[str, A
         "suggestions": _suggestions(policy, source.trace),
         "population": floats(policy.population),
         "observers": sliders.observers(policy),
+        "against_many": {"too_large": too_large(grid), "slow": slow(grid)},
         "promises": sliders.promises(),
         "upward": sliders.upward_promises(),
         "beliefs": sliders.beliefs(),

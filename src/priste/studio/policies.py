@@ -16,7 +16,7 @@ from priste.policy import Ground, Policy, read_policy
 from priste.policy.model_choice import ChosenModel, at_home_of, roaming_models
 from priste.policy.policy_reader import PolicyReader
 from priste.policy.sections import MobilitySection
-from priste.studio.setting import MOST_CELLS
+from priste.studio.size_limits import check_size
 from priste.studio.wire import Problem, Refused
 
 Kept = TypeVar("Kept")
@@ -84,16 +84,14 @@ def read_ground(text: str) -> Ground:
 
     A map of too many cells is one: everything else takes memory for each of them.
     """
+    tables = tomllib.loads(text)
+    # Whether the map is too large for this observer is said in the studio's own words.
+    anybody = {**tables, "observer": {"knows": "population"}}
     try:
-        found = PolicyReader(text, tomllib.loads(text), Path("."), "The setting").ground()
+        found = PolicyReader(text, anybody, Path("."), "The setting").ground()
     except PolicyError as error:
         raise mistakes(error) from None
-    if found.grid.size > MOST_CELLS:
-        words = (
-            f"The studio takes maps of up to {MOST_CELLS:,} cells. This one has "
-            f"{found.grid.size:,}. Choose larger cells or a smaller area."
-        )
-        raise Refused(422, words, problems=[Problem("map.cell_size", words)])
+    check_size(found.grid, tables.get("observer", {}).get("knows"))
     return found
 
 

@@ -45,10 +45,9 @@ SHAPE = frozenset(RegionSection.model_fields) - {"cells", "geojson"}
 EVENT = frozenset({"name", "formula", "every", "promise", "structure"})
 KNOWN = frozenset({*PARTS, *RELEASE, "regions", "events"})
 
-MOST_CELLS = 40_000
 MOST_STEPS = 20_000
 MOST_NAMED = 200
-"""The largest map, the longest stream, and the most regions and events that the studio takes."""
+"""The longest stream, and the most regions and events that the studio takes."""
 
 
 def alpha_of(metres: float) -> float:

@@ -13,16 +13,27 @@ from priste.policy.sections import ObserverSection, PromiseSection
 from priste.report import length, odds, percent
 from priste.studio.setting import alpha_of, metres_of
 
-OBSERVERS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("Knows the population", {"knows": "population"}),
-    ("Near the population, within 2×", {"knows": "near", "factor": 2.0}),
-    ("Near the population, within 10×", {"knows": "near", "factor": 10.0}),
-    ("Saw you a day before", {"knows": "stale", "hours": 24.0}),
-    ("Saw you 8 hours before", {"knows": "stale", "hours": 8.0}),
-    ("Saw you 2 hours before", {"knows": "stale", "hours": 2.0}),
-    ("Anybody, whatever they know", {"knows": "anything"}),
+OBSERVERS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("Knows the population", "Knows the population and your home", {"knows": "population"}),
+    *(
+        (
+            f"Near the population, within {factor}×",
+            f"Near what your home makes likely, within {factor}×",
+            {"knows": "near", "factor": float(factor)},
+        )
+        for factor in (2, 10)
+    ),
+    *(
+        (title, title, {"knows": "stale", "hours": hours})
+        for title, hours in (
+            ("Saw you a day before", 24.0),
+            ("Saw you 8 hours before", 8.0),
+            ("Saw you 2 hours before", 2.0),
+        )
+    ),
+    ("Anybody, whatever they know", "Anybody, whatever they know", {"knows": "anything"}),
 )
-"""From whom little is feared to whom everything is."""
+"""From whom little is feared to whom everything is: without a home that is known, and with one."""
 
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0)
 BELIEFS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
@@ -30,23 +41,29 @@ METRES = (100.0, 250.0, 500.0, 1000.0, 2000.0)
 
 
 def observers(policy: Policy) -> list[dict[str, Any]]:
-    """Return the observers that this policy could be against, in order; some maps have fewer."""
+    """Return the observers that this policy could be against, in order; some maps have fewer.
+
+    Each is in words with the homes that the policy knows, and ``without_home`` as it is when the
+    place of that name is taken away.
+    """
     found: list[dict[str, Any]] = []
     step: timedelta = policy.timeline.step
-    for title, section in OBSERVERS:
+    for plain, at_home, section in OBSERVERS:
         if section.get("hours", math.inf) * 3600 < step.total_seconds():
             continue  # the same as anybody: it is where the user began
         choice = ObserverChoice(ObserverSection.model_validate(section), None, {}, step)
         try:
             words = choice.observer(policy.models, policy.homes).words
+            without = choice.observer(policy.models).words
         except PristeError:
             continue
         found.append(
             {
                 "position": len(found),
                 "name": section["knows"],
-                "title": title,
+                "title": at_home if policy.homes else plain,
                 "words": words,
+                "without_home": {"title": plain, "words": without},
                 "observer": section,
             }
         )

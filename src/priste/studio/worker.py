@@ -69,15 +69,20 @@ def work(pipe: Connection) -> None:
             _fail(pipe, number, f"The work ended unexpectedly ({what}).", "The page goes on.")
 
 
+def most_memory() -> int:
+    """Return the bytes that a process of the studio may take on this machine."""
+    with suppress(OSError, ValueError):  # where the machine does not tell
+        return min(MOST_MEMORY, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+    return MOST_MEMORY
+
+
 def bound_memory() -> None:
-    """Let this process, and those it starts, take no more than ``MOST_MEMORY``."""
+    """Let this process, and those it starts, take no more than that."""
     with suppress(ImportError, OSError, ValueError):  # where there is no such bound
         import resource
 
-        machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        most = min(MOST_MEMORY, machine // 2)
         resource.setrlimit(
-            resource.RLIMIT_DATA, (most, resource.getrlimit(resource.RLIMIT_DATA)[1])
+            resource.RLIMIT_DATA, (most_memory(), resource.getrlimit(resource.RLIMIT_DATA)[1])
         )
 
 

@@ -5,6 +5,8 @@ import { chart, finiteMost } from "./charts.js";
 import { placesOf } from "./strip.js";
 import { finite } from "./api.js";
 import { curvesOf } from "./prior.js";
+import { atWork, isBusy } from "./forecast.js";
+import { describe } from "./description.js";
 import { same, settingOf } from "./setting.js";
 import { exact, metres, odds, percent, times } from "./words.js";
 
@@ -19,7 +21,7 @@ export function openCompare(store, view) {
         kept: {
           setting: settingOf(store),
           words: describe(store),
-          forecast: forecast?.state === "known" ? forecast : null,
+          forecast: ready(forecast),
           run: run?.done && same(run.setting, settingOf(store)) ? run : null,
         },
       });
@@ -161,28 +163,9 @@ function together(kept, hand, now) {
 
 const limit = (event, kept, other, part) => Math.max(event[part] ?? 0, kept.start.events[other][part] ?? 0);
 
-function describe(store) {
-  const { observer, also, promise, mechanism, calibrator } = store.get("protection");
-  const observers = store.get("world").observers;
-  const found = observers.find((entry) => same(entry.observer, observer));
-  const who = `${found?.title ?? observer.knows}${observer.knows === "population" && also.length ? `, perhaps ${also.join(", ")}` : ""}`;
-  const what =
-    "belief_at_most" in promise
-      ? `at most ${percent(promise.belief_at_most)} sure`
-      : `odds ${"epsilon" in promise ? "either way" : "upwards"} at most ${odds(promise.epsilon ?? promise.odds_up)}`;
-  return [
-    `Against: ${who}`,
-    `Promise: ${what}`,
-    mechanism.alpha ? `Noise: about ${metres(2000 / mechanism.alpha)}` : `Mechanism: ${mechanism.kind}`,
-    `Calibrator: ${calibrator}`,
-    `Secrets: ${
-      store
-        .get("events")
-        .map((event) => event.name)
-        .join(", ") || "none"
-    }`,
-  ];
-}
+/** A forecast that can be kept: there is an answer, better ones may have been on their way. */
+const ready = (forecast) =>
+  ["known", "refining"].includes(forecast?.state) ? { ...forecast, state: "known" } : null;
 
 function side(name, { words, forecast, run }, clock) {
   const found = forecast?.found;
@@ -196,7 +179,7 @@ function side(name, { words, forecast, run }, clock) {
       words.map((line) => element("li", {}, line)),
     ),
     element("h4", {}, "Forecast"),
-    forecast?.state === "computing" ? element("span", { class: "busy" }, "computing") : null,
+    isBusy(forecast) ? element("span", { class: "busy" }, atWork(forecast)) : null,
     element(
       "p",
       { class: "small" },
@@ -311,7 +294,7 @@ function swap(store) {
   const next = {
     setting: now,
     words: describe(store),
-    forecast: forecast?.state === "known" ? forecast : null,
+    forecast: ready(forecast),
     run: run?.done && same(run.setting, now) ? run : null,
   };
   const old = store.get("regions");

@@ -2,6 +2,7 @@
 
 import { button, choice, element, field, freshId, segments, show } from "./elements.js";
 import { WHOLE_TIME, structureOf } from "./event_shape.js";
+import { knower } from "./setting.js";
 import { timeline } from "./timeline.js";
 import { later } from "./when.js";
 import { percent, plural } from "./words.js";
@@ -175,7 +176,7 @@ export function eventCard(store, id, change) {
       else if (!answer) show(sentence, element("span", { class: "busy" }, "reading"));
       else if (answer.ok) show(sentence, answer.sentence);
       sentence.hidden = Boolean(wrong);
-      show(chance, wrong || incomplete ? null : chanceWords(store.get("chances"), event));
+      show(chance, wrong || incomplete ? null : chanceWords(store.get("chances"), event, knower(store)));
     },
   };
 }
@@ -186,7 +187,7 @@ function beliefsWords({ lowest, highest }) {
   return low === high ? "" : `Between ${low} and ${high}, as beliefs of the observer go.`;
 }
 
-function chanceWords(chances, event) {
+function chanceWords(chances, event, known) {
   if (!event.answer?.ok) return null;
   const found = (chances?.events ?? []).filter((each) => each.event === event.name);
   if (chances?.state === "failed") return element("p", { class: "says bad small" }, chances.message);
@@ -204,7 +205,7 @@ function chanceWords(chances, event) {
     element(
       "p",
       { class: "quiet small" },
-      `likely before any release, to one who knows how people here move${found.length > 1 ? ` (${plural(found.length, "period")})` : ""}. ${found.length === 1 ? beliefsWords(found[0]) : ""}`,
+      `likely before any release, to ${known}${found.length > 1 ? ` (${plural(found.length, "period")})` : ""}. ${found.length === 1 ? beliefsWords(found[0]) : ""}`,
     ),
     found.length > 1 || event.answer.unguarded?.length
       ? element(

@@ -2,15 +2,16 @@
 
 import { Problem, inWords } from "./api.js";
 import { element, show } from "./elements.js";
+import { say } from "./heard.js";
 import { latest } from "./lateness.js";
 import { missing, settingOf } from "./setting.js";
 import { metres, plural } from "./words.js";
 
 /**
- * Keep `node` showing the forecast, `glance` its one line that is always in sight, `heard` what is worth
- * saying of it, and `words` the promise of the setting at hand.
+ * Keep `node` showing the forecast, `glance` its one line that is always in sight, and `words` the promise
+ * of the setting at hand.
  */
-export function openForecast(store, { node, glance, heard, words }, api) {
+export function openForecast(store, { node, glance, words }, api) {
   // --- the promise in words ---------------------------------------------------------------------------------------
   const explain = latest(300, (signal) => api.post("/explain", { setting: settingOf(store) }, { signal }), {
     answer: (found) =>
@@ -106,15 +107,14 @@ export function openForecast(store, { node, glance, heard, words }, api) {
     show(node, forecastParts(forecast));
     const line = atAGlance(forecast);
     show(glance, line ? element("span", { class: isBusy(forecast) ? "busy" : null }, line) : null);
-    const told = worthHearing(forecast);
-    if (told !== null && heard.textContent !== told) heard.textContent = told;
+    say(worthHearing(forecast));
   });
 }
 
-const isBusy = (forecast) => forecast?.state === "computing" || forecast?.state === "refining";
+export const isBusy = (forecast) => forecast?.state === "computing" || forecast?.state === "refining";
 
 /** What is at work, in words. */
-function atWork({ state, found, progress }) {
+export function atWork({ state, found, progress }) {
   if (state === "refining") return `from ${plural(found.runs, "person", "people")} so far; trying it on more`;
   return progress?.words ?? "trying it on people drawn from the model";
 }
@@ -136,8 +136,7 @@ function worthHearing(forecast) {
   if (state === "computing") return "The forecast is being made.";
   if (state === "known") return `The forecast is there. ${found.sentence}`;
   if (state === "failed") return `The forecast failed. ${message}`;
-  if (state === "missing") return message;
-  return null;
+  return state === "missing" ? message : "";
 }
 
 /** The forecast in its states. */

@@ -6,6 +6,7 @@ import { element, show } from "./elements.js";
 import { eventOf, openEvents, renameInEvents } from "./events.js";
 import { openExport } from "./exports.js";
 import { Geometry } from "./geometry.js";
+import { say } from "./heard.js";
 import { openLive } from "./live.js";
 import { openMap } from "./map.js";
 import { openPlayer } from "./player.js";
@@ -60,6 +61,7 @@ const at = (id) => document.getElementById(id);
 
 /** Take in what was opened, and begin with the draft that the server made of it. */
 function begin(opened) {
+  const first = store.get("phase") !== "bench";
   const { map, clock, trace, setting } = opened;
   const points = { lat: unpacked(trace.points.lat), lon: unpacked(trace.points.lon) };
   const geometry = new Geometry({
@@ -109,6 +111,10 @@ function begin(opened) {
       seed: store.get("info")?.seed ?? null,
     },
   });
+  const { rows, columns } = map;
+  say(`${first ? "Your week is open" : "The week is laid out anew"}: ${rows} by ${columns} cells, ${clock.steps} steps.`);
+  // What was pressed is gone with the first page; whoever goes by keys goes on where the story does.
+  if (first) at("view-week").focus({ preventScroll: true });
 }
 
 /** An observer and, apart from it, the places where they may know that the week began. */
@@ -130,6 +136,7 @@ function close() {
   endLive();
   endWatch();
   store.set({ ...FRESH, phase: "start", tab: "week", opening: null });
+  at("main").focus({ preventScroll: true });
 }
 
 // First of all, so that the map opens in a frame that has its size.
@@ -138,7 +145,9 @@ store.watch(["phase", "world"], () => {
   at("start").hidden = phase !== "start";
   at("bench").hidden = phase === "start";
   at("panel-bench").hidden = phase !== "bench";
+  const watching = phase === "live" && at("panel-live").hidden;
   at("panel-live").hidden = phase !== "live";
+  if (watching) at("panel-live").focus({ preventScroll: true });
   const source = store.get("world")?.source;
   at("source").textContent =
     phase === "live"
@@ -193,13 +202,11 @@ try {
       "div",
       { class: "says bad", role: "alert" },
       element(
-        "b",
-        {},
-        error.status === 401 ? "This address has lost its key. " : "The studio cannot be reached. ",
+        "h1",
+        { class: "small-title" },
+        error.status === 401 ? "This address has lost its key" : "The studio cannot be reached",
       ),
-      error.message,
-      " ",
-      error.hint ?? "",
+      element("p", {}, error.message, " ", error.hint ?? ""),
     ),
   );
 }

@@ -1,4 +1,4 @@
-// What is drawn on the map, in order: where people are, cells, places, paths, and the cursor.
+// What is drawn on the map, in order: where the model expects people, cells, places, paths, and the cursor.
 
 import { tint, tone } from "./colours.js";
 import { same, settingOf } from "./setting.js";
@@ -43,7 +43,7 @@ function inks() {
   return (name) => colours.getPropertyValue(name).trim();
 }
 
-/** Draw what stays while time goes on: where people are, the cells, and the places. */
+/** Draw what stays while time goes on: where the model expects people, the cells, and the places. */
 export function paintGround(store, scene, brush) {
   const colour = inks();
   const world = store.get("world") ?? {};
@@ -56,11 +56,12 @@ export function paintGround(store, scene, brush) {
     if (world.map.border) {
       const { columns } = brush.geometry;
       brush.frame(colour("--strong-line"), { dash: [3, 5] });
-      // In the ring's south: tools lie over its north.
+      // In the middle of the ring's south: tools lie over its north.
+      const ends = [(columns - 1) >> 1, columns >> 1].map((cell) => brush.geometry.center(cell));
       if (brush.cellWidth > 13)
         brush.label(
-          brush.geometry.center(columns >> 1),
-          "elsewhere: everything beyond the map",
+          [0, 1].map((axis) => (ends[0][axis] + ends[1][axis]) / 2),
+          columns * brush.cellWidth > 330 ? "elsewhere: everything beyond the map" : "elsewhere",
           colour("--quiet"),
           colour("--map-ground"),
         );
@@ -121,7 +122,8 @@ export function paintMoving(store, scene, brush, { cursor, outline }) {
       3,
       [6, 3],
     );
-    if (worst.length <= 4)
+    // On small cells shares would lie over names and paths; the panel tells them too.
+    if (worst.length <= 4 && brush.cellWidth > 34)
       for (const { cell, share } of worst)
         brush.label(
           geometry.center(cell),

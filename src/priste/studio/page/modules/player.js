@@ -1,6 +1,7 @@
 // Going back and forth in time through what was released.
 
 import { button, drawing, element, show } from "./elements.js";
+import { offWords } from "./words.js";
 
 // Drawn, because not every machine has a font with these signs.
 const SIGNS = { back: "M3 2h2v12H3zM14 2v12L6 8z", play: "M4 2v12l10-6z", pause: "M3 2h4v12H3zM9 2h4v12H9z" };
@@ -61,9 +62,9 @@ export function openPlayer(store, node) {
     const shown = store.get("shown") ?? 0;
     range.max = String(run.steps.length - 1);
     range.value = String(shown);
-    const label = run.steps[Math.min(shown, run.steps.length - 1)]?.label ?? "";
-    moment.textContent = label;
-    range.setAttribute("aria-valuetext", label);
+    const step = run.steps[Math.min(shown, run.steps.length - 1)];
+    moment.textContent = step?.label ?? "";
+    range.setAttribute("aria-valuetext", step ? `${step.label}, ${offWords(step)}` : "");
     if (play.dataset.sign !== String(store.get("playing"))) {
       play.dataset.sign = String(store.get("playing"));
       show(play, sign(store.get("playing") ? "pause" : "play"));

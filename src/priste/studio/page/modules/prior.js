@@ -4,10 +4,11 @@
 import { choice, element, field, show } from "./elements.js";
 import { latest } from "./lateness.js";
 import { finite, inWords, unpacked } from "./api.js";
+import { knower } from "./setting.js";
 
-export const PRIORS = [
+const priors = (known) => [
   ["worst", "the worst observer of the class"],
-  ["population", "one who knows the population"],
+  ["population", known],
   ["uniform", "one who thinks every start equally likely"],
   ["painted", "one whose belief I paint on the map"],
 ];
@@ -30,7 +31,7 @@ export class PriorBrush {
 
 /** The choice of a prior; its curves are put into the store as `view`. */
 export function openPrior(store, api) {
-  const select = choice(PRIORS, store.get("prior"), (value) =>
+  const select = choice(priors("one who knows the population"), store.get("prior"), (value) =>
     store.set({ prior: value, ...(value === "painted" ? { tool: "paint" } : {}) }),
   );
   const state = element("p", { class: "quiet small", "aria-live": "polite" });
@@ -50,6 +51,7 @@ export function openPrior(store, api) {
     const run = store.get("run");
     const prior = store.get("prior");
     select.value = prior;
+    if (store.get("world")) select.querySelector("[value=population]").textContent = knower(store);
     if (!run) return;
     const painted = store.get("paintedPrior");
     const key = `${run.id}:${run.state}:${prior}:${prior === "painted" ? [...painted.keys()].join() : ""}`;
@@ -62,11 +64,11 @@ export function openPrior(store, api) {
         state,
         prior === "worst"
           ? "Of everybody in the class, whoever has learnt most by each moment."
-          : "One observer, who knows how people here move.",
+          : `One observer: ${knower(store)}.`,
       );
     } else if (run.state === "running" || run.state === "queued") {
       store.set({ view: null });
-      show(state, "Drawn when the run is over; until then, the population’s curves.");
+      show(state, "Drawn when the run is over; until then, as one sees it who knows the population.");
     } else if (prior === "painted" && painted.size === 0) {
       store.set({ view: null });
       show(state, "Paint on the map where this observer believes the week began.");

@@ -2,6 +2,7 @@
 
 import { button, checkbox, choice, element, field, freshId, segments, show } from "./elements.js";
 import { openForecast } from "./forecast.js";
+import { isOneOfMany, knowsHome } from "./setting.js";
 import { exact, metres } from "./words.js";
 
 const KINDS = [
@@ -20,16 +21,16 @@ export function openProtection(store, view, api) {
   const sure = slider("How sure may anybody get?", "no surer at all", "quite sure");
   const blur = slider("How much noise at most, before that?", "exact where allowed", "very vague");
   const besides = element("fieldset", {});
+  const sizeNote = element("p", { class: "says note small", hidden: true });
   const kinds = element("div", {});
   const expert = element("div", { class: "expert" });
   const words = element("div", { class: "list" });
   const forecast = element("div", { class: "list" });
   const glance = element("p", { class: "glance", "aria-hidden": "true" });
-  const heard = element("p", { class: "only-heard", role: "status" });
   show(
     view,
     element("h2", {}, "Whom do you fear, and how much?"),
-    element("section", { class: "card" }, whom.node, besides),
+    element("section", { class: "card" }, whom.node, besides, sizeNote),
     element("section", { class: "card" }, kinds, sure.node),
     element("section", { class: "card" }, blur.node),
     element(
@@ -51,7 +52,6 @@ export function openProtection(store, view, api) {
       button("Next: watch the adversary", () => store.set({ tab: "run" }), { class: "main" }),
     ),
     glance,
-    heard,
   );
   const change = (part) => store.set({ protection: { ...store.get("protection"), ...part } });
 
@@ -105,12 +105,19 @@ export function openProtection(store, view, api) {
     });
   });
 
-  store.watch(["world", "protection"], () => {
+  store.watch(["world", "protection", "regions"], () => {
     if (!store.get("world")) return;
     const { observer, promise, mechanism } = store.get("protection");
     const { observers, promises, noises } = ladders();
     const at = nearestObserver(observers, observer);
-    whom.show(observers.length, at, observers[at].title, observers[at].words);
+    const inWords = (entry) => (knowsHome(store) ? entry : entry.without_home);
+    whom.show(observers.length, at, inWords(observers[at]).title, inWords(observers[at]).words);
+    whom.begin(inWords(observers[0]).title);
+    const { too_large: tooLarge, slow } = store.get("world").against_many;
+    const large = isOneOfMany(store) ? tooLarge || slow : "";
+    if (sizeNote.textContent !== large) sizeNote.textContent = large;
+    sizeNote.hidden = !large;
+    sizeNote.className = tooLarge ? "says bad small" : "says note small";
     const step = nearest(
       promises.map((entry) => size(entry.promise)),
       size(promise),
@@ -269,7 +276,7 @@ export function openProtection(store, view, api) {
     show(expert, rows);
   }
 
-  openForecast(store, { node: forecast, glance, heard, words }, api);
+  openForecast(store, { node: forecast, glance, words }, api);
 }
 
 /** Titles for promises of any number, also those that no stop of the slider has. */
@@ -311,6 +318,7 @@ function nearestObserver(observers, { knows, factor, hours }) {
 function slider(title, low, high) {
   const input = element("input", { type: "range", min: "0", max: "1", step: "1", id: freshId("slider") });
   const output = element("output", { for: input.id });
+  const begin = element("span", {}, low);
   const more = element("p", { class: "quiet small" });
   const node = element(
     "div",
@@ -318,16 +326,12 @@ function slider(title, low, high) {
     element("label", { for: input.id }, title),
     output,
     input,
-    element(
-      "div",
-      { class: "ends", "aria-hidden": "true" },
-      element("span", {}, low),
-      element("span", {}, high),
-    ),
+    element("div", { class: "ends", "aria-hidden": "true" }, begin, element("span", {}, high)),
     more,
   );
   return {
     node,
+    begin: (words) => (begin.textContent = `${words.charAt(0).toLowerCase()}${words.slice(1)}`),
     move: (listener) => input.addEventListener("input", () => listener(Number(input.value))),
     show(count, place, words, sentence) {
       input.max = String(count - 1);

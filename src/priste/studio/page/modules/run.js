@@ -3,10 +3,12 @@
 import { button, choice, element, field, show } from "./elements.js";
 import { finite, inWords, unpacked } from "./api.js";
 import { beliefChart, chartKeys, chartTable, leakageChart } from "./charts.js";
+import { describe } from "./description.js";
+import { say } from "./heard.js";
 import { curvesOf, openPrior } from "./prior.js";
 import { openStrip } from "./strip.js";
 import { missing, same, settingOf } from "./setting.js";
-import { exact, metres, percent, plural } from "./words.js";
+import { exact, metres, offWords, percent, plural } from "./words.js";
 
 /** Take a step message into the form that the page draws. */
 function stepOf(message) {
@@ -106,7 +108,6 @@ export class Runner {
 
 export function openRun(store, view, api) {
   const runner = new Runner(store, api);
-  const heard = element("p", { class: "only-heard", "aria-live": "polite" });
   const head = element("div", { class: "list" });
   const results = element("div", { class: "list" });
   const prior = openPrior(store, api);
@@ -138,7 +139,7 @@ export function openRun(store, view, api) {
       button("Export", () => store.set({ tab: "export" }), { class: "main" }),
     ),
   );
-  show(view, element("h2", {}, "Watch the adversary"), head, results, heard);
+  show(view, element("h2", {}, "Watch the adversary"), head, results);
 
   // --- start, stop, state ---------------------------------------------------------------------------------
   const go = button("Run the week", () => runner.start(), { class: "main large" });
@@ -157,7 +158,6 @@ export function openRun(store, view, api) {
     state,
   );
 
-  let told = null;
   store.watch(["run", "events", "regions", "protection", "world"], () => {
     if (!store.get("world")) return;
     const run = store.get("run");
@@ -173,6 +173,7 @@ export function openRun(store, view, api) {
     const changed = run && !busy && !same(settingOf(store), run.setting);
     const parts = [];
     if (wrong) parts.push(element("p", { class: "says note" }, wrong));
+    else if (!run) parts.push(beforehand(store));
     if (busy && !run.start) parts.push(element("span", { class: "busy" }, run.words ?? "preparing"));
     if (busy && run.start)
       parts.push(element("span", { class: "busy" }, `${run.steps.length} of ${total} released`));
@@ -194,16 +195,7 @@ export function openRun(store, view, api) {
         ),
       );
     show(state, parts);
-    if (run && told !== `${run.id}:${run.state}`) {
-      told = `${run.id}:${run.state}`;
-      heard.textContent = {
-        queued: "The run begins.",
-        running: "Releases are being made.",
-        done: "The run is over.",
-        cancelled: "The run was stopped.",
-        failed: "The run failed.",
-      }[run.state];
-    }
+    if (run) say(worthHearing(run, total));
   });
 
   // --- what it showed --------------------------------------------------------------------------------------
@@ -295,6 +287,40 @@ export function openRun(store, view, api) {
     );
   }
   return runner;
+}
+
+/** What is said of a run: its beginning and end, the first release, and every quarter of them. */
+function worthHearing(run, total) {
+  const count = run.steps.length;
+  const quarter = Math.floor((4 * count) / total);
+  if (run.state === "queued") return "The run begins.";
+  if (run.state === "cancelled") return `The run was stopped after ${plural(count, "release")}.`;
+  if (run.state === "failed") return `The run failed. ${run.message}`;
+  if (run.state === "done") return `The run is over. ${run.done.sentence} ${run.done.usefulness ?? ""}`;
+  if (count === 0) return "The first release is being made.";
+  const last = run.steps[quarter ? Math.ceil((quarter * total) / 4) - 1 : 0];
+  const place = quarter ? `${quarter} of 4 parts are released, up to` : "The first release is there:";
+  return `${place} ${last.label}, ${offWords(last)}.`;
+}
+
+/** What will be run: nobody should have to go back to see it. */
+function beforehand(store) {
+  const said = store.get("events").map((event) => event.answer?.sentence).filter(Boolean);
+  return element(
+    "section",
+    { class: "card" },
+    element("h3", {}, "What will be run"),
+    element(
+      "ul",
+      { class: "list small" },
+      [...said, ...describe(store)].map((line) => element("li", {}, line)),
+    ),
+    element(
+      "p",
+      { class: "quiet small" },
+      "Each release appears on the map and in the curves as it is made. You can stop at any time, scrub back, and read it through other eyes.",
+    ),
+  );
 }
 
 /** Whom the dashed cells stand for: two cells are a person's guess, many are a whole belief. */

@@ -25,15 +25,27 @@ export function settingOf(store) {
 
 /** How people move; without a home when its place is gone. */
 function livingIn(regions, mobility) {
-  if (!mobility.home || regions.some((region) => region.name === mobility.home)) return mobility;
+  if (!mobility.home || regions.some(({ name, cells }) => name === mobility.home && cells.length))
+    return mobility;
   return Object.fromEntries(Object.entries(mobility).filter(([key]) => !/^(stay_|back_)?home/.test(key)));
 }
+
+/** Whether the model knows where somebody lives. */
+export const knowsHome = (store) => Boolean(livingIn(store.get("regions"), store.get("protection").mobility).home);
+
+/** Who knows what the model knows, in words. */
+export const knower = (store) => `one who knows the population${knowsHome(store) ? " and your home" : ""}`;
 
 /** Whether two settings promise and release the same. */
 export const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
+/** Whether the observer at hand may believe anything about where the week began: that costs most. */
+export const isOneOfMany = (store) => !["population", "starts"].includes(store.get("protection").observer.knows);
+
 /** What is still missing before anything can be computed, in words; empty when nothing is. */
 export function missing(store) {
+  const { too_large: tooLarge } = store.get("world").against_many;
+  if (tooLarge && isOneOfMany(store)) return tooLarge;
   if (!store.get("regions").some((region) => region.cells.length)) return "Paint a place on the map first.";
   const events = store.get("events");
   if (events.length === 0) return "Say what must stay deniable first.";

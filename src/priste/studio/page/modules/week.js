@@ -54,6 +54,8 @@ export function openWeek(store, view, { open, api, close }) {
       options.some(([each]) => each === value) ? options : [[value, words], ...options];
     const size = String(map.cellSize);
     const step = world.setting.clock.step;
+    // Made anew as a whole: whoever has just chosen a size by keys stays where they are.
+    const held = [...facts.querySelectorAll("select, button")].indexOf(document.activeElement);
     show(
       facts,
       element(
@@ -147,12 +149,15 @@ export function openWeek(store, view, { open, api, close }) {
         opening?.state === "failed"
           ? element("p", { class: "says bad", role: "alert" }, opening.message, " ", opening.hint ?? "")
           : null,
-        opening?.state === "opening" ? element("span", { class: "busy" }, "cutting it anew") : null,
+        opening?.state === "opening"
+          ? element("span", { class: "busy" }, "cutting it anew, and learning how people move on it")
+          : null,
       ),
       [...(source.notes ?? []), ...(source.setting_notes ?? [])].map((note) =>
         element("p", { class: "quiet small" }, note),
       ),
     );
+    if (held >= 0) facts.querySelectorAll("select, button")[held]?.focus();
   });
   return endLive;
 }

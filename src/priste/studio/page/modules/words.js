@@ -10,6 +10,10 @@ export function metres(value) {
   return `${number(value < 100 ? Math.round(value) : Math.round(value / 10) * 10, 0)} m`;
 }
 
+/** How far a release of a run is from the truth, in words. */
+export const offWords = ({ released, error }) =>
+  released === null ? "nothing released" : error === null ? "released" : `released ${metres(error)} from the truth`;
+
 export function percent(share) {
   if (share === null || share === undefined || Number.isNaN(share)) return "–";
   const value = 100 * share;
