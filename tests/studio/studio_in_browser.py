@@ -30,6 +30,31 @@ HOME, OFFICE, CLINIC = (46.005, 7.008), (46.031, 7.030), (46.010, 7.045)
 FIRST_DAY = datetime(2026, 3, 3, tzinfo=UTC)
 
 
+LISTEN = """
+() => {
+  const regions = "[aria-live], [role=status], [role=alert]";
+  window.said = [];
+  const hear = (node) => {
+    const words = node.textContent.trim();
+    if (node.checkVisibility() && words && words !== window.said.at(-1)) window.said.push(words);
+  };
+  new MutationObserver((changes) => {
+    for (const { target, addedNodes } of changes) {
+      const at = target instanceof Element ? target : target.parentElement;
+      const region = at?.closest(regions);
+      if (region) hear(region);
+      else
+        for (const node of addedNodes)
+          if (node instanceof Element)
+            for (const each of [node, ...node.querySelectorAll(regions)])
+              if (each.matches(regions)) hear(each);
+    }
+  }).observe(document.body, { subtree: true, childList: true, characterData: true });
+}
+"""
+"""Live regions speak when what they hold changes and they are on the page."""
+
+
 def write_week(path: Path) -> Path:
     """Write three days of one person, a fix every two hours: home, office, and once the clinic."""
     lines = ["time,lat,lon"]
@@ -125,6 +150,14 @@ class Tab:
         self.page.dispatch_event("#start", "drop", {"dataTransfer": moved})
         self.page.wait_for_selector("#bench:not([hidden]) canvas.cells")
 
+    def listen(self) -> None:
+        """Write down from now on what a screen reader would be given to say."""
+        self.page.evaluate(LISTEN)
+
+    def heard(self) -> list[str]:
+        """Return what was to be said since, in order."""
+        return list(self.page.evaluate("window.said"))
+
     def close(self) -> None:
         """Close the tab; it must have asked nobody else, and must have nothing to complain of."""
         complaints = list(self.complaints)  # not those of requests that closing breaks off
@@ -181,3 +214,15 @@ def complaints_of_axe(page: Page) -> str:
 
     found = Axe().run(page)
     return "" if found.violations_count == 0 else str(found.generate_report())
+
+
+def accessible(at: Tab, where: str, *looks: tuple[str, dict[str, int]]) -> None:
+    """Look at the page as it is with axe-core, in light and dark, on a desk and a phone."""
+    for scheme, size in looks or (("light", DESK), ("dark", PHONE)):
+        at.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        at.page.set_viewport_size(size)  # type: ignore[arg-type]
+        assert complaints_of_axe(at.page) == "", f"{where}, {scheme}, {size['width']} px"
+        wide = at.page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= size["width"], f"{where} sticks out at {size['width']} px"
+    at.page.emulate_media(color_scheme="light")
+    at.page.set_viewport_size(DESK)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""How a map of nearly 40,000 cells opens, follows the hand, and is run; measured when asked for.
+"""How a map of nearly 40,000 cells opens, follows the hand, is forecast and run; when asked for.
 
 PRISTE_LARGE_MAP=1 python -m pytest -s -n 0 tests/studio/test_page_large_map.py
 """
@@ -73,7 +73,7 @@ class Stopwatch:
 
 @pytest.mark.skipif("PRISTE_LARGE_MAP" not in os.environ, reason="PRISTE_LARGE_MAP is not set.")
 def test_a_large_map_follows_the_hand(chromium: Browser, tmp_path: Path) -> None:
-    """Open, move, zoom, paint, draw around, run and scrub on 197 by 196 cells."""
+    """Open, move, zoom, paint, draw around, forecast, run and scrub on 197 by 196 cells."""
     lines = ["time,lat,lon"]
     for hour in range(72):
         at_time = datetime(2026, 3, 3, tzinfo=UTC) + timedelta(hours=hour)
@@ -104,6 +104,20 @@ def test_a_large_map_follows_the_hand(chromium: Browser, tmp_path: Path) -> None
         watch.told("by hand")
         page.locator("#view-secrets .chance").first.wait_for()
         watch.told("the probability of the secret")
+        at.tab("protection")
+        page.locator("#view-protection .glance").filter(has_text="releases").wait_for()
+        watch.told("the forecast tells of its first release")
+        page.locator("#view-protection .costs").first.wait_for()
+        watch.told("the forecast")
+        print(page.locator("#view-protection .costs").first.locator("..").inner_text())
+        at.until("!document.querySelector('#view-protection .busy')")
+        page.get_by_label("Whom do you fear?").press("End")
+        page.locator("#view-protection .says.bad").first.wait_for()
+        watch.told("that anybody is too much for so many cells")
+        print(page.locator("#view-protection .says.bad").first.inner_text())
+        page.get_by_label("Whom do you fear?").press("Home")
+        page.wait_for_timeout(1000)
+        watch.told("the slider back, and a second")
         at.tab("run")
         page.get_by_role("button", name="Run the week").click()
         for releases in (1, 10):
@@ -122,6 +136,9 @@ def test_a_large_map_follows_the_hand(chromium: Browser, tmp_path: Path) -> None
         page.get_by_role("button", name="Stop").click()
         page.locator("#view-run .says.note").wait_for()
         watch.told("stopped")
+        page.get_by_role("button", name="Run again").click()
+        page.locator("#view-run .busy").filter(has_text="1 of").wait_for()
+        watch.told("the first release of another run")
 
 
 def _by_hand(at: Tab) -> None:

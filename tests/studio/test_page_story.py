@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from tests.studio.studio_in_browser import (
     DESK,
     PHONE,
     Tab,
-    complaints_of_axe,
+    accessible,
     tab,
 )
 from typer.testing import CliRunner
@@ -24,6 +25,10 @@ from priste.policy import read_policy
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+
+
+RECENT = 24
+"""So many releases stand out on the map."""
 
 
 def coarse(at: Tab) -> None:
@@ -36,24 +41,36 @@ def coarse(at: Tab) -> None:
     )
 
 
-def accessible(at: Tab, where: str, *looks: tuple[str, dict[str, int]]) -> None:
-    """Look at the page as it is with axe-core, in light and dark, on a desk and a phone."""
-    for scheme, size in looks or (("light", DESK), ("dark", PHONE)):
-        at.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        at.page.set_viewport_size(size)  # type: ignore[arg-type]
-        assert complaints_of_axe(at.page) == "", f"{where}, {scheme}, {size['width']} px"
-        wide = at.page.evaluate("document.documentElement.scrollWidth")
-        assert wide <= size["width"], f"{where} sticks out at {size['width']} px"
-    at.page.emulate_media(color_scheme="light")
-    at.page.set_viewport_size(DESK)  # type: ignore[arg-type]
-
-
 def saved(at: Tab, name: str, file: str) -> bytes:
     """Press one of the buttons of the last step; returns what was downloaded as this file."""
     with at.page.expect_download() as download:
         at.page.get_by_role("button", name=f"Save {name}", exact=True).click()
     assert download.value.suggested_filename == file
     return Path(download.value.path()).read_bytes()
+
+
+def table(at: Tab) -> list[list[str]]:
+    """Return the run's numbers as the page's table has them, step by step."""
+    rows = at.page.locator("#view-run .scroll[aria-label^=Numbers] tbody tr")
+    rows.nth(35).wait_for()
+    return [row.split("\t") for row in rows.all_inner_texts()]
+
+
+def trail(cells: list[str]) -> tuple[object, ...]:
+    """Return what a map draws of releases: where they are, where they were, and ways between."""
+    recent, older = cells[-RECENT:], cells[: 1 - RECENT] if len(cells) > RECENT else []
+    ways = [
+        {frozenset(way) for way in pairwise(part) if "none" not in way and len(set(way)) == 2}
+        for part in (recent, older)
+    ]
+    return cells[-1], set(recent), *ways
+
+
+def both_maps(at: Tab) -> list[str]:
+    """Return what is drawn on the map of A and on that of B at the moment shown."""
+    drawn = "document.querySelector(`${id} canvas.moving`).toDataURL()"
+    found: list[str] = at.page.evaluate(f"['#map-kept', '#map'].map((id) => {drawn})")
+    return found
 
 
 def test_the_whole_story(address: str, chromium: Browser, week: Path, tmp_path: Path) -> None:
@@ -149,9 +166,7 @@ def test_the_whole_story(address: str, chromium: Browser, week: Path, tmp_path: 
         assert page.locator("#view-run .card.verdict h3").inner_text() == "The promise was kept."
         assert page.locator("#view-run .chart svg").count() == 2
         page.locator("#view-run").get_by_text("As a table").first.click()
-        rows = page.locator("#view-run .scroll[aria-label^=Numbers] tbody tr")
-        rows.nth(35).wait_for()
-        shown = [row.split("\t") for row in rows.all_inner_texts()]
+        shown = table(at)
         assert len(shown) == 36
         accessible(at, "a run")
 
@@ -183,6 +198,8 @@ def test_the_whole_story(address: str, chromium: Browser, week: Path, tmp_path: 
         at.until("document.querySelector('#view-run').textContent.includes('Run the week')")
         page.locator("#view-run .card.verdict").wait_for()
         at.until("!document.querySelector('#view-run .busy')")
+        kept_cells, hand_cells = [row[1] for row in shown], [row[1] for row in table(at)]
+        assert len(hand_cells) == len(kept_cells)
         at.tab("compare")
         assert page.locator("#view-compare .pair .card").count() == 2
         # Two maps of one size, each with its own releases, and one clock for both.
@@ -192,23 +209,33 @@ def test_the_whole_story(address: str, chromium: Browser, week: Path, tmp_path: 
         assert abs(sizes[0]["width"] - sizes[1]["width"]) < 2
         assert sizes[0]["x"] + sizes[0]["width"] <= sizes[1]["x"]
         at.until("document.querySelectorAll('#map-kept canvas.moving').length === 1")
-        moments = []
-        for _ in range(24):
+        # From the last moment back to the first: alike where all was released alike, different
+        # where something else is to be drawn; the last moment is one of these.
+        assert trail(kept_cells) != trail(hand_cells)
+        pictures = []
+        for number in reversed(range(36)):
             at.drawn()
-            moments.append(
-                page.evaluate(
-                    "['#map-kept', '#map'].map("
-                    "(id) => document.querySelector(`${id} canvas.moving`).toDataURL())"
-                )
-            )
+            pictures.append(both_maps(at))
+            sides = kept_cells[: number + 1], hand_cells[: number + 1]
+            if sides[0] == sides[1]:
+                assert pictures[-1][0] == pictures[-1][1], number
+            elif trail(sides[0]) != trail(sides[1]):
+                assert pictures[-1][0] != pictures[-1][1], number
             page.get_by_label("Moment of the week").press("ArrowLeft")
-        assert any(kept != hand for kept, hand in moments)
-        assert all(len(set(drawn)) > 1 for drawn in zip(*moments, strict=True))
+        assert pictures[0][0] != pictures[0][1]
+        assert all(len(set(drawn)) > 1 for drawn in zip(*pictures, strict=True))
         assert page.locator("#view-compare .chart path.kept").count() == 2
         accessible(at, "the comparison")
+        page.get_by_role("button", name="Latest").click()
+        at.drawn()
+        before = both_maps(at)
         page.get_by_role("button", name="Swap A and B").click()
         at.until("!document.querySelector('#view-compare [data-swap]').disabled")
         assert page.locator("#map-kept").is_visible()
+        # What was drawn of A is now drawn of B, and the other way round.
+        page.get_by_role("button", name="Latest").click()
+        at.drawn()
+        assert both_maps(at) == before[::-1]
 
         # --- export
         at.tab("export")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tests.studio.studio_in_browser import tab
+from tests.studio.running_studio import RunningStudio
+from tests.studio.studio_in_browser import DESK, PHONE, accessible, address_of, tab
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -40,20 +43,61 @@ def test_files_that_cannot_be_read_are_told_in_words(
         at.open_file(week)
 
 
-def test_a_long_run_is_stopped_and_the_page_lives(address: str, chromium: Browser) -> None:
-    """Stop ends a run of the town; what was released stays on the page, and it can run again."""
-    with tab(chromium, address) as at:
-        at.page.get_by_role("button", name="Open the town").click()
-        at.page.wait_for_selector("#bench:not([hidden]) canvas.cells")
+def test_a_long_run_is_stopped_and_one_that_dies_is_told(
+    chromium: Browser, studio: RunningStudio, week: Path
+) -> None:
+    """Opening, stopped and dead states are in words, heard, accessible; the page goes on."""
+    with tab(chromium, address_of(studio)) as at:
+        page = at.page
+        at.listen()
+        # While the town is being opened: held back, so that there is time to look.
+        waiting: list[Any] = []
+        page.route("**/town", lambda route: waiting.append(route))
+        page.get_by_role("button", name="Open the town").click()
+        page.locator("#start .busy").wait_for()
+        accessible(at, "opening", ("dark", PHONE))
+        waiting[0].continue_()
+        page.unroute("**/town")
+        page.wait_for_selector("#bench:not([hidden]) canvas.cells")
         at.tab("run")
-        at.page.get_by_role("button", name="Run the week").click()
-        at.page.wait_for_selector("#view-run .tile b")
-        at.page.get_by_role("button", name="Stop").click()
-        note = at.page.locator("#view-run .says.note")
+        assert "What will be run" in page.locator("#view-run").inner_text()
+        page.get_by_role("button", name="Run the week").click()
+        page.wait_for_selector("#view-run .tile b")
+        page.get_by_role("button", name="Stop").click()
+        note = page.locator("#view-run .says.note")
         note.wait_for()
         assert note.inner_text().startswith("Stopped after")
-        assert at.page.get_by_role("button", name="Run again").is_enabled()
-        assert at.page.locator("#view-run .chart svg").count() == 2
+        assert page.get_by_role("button", name="Run again").is_enabled()
+        assert page.locator("#view-run .chart svg").count() == 2
+        accessible(at, "a run that was stopped", ("light", PHONE))
+
+        # The process dies in the middle of the next run.
+        page.get_by_role("button", name="Run again").click()
+        page.locator("#view-run .busy").filter(has_text="released").wait_for()
+        for process in workers_of(studio.process.pid):
+            os.kill(process, signal.SIGKILL)
+        alert = page.locator("#view-run").get_by_role("alert")
+        alert.wait_for()
+        assert "has died" in alert.inner_text()
+        accessible(at, "a run whose process died", ("dark", DESK))
+        said = at.heard()
+        for words in ("Opening the town", "Your week is open", "The run begins.",
+                      "The run was stopped after", "The run failed. The process"):  # fmt: skip
+            assert any(words in each for each in said), (words, said)
+        page.get_by_role("button", name="Run again").click()
+        page.locator("#view-run .busy").filter(has_text="released").wait_for()
+        page.get_by_role("button", name="Stop").click()
+        note.wait_for()
+
+
+def workers_of(server: int) -> list[int]:
+    """Return the processes in which a studio does its work."""
+    found = Path(f"/proc/{server}/task/{server}/children").read_text().split()
+    return [each for each in map(int, found) if "spawn_main" in _command(each)]
+
+
+def _command(process: int) -> str:
+    return Path(f"/proc/{process}/cmdline").read_text()
 
 
 def test_two_tabs_do_not_mix(address: str, chromium: Browser, week: Path) -> None:
@@ -78,64 +122,3 @@ def test_two_tabs_do_not_mix(address: str, chromium: Browser, week: Path) -> Non
         assert one.page.locator("#start").is_visible()
         other.tab("secrets")
         other.page.locator("#view-secrets .chance").first.wait_for()
-
-
-def test_everything_can_be_done_with_the_keyboard(
-    address: str, chromium: Browser, week: Path
-) -> None:
-    """Paint, make a secret and run without a mouse; the focus is seen and never caught."""
-    with tab(chromium, address, reduced_motion="reduce") as at:
-        page = at.page
-        at.open_file(week)  # the file dialog is the system's
-        # Who asked for less motion gets none: neither on the map nor in the panel.
-        assert page.locator("#map .leaflet-zoom-anim, #map .leaflet-fade-anim").count() == 0
-        moving = "element => getComputedStyle(element).animationDuration"
-        assert float(page.locator(".panel").evaluate(moving).removesuffix("s")) < 0.001
-
-        def tab_to(selector: str) -> None:
-            for _ in range(120):
-                if page.evaluate("selector => document.activeElement.matches(selector)", selector):
-                    return
-                page.keyboard.press("Tab")
-            raise AssertionError(f"No way with the Tab key to {selector}")
-
-        page.focus("body")
-        tab_to("#tab-week")
-        page.keyboard.press("ArrowRight")
-        assert page.evaluate("document.activeElement.id") == "tab-places"
-        tab_to("#view-places .row > button:not([aria-pressed]):not(.plain)")
-        page.keyboard.press("Enter")
-        rows = page.locator("#view-places li[data-row]")
-        page.keyboard.type("quiet place")
-        page.keyboard.press("Tab")
-        assert rows.last.get_by_label("Name of the place").input_value() == "quiet place"
-        page.keyboard.press("Shift+Tab")
-        tab_to("#map .map")
-        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
-        page.keyboard.press("ArrowUp")
-        page.keyboard.press("Space")
-        page.keyboard.press("ArrowRight")
-        page.keyboard.press("Space")
-        assert "2 cells" in rows.last.inner_text()
-        page.keyboard.press("Space")
-        last = "document.querySelector('#view-places li[data-row]:last-child').textContent"
-        at.until(f"{last}.includes('1 cell,')")
-        tab_to("#tab-places")
-        page.keyboard.press("ArrowRight")
-        page.keyboard.press("Tab")
-        tab_to("#view-secrets .row > button:not(.plain):not(.main)")
-        tab_to("#view-run, #view-secrets .next .main")
-        page.keyboard.press("Enter")
-        # "Next" takes the focus along.
-        assert page.evaluate("document.activeElement.id") == "view-protection"
-        tab_to("#view-protection input[type=range]")
-        page.keyboard.press("End")
-        page.keyboard.press("Home")
-        tab_to("#view-protection .next .main")
-        page.keyboard.press("Enter")
-        tab_to("#view-run button.main")
-        page.keyboard.press("Enter")
-        page.wait_for_selector("#view-run .tile b")
-        tab_to("#view-run .row > button:not(.main)")
-        page.keyboard.press("Enter")
-        page.locator("#view-run .says.note, #view-run .card.verdict").first.wait_for()

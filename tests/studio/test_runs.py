@@ -260,9 +260,18 @@ def test_forecasts_say_what_it_costs_and_what_others_learn(tab: Tab, tmp_path: P
     job = tab.post("forecasts", {"setting": SMALL_SETTING})["job"]
     said = list(tab.messages(job))
     assert [event for event, _ in said][:2] == ["queued", "started"]
-    assert any(event == "progress" for event, _ in said)
+    words = [value["words"] for event, value in said if event == "progress"]
+    assert any("releases, " in each and "off so far" in each for each in words)
+    # Soon from two streams, then from more; each says how sure it is.
+    streams = [value["runs"] for event, value in said if event == "estimate"]
+    assert streams[0] == 2
+    assert streams == sorted(set(streams))
     event, done = said[-1]
     assert event == "done"
+    assert done["runs"] == streams[-1] > 2
+    assert done["everywhere"]["low"] <= done["everywhere"]["metres"] <= done["everywhere"]["high"]
+    assert "on average" in done["sentence"]
+    assert "One constant cell" in done["sentence"]
     for way in (done, done["alone"], done["constant"]):
         assert way["everywhere"]["metres"] >= 0
     assert {each["event"] for each in done["anybody"]} == {"visit", "homecoming"}

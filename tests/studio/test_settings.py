@@ -29,6 +29,7 @@ from priste.studio.event_sentence import sentence
 from priste.studio.opening import draft_setting, open_file
 from priste.studio.painted_shapes import ring_around
 from priste.studio.setting import alpha_of, metres_of, policy_text
+from priste.studio.sliders import observers
 from priste.studio.wire import Refused
 from priste.traces import Timeline
 
@@ -354,6 +355,45 @@ def test_maps_of_too_many_cells_are_refused_at_once(tab: Tab, tmp_path: Path) ->
             error = tab.post(what, body, 422)["error"]
             assert words in error["message"]
             assert error["problems"][0]["path"] == "map.cell_size"
+
+
+def test_a_map_too_large_for_anybody_is_said_before_any_work(tab: Tab, tmp_path: Path) -> None:
+    """The page knows it with the map, and everything that would need a model refuses in words."""
+    opened = tab.open_small_world(tmp_path)
+    assert opened["against_many"] == {"too_large": "", "slow": ""}
+    fine = {**SMALL_SETTING["map"], "cell_size": 0.03}
+    moved = tab.post("ground", {"setting": SMALL_SETTING, "map": fine})
+    words = moved["against_many"]["too_large"]
+    cells = moved["map"]["rows"] * moved["map"]["columns"]
+    assert f"{cells:,} cells" in words
+    assert "GB of memory" in words
+    assert "knows the population" in words
+    assert moved["against_many"]["slow"]
+    size = float(words.partition("cells of ")[2].split()[0])
+    larger = {**fine, "cell_size": size}
+    anybody = {"observer": {"knows": "anything"}}
+    tab.post("ground", {"setting": changed(**anybody), "map": larger})  # what is named would do
+    for what, body in (
+        ("explain", {"setting": changed(map=fine, **anybody)}),
+        ("ground", {"setting": changed(**anybody), "map": fine}),
+    ):
+        assert tab.post(what, body, 422)["error"]["message"] == words
+
+
+def test_who_knows_the_population_knows_a_home_where_one_is_known(tmp_path: Path) -> None:
+    """Titles say what the observer knows, with the home of the draft and without it."""
+    source = open_file(write_week(tmp_path / "week.csv"), "upload")
+    drafted = draft_setting(source)
+    assert drafted["mobility"]["home"] == "home"
+    (known, near, *_), (plain, *_) = (
+        observers(source.policy({**drafted, "mobility": mobility}))
+        for mobility in (drafted["mobility"], {"kind": "gaussian", "sigma": 1.0})
+    )
+    assert known["title"] == "Knows the population and your home"
+    assert "that you live in home" in known["words"]
+    assert "home" in near["title"]
+    assert known["without_home"]["title"] == plain["title"] == "Knows the population"
+    assert known["without_home"]["words"] == plain["words"]
 
 
 def test_mistakes_of_a_setting_are_told_together(tab: Tab, tmp_path: Path) -> None:

@@ -86,9 +86,9 @@ def read_ground(text: str) -> Ground:
     """
     tables = tomllib.loads(text)
     # Whether the map is too large for this observer is said in the studio's own words.
-    anybody = {**tables, "observer": {"knows": "population"}}
+    apart = {**tables, "observer": {"knows": "population"}}
     try:
-        found = PolicyReader(text, anybody, Path("."), "The setting").ground()
+        found = PolicyReader(text, apart, Path("."), "The setting").ground()
     except PolicyError as error:
         raise mistakes(error) from None
     check_size(found.grid, tables.get("observer", {}).get("knows"))

@@ -83,6 +83,7 @@ class Studio:
         self._seed = seed
         self._handed_out = exporting.HandedOut(register)
         self._building = threading.Lock()
+        self._closed = False
         self._town_folder = self.sessions.folder / "town"
         self._town_policies = Policies(self._town_folder)
 
@@ -134,6 +135,7 @@ class Studio:
 
     def close(self) -> None:
         """End all work and remove all that was uploaded."""
+        self._closed = True
         self.sessions.close()
         self.jobs.close()
 
@@ -204,9 +206,11 @@ class Studio:
         def build() -> None:
             with suppress(OSError, PristeError, Refused):  # the studio may be ending already
                 town = self._open_town()
-                town.policies.policy(town.draft)
+                if not self._closed:
+                    town.policies.policy(town.draft)
 
-        threading.Thread(target=build, daemon=True).start()
+        # Not a daemon: one that is ended within compiled code takes the whole process down.
+        threading.Thread(target=build).start()
 
     async def _open_file(self, request: Request) -> Response:
         session = self._session(request)

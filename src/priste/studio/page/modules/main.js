@@ -114,7 +114,7 @@ function begin(opened) {
   const { rows, columns } = map;
   say(`${first ? "Your week is open" : "The week is laid out anew"}: ${rows} by ${columns} cells, ${clock.steps} steps.`);
   // What was pressed is gone with the first page; whoever goes by keys goes on where the story does.
-  if (first) at("view-week").focus({ preventScroll: true });
+  if (first) queueMicrotask(() => at("view-week").focus({ preventScroll: true }));
 }
 
 /** An observer and, apart from it, the places where they may know that the week began. */
@@ -136,7 +136,7 @@ function close() {
   endLive();
   endWatch();
   store.set({ ...FRESH, phase: "start", tab: "week", opening: null });
-  at("main").focus({ preventScroll: true });
+  queueMicrotask(() => at("main").focus({ preventScroll: true }));
 }
 
 // First of all, so that the map opens in a frame that has its size.
