@@ -49,6 +49,7 @@ export function openForecast(store, { node, glance, words }, api) {
   // --- the forecast moves with every choice, and gets better while nobody moves anything -----------------------------
   let job = null;
   let asked = null;
+  let stop = () => {};
   const foretell = latest(
     500,
     async (signal, setting) => {
@@ -79,7 +80,7 @@ export function openForecast(store, { node, glance, words }, api) {
         else {
           // A run took its place; it is asked for again when this step is opened again.
           asked = null;
-          store.set({ forecast: { ...store.get("forecast"), state: "stopped" } });
+          store.set({ forecast: { state: "stopped" } });
         }
       },
       failed: (error) => store.set({ forecast: { state: "failed", message: inWords(error) } }),
@@ -91,6 +92,8 @@ export function openForecast(store, { node, glance, words }, api) {
     if (!world || !["protection", "compare"].includes(store.get("tab"))) return;
     const wrong = missing(store);
     if (wrong) {
+      stop();
+      if (job && isBusy(store.get("forecast"))) void api.post(`/jobs/${job}/cancel`).catch(() => {});
       store.set({ forecast: { state: "missing", message: wrong } });
       asked = null;
       return;
@@ -100,7 +103,7 @@ export function openForecast(store, { node, glance, words }, api) {
     if (key === asked) return;
     asked = key;
     explain();
-    foretell(setting);
+    stop = foretell(setting);
   });
   store.watch(["forecast"], () => {
     const forecast = store.get("forecast");

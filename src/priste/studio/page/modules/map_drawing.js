@@ -1,7 +1,7 @@
 // What is drawn on the map, in order: where the model expects people, cells, places, paths, and the cursor.
 
 import { tint, tone } from "./colours.js";
-import { same, settingOf } from "./setting.js";
+import { homeStays, same, settingOf } from "./setting.js";
 
 /** How many of the last positions of a path stand out. */
 const RECENT = 24;
@@ -48,7 +48,8 @@ export function paintGround(store, scene, brush) {
   const colour = inks();
   const world = store.get("world") ?? {};
   if (scene.painted) brush.heat(scene.painted, colour("--cell-heat"));
-  else if (store.get("layers").population && world.population)
+  // Of a home that was painted elsewhere nobody has asked the model yet.
+  else if (store.get("layers").population && world.population && homeStays(store))
     brush.heat(world.population, colour("--cell-heat"));
   if (world.map) {
     brush.grid(colour("--map-line"));

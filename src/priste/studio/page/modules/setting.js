@@ -1,5 +1,7 @@
 // The setting: the policy as the server takes it, put together from what the page holds.
 
+import { unpacked } from "./api.js";
+
 /** Everything that decides what is released, as one value to post. */
 export function settingOf(store) {
   const opened = store.get("world").setting;
@@ -32,6 +34,13 @@ function livingIn(regions, mobility) {
 
 /** Whether the model knows where somebody lives. */
 export const knowsHome = (store) => Boolean(livingIn(store.get("regions"), store.get("protection").mobility).home);
+
+/** Whether the home that the model knows lies where it lay when the week was opened. */
+export function homeStays(store) {
+  const { mobility, regions } = store.get("world").setting;
+  const cells = (all) => [...unpacked(all.find(({ name }) => name === mobility.home)?.cells ?? [])].sort();
+  return !mobility.home || same(cells(regions), cells(store.get("regions")));
+}
 
 /** Who knows what the model knows, in words. */
 export const knower = (store) => `one who knows the population${knowsHome(store) ? " and your home" : ""}`;
