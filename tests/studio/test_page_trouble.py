@@ -60,7 +60,7 @@ def test_a_long_run_is_stopped_and_one_that_dies_is_told(
         page.unroute("**/town")
         page.wait_for_selector("#bench:not([hidden]) canvas.cells")
         at.tab("run")
-        assert "What will be run" in page.locator("#view-run").inner_text()
+        page.get_by_role("heading", name="What will be run").wait_for()
         page.get_by_role("button", name="Run the week").click()
         page.wait_for_selector("#view-run .tile b")
         page.get_by_role("button", name="Stop").click()
