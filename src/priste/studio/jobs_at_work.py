@@ -43,6 +43,9 @@ Made = tuple[dict[str, Any], Any]
 LONG_AGO = (1980, 1, 1, 0, 0, 0)
 """The time of every file in an archive, so that the same run gives the same bytes."""
 
+FEWEST_TO_COMPARE = 4
+"""From fewer streams nothing is said of whether one constant cell would be nearer."""
+
 MOST_DRAWN = 200
 """How many cells of a worst prior are drawn."""
 
@@ -113,12 +116,12 @@ def foretold_words(cost: Cost) -> str:
     rough = off.high - off.value >= off.value
     sure = "very roughly" if rough else f"between {length(off.low)} and {length(off.high)}"
     constant = f"One constant cell would be {length(cost.nothing.all.value)} off"
-    if beyond.high < 0:
-        compared = f"{constant}, so this tells more than nothing would."
-    elif beyond.low > 0:
-        compared = f"{constant}: nearer than this."
-    else:
+    if cost.runs < FEWEST_TO_COMPARE or beyond.low <= 0 <= beyond.high:
         compared = f"{constant}: from {cost.runs} streams the two cannot be told apart."
+    elif beyond.high < 0:
+        compared = f"{constant}, so this is nearer than telling nothing."
+    else:
+        compared = f"{constant}: nearer than this."
     exact = percent(cost.released.exact.value)
     return (
         f"Expect releases about {length(off.value)} from the truth on average, {sure}. {compared} "
