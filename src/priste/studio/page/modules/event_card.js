@@ -2,6 +2,7 @@
 
 import { button, choice, element, field, freshId, segments, show } from "./elements.js";
 import { WHOLE_TIME, structureOf } from "./event_shape.js";
+import { say } from "./heard.js";
 import { knower } from "./setting.js";
 import { timeline } from "./timeline.js";
 import { later } from "./when.js";
@@ -36,7 +37,8 @@ export function eventCard(store, id, change) {
   const text = element("textarea", { rows: "2", spellcheck: "false", autocapitalize: "off" });
   const problem = element("p", { class: "says bad small", id: freshId("problem"), hidden: true });
   const sentence = element("p", { class: "says", "aria-live": "polite" });
-  const chance = element("div", { "aria-live": "polite" });
+  const chance = element("div", {});
+  let told = "";
   text.addEventListener("input", () => change(id, { formula: text.value, writer: "text", shape: null }));
   text.addEventListener("blur", () => {
     const event = mine();
@@ -172,11 +174,18 @@ export function eventCard(store, id, change) {
       problem.textContent = wrong ? answer.problem.message : "";
       text.setAttribute("aria-invalid", String(Boolean(wrong)));
       node.setAttribute("aria-label", `Secret: ${event.name}`);
-      if (incomplete) show(sentence, "Choose a place and at least one time.");
-      else if (!answer) show(sentence, element("span", { class: "busy" }, "reading"));
-      else if (answer.ok) show(sentence, answer.sentence);
+      // What is put there anew is said anew, so the same words stay where they are.
+      const words = incomplete ? "Choose a place and at least one time." : (answer?.sentence ?? "");
+      if (!answer && !incomplete) show(sentence, element("span", { class: "busy" }, "reading"));
+      else if (!wrong && sentence.textContent !== words) show(sentence, words);
       sentence.hidden = Boolean(wrong);
-      show(chance, wrong || incomplete ? null : chanceWords(store.get("chances"), event, knower(store)));
+      const chances = store.get("chances");
+      show(chance, wrong || incomplete ? null : chanceWords(chances, event, knower(store)));
+      const likely = [...chance.querySelectorAll("p")].map((each) => each.textContent).join(" ");
+      if (chances?.state === "known" && likely !== told) {
+        told = likely;
+        if (store.get("tab") === "secrets") say(`${event.name}: ${likely}`);
+      }
     },
   };
 }

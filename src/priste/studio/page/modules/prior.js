@@ -35,6 +35,7 @@ export function openPrior(store, api) {
     store.set({ prior: value, ...(value === "painted" ? { tool: "paint" } : {}) }),
   );
   const state = element("p", { class: "quiet small", "aria-live": "polite" });
+  const tell = (words) => state.textContent !== words && show(state, words);
   const node = element("div", { class: "list" }, field("Read the releases as", select), state);
 
   const ask = latest(400, (signal, id, prior) => api.post(`/runs/${id}/prior`, { prior }, { signal }), {
@@ -60,18 +61,17 @@ export function openPrior(store, api) {
     if (prior === "worst" || prior === "population") {
       // The run itself tells these two, step by step.
       store.set({ view: null });
-      show(
-        state,
+      tell(
         prior === "worst"
           ? "Of everybody in the class, whoever has learnt most by each moment."
           : `One observer: ${knower(store)}.`,
       );
     } else if (run.state === "running" || run.state === "queued") {
       store.set({ view: null });
-      show(state, "Drawn when the run is over; until then, as one sees it who knows the population.");
+      tell("Drawn when the run is over; until then, as one sees it who knows the population.");
     } else if (prior === "painted" && painted.size === 0) {
       store.set({ view: null });
-      show(state, "Paint on the map where this observer believes the week began.");
+      tell("Paint on the map where this observer believes the week began.");
     } else
       ask(
         run.id,
