@@ -369,8 +369,9 @@ def test_a_map_too_large_for_anybody_is_said_before_any_work(tab: Tab, tmp_path:
     assert "GB of memory" in words
     assert "knows the population" in words
     assert moved["against_many"]["slow"]
-    size = float(words.partition("cells of ")[2].split()[0])
-    larger = {**fine, "cell_size": size}
+    size, unit = words.partition("cells of ")[2].split()[:2]
+    assert unit == "m"
+    larger = {**fine, "cell_size": float(size) / 1000}
     anybody = {"observer": {"knows": "anything"}}
     tab.post("ground", {"setting": changed(**anybody), "map": larger})  # what is named would do
     for what, body in (
