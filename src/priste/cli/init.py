@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 FEWEST_FORESEEN = 12
 """A forecast of fewer steps than that, because the time was over, says nothing."""
 
+OF_NOBODY = "It is for somebody whose home nobody knows; for the others it is less, as a rule."
+
 MOST_NAMED = 3
 """For so many inputs the next command is written out."""
 
@@ -137,7 +139,7 @@ def init(
         output,
         tuple(policy.regions),
         (*given.notes, *draft.notes),
-        _cost(foreseen) if forecast else (),
+        (*_cost(foreseen), *([] if places is None else [OF_NOBODY])) if forecast else (),
         foreseen,
         tuple(_next_commands(output, inputs, given.reading, places)),
         places,

@@ -161,7 +161,8 @@ def audit_releases(
             raise InvalidParameter(
                 f"The ledger says that step {step} brought the leakage about {name!r} to "
                 f"{ledger[step]:.6g}; under this policy it is {audited.leakage[step]:.6g}. The "
-                "ledger belongs to another policy, or was changed."
+                "ledger belongs to another policy, or to places of the user's own (--places), or "
+                "was changed."
             )
         found[name] = replace(audited, leakage=ledger)
         if on_event is not None:
