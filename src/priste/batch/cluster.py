@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Any
 
 import priste
-from priste.batch.engines import Engine, Job, Made, OnTold, Work
+from priste.batch.engines import Engine, Job, Made, OnTold, Work, load
 from priste.batch.groups import Outcome
 from priste.errors import InvalidParameter, PristeError
 
@@ -143,8 +143,16 @@ def _kept_by_workers(
 
 
 def keep(name: str, data: bytes) -> None:
-    """Keep a work in this worker."""
+    """Keep a work in this worker, and let it be ready for the first chunk."""
     _kept[name] = pickle.loads(data)
+    _hands.submit(_make_ready, _kept[name])
+
+
+def _make_ready(work: Work) -> None:
+    """Load the compiled code, and compute what all users share."""
+    with suppress(Exception):  # a chunk that meets it tells it
+        load()
+        work.prepare()
 
 
 def let_go(name: str) -> None:
