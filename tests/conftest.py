@@ -4,6 +4,7 @@ Property tests draw their examples from a fixed seed, so that a green run repeat
 that something changed. ``PRISTE_FREE_EXAMPLES=1 make test`` draws new ones every time.
 """
 
+import gc
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,3 +66,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return LONGEST_FIRST.index(file) if file in LONGEST_FIRST else len(LONGEST_FIRST)
 
     items.sort(key=place)  # stable: all others stay in order
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage among what tests make, and not again and again among all modules and tests."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(5_000, 10, 10)

@@ -47,18 +47,19 @@ class Case:
     event: Event = EVENT
     steps: int = 1
     outcome: Callable = outputs_and_budgets
+    epsilon: float = EPSILON
 
     def check(self, seed, **options):
         calibrator = self.make_calibrator()
 
         def make(bits):
-            return Protector(self.model, self.event, self.mech, EPSILON, calibrator, rng=bits)
+            return Protector(self.model, self.event, self.mech, self.epsilon, calibrator, rng=bits)
 
         return black_box_check(
             make,
             self.model,
             self.event,
-            EPSILON,
+            self.epsilon,
             self.steps,
             error=ERROR,
             rng=seed,
@@ -75,7 +76,9 @@ def tilt(ledger):
 
 BROKEN = {
     "budget from truth": Case(lambda: BudgetFromTruth({0})),
-    "forgets to observe": Case(ForgetsToObserve, model=AT_ONE_PLACE, steps=9, outcome=tilt),
+    "forgets to observe": Case(
+        ForgetsToObserve, model=AT_ONE_PLACE, steps=5, outcome=tilt, epsilon=1.5
+    ),
     "checks only the drawn": Case(ChecksOnlyTheDrawn, mech=TWO_PASS, event=at(0, [0])),
     "leaks now and then": Case(LeaksNowAndThen),
 }

@@ -26,9 +26,9 @@ from priste.reproduce.running.store import STORE, Store
 from priste.reproduce.worlds.world import world_of
 
 TINY = settings_for("tiny")
-LEAN = settings_for("tiny", runs_with={NORMALISED: 1}, truth_runs=0)
+LEAN = settings_for("tiny", runs_with={NORMALISED: 1}, truth_runs=0, steps=9)
 LEAKAGE_TOLERANCE = 1e-8
-FIRST = "fig-budget-presence-early"
+FIRST, LATE = "fig-budget-presence-early", "fig-budget-presence-late"
 WHOLE = (FIRST, "fig-utility-geolife-delta-presence")
 """Experiments made with every calibrator and the adversary behind them, on the plane and in cities;
 the others are made of the paper's loop."""
@@ -72,7 +72,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def settings_of(name: str) -> Settings:
-    return TINY if name in (*WHOLE, *WRITTEN) else LEAN
+    return TINY if name in (*WHOLE, *WRITTEN, LATE) else LEAN
 
 
 @pytest.mark.parametrize("name", WRITTEN)
