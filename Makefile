@@ -3,10 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 UV_VERSION := 0.13.7
-# pytest's workers; the machine's cores unless told.
-WORKERS ?= auto
+# pytest's workers: one more than cores unless told, since some always wait for disks and browsers.
+WORKERS ?= $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) + 1)" 2>/dev/null || echo auto)
 # A file goes to one worker whole, which makes its fixtures once; in the order of tests/conftest.py.
-SHARED_OUT := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+SHARED_OUT = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # One thread per process: workers share the cores, and single-threaded ratios compare.
 export OPENBLAS_NUM_THREADS := 1
@@ -40,7 +40,8 @@ test: setup
 
 # The numeric tests once more, as older processors compute: other kernels of the linear algebra, no
 # fused multiply-add, no vector code. What hangs on last bits fails here. x86 with glibc only.
-NUMERIC := tests/quantify tests/release tests/mechanisms tests/mobility tests/audit
+NUMERIC := tests/quantify tests/release tests/mechanisms tests/mobility tests/audit $(DOCUMENTED_RUNS)
+DOCUMENTED_RUNS := tests/reproduce/test_documented_runs.py
 # These show nothing about last bits: files, processes, statistics, refused arguments.
 NOT_NUMERIC := $(addprefix --ignore=tests/,release/test_crash.py release/test_journals_move.py \
 	release/test_journal_format.py release/test_ledger_files.py release/test_state_files.py \
@@ -53,7 +54,7 @@ test-floats: setup
 	OPENBLAS_CORETYPE=Prescott GLIBC_TUNABLES=glibc.cpu.hwcaps=-FMA,-AVX2 NPY_DISABLE_CPU_FEATURES=X86_V3 \
 		$(BIN)/python -m pytest -q $(SHARED_OUT) $(NUMERIC) $(NOT_NUMERIC)
 	OPENBLAS_CORETYPE=Sandybridge \
-		$(BIN)/python -m pytest -q $(SHARED_OUT) tests/release $(NOT_NUMERIC)
+		$(BIN)/python -m pytest -q $(SHARED_OUT) tests/release $(DOCUMENTED_RUNS) $(NOT_NUMERIC)
 
 lint: setup
 	$(BIN)/ruff check .

@@ -8,6 +8,7 @@ import gc
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -45,31 +46,55 @@ def own_state(_states: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+TOGETHER = "tests/studio/"
+"""A folder that goes to one worker whole: its files share a running studio and a browser."""
+
 LONGEST_FIRST = (
-    "tests/reproduce/test_experiments.py",
+    TOGETHER,
     "tests/batch/test_engines.py",
-    "tests/cli/test_commands.py",
-    "tests/audit/test_black_box.py",
-    "tests/batch/test_what_a_run_is_bound_to.py",
-    "tests/cli/test_clean_ends.py",
     "tests/batch/test_spark_recipe.py",
-    "tests/batch/test_many_users.py",
+    "tests/reproduce/test_experiments.py",
+    "tests/cli/test_commands.py",
+    "tests/batch/test_what_a_run_is_bound_to.py",
+    "tests/live/",
+    "tests/batch/",
+    "tests/cli/",
+    "tests/audit/test_black_box.py",
+    "tests/reproduce/",
+    "tests/test_full_disks.py",
+    "tests/test_workers.py",
+    "tests/docs/",
+    "tests/traces/test_bounded_memory.py",
+    "tests/release/test_journals_move.py",
+    "tests/report/",
 )
-"""Files that set the length of a run if a worker begins them last: each goes to one worker."""
+"""What would set the length of a run if it began last, and what waits while others compute."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest, so that all workers end together."""
 
     def place(item: pytest.Item) -> int:
-        file = item.nodeid.split("::")[0]
-        return LONGEST_FIRST.index(file) if file in LONGEST_FIRST else len(LONGEST_FIRST)
+        places = (i for i, first in enumerate(LONGEST_FIRST) if item.nodeid.startswith(first))
+        return next(places, len(LONGEST_FIRST))
 
     items.sort(key=place)  # stable: all others stay in order
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give whole files to workers, and one folder; other ways to share out stay as they are."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class WholeFiles(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return TOGETHER if nodeid.startswith(TOGETHER) else super()._split_scope(nodeid)
+
+    return WholeFiles(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
 def pytest_collection_finish() -> None:
-    """Look for garbage among what tests make, and not again and again among all modules and tests."""
+    """Look for garbage among what tests make, not again and again among all that was loaded."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(5_000, 10, 10)

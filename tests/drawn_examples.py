@@ -13,6 +13,6 @@ FEWEST = 15
 
 
 def examples(number: int) -> settings:
-    """Draw so many examples where they are new ones, and a third where they are the same again."""
-    few = min(number, max(FEWEST, number // 3))
+    """Draw so many examples where they are new, and a quarter where they are the same again."""
+    few = min(number, max(FEWEST, number // 4))
     return settings(max_examples=number if FREE else few, deadline=None)

@@ -91,8 +91,8 @@ def test_paper_equals_the_loop_written_out_in_fractions(epsilon) -> None:
 
 @pytest.mark.parametrize("calibrator", ["paper", "certified"])
 def test_laws_equal_long_run_frequencies(calibrator) -> None:
-    """Real Protectors, run 300 times, release sequences as often as the enumerated law says."""
-    runs = 300
+    """Real Protectors, run 200 times, release sequences as often as the enumerated law says."""
+    runs = 200
     expected = {
         (h.outputs, h.budgets): h.probability
         for h in output_histories(protector3(calibrator), 2, sees="budgets")

@@ -194,7 +194,6 @@ print(json.dumps(ends))
 READER_LEFT, FULL = "a reader that left", "/dev/full"
 ENDS = [
     ("explain policy.toml", READER_LEFT, 0),
-    ("explain policy.toml --json", READER_LEFT, 0),
     ("explain policy.toml", FULL, 2),
     ("init trips.csv -o new.toml --no-forecast", FULL, 2),
     ("protect trips.csv -p policy.toml --seed 1", FULL, 2),

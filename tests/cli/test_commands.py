@@ -438,7 +438,7 @@ def test_audit_refuses_what_does_not_fit(finished: Path, tmp_path: Path) -> None
 
 def test_audit_against_another_observer(finished: Path) -> None:
     """Foreign releases tell a known population less than anybody, who stands beside it."""
-    where = ("audit", finished / "trips.csv", "-p", finished / "policy.toml")
+    where = ("audit", finished / "trips.csv", "-p", finished / "policy.toml", "--user", "ada")
     anybody = told(*where, code=1)
     for words in ("population", "near:2", "stale:3", "starts:home"):
         found = told(*where, "--observer", words, code=1)

@@ -1,19 +1,11 @@
 """Random formulas of the oracle's kind, small enough to enumerate every trajectory."""
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 CELLS = 3
 """Regions name cells 0 to 2; cell 3 stands for every cell that no region names."""
 STEPS = 4
 ALPHABET = range(CELLS + 1)
-
-
-def budget(examples: int) -> settings:
-    """Settings for a number of examples; a busy machine must not count as a failure."""
-    return settings(
-        max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-    )
 
 
 regions = st.frozensets(st.integers(0, CELLS - 1), min_size=1)

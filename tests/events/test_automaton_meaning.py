@@ -3,7 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.events.formula_strategies import ALPHABET, STEPS, budget, formulas
+from tests.drawn_examples import examples
+from tests.events.formula_strategies import ALPHABET, STEPS, formulas
 from tests.oracles.event_enumeration import (
     Formula,
     cells_told_apart,
@@ -20,7 +21,7 @@ def meaning(formula: Formula) -> list[bool]:
     return [holds(formula, path) for path in trajectories(ALPHABET, STEPS)]
 
 
-@budget(150)
+@examples(150)
 @given(formulas)
 def test_automaton_and_holds_agree_with_enumeration(formula: Formula) -> None:
     """On every trajectory the automaton, ``holds`` and the definition give one answer."""
@@ -32,7 +33,7 @@ def test_automaton_and_holds_agree_with_enumeration(formula: Formula) -> None:
         assert automaton.run(path) == expected
 
 
-@budget(150)
+@examples(150)
 @given(formulas)
 def test_no_automaton_has_fewer_worlds(formula: Formula) -> None:
     """After every step there are exactly as many worlds as beginnings to tell apart."""
@@ -45,7 +46,7 @@ def test_no_automaton_has_fewer_worlds(formula: Formula) -> None:
         assert worlds == expected[step]
 
 
-@budget(100)
+@examples(100)
 @given(formulas)
 def test_layers_and_classes_are_the_ones_that_matter(formula: Formula) -> None:
     """A step has a layer exactly if its cell can matter, and classes are told apart there."""
@@ -55,7 +56,7 @@ def test_layers_and_classes_are_the_ones_that_matter(formula: Formula) -> None:
         assert classes.get(step, 1) == cells_told_apart(formula, ALPHABET, STEPS, step)
 
 
-@budget(150)
+@examples(150)
 @given(formulas)
 def test_constant_events_are_found(formula: Formula) -> None:
     """``constant`` is set exactly for events that are the same on every trajectory."""
@@ -65,7 +66,7 @@ def test_constant_events_are_found(formula: Formula) -> None:
     assert (automaton.layers == ()) == (automaton.constant is not None)
 
 
-@budget(200)
+@examples(200)
 @given(formulas, formulas)
 def test_equal_automata_exactly_for_equivalent_events(first: Formula, second: Formula) -> None:
     """Two formulas have equal automata if and only if they agree on every trajectory."""
@@ -73,7 +74,7 @@ def test_equal_automata_exactly_for_equivalent_events(first: Formula, second: Fo
     assert to_event(first).equivalent(to_event(second)) == same
 
 
-@budget(100)
+@examples(100)
 @given(formulas, formulas, formulas)
 def test_laws_of_logic(a: Formula, b: Formula, c: Formula) -> None:
     """De Morgan, distribution, absorption, and negation twice leave the automaton the same."""
@@ -87,7 +88,7 @@ def test_laws_of_logic(a: Formula, b: Formula, c: Formula) -> None:
     assert (e | ~e).automaton().constant is True
 
 
-@budget(100)
+@examples(100)
 @given(formulas)
 def test_negation_swaps_the_outcomes_and_nothing_else(formula: Formula) -> None:
     """The automaton of the negation differs in the last layer's targets alone."""
@@ -100,7 +101,7 @@ def test_negation_swaps_the_outcomes_and_nothing_else(formula: Formula) -> None:
     assert negated.layers[-1].moves == swapped
 
 
-@budget(100)
+@examples(100)
 @given(formulas, st.permutations(range(7)))
 def test_relabelling_cells_relabels_classes(formula: Formula, names: list[int]) -> None:
     """Renaming the cells renames them in the layers and keeps the number of worlds."""

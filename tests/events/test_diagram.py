@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.events.formula_strategies import budget
+from tests.drawn_examples import examples
 
 from priste.events.diagram import FALSE, TRUE, DiagramStore, DiagramTooWide, WorkExhausted
 
@@ -38,7 +38,7 @@ def table_of(store: DiagramStore, node: int) -> list[bool]:
     return values
 
 
-@budget(150)
+@examples(150)
 @given(tables, tables, tables)
 def test_choices_follow_the_truth_table(c: list[bool], t: list[bool], o: list[bool]) -> None:
     """A choice equals one diagram where the condition holds and the other elsewhere."""
@@ -53,7 +53,7 @@ def test_choices_follow_the_truth_table(c: list[bool], t: list[bool], o: list[bo
         assert chosen == diagram_of(store, expected)
 
 
-@budget(100)
+@examples(100)
 @given(st.lists(tables, max_size=5), st.sampled_from([FALSE, TRUE]))
 def test_joins_follow_the_truth_table(some: list[list[bool]], absorbing: int) -> None:
     """Any number of diagrams, none included, are joined by "and" and "or"."""
@@ -64,7 +64,7 @@ def test_joins_follow_the_truth_table(some: list[list[bool]], absorbing: int) ->
     assert joined == diagram_of(store, [join(row) for row in rows])
 
 
-@budget(50)
+@examples(50)
 @given(tables, tables)
 def test_kept_diagrams_survive_forgetting(first: list[bool], second: list[bool]) -> None:
     """Forgetting drops what is not below a root, and its numbers are used again."""

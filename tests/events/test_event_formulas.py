@@ -9,7 +9,8 @@ import pickle
 import numpy as np
 import pytest
 from hypothesis import given
-from tests.events.formula_strategies import budget, formulas
+from tests.drawn_examples import examples
+from tests.events.formula_strategies import formulas
 from tests.oracles.event_enumeration import Formula, to_event
 
 from priste.errors import InvalidParameter, PristeError
@@ -137,7 +138,7 @@ def test_equality_is_of_writing_and_equivalence_of_meaning() -> None:
     assert len({at(1, [0]), at(1, [0]), at(2, [0]), ~at(1, [0])}) == 3
 
 
-@budget(100)
+@examples(100)
 @given(formulas)
 def test_pickling_gives_an_equal_event(formula: Formula) -> None:
     """Events travel between processes whole."""

@@ -3,7 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.events.formula_strategies import budget, formulas
+from tests.drawn_examples import examples
+from tests.events.formula_strategies import formulas
 from tests.oracles.event_enumeration import Formula, to_event
 
 from priste.errors import EventSyntaxError, InvalidParameter
@@ -59,7 +60,7 @@ def test_prints_the_language(event: object, text: str) -> None:
     assert str(event) == text
 
 
-@budget(300)
+@examples(300)
 @given(formulas)
 def test_printing_and_reading_round_trip(formula: Formula) -> None:
     """Reading what an event prints gives an equal event, with no regions needed."""
@@ -203,7 +204,7 @@ def mistake_in(text: str) -> EventSyntaxError | None:
     return None
 
 
-@budget(400)
+@examples(400)
 @given(garbage.map("".join) | st.text(max_size=30))
 def test_garbage_is_read_or_refused_at_a_character(text: str) -> None:
     """Any text either is an event or an EventSyntaxError within the text; nothing else."""

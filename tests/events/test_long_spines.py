@@ -5,7 +5,8 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.events.formula_strategies import ALPHABET, STEPS, budget, counts, places
+from tests.drawn_examples import examples
+from tests.events.formula_strategies import ALPHABET, STEPS, counts, places
 from tests.oracles.event_enumeration import Formula, holds, to_event, trajectories
 
 from priste.errors import InvalidParameter
@@ -35,14 +36,14 @@ def agrees_with_enumeration(formula: Formula) -> bool:
     return all(automaton.run(path) == holds(formula, path) for path in paths)
 
 
-@budget(60)
+@examples(60)
 @given(literals, st.lists(turns, min_size=25, max_size=60))
 def test_nesting_dozens_deep(start: Formula, layers: list) -> None:
     """Chains nested dozens deep, with values that come back under either connective."""
     assert agrees_with_enumeration(nested(start, layers))
 
 
-@budget(60)
+@examples(60)
 @given(literals, st.lists(turns, min_size=25, max_size=60))
 def test_forgetting_unused_nodes_changes_nothing(start: Formula, layers: list) -> None:
     """The automaton is the same when unused nodes are dropped and reused all the time."""

@@ -9,9 +9,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from tests.drawn_examples import examples
 
 from priste.errors import InvalidParameter
 from priste.maps import Grid
@@ -67,7 +68,7 @@ homes = st.sets(st.integers(0, 5), min_size=1, max_size=4)
 chances = st.sampled_from([0.0, 0.01, 0.3, 0.5, 0.95, 0.999])
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(matrices(), homes, chances, chances)
 def test_rows_are_those_of_the_formula(
     matrix: np.ndarray, home: set[int], stay: float, back: float
@@ -158,7 +159,7 @@ def test_forgetting_is_faster_with_a_home() -> None:
     assert told(home) < told(model) / 2
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     st.lists(
         st.lists(st.one_of(st.none(), st.integers(0, 5)), max_size=40), min_size=1, max_size=3

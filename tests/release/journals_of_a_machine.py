@@ -11,6 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -42,16 +43,16 @@ SAME = 1e-9
 
 def write(folder: Path) -> None:
     """Make the journals of this machine, with checkpoints after four steps."""
-    checkpoint.EVERY = 4
     ledgers = {}
-    for name, (mech, calibrator, observer) in STREAMS.items():
-        path = folder / name
-        with Protector(
-            MODEL, CLINIC, mech, EPSILON, calibrator, observer=observer, rng=3, journal=path
-        ) as p:
-            for cell in PATH:
-                p.release(cell)
-            ledgers[name] = p.ledger.json_lines()
+    with patch.object(checkpoint, "EVERY", 4):
+        for name, (mech, calibrator, observer) in STREAMS.items():
+            path = folder / name
+            with Protector(
+                MODEL, CLINIC, mech, EPSILON, calibrator, observer=observer, rng=3, journal=path
+            ) as p:
+                for cell in PATH:
+                    p.release(cell)
+                ledgers[name] = p.ledger.json_lines()
     (folder / "ledgers.json").write_text(json.dumps(ledgers))
 
 
@@ -96,6 +97,11 @@ def after_one_more(path: Path) -> list[float]:
     return found
 
 
+def perform(what: str, *folders: str) -> None:
+    """Write journals into folders, or go on with those that are there."""
+    for folder in folders:
+        {"write": write, "continue": go_on}[what](Path(folder))
+
+
 if __name__ == "__main__":
-    for given in sys.argv[2:]:
-        {"write": write, "continue": go_on}[sys.argv[1]](Path(given))
+    perform(*sys.argv[1:])

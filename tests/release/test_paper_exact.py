@@ -149,12 +149,12 @@ def test_over_two_steps_the_excess_stays() -> None:
 
 @pytest.mark.parametrize("cell", [0, 2])
 def test_draws_follow_the_stated_law(cell: int) -> None:
-    """1,500 draws fall on (budget, output) as the law says (chi-square, false alarm 1e-6)."""
+    """800 draws fall on (budget, output) as the law says (chi-square, false alarm 1e-6)."""
     from scipy.stats import chi2
 
     paper, mech = Paper(max_attempts=5), PlanarLaplace(LINE, alpha=2.0)
     state = state_of(EVENTS["twice"], mech, 0.3, paper, WALK)
-    law, bits, draws = state.law(), bit_source(11), 1_500
+    law, bits, draws = state.law(), bit_source(11), 800
     counts = np.zeros((len(law.budgets), 3))
     for _ in range(draws):
         drawn = paper.draw(state, cell, bits)

@@ -111,4 +111,4 @@ class Stream(RuleBasedStateMachine):
 
 
 TestStream = Stream.TestCase
-TestStream.settings = settings(max_examples=15, stateful_step_count=20, deadline=None)
+TestStream.settings = settings(max_examples=10, stateful_step_count=20, deadline=None)

@@ -8,8 +8,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 from tests.oracles.paper_matrices import PaperEvent
 
 from priste import (
@@ -72,7 +73,7 @@ def quantified(matrix, event, columns) -> Quantifier:
     return quantifier
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(cases())
 def test_lemmas_of_prior_and_joint_probability_hold(case) -> None:
     """With s_(t+1) in PATTERN's matrices, a, b and c are what the quantifier computes."""
@@ -87,7 +88,7 @@ def test_lemmas_of_prior_and_joint_probability_hold(case) -> None:
     assert np.allclose(both, paper.joint(columns, any_world=True)[:cells], atol=ROUNDING)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(cases(), st.sampled_from([0.1, 0.5, 1.0]))
 def test_conditions_of_the_theorem_are_those_of_the_ratio(case, epsilon) -> None:
     """On priors that sum to 1, each condition holds exactly when its direction is within ε."""
@@ -129,7 +130,7 @@ def test_an_event_at_the_first_time_is_missed() -> None:
     assert quantified(matrix, at(0, [0]), []).prior_by_start().tolist() == [1.0, 0.0, 0.0]
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(cases())
 def test_the_box_without_the_sum_is_always_violated(case) -> None:
     """A small enough vector of the box 0 <= p <= 1 violates the first condition wherever b > 0."""

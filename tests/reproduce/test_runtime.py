@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 from tests.quantify.strategies import matrices, row_weights
 
 from priste import Grid, MarkovModel, Priors, Quantifier
@@ -39,7 +40,7 @@ def naive_cases(draw: st.DrawFn):
     )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(naive_cases())
 def test_naive_sum_equals_the_quantifier(case):
     """The sum over all trajectories is the quantifier's joint probability."""

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 from tests.quantify.moment_cases import coarse, exact_moments, smooth
 
 from priste.errors import InvalidParameter
@@ -47,7 +48,7 @@ def hide_solvers(monkeypatch) -> None:
         monkeypatch.setitem(sys.modules, package, None)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 2**32), st.sampled_from([0.1, 0.5, 2.0]))
 def test_programmes_are_positive_exactly_where_the_check_fails(seed, epsilon):
     """Over all pairs of cells, some F is positive iff the exact check refuses."""

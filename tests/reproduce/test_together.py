@@ -21,7 +21,7 @@ from priste.reproduce.experiments.release_runs import (
 )
 from priste.reproduce.running.jobs import LARGEST_LOAD, loads
 
-TINY = settings_for("tiny", runs=3, truth_runs=0, runs_with={"paper-normalised": 2})
+TINY = settings_for("tiny", runs=2, truth_runs=0, runs_with={"paper-normalised": 2})
 EARLY, LATE = Window("presence", 3, 7), Window("pattern", 15, 19)
 CITY = [{"kind": "city", "seed": 1, "side": 6, "days": 20}]
 
@@ -127,7 +127,7 @@ def test_witnesses_know_what_a_quantifier_knows() -> None:
 
 def test_runs_that_decided_the_event_are_followed_no_further() -> None:
     """Where the literal set excluded the event, all draws are refused, and the numbers stay."""
-    settings = settings_for("tiny", runs=6, truth_runs=0, runs_with={})
+    settings = settings_for("tiny", runs=4, truth_runs=0, runs_with={})
     case = Case.on([synthetic_world(settings)], EARLY, epsilon=0.5, alpha=1.0)
     jobs = [job.parameters for job in case.but(delta=0.5, outside="excluded").jobs(settings)]
     together = perform_together(jobs)

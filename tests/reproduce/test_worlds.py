@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.drawn_examples import examples
 
 from priste.errors import InvalidParameter, TraceError
 from priste.maps import Grid
@@ -80,7 +81,7 @@ def test_paper_scale_is_the_default() -> None:
 
 
 @given(sigma=st.floats(0.1, 100.0))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_variance_is_a_squared_deviation(sigma: float) -> None:
     """Reading sigma as a variance gives the model of its square root."""
     world = world_of({"kind": "gaussian", "side": 4, "sigma": sigma, "sigma_means": "variance"})
@@ -342,7 +343,7 @@ def test_no_cell_in_texts(folder: Path) -> None:
     steps=st.integers(1, 14),
     seed=st.integers(0, 2**40),
 )
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_windows_are_those_of_enumeration(
     stretches: list[list[int]], steps: int, seed: int
 ) -> None:
@@ -367,7 +368,7 @@ def test_windows_are_those_of_enumeration(
     offset=st.integers(0, 86_399),
     seed=st.integers(0, 10**6),
 )
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_essential_fixes_tell_everything(
     seconds: list[int], minutes: float, longest: float, offset: int, seed: int
 ) -> None:
@@ -417,7 +418,7 @@ def test_city_is_a_pure_function_of_its_seed() -> None:
 
 
 @given(seed=st.integers(0, 10**6), side=st.integers(2, 12))
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_any_city_can_be_walked(seed: int, side: int) -> None:
     """Any seed and size has windows of 50 minutes, on the map, in small steps."""
     world = world_of({"kind": "city", "seed": seed, "side": side, "days": 21, "region": "first"})

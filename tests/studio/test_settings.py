@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.small_world import POLICY
+from tests.drawn_examples import examples
 from tests.studio.running_studio import SMALL_SETTING, Tab, array
 from tests.studio.studio_in_browser import write_week
 from typer.testing import CliRunner
@@ -60,7 +61,7 @@ def test_a_setting_is_the_policy_it_says() -> None:
     }
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(st.text(min_size=1, max_size=40), st.text(max_size=60))
 def test_names_and_formulas_of_any_characters_are_kept_or_refused(name: str, formula: str) -> None:
     """Whatever stands in a name or a formula comes back from TOML as it was, or is refused."""
@@ -151,7 +152,7 @@ trees = st.recursive(
 )
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(trees)
 def test_pictures_and_texts_say_the_same(tree: dict[str, Any]) -> None:
     """A tree's text reads as a tree whose text is the same, and both have a sentence."""
@@ -306,7 +307,7 @@ BLOCK = Grid.covering(46.0, 7.0, 46.07, 7.1, 1.0)
 
 
 @given(cells=st.sets(st.integers(0, BLOCK.size - 1), min_size=1))
-@settings(max_examples=60)
+@examples(60)
 def test_any_painted_cells_are_one_ring(cells: set[int]) -> None:
     """Apart, in corners, around others: the ring holds the centres of these cells and no other."""
     ring = ring_around(BLOCK, tuple(sorted(cells)))

@@ -71,7 +71,7 @@ def test_binary_garbage_is_refused(name: str, override: bool, tmp_path: Path) ->
 
 @pytest.mark.parametrize("kind", list(Format))
 @settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(content=st.one_of(st.binary(max_size=300), st.text(max_size=200).map(str.encode)))
 def test_any_bytes_give_fixes_or_an_error_of_ours(
@@ -86,7 +86,7 @@ def test_any_bytes_give_fixes_or_an_error_of_ours(
 
 @pytest.mark.parametrize("name", MAKERS)
 @settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(data=st.data())
 def test_damaged_files_give_fixes_or_an_error_of_ours(

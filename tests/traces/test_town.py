@@ -36,13 +36,14 @@ def test_places_are_apart() -> None:
 def test_ada_is_where_her_story_says() -> None:
     """Home at night, the office by day, the hospital on Wednesdays at 14 and 15 o'clock."""
     cells = HOURS.cells(ada(), GRID).cells
+    home, office, hospital = (place(name) for name in ("home", "office", "hospital"))
     assert FIRST_DAY.weekday() == 0
     for day in range(14):
-        assert cells[24 * day + 3] == place("home")
-        at_hospital = [h for h in range(24) if cells[24 * day + h] == place("hospital")]
+        assert cells[24 * day + 3] == home
+        at_hospital = [h for h in range(24) if cells[24 * day + h] == hospital]
         assert at_hospital == ([14, 15] if day % 7 == 2 else [])
         if day % 7 < 5:
-            assert cells[24 * day + 10] == place("office")
+            assert cells[24 * day + 10] == office
 
 
 def test_everybody_stays_in_town_and_moves_at_a_human_pace() -> None:
