@@ -9,9 +9,11 @@ from tests.cli.test_commands import complaint_of, priste, told
 from priste import MarkovModel
 from priste.audit import audit_stream
 from priste.batch import ledger_of
-from priste.policy import load_policy
+from priste.cli.protect import learnt_by_anybody
+from priste.policy import load_policy, read_policy
 from priste.release import read_ledgers
-from priste.report import columns_of_releases
+from priste.report import anybody_learns, columns_of_releases
+from priste.workers import Nursery
 
 FITTED = QUICK.replace(
     'kind = "gaussian"\nsigma = 1.0', 'kind = "fit"\ntraces = "trips.csv"\nsigma = 1.0'
@@ -62,6 +64,21 @@ def test_audits_tell_how_much_hangs_on_the_model(tmp_path: Path) -> None:
             assert told_here == pytest.approx(expected, rel=1e-9, abs=1e-12)
     words = " ".join(priste("audit", ledger_of(out), "-p", policy_path).stdout.split())
     assert "if people move otherwise" in words
+
+
+def test_workers_share_the_streams_that_anybody_looks_at(tmp_path: Path) -> None:
+    """The most of all streams, the same from any number of workers; nothing against anybody."""
+    trips, out = write_trips(tmp_path), tmp_path / "o.csv"
+    path = write_policy(tmp_path, QUICK + OBSERVER)
+    found = told("protect", trips, "-p", path, "-o", out, "--seed", 3)
+    policy, ledgers = load_policy(path), list(read_ledgers(ledger_of(out)).values())
+    singly = [anybody_learns(policy, [ledger]) or {} for ledger in ledgers]
+    expected = {name: max(each[name] for each in singly) for name in policy.events}
+    with Nursery() as nursery:
+        assert learnt_by_anybody(policy, ledgers, 2, nursery) == expected
+    assert found["anybody"] == expected
+    assert len(singly) == 3
+    assert learnt_by_anybody(read_policy(QUICK), ledgers, 1, None) is None
 
 
 def test_protect_tells_what_it_did_not_guard(tmp_path: Path) -> None:
