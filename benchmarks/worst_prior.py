@@ -47,7 +47,7 @@ SAMPLE = 12
 """Checks given to the solvers, drawn from those of all runs."""
 
 DENSE_COPT_SAMPLE = 2
-"""COPT's dense form did not finish a single programme: a few are enough to show it."""
+"""COPT's dense form takes seconds a programme: a few are enough to show it."""
 
 CLOSE = 0.01
 CLOSE_SAMPLE = 5

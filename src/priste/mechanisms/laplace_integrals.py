@@ -132,7 +132,11 @@ def _quadrant_masses(rows: int, columns: int, cell_alpha: float) -> NDArray[np.f
     what lies beyond on one side. Row and column 0 stand for the whole middle cell, both halves.
     """
     row_nodes = _AxisNodes(rows, cell_alpha, across=(columns - 0.5) * cell_alpha)
-    column_nodes = _AxisNodes(columns, cell_alpha, across=(rows - 0.5) * cell_alpha)
+    column_nodes = (
+        row_nodes
+        if rows == columns
+        else _AxisNodes(columns, cell_alpha, across=(rows - 0.5) * cell_alpha)
+    )
     by_column = np.empty((row_nodes.positions.size, column_nodes.slots.size))
     squares = column_nodes.positions**2
     step = max(1, _BLOCK_ENTRIES // squares.size)
@@ -183,16 +187,16 @@ class _AxisNodes:
             doubled.append(1.0)
             slots.append(count)
         nodes, weights = _unit_nodes()
-        positions, masses, sizes = [], [], []
-        for panel_edges, factor in zip(edges, doubled, strict=True):
-            lengths = np.diff(panel_edges)
-            positions.append((panel_edges[:-1, None] + lengths[:, None] * nodes).ravel())
-            masses.append((factor * lengths[:, None] * weights).ravel())
-            sizes.append(positions[-1].size)
-        self.positions: NDArray[np.float64] = np.concatenate(positions)
-        self.weights: NDArray[np.float64] = np.concatenate(masses)
+        panels = [len(each) - 1 for each in edges]
+        lower_ends = np.concatenate([each[:-1] for each in edges])
+        lengths = np.concatenate([each[1:] for each in edges]) - lower_ends
+        masses = np.repeat(doubled, panels) * lengths
+        self.positions: NDArray[np.float64] = (
+            lower_ends[:, None] + lengths[:, None] * nodes
+        ).ravel()
+        self.weights: NDArray[np.float64] = (masses[:, None] * weights).ravel()
         self.slots = np.array(slots, dtype=np.intp)
-        self.starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.intp)
+        self.starts = np.concatenate([[0], np.cumsum(panels)[:-1] * len(nodes)]).astype(np.intp)
 
 
 def _panel_edges(lower: float, upper: float, first: float) -> NDArray[np.float64]:

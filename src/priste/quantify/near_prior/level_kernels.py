@@ -67,6 +67,9 @@ ASCENTS = 6
 PRECISION = 2.0**-33
 """A supremum is bounded to about this much above the best prior found."""
 
+FAR = 1e4
+"""Factors above which a plain bound may be below that of the lines of all levels."""
+
 B, D, A, C = 0, 1, 2, 3
 
 
@@ -195,17 +198,18 @@ def climb(rows: Floats, r: float, factor: float, vertex: Floats, next_one: Float
 def largest_quotient(
     rows: Floats, above: int, below: int, factor: float, slack: float, vertex: Floats, trial: Floats
 ) -> float:
-    """An upper bound of the largest B / D, or C / A, and the vertex that about has it.
+    """An upper bound of the largest B or C over D or A, and the vertex that about has it.
 
     Each vertex that is highest at a level gives the next level; verified at the last one.
     """
+    b, c = (1.0, 0.0) if above == B else (0.0, 1.0)
     highest(rows, 0.0, 0.0, 0.0, 0.0, factor, vertex)
     level = vertex[above] / vertex[below]
     for _ in range(MOST_CUTS):
-        if above == B:
-            highest(rows, 1.0, level, 0.0, 0.0, factor, trial)
+        if below == D:
+            highest(rows, b, level, 0.0, c, factor, trial)
         else:
-            highest(rows, 0.0, 0.0, level, 1.0, factor, trial)
+            highest(rows, b, 0.0, level, c, factor, trial)
         if trial[above] * (1.0 + slack) <= level * trial[below] * (1.0 - slack):
             return float(level)
         if trial[above] / trial[below] > vertex[above] / vertex[below]:
@@ -395,6 +399,20 @@ def search(
     return r
 
 
+@kernel("f8(f8[:, ::1], f8, f8)", inner=True)
+def ceiling(rows: Floats, factor: float, slack: float) -> float:
+    """A plain upper bound of the ratio over all w: the largest B / A times the largest C / D.
+
+    Where C is about D at every w, as after releases that only speak for the event, it is sharp, and
+    the lines of levels millions apart are not.
+    """
+    vertex = np.empty(8)
+    trial = np.empty(8)
+    first = largest_quotient(rows, B, A, factor, slack, vertex, trial)
+    second = largest_quotient(rows, C, D, factor, slack, vertex, trial)
+    return first * second * (1.0 + 4.0 * ROUNDING)
+
+
 @kernel(
     "Tuple((b1, b1, i8))(f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], i8[::1], f8, f8[:, ::1])",
     inner=True,
@@ -521,6 +539,8 @@ def column_suprema(
             ratios[side, k] = 0.0 if not numerator else math.inf
             if numerator and denominator:
                 ratios[side, k] = search(rows, 0.0, True, factor, slack, priors[side])
+                if factor > FAR:
+                    ratios[side, k] = min(ratios[side, k], ceiling(rows, factor, slack))
 
 
 @kernel("void(f8[:, ::1], f8[:, ::1], f8[::1], i8[::1], f8, f8, f8[::1], i8[::1])")
