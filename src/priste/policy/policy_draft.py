@@ -123,10 +123,11 @@ def _notes(facts: DraftFacts, source: object, homes: str) -> list[str]:
         "trace and tell how often its user moves, not where."
     )
     if facts.homes:
+        others = "" if len(facts.homes) == facts.people else " Where the others live nobody knows."
         notes.append(
-            f"Homes: the nights of {len(facts.homes)} of {facts.people} people are spent at one "
-            f"place, which {homes} holds. Observers are taken to know it: keep it as private as "
-            "the traces. Of the others nobody is taken to know where they live."
+            f"Homes: of {len(facts.homes)} of {facts.people} people it is clear where they live. "
+            f"{homes} says it: keep it as private as the traces. Observers are taken to know "
+            f"it.{others}"
         )
     return notes
 
