@@ -30,6 +30,7 @@ from priste.studio.event_sentence import sentence
 from priste.studio.opening import draft_setting, open_file
 from priste.studio.painted_shapes import ring_around
 from priste.studio.setting import alpha_of, metres_of, policy_text
+from priste.studio.size_limits import slow, too_large
 from priste.studio.sliders import observers
 from priste.studio.wire import Refused
 from priste.traces import Timeline
@@ -363,18 +364,17 @@ def test_a_map_too_large_for_anybody_is_said_before_any_work(tab: Tab, tmp_path:
     opened = tab.open_small_world(tmp_path)
     assert opened["against_many"] == {"too_large": "", "slow": ""}
     fine = {**SMALL_SETTING["map"], "cell_size": 0.03}
-    moved = tab.post("ground", {"setting": SMALL_SETTING, "map": fine})
-    words = moved["against_many"]["too_large"]
-    cells = moved["map"]["rows"] * moved["map"]["columns"]
-    assert f"{cells:,} cells" in words
+    grid = Grid.covering(**fine)
+    words = too_large(grid)
+    assert f"{grid.size:,} cells" in words
     assert "GB of memory" in words
     assert "knows the population" in words
-    assert moved["against_many"]["slow"]
+    assert slow(grid)
+    # The size that is named would do.
     size, unit = words.partition("cells of ")[2].split()[:2]
     assert unit == "m"
-    larger = {**fine, "cell_size": float(size) / 1000}
+    assert too_large(Grid.covering(**{**fine, "cell_size": float(size) / 1000})) == ""
     anybody = {"observer": {"knows": "anything"}}
-    tab.post("ground", {"setting": changed(**anybody), "map": larger})  # what is named would do
     for what, body in (
         ("explain", {"setting": changed(map=fine, **anybody)}),
         ("ground", {"setting": changed(**anybody), "map": fine}),
