@@ -193,7 +193,7 @@ def test_protection(album: Album, week: Path) -> None:
     at.open_file(week)
     waiting = held(at, "**/forecasts")
     at.tab("protection")
-    page.locator("#view-protection .busy").wait_for()
+    page.locator("#view-protection .busy").first.wait_for()
     album.take("14-forecasting")
     let_go(at, "**/forecasts", waiting)
     page.locator("#view-protection .costs").first.wait_for()

@@ -29,7 +29,7 @@ QUICK_STEPS = 110
 before and after an event it follows them, and about how many of the steps at most."""
 
 REFINED_RUNS = 16
-REFINED_SECONDS = 6.0
+REFINED_SECONDS = 12.0
 PATIENT_SECONDS = 60.0
 """How many streams a refined forecast simulates at most, after how long it begins no more of them,
 and how long the first two may take."""

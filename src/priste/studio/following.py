@@ -5,6 +5,7 @@ The draws are those of ``priste protect`` under the same policy and seed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -27,6 +28,9 @@ from priste.studio.policies import Policies
 from priste.studio.wire import whole_numbers
 from priste.studio.worker import Tell
 from priste.traces import Trace
+
+FAR = 10_000
+"""Odds that can move farther than that are as good as any."""
 
 MOST_WORST = 8
 """How many cells of a worst prior are told with each step."""
@@ -263,5 +267,5 @@ def _ends(policy: Policy, guarded: _Side) -> Iterator[dict[str, Any]]:
 
 def outsider_words(leakage: float) -> str:
     """Say what those learn whom the promise is not against."""
-    moved = odds(leakage)
+    moved = odds(leakage) if leakage < math.log(FAR) else f"more than {FAR:,}×"
     return f"Not promised: to anybody, whatever they believe, odds can move {moved} by the end."

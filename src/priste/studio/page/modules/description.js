@@ -9,7 +9,7 @@ export function describe(store) {
   const observers = store.get("world").observers;
   const found = observers.find((entry) => same(entry.observer, observer));
   const title = knowsHome(store) ? found?.title : found?.without_home.title;
-  const who = `${title ?? observer.knows}${observer.knows === "population" && also.length ? `, perhaps ${also.join(", ")}` : ""}`;
+  const who = `${title ?? observer.knows}${observer.knows === "population" && also.length ? `, perhaps that the week began at ${also.join(" or ")}` : ""}`;
   const what =
     "belief_at_most" in promise
       ? `at most ${percent(promise.belief_at_most)} sure`

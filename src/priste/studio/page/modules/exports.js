@@ -29,7 +29,9 @@ export function openExport(store, view, api) {
   );
 
   async function save(words, ask, name, again = null) {
-    show(state, element("span", { class: "busy" }, `preparing ${words}`));
+    const long = /report|everything/.test(words) && store.get("run")?.steps.length > 200;
+    const patience = long ? ": every release is gone through again, which can take a minute" : "";
+    show(state, element("span", { class: "busy" }, `preparing ${words}${patience}`));
     try {
       const answer = await ask();
       const told = /filename\*=UTF-8''([^;]+)/.exec(answer.headers.get("Content-Disposition") ?? "");

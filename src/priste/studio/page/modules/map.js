@@ -294,7 +294,7 @@ export function openMap(store, frame, legend, api) {
       rows.push(checkbox([line("is-released"), "released path"], layers.released, toggle("released")));
     if (run) rows.push(checkbox([line("is-bare"), "noise alone"], layers.bare, toggle("bare")));
     if (store.get("world")?.population)
-      rows.push(checkbox("where the model expects you at the start", layers.population, toggle("population")));
+      rows.push(checkbox("where you are expected", layers.population, toggle("population")));
     if (run) rows.push(checkbox("worst prior’s cells", layers.worst, toggle("worst")));
     const info = store.get("info");
     if (info?.basemap) rows.push(checkbox("streets", layers.streets ?? true, toggle("streets")));

@@ -299,7 +299,8 @@ function worthHearing(run, total) {
   if (run.state === "done") return `The run is over. ${run.done.sentence} ${run.done.usefulness ?? ""}`;
   if (count === 0) return "The first release is being made.";
   const last = run.steps[quarter ? Math.ceil((quarter * total) / 4) - 1 : 0];
-  const place = quarter ? `${quarter} of 4 parts are released, up to` : "The first release is there:";
+  const first = `The first ${last.released ? "release" : "step"} is there:`;
+  const place = quarter ? `${quarter} of 4 parts are released, up to` : first;
   return `${place} ${last.label}, ${offWords(last)}.`;
 }
 
