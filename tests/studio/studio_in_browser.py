@@ -101,7 +101,7 @@ class Tab:
         self.requests: list[str] = []
         self.expected: list[str] = []
         self.page.on("console", self._hear)
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("pageerror", lambda error: self.complaints.append(error.stack or str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.goto(address)
         self.page.wait_for_selector("html[data-ready]")

@@ -116,6 +116,13 @@ def test_two_tabs_do_not_mix(address: str, chromium: Browser, week: Path) -> Non
         name.fill("only here")
         name.press("Tab")
         assert other.page.locator("#view-places li[data-row]").count() == count
+        # A window that was folded away to nothing and comes back shows the whole map again.
+        frame = "JSON.stringify(document.querySelector('#map canvas').getBoundingClientRect())"
+        before = other.page.evaluate(frame)
+        for height in (40, DESK["height"]):
+            other.page.set_viewport_size({"width": DESK["width"], "height": height})
+            other.drawn()
+        assert other.page.evaluate(frame) == before
         # A reload loses the week and nothing else; the other tab goes on.
         one.page.reload()
         one.page.wait_for_selector("html[data-ready]")

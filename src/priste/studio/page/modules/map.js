@@ -62,7 +62,8 @@ export function openMap(store, frame, legend, api) {
       inertia: !still,
       maxBoundsViscosity: 0.8,
     });
-    map.fitBounds(geometry.bounds(), { padding: [14, 14], animate: false });
+    if (hasRoom(container)) map.fitBounds(geometry.bounds(), { padding: [14, 14], animate: false });
+    else map.setView(geometry.center(0), 12, { animate: false });
     map.setMinZoom(map.getZoom() - 2);
     const look = () => {
       if (!map) return; // a window that was resized tells a map that has just been closed
@@ -111,7 +112,8 @@ export function openMap(store, frame, legend, api) {
   let [width, height] = [0, 0];
   const another = (now, before) => Math.abs(now - before) > 0.25 * before;
   new ResizeObserver(() => {
-    if (!map) return;
+    // A window that is folded away has no room to fit anything into: wait until it is back.
+    if (!map || !hasRoom(container)) return;
     map.invalidateSize({ animate: false });
     // A phone that was turned, a window that was halved, a second map: show the whole map again.
     if (another(container.clientWidth, width) || another(container.clientHeight, height))
@@ -337,4 +339,5 @@ export function openMap(store, frame, legend, api) {
   return { focus: () => container.focus() };
 }
 
+const hasRoom = ({ clientWidth, clientHeight }) => Math.min(clientWidth, clientHeight) > 60;
 const holds = (region, cell) => Boolean(region) && region.cells.includes(cell);

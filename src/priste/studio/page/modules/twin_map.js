@@ -63,7 +63,7 @@ export function openTwin(store, frame) {
   store.watch(["layers"], () => map && cells.redraw());
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => map && cells.redraw());
   new ResizeObserver(() => {
-    if (!map) return;
+    if (!map || !container.clientWidth || !container.clientHeight) return;
     map.invalidateSize({ animate: false });
     follow();
   }).observe(container);
