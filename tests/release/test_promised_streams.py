@@ -82,13 +82,13 @@ def test_caps_hold_in_a_long_stream(calibrator: str) -> None:
 @pytest.mark.parametrize("observer", OBSERVERS)
 @pytest.mark.parametrize("promise", [Odds(0.7, math.inf), Odds(0.3, 0.9), 0.5])
 def test_bounds_hold_in_a_long_stream(promise: float | Promise, observer: str) -> None:
-    """After each of 40 releases the odds have moved within the bounds, for the whole class."""
+    """After each of 20 releases the odds have moved within the bounds, for the whole class."""
     who = OBSERVERS[observer]
     p = stream(promise, who)
     quantifiers = [Quantifier(MODEL, event, who) for event in EVENTS.values()]
     bounds = p.promises[0]
     assert isinstance(bounds, Odds)
-    for release in released(p, 40):
+    for release in released(p, 20):
         column = MECH.with_budget(release.budget).column(int(release.cell or 0))
         for quantifier, told in zip(quantifiers, release.leakage, strict=True):
             quantifier.observe(column if release.budget else None)
