@@ -212,7 +212,8 @@ def complaints_of_axe(page: Page) -> str:
     """Return what axe-core finds on the page as it is; empty if nothing."""
     from axe_playwright_python.sync_playwright import Axe
 
-    found = Axe().run(page)
+    there = page.evaluate("typeof axe === 'object'")  # half a megabyte: once a page
+    found = (Axe("null") if there else Axe()).run(page)
     return "" if found.violations_count == 0 else str(found.generate_report())
 
 
