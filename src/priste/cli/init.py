@@ -109,8 +109,8 @@ def init(
     from priste.whole_files import check_apart, check_writable, write_whole
 
     inputs = traces or []
-    homes = output.with_name(f"{output.stem}.homes.csv")
     check_writable(output, overwrite=overwrite)
+    homes = output.with_name(f"{output.stem}.homes.csv")
     check_apart({"policy": output, "homes": homes}, {f"input {path}": path for path in inputs})
     if not inputs and (user or since or until):
         raise InvalidParameter("--user, --from and --to choose from traces. Name a file or folder.")
