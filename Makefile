@@ -40,8 +40,8 @@ test: setup
 
 # The numeric tests once more, as older processors compute: other kernels of the linear algebra, no
 # fused multiply-add, no vector code. What hangs on last bits fails here. x86 with glibc only.
-NUMERIC := tests/quantify tests/release tests/mechanisms tests/mobility tests/audit $(DOCUMENTED_RUNS)
 DOCUMENTED_RUNS := tests/reproduce/test_documented_runs.py
+NUMERIC := tests/quantify tests/release tests/mechanisms tests/mobility tests/audit $(DOCUMENTED_RUNS)
 # These show nothing about last bits: files, processes, statistics, refused arguments.
 NOT_NUMERIC := $(addprefix --ignore=tests/,release/test_crash.py release/test_journals_move.py \
 	release/test_journal_format.py release/test_ledger_files.py release/test_state_files.py \
