@@ -8,11 +8,15 @@ import gc
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.drawn_examples import FREE, examples
+from tests.real_browser import browser
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 settings.register_profile(
     "priste",
@@ -44,6 +48,13 @@ def own_state(_states: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = next(_states)
     monkeypatch.setenv("PRISTE_STATE", str(folder))
     return folder
+
+
+@pytest.fixture(scope="session")
+def chromium() -> "Iterator[Browser]":
+    """One browser for all tests of pages: a process has room for one loop that drives them."""
+    with browser() as opened:
+        yield opened
 
 
 TOGETHER = "tests/studio/"

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpx
-from tests.live.running import program, serving
+from tests.live.running import serving
 from tests.live.small_town import assert_no_truth, fix_of, write_policy
 
 from priste.live.person_stream import StreamOptions
 from priste.live.settings import PersonSettings, Settings
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
 PAGE = Path(__file__).parent.parent.parent / "docs" / "live.md"
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
-FLAGS += ["--disable-quic", "--disable-background-networking", "--disable-component-update"]
 
 # What the extension that runs a userscript gives it.
 EXTENSION = """
@@ -32,10 +34,8 @@ def userscript(port: int | None) -> str:
     return found[0].replace("8787", str(port))
 
 
-def test_a_page_is_told_the_released_location(tmp_path: Path) -> None:
+def test_a_page_is_told_the_released_location(tmp_path: Path, chromium: Browser) -> None:
     """The script as it stands in the docs answers a page with the point that the service serves."""
-    from playwright.sync_api import sync_playwright
-
     asked: list[str] = []
 
     def fetched(url: str) -> list[object]:
@@ -47,18 +47,17 @@ def test_a_page_is_told_the_released_location(tmp_path: Path) -> None:
         "me", write_policy(tmp_path), options=StreamOptions(seed=5), clock="fixes"
     )
     chosen = Settings(tmp_path / "state", (person,), listen=("127.0.0.1", 0))
-    with serving(chosen) as live, sync_playwright() as play:
+    with serving(chosen) as live:
         for step in range(2):
             live.do(live.person.take(fix_of(step)))
-        browser = play.chromium.launch(executable_path=program("chromium"), args=FLAGS)
+        page = chromium.new_page()
         try:
-            page = browser.new_page()
             page.expose_function("fetched", fetched)
             page.add_init_script(EXTENSION + userscript(live.service.port))
             page.goto("data:text/html,<p>a page</p>")
             told = page.evaluate(ASK)
         finally:
-            browser.close()
+            page.close()
         latest = live.person.latest
         assert latest is not None
         assert told == [latest.lat, latest.lon, latest.accuracy, 1000 * latest.seconds]

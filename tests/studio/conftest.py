@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from tests.studio.running_studio import RunningStudio, Tab
-from tests.studio.studio_in_browser import address_of, browser, write_week
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+from tests.studio.studio_in_browser import address_of, write_week
 
 
 @pytest.fixture(scope="session")
@@ -37,13 +33,6 @@ def tab(studio: RunningStudio) -> Iterator[Tab]:
 def address(studio: RunningStudio) -> str:
     """Where the page is; every test opens tabs of its own."""
     return address_of(studio)
-
-
-@pytest.fixture(scope="package")
-def chromium() -> Iterator[Browser]:
-    """One browser for all tests of this folder; its loop must end before others begin theirs."""
-    with browser() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="session")

@@ -11,14 +11,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.live.running import program
 from tests.studio.running_studio import RunningStudio
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
-
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
-FLAGS += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
 
 DESK = {"width": 1280, "height": 860}
 PHONE = {"width": 390, "height": 844}
@@ -71,20 +67,6 @@ def write_week(path: Path) -> Path:
 def address_of(studio: RunningStudio) -> str:
     """Return the address that a studio printed."""
     return f"http://127.0.0.1:{studio.port}/#token={studio.token}"
-
-
-@contextmanager
-def browser() -> Iterator[Browser]:
-    """Open the machine's Chromium; without one, skip here and fail in CI."""
-    chromium = program("chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        opened = play.chromium.launch(executable_path=chromium, args=FLAGS)
-        try:
-            yield opened
-        finally:
-            opened.close()
 
 
 class Tab:

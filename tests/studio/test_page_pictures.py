@@ -8,27 +8,28 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from PIL import Image
 from tests.studio.running_studio import RunningStudio
-from tests.studio.studio_in_browser import PHONE, address_of, browser, tab
+from tests.studio.studio_in_browser import PHONE, address_of, tab
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 FOLDER = os.environ.get("PRISTE_PICTURES")
 
 
 @pytest.mark.skipif(FOLDER is None, reason="PRISTE_PICTURES names no folder for the pictures.")
-def test_pictures_for_the_docs(tmp_path: Path) -> None:
+def test_pictures_for_the_docs(tmp_path: Path, chromium: Browser) -> None:
     """The town, guarded against one who knows the population: desk, dark, two settings, phone."""
     assert FOLDER is not None
     folder = Path(FOLDER)
-    with (
-        browser() as opened,
-        ExitStack() as ending,
-    ):
+    with ExitStack() as ending:
         own = RunningStudio(tmp_path, "--seed", "1")
         ending.callback(own.stop)
-        at = ending.enter_context(tab(opened, address_of(own), device_scale_factor=1.5))
+        at = ending.enter_context(tab(chromium, address_of(own), device_scale_factor=1.5))
         page = at.page
         page.get_by_role("button", name="Open the town").click()
         page.wait_for_selector("#bench:not([hidden]) canvas.cells")
