@@ -194,9 +194,10 @@ def test_no_orphans(tmp_path: Path, kind: str) -> None:
     assert done.returncode == -signal.SIGKILL
     worker = int(place.read_text())
     for _ in range(300):
-        if not Path(f"/proc/{worker}").exists():
+        try:
+            state = Path(f"/proc/{worker}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        except OSError:  # it is gone, maybe between opening and reading
             return
-        state = Path(f"/proc/{worker}/stat").read_text().rsplit(")", 1)[1].split()[0]
         if state == "Z":
             return
         time.sleep(0.1)

@@ -39,6 +39,20 @@ SMALL_SETTING: dict[str, Any] = {
 """The policy of the small world, as the page would set it."""
 
 
+def workers_of(studio: RunningStudio) -> list[int]:
+    """Return the processes in which a studio does its work."""
+    server = studio.process.pid
+    found = Path(f"/proc/{server}/task/{server}/children").read_text().split()
+    return [each for each in map(int, found) if "spawn_main" in _command(each)]
+
+
+def _command(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text()
+    except OSError:  # it ended meanwhile
+        return ""
+
+
 class RunningStudio:
     """A studio that answers, and all that it has printed."""
 

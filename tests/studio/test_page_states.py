@@ -18,7 +18,7 @@ import pytest
 from tests.live.running import serving
 from tests.live.small_town import fix_of
 from tests.live.test_service import one_person
-from tests.studio.running_studio import RunningStudio
+from tests.studio.running_studio import RunningStudio, workers_of
 from tests.studio.studio_in_browser import (
     DESK,
     PHONE,
@@ -267,10 +267,8 @@ def test_runs_that_end_early(album: Album, week: Path, studio: RunningStudio) ->
     album.take("30-stopped")
     page.get_by_role("button", name="Run again").click()
     page.wait_for_selector("#view-run .tile b")
-    children = Path(f"/proc/{studio.process.pid}/task/{studio.process.pid}/children").read_text()
-    for number in children.split():
-        if "spawn_main" in Path(f"/proc/{number}/cmdline").read_text():
-            os.kill(int(number), signal.SIGKILL)
+    for number in workers_of(studio):
+        os.kill(number, signal.SIGKILL)
     page.locator("#view-run .says.bad").wait_for()
     album.take("31-crashed")
 

@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.studio.running_studio import RunningStudio
+from tests.studio.running_studio import RunningStudio, workers_of
 from tests.studio.studio_in_browser import DESK, PHONE, accessible, address_of, tab
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def test_a_long_run_is_stopped_and_one_that_dies_is_told(
         # The process dies in the middle of the next run.
         page.get_by_role("button", name="Run again").click()
         page.locator("#view-run .busy").filter(has_text="released").wait_for()
-        for process in workers_of(studio.process.pid):
+        for process in workers_of(studio):
             os.kill(process, signal.SIGKILL)
         alert = page.locator("#view-run").get_by_role("alert")
         alert.wait_for()
@@ -88,16 +88,6 @@ def test_a_long_run_is_stopped_and_one_that_dies_is_told(
         page.locator("#view-run .busy").filter(has_text="released").wait_for()
         page.get_by_role("button", name="Stop").click()
         note.wait_for()
-
-
-def workers_of(server: int) -> list[int]:
-    """Return the processes in which a studio does its work."""
-    found = Path(f"/proc/{server}/task/{server}/children").read_text().split()
-    return [each for each in map(int, found) if "spawn_main" in _command(each)]
-
-
-def _command(process: int) -> str:
-    return Path(f"/proc/{process}/cmdline").read_text()
 
 
 def test_two_tabs_do_not_mix(address: str, chromium: Browser, week: Path) -> None:

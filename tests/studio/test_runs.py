@@ -21,6 +21,7 @@ from tests.studio.running_studio import (
     RunningStudio,
     Tab,
     array,
+    workers_of,
 )
 from typer.testing import CliRunner
 
@@ -292,12 +293,6 @@ def test_a_newer_forecast_ends_the_older(tab: Tab, tmp_path: Path) -> None:
     assert list(tab.messages(newer))[-1][0] == "done"
 
 
-def children_of(process: int) -> set[int]:
-    """Return the processes that a process has started."""
-    found = Path(f"/proc/{process}/task/{process}/children")
-    return {int(number) for number in found.read_text().split()}
-
-
 def test_a_long_run_is_cancelled(tab: Tab, tmp_path: Path) -> None:
     """Cancelling ends the run whatever it is at, and the next one runs."""
     tab.open_small_world(tmp_path)
@@ -323,11 +318,7 @@ def test_a_run_whose_process_dies_leaves_the_page_alive(
     stream = tab.messages(run)
     while next(stream)[0] != "started":
         pass
-    workers = {
-        number
-        for number in children_of(studio.process.pid)
-        if "spawn_main" in Path(f"/proc/{number}/cmdline").read_text()
-    }
+    workers = workers_of(studio)
     assert workers
     for number in workers:
         os.kill(number, signal.SIGKILL)
