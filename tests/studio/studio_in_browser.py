@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tests.studio.running_studio import RunningStudio
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, ViewportSize
 
-DESK = {"width": 1280, "height": 860}
-PHONE = {"width": 390, "height": 844}
+DESK: ViewportSize = {"width": 1280, "height": 860}
+PHONE: ViewportSize = {"width": 390, "height": 844}
 
 PATIENCE = 90_000
 """Milliseconds after which a test gives up waiting; no test is about how long things take."""
@@ -25,6 +25,8 @@ PATIENCE = 90_000
 HOME, OFFICE, CLINIC = (46.005, 7.008), (46.031, 7.030), (46.010, 7.045)
 FIRST_DAY = datetime(2026, 3, 3, tzinfo=UTC)
 
+
+Scheme = Literal["light", "dark"]
 
 LISTEN = """
 () => {
@@ -199,13 +201,13 @@ def complaints_of_axe(page: Page) -> str:
     return "" if found.violations_count == 0 else str(found.generate_report())
 
 
-def accessible(at: Tab, where: str, *looks: tuple[str, dict[str, int]]) -> None:
+def accessible(at: Tab, where: str, *looks: tuple[Scheme, ViewportSize]) -> None:
     """Look at the page as it is with axe-core, in light and dark, on a desk and a phone."""
     for scheme, size in looks or (("light", DESK), ("dark", PHONE)):
-        at.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        at.page.set_viewport_size(size)  # type: ignore[arg-type]
+        at.page.emulate_media(color_scheme=scheme)
+        at.page.set_viewport_size(size)
         assert complaints_of_axe(at.page) == "", f"{where}, {scheme}, {size['width']} px"
         wide = at.page.evaluate("document.documentElement.scrollWidth")
         assert wide <= size["width"], f"{where} sticks out at {size['width']} px"
     at.page.emulate_media(color_scheme="light")
-    at.page.set_viewport_size(DESK)  # type: ignore[arg-type]
+    at.page.set_viewport_size(DESK)

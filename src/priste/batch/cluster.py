@@ -37,7 +37,7 @@ LISTENING = 0.2
 _kept: dict[str, Work] = {}
 _hands = ThreadPoolExecutor(max_workers=1, thread_name_prefix="priste")
 """One thread of a worker does all chunks, one at a time: tables are shared. A thread of our own,
-because Dask looks at what its own are doing a hundred times a second, and that took a tenth."""
+because Dask looks at what its own are doing a hundred times a second, which took up to a tenth."""
 
 
 @contextmanager

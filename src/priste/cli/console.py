@@ -253,7 +253,7 @@ EVERY = 30.0
 """Seconds between lines of progress where there is no terminal."""
 
 FORETELLING = 0.02
-"""The share of the work that must be done before it says how long the rest takes."""
+"""The share of what was left at first that must be done before it says how long the rest takes."""
 
 
 @contextmanager
@@ -316,9 +316,8 @@ class _Lines:
         if self._is_time():
             made = done - self._first
             rate = made / (self._told - self._begun)
-            rest = (
-                f", {_duration((total - done) / rate)} left" if made > FORETELLING * total else ""
-            )
+            tells = made > FORETELLING * (total - self._first)
+            rest = f", {_duration((total - done) / rate)} left" if tells else ""
             words = f" {self._of}, {rate:.3g} a second" if self._of else ""
             self._console.print(f"{self._what}: {done:,} of {total:,}{words}{rest}")
 

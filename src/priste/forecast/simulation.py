@@ -243,7 +243,7 @@ class Simulation:
             anybody=self._anybody,
         )
 
-    def _near(self) -> Any:
+    def _near(self) -> Flags:
         steps = self._told[-1] + 1
         return near_events(steps, self._setting.events.values(), self._near_steps)[self._followed]
 

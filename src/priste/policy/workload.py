@@ -73,15 +73,24 @@ def check_map(grid: Grid, *, few_rows: bool = False) -> None:
     """
     most = MOST_CELLS_OF_FEW_ROWS if few_rows else MOST_CELLS
     if grid.size > most:
-        larger = grid.cell_size * math.sqrt(grid.size / most)
-        digits = 10 ** math.floor(math.log10(larger) - 1)
         needed = "" if few_rows else f"about {_memory(8.0 * TABLES * grid.size**2)} of memory, and "
         known = "" if few_rows else f" Against knows = 'population' {MOST_CELLS_OF_FEW_ROWS:,} are."
         raise InvalidParameter(
             f"a map of {grid.size:,} cells would take {needed}too long; {most:,} cells are "
-            f"allowed.{known} A cell_size of {math.ceil(larger / digits) * digits:g} km or more "
+            f"allowed.{known} A cell_size of {cell_size_for(grid, most):g} km or more "
             "would do, or a smaller map"
         )
+
+
+def cell_size_for(grid: Grid, most: float) -> float:
+    """Return a size of cells, in km, at which a map has no more than so many: two digits, up.
+
+    >>> cell_size_for(Grid(rows=20, columns=20, cell_size=0.5), 100)
+    1.0
+    """
+    larger = grid.cell_size * math.sqrt(grid.size / most)
+    digit = 10.0 ** (math.floor(math.log10(larger)) - 1)
+    return math.ceil(larger / digit) * digit
 
 
 def _duration(seconds: float) -> str:

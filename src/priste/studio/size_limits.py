@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from priste.maps import Grid
+from priste.policy.workload import cell_size_for
 from priste.report import length
 from priste.studio.wire import Problem, Refused
 from priste.studio.worker import most_memory
@@ -52,7 +53,7 @@ def too_large(grid: Grid) -> str:
     return (
         f"Against them, every first cell counts: {grid.size:,} cells need about "
         f"{needed / 2**30:.0f} GB of memory, and {most / 2**30:.0f} GB may be used. Choose cells "
-        f"of {_larger(grid, math.sqrt(most / BYTES_PER_PAIR))} or more, a smaller area, or one who "
+        f"of {_wide(grid, math.sqrt(most / BYTES_PER_PAIR))} or more, a smaller area, or one who "
         "knows the population."
     )
 
@@ -66,18 +67,15 @@ def slow(grid: Grid) -> str:
     seconds = SECONDS_PER_PAIR * grid.size**2
     if seconds < SLOW:
         return ""
-    quick = _larger(grid, math.sqrt(1.0 / SECONDS_PER_PAIR))
+    quick = _wide(grid, math.sqrt(1.0 / SECONDS_PER_PAIR))
     return (
         f"Against them, every first cell counts: of {grid.size:,} cells each release takes about "
         f"{seconds:.0f} seconds. Cells of {quick} would take about one."
     )
 
 
-def _larger(grid: Grid, most_cells: float) -> str:
-    """Return a size of cells at which the map has no more than so many, in words of two digits."""
-    found = 1000.0 * grid.cell_size * math.sqrt(grid.size / most_cells)
-    digit = 10.0 ** (math.floor(math.log10(found)) - 1)
-    return length(math.ceil(found / digit) * digit)
+def _wide(grid: Grid, most: float) -> str:
+    return length(1000.0 * cell_size_for(grid, most))
 
 
 def _refused(words: str) -> Refused:
