@@ -32,7 +32,7 @@ from priste.mechanisms.rows import ROW_SUM_TOLERANCE, exact_row_excess
 from priste.quantify import Observer
 from priste.release import Certified, Optimal, PublicState
 from priste.release.calibrators.cost import Costs
-from priste.release.calibrators.laws.merged_outputs import sources_of
+from priste.release.calibrators.laws.merged_outputs import Cut, sources_of
 from priste.release.calibrators.laws.quadtree import labels_of, likely_rectangles
 from priste.release.calibrators.laws.reserve import (
     AT_ONCE,
@@ -196,6 +196,40 @@ def test_a_guess_is_the_best_public_one() -> None:
         summed = mech.emission()[:, best == target].sum(axis=1)
         assert sources.law[:, place] == pytest.approx(summed, rel=1e-12)
     assert sources.public_cost == pytest.approx(float((predicted @ apart).min()))
+
+
+@pytest.mark.parametrize("spread", [1.0, 6.0, 60.0])
+@pytest.mark.parametrize(
+    ("side", "alpha", "most"), [(20, 1.0, 1.05), (20, 4.0, 1.05), (30, 1.0, 1.1)]
+)
+def test_guesses_are_nearly_as_good_as_if_every_cell_were_one(
+    side: int, alpha: float, most: float, spread: float
+) -> None:
+    """Wherever people may be, few guesses or one in each rectangle cost little more than all."""
+    grid = Grid(rows=side, columns=side, cell_size=1.0)
+    mech, costs = PlanarLaplace(grid, alpha), Costs("distance", "the test")
+    apart = costs.matrix(mech)
+    people = np.exp(-apart[3 * side + 14] / spread)
+    people /= people.sum()
+    every_cell = float(((mech.emission() * people[:, None]).T @ apart).min(axis=1).sum())
+    sources = sources_of(mech, people, costs)
+    guessed = float(sources.costs[np.arange(len(sources.own)), sources.own].sum())
+    assert len(sources.targets) <= 401
+    assert (
+        guessed == pytest.approx(every_cell, rel=1e-6) or every_cell < guessed <= most * every_cell
+    )
+
+
+def test_rectangles_do_not_hang_on_the_last_bit() -> None:
+    """On a regular map many rectangles are equally likely: the same ones are cut everywhere."""
+    grid = Grid(rows=12, columns=12, cell_size=1.0)
+    even = np.full(144, 1.0 / 144)
+    found = Cut.of(grid, even, 50)
+    for seed in range(20):
+        last_bits = 1.0 + 1e-15 * np.random.default_rng(seed).choice([-1.0, 1.0], 144)
+        again = Cut.of(grid, even * last_bits, 50)
+        assert again.rectangles == found.rectangles
+        assert again.standing.tolist() == found.standing.tolist()
 
 
 @pytest.mark.parametrize("alpha", [0.3, 2.0, 40.0])

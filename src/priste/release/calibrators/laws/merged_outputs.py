@@ -16,9 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from priste.maps import Grid
 from priste.mechanisms import Mechanism
 from priste.release.calibrators.cost import Costs
-from priste.release.calibrators.laws.quadtree import labels_of, likely_rectangles
+from priste.release.calibrators.laws.quadtree import Rectangle, labels_of, likely_rectangles
 from priste.release.calibrators.laws.ties import set_apart
 
 Floats = NDArray[np.float64]
@@ -30,11 +31,17 @@ WHOLE_TABLE = 2**21
 LAW_ENTRIES = 2**23
 """How many entries the merged table of a larger map may have: 64 MiB."""
 
-MOST_RECTANGLES = 320
-"""... and how many rectangles."""
+MOST_RECTANGLES = 400
+"""... and how many rectangles a map is cut into."""
 
-TARGETS = 96
-"""How many outputs may be guesses, beside the best one without any output."""
+FEW = 96
+"""So many outputs, the likeliest, are the guesses, ..."""
+
+NEARLY_EVERYBODY = 0.99
+"""... where so large a part of the people is there. Elsewhere guesses are all over the map."""
+
+ROUNDED_UP = 0.5 + 1e-6
+"""A place between two cells is in the second, also where it is so but for the last bit."""
 
 LIKELY_CELLS = 2048
 """How many cells, the likeliest, count when a law is priced for others than it was made for."""
@@ -89,16 +96,61 @@ def sources_of(
     return _coarse_sources(mechanism, people, costs, also)
 
 
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A map in R rectangles, small where people are likely.
+
+    ``labels`` (m,) tells the rectangle of each cell, ``middles`` (R, 2) where its people are on
+    average, ``standing`` (R,) the cell that this is in.
+    """
+
+    rectangles: list[Rectangle]
+    labels: Integers
+    middles: Floats
+    standing: Integers
+
+    @classmethod
+    def of(cls, grid: Grid, people: Floats, most: int) -> Cut:
+        """Cut a map into at most so many rectangles for people who are at cells (m,) so likely."""
+        rectangles = likely_rectangles(grid, people, most)
+        labels = labels_of(grid, rectangles)
+        weights = people + UNLIKELY * people.max() / len(people)  # empty ones have a middle, too
+        mass = np.bincount(labels, weights)
+        middles = np.column_stack(
+            [np.bincount(labels, weights * along) / mass for along in grid.centers.T]
+        )
+        column, row = np.floor((middles - grid.centers[0]) / grid.cell_size + ROUNDED_UP).T
+        boxes = np.array(rectangles)
+        row = np.clip(row.astype(np.int64), boxes[:, 0], boxes[:, 1] - 1)
+        column = np.clip(column.astype(np.int64), boxes[:, 2], boxes[:, 3] - 1)
+        return cls(rectangles, labels, middles, row * grid.columns + column)
+
+    def summed(self, table: Floats) -> Floats:
+        """Return (R, n), the rows of a table (m, n) added up by rectangle."""
+        order = np.argsort(self.labels, kind="stable")
+        starts = np.searchsorted(self.labels[order], np.arange(len(self.rectangles)))
+        return np.asarray(np.add.reduceat(table[order], starts, axis=0))
+
+
 def _has_cells(mechanism: Mechanism) -> bool:
     cells = mechanism.output_cells()
     return cells is not None and np.array_equal(cells, np.arange(mechanism.grid.size))
 
 
-def _likely_targets(mechanism: Mechanism, predicted: Floats, also: list[int]) -> Integers:
+def _likely_targets(mechanism: Mechanism, people: Floats, also: list[int]) -> Integers:
+    """Return the outputs that may be guesses: few, all, or one for each rectangle of the map.
+
+    If the likeliest few were all, whoever is elsewhere would be guessed in the midst of them.
+    """
     cells = mechanism.output_cells()
-    weight = predicted @ mechanism.emission() if cells is None else predicted[cells]
-    order = np.argsort(set_apart(-weight), kind="stable")[:TARGETS]
-    return np.union1d(order, also)
+    weight = people @ mechanism.emission() if cells is None else people[cells]
+    order = np.argsort(set_apart(-weight), kind="stable")
+    if weight[order[:FEW]].sum() >= NEARLY_EVERYBODY * weight.sum():
+        return np.union1d(order[:FEW], also)
+    if mechanism.outputs <= MOST_RECTANGLES or not _has_cells(mechanism):
+        return np.union1d(order[:MOST_RECTANGLES], also)
+    cut = Cut.of(mechanism.grid, people, MOST_RECTANGLES)
+    return np.union1d(cut.standing, also)
 
 
 def _merged(law: Floats, targets: Integers, costs: Floats, predicted: Floats) -> Sources:
@@ -117,33 +169,13 @@ def _merged(law: Floats, targets: Integers, costs: Floats, predicted: Floats) ->
 def _coarse_sources(
     mechanism: Mechanism, predicted: Floats, costs: Costs, also: int | None
 ) -> Sources:
-    """Merge outputs by rectangles first; a rectangle of cells stands for its likeliest cell."""
+    """Merge outputs by rectangles first; a rectangle of cells stands for its middle."""
     grid = mechanism.grid
-    most = min(MOST_RECTANGLES, LAW_ENTRIES // grid.size)
-    rectangles = likely_rectangles(grid, predicted, most)
-    law = mechanism.rectangles(rectangles)
-    labels = labels_of(grid, rectangles)
-    order = np.argsort(labels, kind="stable")
-    starts = np.searchsorted(labels[order], np.arange(len(rectangles)))
-    mass = np.add.reduceat(predicted[order], starts)
-    shares = np.maximum(mass, np.finfo(np.float64).tiny)
-    centers = grid.centers
-    middles = np.add.reduceat((centers * predicted[:, None])[order], starts, axis=0)
-    middles /= shares[:, None]
-    empty = mass <= 0.0
-    middles[empty] = (np.add.reduceat(centers[order], starts, axis=0)
-                      / np.bincount(labels)[:, None])[empty]  # fmt: skip
-    boxes = np.array(rectangles)
-    column = np.clip(np.floor((middles[:, 0] - centers[0, 0]) / grid.cell_size + 0.5).astype(int),
-                     boxes[:, 2], boxes[:, 3] - 1)  # fmt: skip
-    row = np.clip(np.floor((middles[:, 1] - centers[0, 1]) / grid.cell_size + 0.5).astype(int),
-                  boxes[:, 0], boxes[:, 1] - 1)  # fmt: skip
-    standing = row * grid.columns + column
-    joint = np.add.reduceat((law * predicted[:, None])[order], starts, axis=0)
+    cut = Cut.of(grid, predicted, min(MOST_RECTANGLES, LAW_ENTRIES // grid.size))
+    law = mechanism.rectangles(cut.rectangles)
+    joint = cut.summed(law * predicted[:, None])
+    standing = cut.standing
     if also is not None:
-        standing[labels[also]] = also
-    between = costs.between(middles, centers[standing])
-    public = int(np.argmin(set_apart(mass @ between)))
-    likely = np.union1d(np.argsort(set_apart(-mass), kind="stable")[:TARGETS],
-                        [public] if also is None else [public, labels[also]])  # fmt: skip
-    return _merged(law, standing[likely].astype(np.int64), joint.T @ between[:, likely], predicted)
+        standing[cut.labels[also]] = also
+    between = costs.between(cut.middles, grid.centers[standing])
+    return _merged(law, standing, joint.T @ between, predicted)
