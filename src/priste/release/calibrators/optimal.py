@@ -20,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.arguments import whole
+from priste.maps import Grid
+from priste.mechanisms import Mechanism
 from priste.mechanisms.rows import settle_rows
 from priste.quantify import Promise
 from priste.randomness import BitSource
@@ -27,8 +29,9 @@ from priste.release.calibrator import Draw, EventOperator, Law
 from priste.release.calibrators.cost import Cost, Costs
 from priste.release.calibrators.laws.column_law import ColumnLaw
 from priste.release.calibrators.laws.conditions import EventConditions
-from priste.release.calibrators.laws.merged_outputs import Sources, sources_of
+from priste.release.calibrators.laws.merged_outputs import Sources, has_cells, sources_of
 from priste.release.calibrators.laws.programme import Finding, Programme
+from priste.release.calibrators.laws.quadtree import labels_of, likely_rectangles
 from priste.release.calibrators.laws.reserve import scheduled_limits
 from priste.release.calibrators.laws.served import constant_output, halves
 from priste.release.calibrators.laws.ties import set_apart
@@ -49,10 +52,16 @@ ROUNDS = 4
 """How often priors that turned out to be violated are written down, and the rest solved again."""
 
 MOST_SOURCES = 40
-"""How many sources the programme may split; the likeliest."""
+"""How many sources the programme may split; the likeliest, ..."""
 
 SURE = 0.999
 """... or fewer, where fewer have this probability together."""
+
+MOST = 0.501
+"""If they have less than this, it splits so many groups of all sources instead.
+
+No number of equally likely sources has just this share, so it does not hang on a last bit.
+"""
 
 NEAREST = 4
 """To how many of its cheapest targets, and of the likeliest, each source may be sent."""
@@ -180,17 +189,14 @@ class Optimal:
         harmless = np.ones(len(sources.mass), dtype=bool)
         for event in touched:
             harmless &= event.keeps(alone)
-        order = np.argsort(set_apart(-sources.mass), kind="stable")
-        enough = int(np.searchsorted(np.cumsum(sources.mass[order]), SURE * sources.mass.sum())) + 1
-        chosen, rest = np.split(order, [min(enough, MOST_SOURCES)])
-        pooled, told = rest[~harmless[rest]], rest[harmless[rest]]
-        groups = np.zeros((len(sources.mass), len(chosen) + (len(pooled) > 0)))
-        groups[chosen, np.arange(len(chosen))] = 1.0
-        groups[pooled, len(chosen) :] = 1.0
-        remap, places = self._solved(state, sources, touched, groups, chosen, by_half, nothing)
+        groups, own, told = _groups(state.mechanism, sources, harmless)
+        remap, places = self._solved(state, sources, touched, groups, own, by_half, nothing)
         if remap is None:
             return None
-        columns = np.concatenate([sources.law @ (groups @ remap), sources.law[:, told]], axis=1)
+        apart = _left_alone(remap) & ~(groups[~harmless] > 0.0).any(axis=0)
+        told = np.union1d(told, np.flatnonzero(groups[:, apart].any(axis=1)))
+        mixed = sources.law @ (groups[:, ~apart] @ remap[~apart])
+        columns = np.concatenate([mixed, sources.law[:, told]], axis=1)
         return _joined(columns, np.concatenate([places, sources.own[told]]))
 
     def _solved(
@@ -199,21 +205,21 @@ class Optimal:
         sources: Sources,
         touched: list[EventConditions],
         groups: Floats,
-        chosen: Integers,
+        guesses: Integers,
         by_half: list[Floats],
         nothing: int,
     ) -> tuple[Floats | None, Integers]:
-        """Solve the programme of the chosen groups; return the remap and its targets' places."""
+        """Solve the programme of these groups; return the remap and its targets' places."""
         constant = int(np.flatnonzero(sources.targets == nothing)[0])
-        places = np.union1d(sources.own[chosen], [sources.public, constant])
+        places = np.union1d(guesses, [sources.public, constant])
         costs = (groups.T @ sources.costs)[:, places] / sources.public_cost
         arcs = np.zeros(costs.shape, dtype=bool)
         nearest = min(NEAREST, len(places))
         cheap = np.argpartition(set_apart(costs), nearest - 1, axis=1)[:, :nearest]
         arcs[np.arange(len(costs))[:, None], cheap] = True
         public = int(np.searchsorted(places, sources.public))
-        own = np.searchsorted(places, sources.own[chosen])
-        arcs[np.arange(len(chosen)), own] = True
+        own = np.searchsorted(places, guesses)
+        arcs[np.arange(len(own)), own] = True
         arcs[:, own[:NEAREST]] = True
         untold = int(np.searchsorted(places, constant))
         arcs[:, [public, untold]] = True
@@ -233,6 +239,48 @@ class Optimal:
             ]
 
         return programme.solve(find, ROUNDS, self._work), places
+
+
+def _groups(
+    mechanism: Mechanism, sources: Sources, harmless: Booleans
+) -> tuple[Floats, Integers, Integers]:
+    """Return groups of sources (sources, n), their guesses, and the sources told as they are.
+
+    The likeliest sources are groups of their own, if they are most; the rest is told where it
+    is harmless and one group where not. Else those with guesses in one rectangle of the map
+    are a group, so that a programme of few groups serves everybody.
+    """
+    order = np.argsort(set_apart(-sources.mass), kind="stable")
+    everything = float(sources.mass.sum())
+    likeliest = np.cumsum(sources.mass[order])
+    if likeliest[:MOST_SOURCES][-1] < MOST * everything and has_cells(mechanism):
+        groups = _by_rectangle(mechanism.grid, sources)
+        return groups, set_apart(groups.T @ sources.costs).argmin(axis=1), order[:0]
+    enough = int(np.searchsorted(likeliest, SURE * everything)) + 1
+    chosen, rest = np.split(order, [min(enough, MOST_SOURCES)])
+    pooled, told = rest[~harmless[rest]], rest[harmless[rest]]
+    groups = np.zeros((len(order), len(chosen) + (len(pooled) > 0)))
+    groups[chosen, np.arange(len(chosen))] = 1.0
+    groups[pooled, len(chosen) :] = 1.0
+    guesses = np.full(groups.shape[1], sources.public)
+    guesses[: len(chosen)] = sources.own[chosen]
+    return groups, guesses, told
+
+
+def _by_rectangle(grid: Grid, sources: Sources) -> Floats:
+    """Return groups (sources, n) of those with guesses in one rectangle, the likeliest first."""
+    cells = sources.targets[sources.own]
+    mass = np.zeros(grid.size)
+    mass[cells] = sources.mass
+    rectangle = labels_of(grid, likely_rectangles(grid, mass, MOST_SOURCES))[cells]
+    groups = (rectangle[:, None] == np.unique(rectangle)).astype(np.float64)
+    return np.asarray(groups[:, np.argsort(set_apart(-(sources.mass @ groups)), kind="stable")])
+
+
+def _left_alone(remap: Floats) -> Booleans:
+    """Tell which groups (n,) are released as one target that stands for no other group."""
+    used = remap > 0.0
+    return np.asarray((used.sum(axis=1) == 1) & (used[:, used.sum(axis=0) == 1].any(axis=1)))
 
 
 def _joined(columns: Floats, places: Integers) -> tuple[Floats, Integers]:

@@ -84,7 +84,7 @@ def sources_of(
 
     The output ``also``, if given, is among the targets.
     """
-    if mechanism.grid.size * mechanism.outputs <= WHOLE_TABLE or not _has_cells(mechanism):
+    if mechanism.grid.size * mechanism.outputs <= WHOLE_TABLE or not has_cells(mechanism):
         matrix = costs.matrix(mechanism)
         best = int(np.argmin(set_apart(people @ matrix)))
         targets = _likely_targets(mechanism, people, [best] if also is None else [best, also])
@@ -132,7 +132,8 @@ class Cut:
         return np.asarray(np.add.reduceat(table[order], starts, axis=0))
 
 
-def _has_cells(mechanism: Mechanism) -> bool:
+def has_cells(mechanism: Mechanism) -> bool:
+    """Tell whether the outputs of a mechanism are the cells of its map."""
     cells = mechanism.output_cells()
     return cells is not None and np.array_equal(cells, np.arange(mechanism.grid.size))
 
@@ -147,7 +148,7 @@ def _likely_targets(mechanism: Mechanism, people: Floats, also: list[int]) -> In
     order = np.argsort(set_apart(-weight), kind="stable")
     if weight[order[:FEW]].sum() >= NEARLY_EVERYBODY * weight.sum():
         return np.union1d(order[:FEW], also)
-    if mechanism.outputs <= MOST_RECTANGLES or not _has_cells(mechanism):
+    if mechanism.outputs <= MOST_RECTANGLES or not has_cells(mechanism):
         return np.union1d(order[:MOST_RECTANGLES], also)
     cut = Cut.of(mechanism.grid, people, MOST_RECTANGLES)
     return np.union1d(cut.standing, also)
