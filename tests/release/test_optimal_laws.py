@@ -44,6 +44,7 @@ from priste.release.calibrators.laws.reserve import (
     shares,
 )
 from priste.release.calibrators.laws.served import constant_output, halves
+from priste.release.calibrators.optimal import MOST_SOURCES, _groups, _left_alone
 from priste.release.terms import make_terms
 
 GRID = Grid(rows=4, columns=4, cell_size=1.0)
@@ -218,6 +219,44 @@ def test_guesses_are_nearly_as_good_as_if_every_cell_were_one(
     assert (
         guessed == pytest.approx(every_cell, rel=1e-6) or every_cell < guessed <= most * every_cell
     )
+
+
+@pytest.mark.parametrize("spread", [0.3, 2.0, 60.0])
+def test_groups_are_of_all_sources(spread: float) -> None:
+    """Every source is told or in one group; groups by rectangle have their own best guess."""
+    grid = Grid(rows=12, columns=12, cell_size=1.0)
+    mech, costs = PlanarLaplace(grid, 2.0), Costs("distance", "the test")
+    people = np.exp(-costs.matrix(mech)[40] / spread)
+    sources = sources_of(mech, people / people.sum(), costs)
+    harmless = np.arange(len(sources.mass)) % 3 == 0
+    groups, guesses, told = _groups(mech, sources, harmless)
+    assert ((groups.sum(axis=1) == 1.0) != np.isin(np.arange(len(harmless)), told)).all()
+    assert groups.shape[1] == len(guesses) <= MOST_SOURCES + 1
+    assert harmless[told].all()
+    if spread == 60.0:
+        best = (groups.T @ sources.costs).min(axis=1)
+        assert len(told) == 0
+        assert (groups.T @ sources.costs)[np.arange(len(best)), guesses] == pytest.approx(best)
+
+
+def test_groups_left_alone_are_those_nobody_else_is_released_as() -> None:
+    """Only these may be told as finely as is harmless: their target stands for nobody else."""
+    remap = np.array([[1.0, 0, 0, 0], [0, 0.5, 0.5, 0], [0, 1.0, 0, 0], [0, 0, 0, 1.0]])
+    assert _left_alone(remap).tolist() == [True, False, False, True]
+
+
+def test_where_people_may_be_anywhere_a_law_serves_them() -> None:
+    """On a wide map with an event to come, a law costs less than half of a constant."""
+    grid = Grid(rows=20, columns=20, cell_size=1.0)
+    model = MarkovModel.gaussian(grid, sigma=10.0)
+    calibrator = Optimal()
+    p = Protector(
+        model, presence(range(10), range(3, 8)), PlanarLaplace(grid, alpha=1.0), 0.5,
+        calibrator, observer=Priors(np.full(400, 1 / 400)), rng=5,
+    )  # fmt: skip
+    law = calibrator.choose(p.public_state())
+    nothing = float(np.full(400, 1 / 400) @ grid.distances()[210])
+    assert law.cost < 0.5 * nothing
 
 
 def test_rectangles_do_not_hang_on_the_last_bit() -> None:
