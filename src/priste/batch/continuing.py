@@ -37,6 +37,7 @@ class Continuation:
         self._again = again
         self._elsewhere: dict[str | None, list[str]] = {}
         self._done: set[int] = set()
+        self.vacant: frozenset[int] = frozenset()  # parts of whose people the input holds nobody
         self._others: tuple[str, int, dict[str | None, bytes]] = ("", -1, {})
         self.given_again = 0
         self.drawn = 0
@@ -54,6 +55,7 @@ class Continuation:
         for number in sorted(unseen):
             if journals_in(workspace.read_part(number)):
                 raise workspace.refusal(_gone(len(journals_in(workspace.read_part(number)))))
+        self.vacant = frozenset(unseen)
 
     def _check_chunk(self, workspace: Workspace, chunk: Chunk) -> None:
         told = workspace.known.parts.get(chunk.number)
@@ -167,7 +169,7 @@ class Continuation:
         for chunk in gathering.chunks(count):
             if chunk.number in self._done:
                 self._count_in(workspace, chunk)
-                on_told(len(chunk.users))
+                on_told(workspace.known.parts[chunk.number].users)
             else:
                 earlier = self._earlier(workspace, chunk)
                 yield Job(chunk.number, chunk.digest, chunk.table, chunk.places, earlier)

@@ -167,7 +167,15 @@ def _one_by_one(nursery: pools.Nursery, work: Work, job: Job, on_told: OnTold) -
 
 
 def load() -> None:
-    """Load the compiled code; not Arrow, which begins a thread, and threads do not bear a fork."""
-    from priste.quantify.warm_up import warm_up
+    """Load what every worker needs, and the compiled code of the search that most promises ask for.
 
-    warm_up()
+    Not Arrow, which begins a thread, and threads do not bear a fork; what else the policy needs is
+    loaded when :meth:`Work.prepare` uses it.
+    """
+    import pyproj  # noqa: F401
+
+    from priste.quantify import bands
+    from priste.quantify.worst_prior.searching import compile_now
+
+    compile_now()
+    bands.compile_now()

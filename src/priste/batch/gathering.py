@@ -20,6 +20,7 @@ from priste.batch.keyed_digests import Recognition
 from priste.batch.own_places import Disc, OwnPlace, Places
 from priste.errors import TraceError
 from priste.traces import Trace
+from priste.traces.zones import NO_TIME
 
 MEMORY = "256MB"
 _HELD_ROWS = 200_000
@@ -57,7 +58,10 @@ def place_of(user: str | None) -> int:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some users' fixes; ``digest`` changes with any of them, and with the users' own places."""
+    """Some users' fixes; ``digest`` changes with any of them, and with the users' own places.
+
+    Of somebody without a usable record there is one row, which has no time.
+    """
 
     number: int
     table: Any = field(repr=False)
@@ -66,22 +70,27 @@ class Chunk:
 
     @property
     def users(self) -> list[str | None]:
-        """Everybody in the chunk."""
-        return list(dict.fromkeys(self.table["user"].to_pylist()))
+        """Everybody in the chunk who has a fix."""
+        rows = zip(self.table["user"].to_pylist(), self.table["time"].to_pylist(), strict=True)
+        return list(dict.fromkeys(user for user, time in rows if time != NO_TIME))
 
     def traces(self) -> dict[str | None, Trace]:
-        """Return the traces of the chunk by user."""
+        """Return the traces of the chunk by user, of those who have a fix."""
         users = self.table["user"].to_pylist()
         columns = [self.table[name].to_numpy() for name in ("time", "lat", "lon")]
         starts = [0, *(k for k in range(1, len(users)) if users[k] != users[k - 1])]
         return {
             users[begin]: Trace(users[begin], *(column[begin:end] for column in columns))
             for begin, end in zip(starts, [*starts[1:], len(users)], strict=True)
+            if columns[0][begin] != NO_TIME
         }
 
 
 class Gathering:
-    """A private table of fixes in a folder; use it in a ``with`` statement."""
+    """A private table of fixes in a folder; use it in a ``with`` statement.
+
+    ``users`` are those who have a fix, and ``unusable`` is how many others were named.
+    """
 
     def __init__(self, folder: Path, recognition: Recognition) -> None:
         self._folder = folder
@@ -90,6 +99,7 @@ class Gathering:
         self._people: list[tuple[str | None, int, bytes]] = []
         self._rows = 0
         self.users = 0
+        self.unusable = 0
         self.fixes = 0
 
     def __enter__(self) -> Gathering:
@@ -112,6 +122,7 @@ class Gathering:
             self._connection.execute(
                 "CREATE TABLE people(person VARCHAR, place BIGINT, hours BLOB)"
             )
+            self._connection.execute("CREATE TABLE named(person VARCHAR, place BIGINT)")
             self._connection.execute(
                 "CREATE TABLE discs(person VARCHAR, place BIGINT, region VARCHAR, a DOUBLE, "
                 "o DOUBLE, radius DOUBLE)"
@@ -161,6 +172,37 @@ class Gathering:
         self._insert("people", people)
         self._held, self._people, self._rows = [], [], 0
 
+    def add_named(self, names: Iterable[str | None]) -> None:
+        """Take in who is named in the source; those without a fix are each in a chunk, to be told.
+
+        Names may come more than once. Ask after everybody's fixes are in.
+        """
+        import pyarrow as pa
+
+        self.settle()
+        rest, found = iter(names), 0
+        while held := list(islice(rest, _BATCH)):
+            columns = [pa.array(held, pa.string()), pa.array(map(place_of, held), pa.int64())]
+            self._insert("named", pa.table(columns, names=["person", "place"]))
+            found += len(held)
+        if not found:
+            return
+        with self._told():
+            self._connection.execute(
+                "CREATE TABLE unusable AS SELECT DISTINCT person, place FROM named WHERE NOT EXISTS"
+                " (SELECT 1 FROM people WHERE people.person IS NOT DISTINCT FROM named.person)"
+            )
+            self._connection.execute(
+                "INSERT INTO people SELECT person, place, ''::BLOB FROM unusable"
+            )
+            self._connection.execute(
+                "INSERT INTO fixes "
+                f"SELECT place, person, {NO_TIME}, 'nan'::DOUBLE, 'nan'::DOUBLE FROM unusable"
+            )
+            ((self.unusable,),) = self._connection.execute(
+                "SELECT count(*) FROM unusable"
+            ).fetchall()
+
     def add_places(self, places: Iterable[OwnPlace]) -> None:
         """Take in everybody's own places."""
         import pyarrow as pa
@@ -177,7 +219,7 @@ class Gathering:
             self._insert("discs", pa.table(columns, names=names))
 
     def placed(self) -> tuple[int, int]:
-        """Return how many users have places of their own, and how many others have who are none."""
+        """Return how many of those named have places of their own, and how many others have."""
         query = (
             "SELECT count(*) FILTER (found), count(*) FILTER (NOT found) FROM (SELECT EXISTS "
             "(SELECT 1 FROM people WHERE people.person IS NOT DISTINCT FROM owners.person) AS found"
@@ -194,8 +236,8 @@ class Gathering:
             self._connection.unregister("arriving")
 
     def people(self) -> Iterator[tuple[str | None, bytes]]:
-        """Yield everybody, with what is remembered about their hours, in the order of names."""
-        query = "SELECT person, hours FROM people ORDER BY person NULLS FIRST"
+        """Yield who has a fix, with what is remembered of their hours, in the order of names."""
+        query = "SELECT person, hours FROM people WHERE hours <> '' ORDER BY person NULLS FIRST"
         with self._told():
             found = self._connection.cursor().execute(query)
             while rows := found.fetchmany(1024):

@@ -33,6 +33,11 @@ from priste.traces.record_problems import Tally
 
 OnUser = Callable[[], None]
 
+NOTHING_USABLE = (
+    "None of this user's records is a usable fix: times or positions are missing, unreadable or "
+    "impossible."
+)
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -156,7 +161,7 @@ def _outcome(
 ) -> Outcome:
     try:
         if trace is None:
-            raise InvalidParameter("None of this user's records is a usable fix.")
+            raise InvalidParameter(NOTHING_USABLE)
         own, cells = true_cells(policy, trace, places)
         if not cells:
             return without_a_stream(user, policy, None)
@@ -287,32 +292,35 @@ def _traces(table: Any) -> Iterator[tuple[str | None, Trace | None]]:
                 "The 'time' of a table must carry its zone. Got timestamps without one."
             )
         times = times.cast(pa.timestamp("us", times.type.tz), safe=False).cast(pa.int64())
-    clocks = times.cast(pa.int64()).fill_null(np.iinfo(np.int64).min).to_numpy()
-    lat, lon = (
-        table[name].cast(pa.float64()).fill_null(float("nan")).to_numpy() for name in ("lat", "lon")
-    )
+    clocks = _numbers(times, pa.int64(), np.iinfo(np.int64).min)
+    lat, lon = (_numbers(table[name], pa.float64(), float("nan")) for name in ("lat", "lon"))
     for user, rows in stretches(table).items():
         raw = RawFixes(clocks[rows], lat[rows], lon[rows])
         yield user, clean(user, raw, ClockRange(), Tally())
 
 
+def _numbers(column: Any, kind: Any, missing: float) -> NDArray[Any]:
+    """Return a column as an array; only one that must be converted waits until Arrow can do so."""
+    if column.type != kind or column.null_count:
+        column = column.cast(kind).fill_null(missing)
+    found: NDArray[Any] = column.to_numpy()
+    return found
+
+
 def stretches(table: Any) -> dict[str | None, NDArray[np.int64]]:
     """Return the numbers of each user's rows of a table, in the order of names."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    users = pc.dictionary_encode(table["user"].cast(pa.string()).combine_chunks())
-    if isinstance(users, pa.ChunkedArray):
-        users = users.combine_chunks()
-    codes = users.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    names = users.dictionary.to_pylist()
+    users = table["user"]
+    names = (users if users.type == pa.string() else users.cast(pa.string())).to_pylist()
+    numbers: dict[str | None, int] = {}
+    codes = np.fromiter((numbers.setdefault(name, len(numbers)) for name in names), np.int64)
     order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-2)).tolist() if len(order) else []
-    found = {
-        None if codes[order[begin]] < 0 else names[codes[order[begin]]]: order[begin:end]
-        for begin, end in zip(starts, [*starts[1:], len(order)], strict=True)
+    starts = np.searchsorted(codes[order], np.arange(len(numbers) + 1)).tolist()
+    return {
+        name: order[starts[code] : starts[code + 1]]
+        for name, code in sorted(numbers.items(), key=lambda it: (it[0] is not None, it[0] or ""))
     }
-    return dict(sorted(found.items(), key=lambda item: (item[0] is not None, item[0] or "")))
 
 
 def _rows(outcomes: Sequence[Outcome], policy: Policy, key: Key, named: str) -> Any:

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 
 from priste.batch.parts import Parts
 from priste.errors import InvalidParameter, TraceError
 from priste.policy import Policy
+from priste.traces import Traces
 from priste.traces.fixes import utc_datetime
+from priste.traces.formats.known import FORMATS
+from priste.traces.record_problems import Tally
 
 MOST_NAMED = 5
 """How many people a message names, and how many messages there are of a kind."""
+
+
+def named_in(traces: Traces) -> Iterator[str | None]:
+    """Yield whom a source names, so that those without a usable record are not passed over.
+
+    Some come more than once, and only some or nobody where all records are usable. Ask after
+    the source was read.
+    """
+    if traces.reading.user is not None:
+        return
+    source, reading, kind = traces.source, traces.reading, FORMATS[traces.format]
+    column = None if kind.options_of is None else kind.options_of(source, reading).columns.user
+    if kind.one_user or (kind.options_of is not None and column is None):
+        yield from (file.user for file in source.files)
+    elif traces.report.set_aside:
+        records = kind.users(source, reading, Tally()) if column is None else traces.texts(column)
+        yield from (user for user, _ in records)
 
 
 def nothing_to_release(policy: Policy, source: str, earliest: int, latest: int) -> str:

@@ -20,12 +20,13 @@ from priste.batch.cluster import cluster_at
 from priste.batch.continuing import Continuation
 from priste.batch.engines import Work, here, pool_of
 from priste.batch.gathering import Gathering, chunks_for, place_of
-from priste.batch.groups import true_cells
+from priste.batch.groups import NOTHING_USABLE, true_cells
 from priste.batch.keyed_digests import Recognition
 from priste.batch.own_places import places_in_columns, read_own_places
 from priste.batch.parts import Ledgers, Parts
 from priste.batch.people import (
     about_places,
+    named_in,
     nothing_to_release,
     oddities,
     refuse_unsaid_places,
@@ -137,7 +138,8 @@ def protect_file(
                 placed, unknown = gathering.placed()
                 everyone = sample == 1.0 and not users  # others are unknown for no fault of theirs
                 others = unknown if everyone else 0
-                notes = about_places(gathering.users, placed, others, policy.own_regions)
+                people = gathering.users + gathering.unusable
+                notes = about_places(people, placed, others, policy.own_regions)
             if not target.in_parts:
                 everybody = _Everybody(gathering, policy.steps)
                 rehearse(policy, traces, everybody, temporary / target.path.name, tuple(keep), rows)
@@ -147,14 +149,14 @@ def protect_file(
             secret = workspace.secret()
             run.write_down(workspace, gathering)
             work = Work(policy, secret if seed is None else seed, recognition)
-            told = _Told(on_progress, gathering.users)
+            told = _Told(on_progress, gathering.users + gathering.unusable)
             if gathering.users == 1 and cluster is None:
                 engine = here  # nobody to go on with if that process died
             for made in engine(work, run.jobs(workspace, gathering, count, told.more), told.more):
                 workspace.finish_part(made.number, made.data, made.fixes, made.users)
                 run.drawn += made.drawn
                 run.worth.add(made.number, made.worths)
-            parts = Parts(workspace.files(), policy)
+            parts = Parts(workspace.files(leaving_out=run.vacant), policy)
             totals = parts.totals()
             if not totals.users:
                 reason = next(iter(parts.problems(1).values()), "no fix lies within the clock.")
@@ -228,11 +230,13 @@ def _gather(
     times: list[int] = []
     something = False
     missing = set(wanted)
+
+    def is_asked_for(user: str | None) -> bool:
+        missing.discard(str(user))
+        return (not wanted or user in wanted) and place_of(user) < sample * _ALL_PLACES
+
     for trace in traces:
-        if wanted and trace.user not in wanted:
-            continue
-        missing.discard(str(trace.user))
-        if place_of(trace.user) >= sample * _ALL_PLACES:
+        if not is_asked_for(trace.user):
             continue
         times = [min([*times[:1], int(trace.times[0])]), max([*times[1:], int(trace.times[-1])])]
         if not something:
@@ -242,12 +246,15 @@ def _gather(
                 something = True  # told when it is that user's turn
         gathering.add(trace, hours_to_bytes(recognition.hours(trace)))
     gathering.settle()
+    gathering.add_named(filter(is_asked_for, named_in(traces)))
     if missing:
         raise TraceError(
             f"There is no user {', '.join(map(repr, sorted(missing)))} in "
             f"{traces.source.root.name}, which has {traces.report.users}. Are names written as "
             "they are there?"
         )
+    if gathering.unusable and not gathering.users:
+        raise TraceError(f"Nothing can be released: {NOTHING_USABLE}")
     if not gathering.users:
         raise TraceError(
             f"The sample holds nobody: {traces.report.users} users are in "

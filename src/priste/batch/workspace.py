@@ -21,7 +21,7 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -198,11 +198,12 @@ class Workspace:
         if before is not None:
             (self.folder / part_name(number, before.generation)).unlink(missing_ok=True)
 
-    def files(self) -> list[Path]:
-        """Return the paths of all finished parts, in their order."""
+    def files(self, leaving_out: Collection[int] = ()) -> list[Path]:
+        """Return the paths of all finished parts but some, in their order."""
         return [
             self.folder / part_name(number, told.generation)
             for number, told in sorted(self.known.parts.items())
+            if number not in leaving_out
         ]
 
     def wrote(self, ledger: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from priste.cli.console import progress, warn, warn_of_seed
+from priste.cli.loading_ahead import begun_ahead
 from priste.cli.option_words import in_options
 from priste.cli.options import (
     AS_IT_TELLS,
@@ -265,21 +266,28 @@ def protect(
     return Protection(batch, report, anybody, gaps_in_the_guard(loaded))
 
 
-def workers_that_load(workers: int, cluster: str | None) -> AbstractContextManager[Nursery | None]:
-    """Let the process that workers come from begin to load while this one loads as well.
+@contextmanager
+def workers_that_load(workers: int, cluster: str | None) -> Iterator[Nursery | None]:
+    """Hand over the process that workers come from, which loads while this one does.
 
-    Also for one worker, where that costs nothing: a user at whom it dies does not take the run
-    along.
+    Also for one worker, where it is a fork that has all that is loaded here: a user at whom it dies
+    does not take the run along. It loads the compiled code itself, when there is work enough.
     """
-    from priste.batch.engines import LOADING
     from priste.workers import Nursery, may_fork
 
     if cluster is not None or (workers == 1 and not may_fork()):
-        return nullcontext()
-    import pyproj  # noqa: F401  everybody needs it: forks have it then
+        yield None
+        return
+    with begun_ahead() as begun:
+        if begun is not None:
+            yield begun
+            return
+        import pyproj  # noqa: F401  everybody needs it: forks have it then
 
-    # One worker loads the compiled code itself, when there is work enough for it.
-    return Nursery(LOADING if workers > 1 else None, sharing=True)
+        from priste.batch.engines import LOADING
+
+        with Nursery(LOADING if workers > 1 else None, sharing=True) as nursery:
+            yield nursery
 
 
 def learnt_by_anybody(
