@@ -1,13 +1,14 @@
 """Runs of many users: the whole command beside a plain loop, workers, a cluster, and memory.
 
 Run with ``python -m benchmarks.batch``, or with the names of some of its parts (speed, fixed,
-loop, twice, one, pool, cluster, memory, homes): the others keep their figures, and each is written
-when it is done. ``--quick`` takes a tenth of the users; ``--least`` keeps the least that a run took
-now or before, to be given several times on a machine that others use as well. Writes
+loop, twice, one, pool, short, cluster, memory, homes): the others keep their figures, and each is
+written when it is done. ``--quick`` takes a tenth of the users; ``--least`` keeps the least that a
+run took now or before, to be given several times on a machine that others use as well. Writes
 ``benchmarks/results/batch.json``. CPU seconds are those of all processes; wall seconds mean
 something on an idle machine only, so the load is told beside them. All of loop, twice, one, pool
 and cluster release the same: each draws the same bits for everybody. "twice" is two plain loops at
-once, which is what two cores of this machine are worth at best. Set OPENBLAS_NUM_THREADS=1.
+once, which is what two cores of this machine are worth at best; "short" is one and pool with few
+users. Set OPENBLAS_NUM_THREADS=1.
 
 The world is a 10 x 10 map of 1 km (20 x 20 for some of the speeds), Gaussian transitions
 (σ = 1 km), one PRESENCE event, ε = 0.8, the default calibrator against somebody who knows the
@@ -45,6 +46,9 @@ RESULTS = Path(__file__).parent / "results" / "batch.json"
 USERS, STEPS = 120, 24
 SPEED_USERS = {100: 60, 400: 20}
 """How many users each speed is measured with, by the number of cells."""
+
+SHORT_USERS = (18, 52)
+"""How many users are some 5 and 10 seconds of work for one worker, where ``USERS`` are 20."""
 
 SMALL_STEPS = 2
 FIXED_TURNS = 3
@@ -281,6 +285,18 @@ def pool(folder: Path, share: int) -> dict[str, Any]:
     return {"users": USERS // share, **vars(cost)}
 
 
+def short(folder: Path, share: int) -> dict[str, Any]:
+    """Measure the whole command with one worker and with several in runs of few users, in turn."""
+    found: dict[str, Any] = {}
+    for users in (max(2, count // share) for count in SHORT_USERS):
+        place = prepared(folder, users)
+        for name, workers in (("one", 1), ("pool", WORKERS)):
+            cost, _ = command(place, name, "--workers", str(workers))
+            load = os.getloadavg()[0]
+            found.setdefault(str(users), {})[name] = {"users": users, **vars(cost), "load": load}
+    return {"by_users": found}
+
+
 def cluster(folder: Path, share: int) -> dict[str, Any]:
     """Measure the whole command on a Dask cluster that is there, with as many workers."""
     from distributed import Client, LocalCluster
@@ -336,7 +352,8 @@ RUNS = ("loop", "twice", "one", "pool", "cluster")
 """Parts of which each is one run, or two at once, of the same people."""
 
 PARTS = {
-    each.__name__: each for each in (speed, fixed, loop, twice, one, pool, cluster, memory, homes)
+    each.__name__: each
+    for each in (speed, fixed, loop, twice, one, pool, short, cluster, memory, homes)
 }
 
 
@@ -360,6 +377,8 @@ def compared(found: dict[str, Any]) -> dict[str, float]:
         told["pool_speedup_wall"] = wall["one"] / wall["pool"]
         projected = found["pool"]["here"] + found["pool"]["others"] / WORKERS
         told["pool_speedup_projected"] = cpu["one"] / projected
+    for users, runs in found.get("short", {}).get("by_users", {}).items():
+        told[f"pool_speedup_wall_{users}_users"] = runs["one"]["wall"] / runs["pool"]["wall"]
     if {"loop", "pool"} <= set(cpu):
         told["pool_over_loop_speedup_wall"] = wall["loop"] / wall["pool"]
     if {"pool", "cluster"} <= set(cpu):
@@ -384,6 +403,20 @@ def least(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
     return {**cheaper, "wall": shorter["wall"], "load": shorter["load"]}
 
 
+def least_of_each(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """Return the same for all runs of few users."""
+    merged = {
+        users: {
+            name: least(before["by_users"][users][name], cost)
+            if users in before["by_users"]
+            else cost
+            for name, cost in runs.items()
+        }
+        for users, runs in now["by_users"].items()
+    }
+    return {**now, "by_users": merged}
+
+
 def show(found: dict[str, Any]) -> None:
     """Print the figures that are there."""
     from rich.console import Console  # the loop does without
@@ -400,6 +433,9 @@ def show(found: dict[str, Any]) -> None:
                 f"others {told['others']:6.1f}, wall {told['wall']:6.1f} s at load "
                 f"{told['load']:.0f}"
             )
+    for users, runs in found.get("short", {}).get("by_users", {}).items():
+        walls = ", ".join(f"{name} {cost['wall']:.1f} s" for name, cost in runs.items())
+        out.print(f"  {users} users on the wall: {walls}")
     for name, told in found.get("homes", {}).items():
         if isinstance(told, dict):
             out.print(
@@ -428,8 +464,9 @@ def main(names: Sequence[str] = (), *, quick: bool = False, keep_least: bool = F
             found: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
             found["machine"] = platform.processor() or platform.machine()
             told = {**told, "load": max(before, os.getloadavg()[0]), "quick": quick}
-            again = keep_least and name in RUNS and name in found
-            found[name] = least(found[name], told) if again else told
+            if keep_least and name in found and name in (*RUNS, "short"):
+                told = (least_of_each if name == "short" else least)(found[name], told)
+            found[name] = told
             found["compared"] = compared(found)
             RESULTS.write_text(json.dumps(found, indent=1) + "\n")
     show(found)
