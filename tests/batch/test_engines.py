@@ -214,7 +214,7 @@ def test_a_user_at_whom_workers_die_is_left_out(
     assert "SIGKILL" in made.problems["ben"]
     assert made.cells == {user: cells for user, cells in expected.items() if user != "ben"}
     assert told[-1] == (3, 3)
-    again = run(tmp_path, seed=SEED, workers=2, overwrite=True)
+    again = run(tmp_path, seed=SEED, overwrite=True)
     assert (again.cells, again.drawn_now) == (expected, STEPS)
     assert not again.problems
 

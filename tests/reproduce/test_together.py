@@ -10,7 +10,7 @@ from priste.mobility import MarkovModel
 from priste.quantify import AnyStart, Priors, Quantifier, leakages
 from priste.quantify.many_histories import ManyHistories
 from priste.quantify.witnesses import Witnesses
-from priste.reproduce import settings_for
+from priste.reproduce import Settings, settings_for
 from priste.reproduce.experiments.budget_per_step import synthetic_world
 from priste.reproduce.experiments.release_runs import (
     Case,
@@ -22,16 +22,22 @@ from priste.reproduce.experiments.release_runs import (
 from priste.reproduce.running.jobs import LARGEST_LOAD, loads
 
 TINY = settings_for("tiny", runs=2, truth_runs=0, runs_with={"paper-normalised": 2})
+SHORT = settings_for("tiny", runs=2, truth_runs=0, runs_with={"paper-normalised": 2}, steps=12)
 EARLY, LATE = Window("presence", 3, 7), Window("pattern", 15, 19)
+EARLY_PATTERN = Window("pattern", 3, 7)
 CITY = [{"kind": "city", "seed": 1, "side": 6, "days": 20}]
 
 
 @pytest.mark.parametrize(
-    ("worlds", "events"),
-    [([synthetic_world(TINY)], [EARLY, LATE]), (CITY, [EARLY]), (CITY, [LATE])],
+    ("worlds", "events", "settings"),
+    [
+        ([synthetic_world(TINY)], [EARLY, LATE], TINY),
+        (CITY, [EARLY], SHORT),
+        (CITY, [EARLY_PATTERN], SHORT),
+    ],
     ids=["plane, two events", "city, presence", "city, pattern"],
 )
-def test_together_is_one_after_another(worlds: list, events: list) -> None:
+def test_together_is_one_after_another(worlds: list, events: list, settings: Settings) -> None:
     """Budgets, cells and attempts are the same, and leakages up to rounding."""
     base = Case.on(worlds, *events, epsilon=0.2, alpha=1.0)
     cases = [
@@ -41,7 +47,7 @@ def test_together_is_one_after_another(worlds: list, events: list) -> None:
         base.but(delta=0.3),
         base.but(delta=0.3, outside="excluded"),
     ]
-    jobs = [job.parameters for case in cases for job in case.jobs(TINY)]
+    jobs = [job.parameters for case in cases for job in case.jobs(settings)]
     assert len({shared_work(each) for each in jobs}) == 1
     rejected = 0
     for parameters, found in zip(jobs, perform_together(jobs), strict=True):
@@ -127,7 +133,7 @@ def test_witnesses_know_what_a_quantifier_knows() -> None:
 
 def test_runs_that_decided_the_event_are_followed_no_further() -> None:
     """Where the literal set excluded the event, all draws are refused, and the numbers stay."""
-    settings = settings_for("tiny", runs=4, truth_runs=0, runs_with={})
+    settings = settings_for("tiny", runs=4, truth_runs=0, runs_with={}, steps=12)
     case = Case.on([synthetic_world(settings)], EARLY, epsilon=0.5, alpha=1.0)
     jobs = [job.parameters for job in case.but(delta=0.5, outside="excluded").jobs(settings)]
     together = perform_together(jobs)
