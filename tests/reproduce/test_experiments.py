@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,15 +18,18 @@ from priste.errors import InvalidParameter
 from priste.release import Paper
 from priste.reproduce import CATALOGUE, Settings, reproduce, settings_for
 from priste.reproduce.catalogue import chosen
+from priste.reproduce.experiments import clock_sweep
 from priste.reproduce.experiments.budget_per_step import EARLY, panels
 from priste.reproduce.experiments.release_runs import CALIBRATORS, NORMALISED, PACE, Case, Window
 from priste.reproduce.reproduction import csv_text
 from priste.reproduce.running.execution import perform_all
-from priste.reproduce.running.jobs import loads, perform, perform_load, seed_of
+from priste.reproduce.running.jobs import Job, loads, perform, perform_load, seed_of
 from priste.reproduce.running.store import STORE, Store
 from priste.reproduce.worlds.world import world_of
 
 TINY = settings_for("tiny")
+SHORT = settings_for("tiny", steps=12)
+"""The early event at 3 to 7, and some steps behind it."""
 LEAN = settings_for("tiny", runs_with={NORMALISED: 1}, truth_runs=0, steps=9)
 LEAKAGE_TOLERANCE = 1e-8
 FIRST, LATE = "fig-budget-presence-early", "fig-budget-presence-late"
@@ -58,21 +62,29 @@ def test_twins_differ_in_their_event_alone() -> None:
         assert all(job in other for job in one)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the results of all experiments, and the files of some."""
-    place = tmp_path_factory.mktemp("reproduction")
-    jobs = [job for name in MADE for job in CATALOGUE[name].jobs(settings_of(name))]
-    with Store(place) as store:  # in this process, which has loaded everything already
+def make_here(folder: Path, jobs: Iterable[Job]) -> None:
+    """Do jobs in this process, which has loaded everything already."""
+    with Store(folder) as store:
         for load in loads({job.digest: job for job in jobs}.values()):
             for job, result in zip(load, perform_load(load), strict=True):
                 store.add(job, result, 0.0)
-    reproduce(WRITTEN, place, TINY, workers=1, command="test")
-    return place
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with the results of all experiments, and the files of some."""
+    place = tmp_path_factory.mktemp("reproduction")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clock_sweep, "STEPS", LEAN.steps)  # the only one with steps of its own
+        make_here(place, (job for name in MADE for job in CATALOGUE[name].jobs(settings_of(name))))
+        reproduce(WRITTEN, place, TINY, workers=1, command="test")
+        yield place
 
 
 def settings_of(name: str) -> Settings:
-    return TINY if name in (*WHOLE, *WRITTEN, LATE) else LEAN
+    if name in WHOLE:
+        return SHORT
+    return TINY if name in (*WRITTEN, LATE) else LEAN
 
 
 @pytest.mark.parametrize("name", WRITTEN)
@@ -157,12 +169,12 @@ def make_results(folder: Path, settings: Settings, workers: int) -> None:
 
 def test_the_seed_decides(folder: Path) -> None:
     """The same job gives the same result in this process; another seed another one."""
-    (_, case), *_ = panels(TINY, [EARLY], None)[0].cases
-    job = case.jobs(TINY)[0]
+    (_, case), *_ = panels(SHORT, [EARLY], None)[0].cases
+    job = case.jobs(SHORT)[0]
     again = perform(job)
     with Store(folder) as store:
         assert store.results[job] == again
-    other = settings_for("tiny", seed=7)
+    other = settings_for("tiny", steps=SHORT.steps, seed=7)
     assert perform(case.jobs(other)[0]) != again
 
 
@@ -188,7 +200,7 @@ def test_a_killed_run_goes_on_and_the_number_of_processes_does_not_matter(tmp_pa
     done = stream_results(tmp_path / "out")
     assert done
     make_results(tmp_path / "out", FEW, 1)
-    make_results(tmp_path / "whole", FEW, 1)
+    make_here(tmp_path / "whole", CATALOGUE[FIRST].jobs(FEW))
     assert done.items() <= stream_results(tmp_path / "out").items()
     assert stream_results(tmp_path / "out") == stream_results(tmp_path / "whole")
 
@@ -196,14 +208,14 @@ def test_a_killed_run_goes_on_and_the_number_of_processes_does_not_matter(tmp_pa
 def summary_of(folder: Path, name: str) -> list[dict[str, str]]:
     """The rows of an experiment's summary, as they are written."""
     with Store(folder) as store:
-        summary = CATALOGUE[name].outcome(TINY, store.results).tables[0]
+        summary = CATALOGUE[name].outcome(settings_of(name), store.results).tables[0]
     assert summary.name == "summary"
     return list(csv.DictReader(csv_text(summary).splitlines()))
 
 
 def test_certified_keeps_its_promise_and_the_papers_loop_does_not(folder: Path) -> None:
     """In the column of true leakage, calibrators with a guarantee stay within ε."""
-    excess = dict.fromkeys(TINY.calibrators, -math.inf)
+    excess = dict.fromkeys(SHORT.calibrators, -math.inf)
     for name in WHOLE:
         for row in summary_of(folder, name):
             if row["true_leakage_max"]:
@@ -241,17 +253,17 @@ def independent_truth(case: Case, settings: Settings) -> float:
 
 def test_true_leakage_is_that_of_the_whole_law(folder: Path) -> None:
     """The column equals a computation that writes out the whole law of every step."""
-    (_, case), *_ = panels(TINY, [EARLY], None)[0].cases
+    (_, case), *_ = panels(SHORT, [EARLY], None)[0].cases
     with Store(folder) as store:
-        stated = store.results[case.jobs(TINY)[0]]["true_leakage"]
-    assert stated == [pytest.approx(independent_truth(case, TINY), abs=LEAKAGE_TOLERANCE)]
+        stated = store.results[case.jobs(SHORT)[0]]["true_leakage"]
+    assert stated == [pytest.approx(independent_truth(case, SHORT), abs=LEAKAGE_TOLERANCE)]
 
 
 def test_summaries_are_means_of_the_runs(folder: Path) -> None:
     """A row of the summary is the plain mean of what the runs released."""
-    (label, case), *_ = panels(TINY, [EARLY], None)[0].cases
+    (label, case), *_ = panels(SHORT, [EARLY], None)[0].cases
     with Store(folder) as store:
-        runs = store.results.of(case.jobs(TINY))
+        runs = store.results.of(case.jobs(SHORT))
     row = next(
         row
         for row in summary_of(folder, FIRST)
@@ -264,14 +276,14 @@ def test_summaries_are_means_of_the_runs(folder: Path) -> None:
 
 def test_releases_that_tell_nothing_stand_beside_the_distances(folder: Path) -> None:
     """Per step the mean distance of every cell, and of the cell that is best in the long run."""
-    (_, case), *_ = panels(TINY, [EARLY], None)[0].cases
+    (_, case), *_ = panels(SHORT, [EARLY], None)[0].cases
     world = world_of(json.loads(case.worlds[0]))
     distances = world.grid.distances()
-    walk = list(world.walk(seed_of(TINY.seed, "walk", 0), TINY.steps))
+    walk = list(world.walk(seed_of(SHORT.seed, "walk", 0), SHORT.steps))
     share = world.model.stationary()
     costs = [sum(p * d for p, d in zip(share, line, strict=True)) for line in distances]
     with Store(folder) as store:
-        run = store.results[case.jobs(TINY)[0]]
+        run = store.results[case.jobs(SHORT)[0]]
     assert run["uniform"] == pytest.approx(distances[walk].mean(axis=1))
     assert run["constant"] == pytest.approx(distances[walk, int(np.argmin(costs))])
     assert all(float(row["constant_distance_km"]) > 0 for row in summary_of(folder, FIRST))
