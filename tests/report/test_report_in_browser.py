@@ -25,6 +25,7 @@ LEAST_LETTERS = 11.0
 def page(chromium: "Browser") -> "Iterator[Page]":
     """Open a page of the machine's Chromium."""
     opened = chromium.new_page(viewport={"width": 1000, "height": 900})
+    opened.set_default_timeout(90_000)  # however busy the machine is
     yield opened
     opened.close()
 
