@@ -369,7 +369,7 @@ def test_clocks_that_jump(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         said[0] += 3_600
         wait_for(lambda: step_of(live) == 4, "it goes on")
         assert live.person.stream.next_step == 5
-        assert live.person.state == "releasing"
+        wait_for(lambda: live.person.state == "releasing", "it says so")
 
 
 def step_of(live: InThread) -> int:
