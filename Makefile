@@ -8,6 +8,14 @@ WORKERS ?= $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) +
 # A file goes to one worker whole, which makes its fixtures once; in the order of tests/conftest.py.
 SHARED_OUT = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
+# Tests write and sync as often as priste does, which takes a disk longer than all else: their files
+# are kept in memory where there is room for them and programs among them may be run, and those of
+# tests that passed are removed.
+IN_MEMORY := import os; s = os.statvfs("/dev/shm"); \
+	print("/dev/shm" if s.f_bavail * s.f_frsize > 2**31 and not s.f_flag & os.ST_NOEXEC else "")
+SCRATCH = $(or $(TMPDIR),$(shell $(PYTHON) -c '$(IN_MEMORY)' 2>/dev/null),/tmp)
+PYTEST = TMPDIR="$(SCRATCH)" $(BIN)/python -m pytest -o tmp_path_retention_policy=failed
+
 # One thread per process: workers share the cores, and single-threaded ratios compare.
 export OPENBLAS_NUM_THREADS := 1
 
@@ -36,7 +44,7 @@ demo: setup
 	$(BIN)/python -m priste demo
 
 test: setup
-	$(BIN)/python -m pytest $(SHARED_OUT)
+	$(PYTEST) $(SHARED_OUT)
 
 # The numeric tests once more, as older processors compute: other kernels of the linear algebra, no
 # fused multiply-add, no vector code. What hangs on last bits fails here. x86 with glibc only.
@@ -52,9 +60,9 @@ NOT_NUMERIC := $(addprefix --ignore=tests/,release/test_crash.py release/test_jo
 # The second processor differs from the first in the order of sums alone, which tells in streams.
 test-floats: setup
 	OPENBLAS_CORETYPE=Prescott GLIBC_TUNABLES=glibc.cpu.hwcaps=-FMA,-AVX2 NPY_DISABLE_CPU_FEATURES=X86_V3 \
-		$(BIN)/python -m pytest -q $(SHARED_OUT) $(NUMERIC) $(NOT_NUMERIC)
+		$(PYTEST) -q $(SHARED_OUT) $(NUMERIC) $(NOT_NUMERIC)
 	OPENBLAS_CORETYPE=Sandybridge \
-		$(BIN)/python -m pytest -q $(SHARED_OUT) tests/release $(DOCUMENTED_RUNS) $(NOT_NUMERIC)
+		$(PYTEST) -q $(SHARED_OUT) tests/release $(DOCUMENTED_RUNS) $(NOT_NUMERIC)
 
 lint: setup
 	$(BIN)/ruff check .
