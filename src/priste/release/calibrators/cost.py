@@ -67,9 +67,9 @@ class Costs:
                 f"{self._who} measures distances to outputs, and the outputs of this mechanism are "
                 "not cells. Give 'output_cells' to the mechanism, or a matrix as 'cost'."
             )
-        last = self._last
-        if last is not None and last[0] == mechanism.grid and np.array_equal(last[1], meant):
-            return last[2]
+        kept = self._kept(mechanism.grid, meant)
+        if kept is not None:
+            return kept
         centers = mechanism.grid.centers
         apart = np.hypot(
             centers[:, 0][:, None] - centers[meant, 0], centers[:, 1][:, None] - centers[meant, 1]
@@ -78,6 +78,12 @@ class Costs:
         costs.flags.writeable = False
         self._last = mechanism.grid, meant, costs  # the same at every step of most streams
         return costs
+
+    def _kept(self, grid: Grid, meant: NDArray[np.int64]) -> Floats | None:
+        if self._last is None:
+            return None
+        known_grid, known_meant, costs = self._last
+        return costs if known_grid == grid and np.array_equal(known_meant, meant) else None
 
     def between(self, points: Floats, others: Floats) -> Floats:
         """Return (n, k), the cost of releasing each of k points at each of n, given in km."""
@@ -96,6 +102,9 @@ class Costs:
         meant = mechanism.output_cells()
         if self._given is not None or meant is None:
             return self.matrix(mechanism)[np.ix_(cells, outputs)]
+        kept = self._kept(mechanism.grid, meant)
+        if kept is not None:
+            return np.asarray(kept[np.ix_(cells, outputs)])
         centers = mechanism.grid.centers
         return self.between(centers[cells], centers[meant[outputs]])
 

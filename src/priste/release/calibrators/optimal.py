@@ -13,6 +13,7 @@ rounds, never in seconds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -185,15 +186,20 @@ class Optimal:
         touched = [each for each in events if each.is_touched(sources.mass, TOUCHED)]
         if not touched:
             return sources.law, sources.own
-        alone = np.eye(len(sources.mass))
-        harmless = np.ones(len(sources.mass), dtype=bool)
-        for event in touched:
-            harmless &= event.keeps(alone)
+
+        def harmless(some: Integers) -> Booleans:
+            if not some.size:
+                return np.zeros(0, dtype=bool)
+            alone = np.eye(len(sources.mass))[:, some]
+            return np.asarray(np.all([event.keeps(alone) for event in touched], axis=0))
+
         groups, own, told = _groups(state.mechanism, sources, harmless)
         remap, places = self._solved(state, sources, touched, groups, own, by_half, nothing)
         if remap is None:
             return None
-        apart = _left_alone(remap) & ~(groups[~harmless] > 0.0).any(axis=0)
+        apart = _left_alone(remap)
+        some = np.flatnonzero(groups[:, apart].any(axis=1))
+        apart &= ~groups[some[~harmless(some)]].any(axis=0)
         told = np.union1d(told, np.flatnonzero(groups[:, apart].any(axis=1)))
         mixed = sources.law @ (groups[:, ~apart] @ remap[~apart])
         columns = np.concatenate([mixed, sources.law[:, told]], axis=1)
@@ -242,7 +248,7 @@ class Optimal:
 
 
 def _groups(
-    mechanism: Mechanism, sources: Sources, harmless: Booleans
+    mechanism: Mechanism, sources: Sources, harmless: Callable[[Integers], Booleans]
 ) -> tuple[Floats, Integers, Integers]:
     """Return groups of sources (sources, n), their guesses, and the sources told as they are.
 
@@ -258,7 +264,8 @@ def _groups(
         return groups, set_apart(groups.T @ sources.costs).argmin(axis=1), order[:0]
     enough = int(np.searchsorted(likeliest, SURE * everything)) + 1
     chosen, rest = np.split(order, [min(enough, MOST_SOURCES)])
-    pooled, told = rest[~harmless[rest]], rest[harmless[rest]]
+    is_harmless = harmless(rest)
+    pooled, told = rest[~is_harmless], rest[is_harmless]
     groups = np.zeros((len(order), len(chosen) + (len(pooled) > 0)))
     groups[chosen, np.arange(len(chosen))] = 1.0
     groups[pooled, len(chosen) :] = 1.0

@@ -13,7 +13,8 @@ from priste.reproduce.running.jobs import Job
 PAPER, PAPER_IN_A_SET, PAPER_FOLLOWED, PAPER_IN_A_SET_FOLLOWED = 0.1, 0.3, 3.2, 5.0
 """A run of the paper's loop, together with others or followed by the adversary."""
 
-OTHER_CALIBRATOR = 1.9
+CALIBRATORS = {"certified": 1.6, "optimal": 3.0}
+OTHER_CALIBRATOR = 1.0
 EVENT_TIMED = 0.09
 """One event of the runtime figure, ours and the naive sum."""
 
@@ -40,8 +41,9 @@ def _one(job: Job) -> float:
         return EVENT_TIMED * float(parameters["events"])
     if job.kind == "procedure":  # every further release multiplies the sequences
         return 0.1 * 8.0 ** (int(parameters["steps"]) - 1)
-    seconds = OTHER_CALIBRATOR
-    if parameters["calibrator"]["kind"] == "paper":
+    kind = parameters["calibrator"]["kind"]
+    seconds = CALIBRATORS.get(kind, OTHER_CALIBRATOR)
+    if kind == "paper":
         in_a_set = parameters["delta"] is not None
         if parameters["truth"]:
             seconds = PAPER_IN_A_SET_FOLLOWED if in_a_set else PAPER_FOLLOWED
