@@ -41,6 +41,8 @@ def perform_all(
     tell()
     # A load is made whole also where a part of it is there: its size shows in last bits.
     work = [load for load in loads(once.values()) if any(job.digest in left for job in load)]
+    if not work:
+        return  # no process is begun for nothing
     for number, (results, taken) in finished(_timed, work, workers=workers):
         load = work[number]
         for job, result in zip(load, results, strict=True):
