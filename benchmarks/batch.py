@@ -37,6 +37,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.command import tell_costs
+from benchmarks.parts import asked_for
 from priste.policy import Policy, load_policy, read_policy
 from priste.release.seeded_steps import SeededSteps, seed_of_user
 from priste.traces import read_traces
@@ -453,9 +454,6 @@ def show(found: dict[str, Any]) -> None:
 
 def main(names: Sequence[str] = (), *, quick: bool = False, keep_least: bool = False) -> None:
     """Measure some parts, or all; print, and write the results after each."""
-    unknown = sorted(set(names) - set(PARTS))
-    if unknown:
-        raise SystemExit(f"No such parts: {', '.join(unknown)}. There are {', '.join(PARTS)}.")
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PRISTE_STATE"] = str(Path(folder) / "state")
         for name in names or PARTS:
@@ -477,8 +475,11 @@ if __name__ == "__main__":
     if "--loop" in given:
         tell_loop(Path(given[1]))
     else:
-        main(
-            [each for each in given if not each.startswith("--")],
-            quick="--quick" in given,
-            keep_least="--least" in given,
+        asked = asked_for(
+            given,
+            __doc__,
+            PARTS,
+            quick="take a tenth of the users",
+            least="keep the least that a run took now or before",
         )
+        main(asked.parts, quick=asked.quick, keep_least=asked.least)

@@ -24,6 +24,7 @@ from rich.table import Table
 from scipy import sparse
 
 from benchmarks.circumstances import circumstances
+from benchmarks.parts import asked_for
 from priste import Grid, MarkovModel, Near, Priors, Quantifier
 from priste.events import Event, pattern, presence
 from priste.quantify.warm_up import warm_up
@@ -393,4 +394,4 @@ def main(parts: Sequence[str] = (), *, quick: bool = False) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(asked_for(sys.argv[1:], __doc__, PARTS).parts)

@@ -28,6 +28,7 @@ import numpy as np
 from rich.console import Console
 
 from benchmarks.circumstances import circumstances
+from benchmarks.parts import asked_for
 from priste import AnyStart, Grid, MarkovModel, PlanarLaplace, Priors, Protector, presence
 from priste.quantify import Moments, Observer
 from priste.quantify.warm_up import warm_up
@@ -370,4 +371,4 @@ def main(parts: Sequence[str] = (), *, quick: bool = False) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(asked_for(sys.argv[1:], __doc__, PARTS).parts)
