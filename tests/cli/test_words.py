@@ -101,7 +101,7 @@ def test_too_large_is_refused_and_large_is_told() -> None:
     with pytest.raises(ValueError, match=r"1,000,000 cells.*too long"):
         check_map(huge, few_rows=True)
     check_map(Grid(200, 200, 0.1), few_rows=True)
-    with pytest.raises(ValueError, match=r"1,000,000 cells.*32000 GB") as told:
+    with pytest.raises(ValueError, match=r"1,000,000 cells.*90000 GB") as told:
         check_map(huge)
     size = float(re.search(r"cell_size of (\S+) km", str(told.value))[1])  # type: ignore[index]
     assert (1000 * 0.01 / size) ** 2 <= MOST_CELLS

@@ -64,6 +64,28 @@ def test_few_numbers_take_little_memory() -> None:
     assert SparseBand.of(band).nbytes < band.nbytes / 4
 
 
+@examples(20)
+@given(st.integers(0, 2**32), st.sampled_from([1, 4, 1000]))
+def test_rows_of_several_bands_by_row_are_the_same_to_the_bit(seed: int, height: int) -> None:
+    """One power of two per row, a few rows at a time, as from every number at once."""
+    rng = np.random.default_rng(seed)
+    spread = rng.integers(1, 3000, (13, 1, 1))  # some rows have one band, some several
+    places = -rng.integers(0, spread, (13, 2, 6))
+    numbers = np.where(rng.random(places.shape) < 0.8, rng.random(places.shape) + 0.5, 0.0)
+    numbers[int(rng.integers(13))] = 0.0
+    rows = ScaledRows.from_entries(numbers, places)
+    whole = scaling.to_shared_exponent(*rows.entries())
+    kept = scaling.BLOCK_ENTRIES, scaling.BLOCK_ROWS
+    try:
+        scaling.BLOCK_ENTRIES, scaling.BLOCK_ROWS = 1, height
+        blocks = rows.by_row()
+    finally:
+        scaling.BLOCK_ENTRIES, scaling.BLOCK_ROWS = kept
+    np.testing.assert_array_equal(blocks[0], whole[0])
+    np.testing.assert_array_equal(blocks[1], whole[1])
+    assert blocks[2] == whole[2]
+
+
 @examples(30)
 @given(st.integers(0, 2**32))
 def test_rows_of_several_bands_times_columns(seed: int) -> None:

@@ -11,16 +11,20 @@ from priste.policy.policy import Policy
 from priste.quantify import Priors
 
 MOST_CELLS = 20_000
-"""A map with more cells is refused: its tables alone would take about 13 GB."""
+"""A map with more cells is refused: it would take more than 36 GB, and minutes a release."""
 
 MOST_CELLS_OF_FEW_ROWS = 100_000
 """The same where observer and mechanism need no table of cells by cells."""
 
-TABLES = 4
-"""So many tables of cells by cells are held at once, about: noise, law, candidates, checks."""
+BYTES_PER_PAIR = 90.0
+"""What a stream takes per pair of cells, or of cells and outputs: ``optimal`` against any start
+took 80 to 86 bytes on 3,600 and 6,400 cells with Gaussian movement, ``certified`` 63 to 67."""
 
 SECONDS_PER_CELL = 3e-4
-"""One release took about so long per cell of the map, measured on 200 to 900 cells."""
+"""One release took about so long per cell of the map, measured on 200 to 900 cells, ..."""
+
+SECONDS_PER_PAIR = 2e-7
+"""... and so long per pair of cells where these are more, measured on 3,600 and 6,400."""
 
 DENSE_CELLS, LAW_CELLS = 400, 400
 """Above so many cells an observer of few rows is served by a law of about so many outputs."""
@@ -58,12 +62,22 @@ def workload(policy: Policy) -> Workload:
     cells = policy.grid.size
     few = isinstance(policy.chosen_observer.observer, Priors) and cells > DENSE_CELLS
     wide = LAW_CELLS if few else cells
+    release = SECONDS_PER_CELL * wide if few else seconds_of_a_release(cells)
     return Workload(
         cells,
         policy.steps,
-        policy.steps * cells * SECONDS_PER_CELL * len(policy.models) * (wide / cells),
-        8.0 * cells * wide * TABLES * len(policy.models),
+        policy.steps * release * len(policy.models),
+        BYTES_PER_PAIR * cells * wide * len(policy.models),
     )
+
+
+def seconds_of_a_release(cells: int) -> float:
+    """Return about how long one release takes where every first cell counts.
+
+    >>> seconds_of_a_release(400), seconds_of_a_release(10_000)
+    (0.12, 20.0)
+    """
+    return max(SECONDS_PER_CELL * cells, SECONDS_PER_PAIR * cells**2)
 
 
 def check_map(grid: Grid, *, few_rows: bool = False) -> None:
@@ -73,7 +87,8 @@ def check_map(grid: Grid, *, few_rows: bool = False) -> None:
     """
     most = MOST_CELLS_OF_FEW_ROWS if few_rows else MOST_CELLS
     if grid.size > most:
-        needed = "" if few_rows else f"about {_memory(8.0 * TABLES * grid.size**2)} of memory, and "
+        memory = _memory(BYTES_PER_PAIR * grid.size**2)
+        needed = "" if few_rows else f"about {memory} of memory, and "
         known = "" if few_rows else f" Against knows = 'population' {MOST_CELLS_OF_FEW_ROWS:,} are."
         raise InvalidParameter(
             f"a map of {grid.size:,} cells would take {needed}too long; {most:,} cells are "

@@ -129,7 +129,7 @@ class ScaledRows:
             products = [Band(band.times(columns), band.exponent) for band in self.bands]
             return to_shared_exponent(*ScaledRows(tuple(products)).entries())
         if len(self.bands) > 1:
-            return to_shared_exponent(*self.entries())
+            return self._by_row_of_several()
         band = self.bands[0]
         values = band.values if columns is None else band.times(columns)
         top = values.max(axis=tuple(range(1, values.ndim)))
@@ -140,6 +140,21 @@ class ScaledRows:
         least = positive_minimum(values) * float(down.min(initial=1.0))
         lost = least < LEAST_NORMAL and bool(((values > 0.0) & (scaled < LEAST_NORMAL)).any())
         return scaled, np.where(top > 0.0, band.exponent + shift, 0), lost
+
+    def _by_row_of_several(self) -> tuple[Floats, Integers, bool]:
+        """Return :meth:`by_row` where there are several bands, a few rows at a time.
+
+        A mantissa and an exponent for every number of every band are some twenty times the memory
+        of the numbers themselves.
+        """
+        shape = self.bands[0].values.shape
+        values, exponent, lost = np.empty(shape), np.empty(shape[0], dtype=np.int64), False
+        for rows, part in self.blocks():
+            several = len(part.bands) > 1
+            found = to_shared_exponent(*part._entries(None)) if several else part.by_row()
+            values[rows], exponent[rows] = found[:2]
+            lost |= found[2]
+        return values, exponent, lost
 
     def joined(self) -> Band:
         """Return all bands added up in one, in the units of the first.
