@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from priste.reproduce import CATALOGUE
+from priste.reproduce.page import tally
 
 PAGE = Path(__file__).parent.parent / "reproduction.md"
 PICTURES = Path(__file__).parent.parent / "images" / "reproduction"
@@ -24,8 +25,6 @@ RUNS = Path(__file__).parent.parent / "reproduction-runs"
 MARKER = "<!-- Below: made by docs/pictures/make_reproduction_results.py -->"
 LONGEST = 16
 """A table with more rows stays in the folder; only its first column would fit anyway."""
-
-VERDICTS = ("reproduced", "not reproduced", "not decidable")
 
 SUMMARY = {
     "curve": "curve",
@@ -59,19 +58,19 @@ def main(folder: Path) -> None:
             keep_files(name, outcome, account, place)
             sections[name] = section(name, outcome, account, place).strip()
     parts = [sections[name] for name in CATALOGUE if name in sections]
-    text = f"{hand}{MARKER}\n\n## Results as run here\n\n{tally(sections)}\n\n"
+    text = f"{hand}{MARKER}\n\n## Results as run here\n\n{told(sections)}\n\n"
     PAGE.write_text(text + "\n\n".join(parts) + "\n", encoding="utf-8")
 
 
-def tally(sections: dict[str, str]) -> str:
+def told(sections: dict[str, str]) -> str:
     """Return how many findings of which kind the sections have, the sweeps apart."""
-    counts = {sweep: dict.fromkeys(VERDICTS, 0) for sweep in (False, True)}
+    findings: dict[bool, list[dict[str, str]]] = {False: [], True: []}
     for name, text in sections.items():
         for said in re.findall(r"^\| .* \| \*\*([^*]+)\*\* \| ", text, flags=re.MULTILINE):
             verdict = "reproduced" if said.startswith("reproducible") else said
-            counts[name.startswith("sweep-")][verdict] += 1
+            findings[name.startswith("sweep-")].append({"verdict": verdict, "said": said})
     claims, swept = (
-        ", ".join(f"{count} {verdict}" for verdict, count in counts[sweep].items())
+        ", ".join(f"{count} {said}" for count, said, _ in tally(findings[sweep]))
         for sweep in (False, True)
     )
     return f"Claims: {claims}. In the sweeps, counted apart: {swept}."

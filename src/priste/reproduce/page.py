@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ def render(experiments: Sequence[Shown]) -> str:
         "reproduction.html",
         title="The paper, reproduced",
         marks=_MARKS,
+        tally=tally,
         claims=_findings(experiments, sweep=False),
         swept=_findings(experiments, sweep=True),
         experiments=[
@@ -36,6 +38,21 @@ def render(experiments: Sequence[Shown]) -> str:
             for outcome, account, pictures, tables in experiments
         ],
     )
+
+
+def tally(findings: Sequence[Mapping[str, Any]]) -> list[tuple[int, str, str]]:
+    """Return how many findings have which verdict: the count, the verdict in words and its mark.
+
+    What was reproducible with a setting chosen for it is counted apart.
+
+    >>> told = {"verdict": "reproduced", "said": "reproducible with σ = 10 km"}
+    >>> tally([told, {"verdict": "reproduced", "said": "reproduced"}, told])
+    [(1, 'reproduced', 'yes'), (2, 'reproducible with σ = 10 km', 'yes')]
+    """
+    found = Counter((finding["verdict"], finding["said"]) for finding in findings)
+    places = list(_MARKS)
+    order = sorted(found, key=lambda pair: (places.index(pair[0]), pair[0] != pair[1], pair[1]))
+    return [(found[pair], pair[1], _MARKS[pair[0]]) for pair in order]
 
 
 def _findings(experiments: Sequence[Shown], *, sweep: bool) -> list[Mapping[str, Any]]:
