@@ -71,14 +71,14 @@ def test_workers_share_the_streams_that_anybody_looks_at(tmp_path: Path) -> None
     trips, out = write_trips(tmp_path), tmp_path / "o.csv"
     path = write_policy(tmp_path, QUICK + OBSERVER)
     found = told("protect", trips, "-p", path, "-o", out, "--seed", 3)
-    policy, ledgers = load_policy(path), list(read_ledgers(ledger_of(out)).values())
-    singly = [anybody_learns(policy, [ledger]) or {} for ledger in ledgers]
+    policy, ledgers = load_policy(path), read_ledgers(ledger_of(out))
+    singly = [anybody_learns(policy, [ledger]) or {} for ledger in ledgers.values()]
     expected = {name: max(each[name] for each in singly) for name in policy.events}
     with Nursery() as nursery:
-        assert learnt_by_anybody(policy, ledgers, 2, nursery) == expected
+        assert learnt_by_anybody(policy, ledgers, None, 2, nursery) == expected
     assert found["anybody"] == expected
     assert len(singly) == 3
-    assert learnt_by_anybody(read_policy(QUICK), ledgers, 1, None) is None
+    assert learnt_by_anybody(read_policy(QUICK), ledgers, None, 1, None) is None
 
 
 def test_protect_tells_what_it_did_not_guard(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import groupby
 from operator import or_
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from priste.errors import InvalidParameter, PristeError, TraceError
 from priste.maps import Region
-from priste.policy import Policy, with_regions
+from priste.policy import Policy, PolicyOf, with_regions
 from priste.traces import Traces
 
 COLUMNS = ("user", "region", "lat", "lon", "radius_km")
@@ -52,6 +52,17 @@ def policy_with(policy: Policy, places: Places) -> Policy:
             for name, discs in places.items()
         },
     )
+
+
+def policy_of_user(policy: Policy, places: Iterable[OwnPlace]) -> PolicyOf:
+    """Return what tells the policy of each user: with their places, or as it is if they have none.
+
+    Raises PristeError when it is asked for somebody whose places are not on the map.
+    """
+    found: dict[str | None, dict[str, list[Disc]]] = {}
+    for user, region, disc in places:
+        found.setdefault(user, {}).setdefault(region, []).append(disc)
+    return lambda user: policy_with(policy, found[user]) if user in found else policy
 
 
 def read_own_places(path: Path, names: Collection[str]) -> Iterator[OwnPlace]:

@@ -15,6 +15,7 @@ from rich.text import Text
 from priste.cli.audit_procedure import audit_the_procedure
 from priste.cli.console import Found, notices, progress
 from priste.cli.options import AS_IT_TELLS, PolicyFile, Reading, User
+from priste.cli.place_options import Places, policy_of_everybody
 from priste.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from priste.audit import EventAudit
     from priste.mechanisms import Mechanism
-    from priste.policy import Policy
+    from priste.policy import Policy, PolicyOf
     from priste.report import Verdict
     from priste.traces import Trace
 
@@ -43,6 +44,8 @@ class Audit:
     users: Mapping[str | None, Audits]
     ours: bool
     otherwise: Mapping[str | None, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
+    own: Mapping[str | None, Policy] = field(default_factory=dict)
+    """The policies of users who have one of their own."""
 
     @property
     def verdict(self) -> Verdict:
@@ -134,7 +137,7 @@ class Audit:
             if found.leakage and found.max > 0:
                 step = max(range(len(found.leakage)), key=found.leakage.__getitem__)
                 out.print(f"  most at step {step} ({line.time_of(step):%a %d %b %H:%M})")
-            regions, grid = self.policy.regions, self.policy.grid
+            grid, regions = self.policy.grid, self.own.get(user, self.policy).regions
             said = who_learns_most(found.worst_prior, found.max, grid, regions)
             out.print(f"  {said}", markup=False)
             if found.observer != AnyStart():
@@ -182,6 +185,7 @@ def audit(
             show_default=False,
         ),
     ] = None,
+    places: Places = None,
     procedure: Annotated[
         bool,
         typer.Option(
@@ -209,6 +213,11 @@ def audit(
         raise InvalidParameter(
             "Give audit either a released file, or --procedure to audit the way of releasing."
         )
+    if procedure and places is not None:
+        raise InvalidParameter(
+            "--procedure audits the policy's own regions, of nobody in particular: leave out "
+            "--places."
+        )
     with progress("Reading the policy"):
         loaded = load_policy(policy)
     if observer is not None:
@@ -220,7 +229,7 @@ def audit(
             raise InvalidParameter(
                 "A ledger states the budget of each release: leave out --alpha and --mechanism."
             )
-        return _of_ledger(loaded, released, user or ())
+        return _of_ledger(loaded, released, user or (), policy_of_everybody(loaded, places))
     if ledger_of(released).exists():
         notices().print(
             f"{ledger_of(released).name} lies beside this file and states the budget of each "
@@ -228,7 +237,8 @@ def audit(
         )
     assumed = replace(loaded, mechanism=_assumed(loaded, mechanism, alpha))
     sure = mechanism is not None
-    return _of_trace(assumed, released, reading, user or (), sure=sure)
+    whose = policy_of_everybody(assumed, places)
+    return _of_trace(assumed, released, reading, user or (), whose, sure=sure)
 
 
 def _guarding(policy: Policy, observer: str, ours: bool) -> Policy:
@@ -274,7 +284,7 @@ def _check_centres(policy: Policy, trace: Trace, name: str) -> None:
         )
 
 
-def _of_ledger(policy: Policy, path: Path, users: Sequence[str]) -> Audit:
+def _of_ledger(policy: Policy, path: Path, users: Sequence[str], whose: PolicyOf | None) -> Audit:
     from priste.batch import refuse_changed_ledger
     from priste.release import read_ledgers
     from priste.report import (
@@ -290,12 +300,12 @@ def _of_ledger(policy: Policy, path: Path, users: Sequence[str]) -> Audit:
     ledgers = choose_ledgers(read_ledgers(path), users, most=None)
     with progress("Auditing") as tell:
         for number, (user, ledger) in enumerate(ledgers.items(), start=1):
-            own[user] = policy_of_ledger(policy, ledger)
+            own[user] = policy_of_ledger(whose(user) if whose else policy, ledger)
             found[user] = audit_releases(own[user], ledger)
             tell(number, len(ledgers))
     made = f"{policy.mechanism!r} at the budgets of the ledger"
     return _with_other_models(
-        Audit(policy, made, found, ours=True),
+        Audit(policy, made, found, ours=True, own=own),
         lambda user: (own[user], columns_of_releases(own[user], ledgers[user])),
     )
 
@@ -313,7 +323,13 @@ def _with_other_models(
 
 
 def _of_trace(
-    policy: Policy, path: Path, reading: Reading, users: Sequence[str], *, sure: bool
+    policy: Policy,
+    path: Path,
+    reading: Reading,
+    users: Sequence[str],
+    whose: PolicyOf | None,
+    *,
+    sure: bool,
 ) -> Audit:
     """Audit positions, taken to come from the policy's mechanism at full budget.
 
@@ -322,6 +338,7 @@ def _of_trace(
     from priste.report import audit_cells, columns_of_cells
 
     found: dict[str | None, Audits] = {}
+    own: dict[str | None, Policy] = {}
     released: dict[str | None, tuple[int | None, ...]] = {}
     wanted = {user or None for user in users}
     with progress("Auditing") as tell:
@@ -330,14 +347,15 @@ def _of_trace(
                 continue
             if not sure:
                 _check_centres(policy, trace, path.name)
-            released[trace.user] = policy.for_user(trace).cells(trace).cells
-            found[trace.user] = audit_cells(policy, released[trace.user])
+            own[trace.user] = whose(trace.user) if whose else policy
+            released[trace.user] = own[trace.user].for_user(trace).cells(trace).cells
+            found[trace.user] = audit_cells(own[trace.user], released[trace.user])
             tell(number, number)
     if not found:
         raise InvalidParameter(f"{path.name} holds no fixes of {', '.join(users)}.")
     return _with_other_models(
-        Audit(policy, f"{policy.mechanism!r} at every step", found, ours=False),
-        lambda user: (policy, columns_of_cells(policy, released[user])),
+        Audit(policy, f"{policy.mechanism!r} at every step", found, ours=False, own=own),
+        lambda user: (own[user], columns_of_cells(own[user], released[user])),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -24,11 +24,12 @@ from priste.cli.options import (
     User,
     files_of_policy,
 )
+from priste.cli.place_options import Place, Places, columns_of_regions, policy_of_everybody
 from priste.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from priste.batch import BatchReport
-    from priste.policy import Policy
+    from priste.policy import Policy, PolicyOf
     from priste.release import Ledger
     from priste.report import Verdict
     from priste.workers import Nursery
@@ -140,17 +141,8 @@ def protect(
         str | None,
         typer.Option(help="The scheduler of a Dask cluster of your own, as tcp://host:8786."),
     ] = None,
-    places: Annotated[
-        Path | None,
-        typer.Option(help="A table of users' own regions: user, region, lat, lon, radius_km."),
-    ] = None,
-    place: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A region whose column of the input says where everybody's own is, as 'latitude "
-            "longitude radius_km': home, or home=COLUMN. May be repeated."
-        ),
-    ] = None,
+    places: Places = None,
+    place: Place = None,
     sample: Annotated[
         str, typer.Option(help="Take this share of the users, as 1%, chosen by their names.")
     ] = "100%",
@@ -204,12 +196,6 @@ def protect(
         check_apart(outputs, inputs if places is None else {**inputs, "table of places": places})
         share = share_of(sample)
         columns = dict(columns_of_regions(place or ()))
-        own = places is not None or bool(columns)
-        if report is not None and own:
-            raise InvalidParameter(
-                "A report shows the regions of the policy, and with --places or --place everybody "
-                "has their own. Leave --report out."
-            )
         warn_of_seed(seed)
         with progress("Reading the policy"):
             loaded = load_policy(policy)
@@ -242,21 +228,26 @@ def protect(
             )
         shown = batch.ledgers.of(batch.parts.most_leaking(MOST_SHOWN))
         with progress("Comparing observers"):
-            # What anybody learns is about the regions of the policy, not about everybody's own.
-            streams = shown.values()
-            anybody = None if own else learnt_by_anybody(loaded, streams, workers, nursery)
+            of_user = policy_of_everybody(loaded, places, columns, traces)
+            anybody = learnt_by_anybody(loaded, shown, of_user, workers, nursery)
     if report is not None:
         summary = None
         if len(batch.ledgers) > 1:
             with progress("Adding up", "users") as tell:
                 summary = summarise_run(
-                    loaded, batch.ledgers, traces=traces, seed=seed, on_progress=tell
+                    loaded,
+                    batch.ledgers,
+                    traces=traces,
+                    of_user=of_user,
+                    seed=seed,
+                    on_progress=tell,
                 )
         with progress("Measuring") as tell:
             reports = run_reports(
                 loaded,
                 shown if summary is None else batch.ledgers.of(summary.who_matters(MOST_SHOWN)),
                 traces=traces,
+                of_user=of_user,
                 seed=seed,
                 show_truth=show_truth,
                 on_progress=tell,
@@ -291,7 +282,11 @@ def workers_that_load(workers: int, cluster: str | None) -> Iterator[Nursery | N
 
 
 def learnt_by_anybody(
-    policy: Policy, ledgers: Iterable[Ledger], workers: int, nursery: Nursery | None
+    policy: Policy,
+    ledgers: Mapping[str | None, Ledger],
+    of_user: PolicyOf | None,
+    workers: int,
+    nursery: Nursery | None,
 ) -> dict[str, float] | None:
     """Return the most that anybody could have learnt of each event from one of these streams.
 
@@ -302,7 +297,8 @@ def learnt_by_anybody(
     found = anybody_learns(policy, ())
     if found is None:
         return None
-    of_stream, streams = partial(anybody_learns, policy), ([ledger] for ledger in ledgers)
+    of_stream = partial(_learnt_from, policy)
+    streams = ((of_user and of_user(user), ledger) for user, ledger in ledgers.items())
     done: Iterator[tuple[int, dict[str, float] | None]] = (
         enumerate(map(of_stream, streams))
         if nursery is None or workers == 1
@@ -311,6 +307,14 @@ def learnt_by_anybody(
     for _, learnt in done:
         found = {name: max(most, (learnt or found)[name]) for name, most in found.items()}
     return found
+
+
+def _learnt_from(policy: Policy, stream: tuple[Policy | None, Ledger]) -> dict[str, float] | None:
+    """Return what anybody learns from a stream; with it comes the user's own policy, if any."""
+    from priste.report import anybody_learns
+
+    own, ledger = stream
+    return anybody_learns(own or policy, [ledger])
 
 
 def beside(source: Path) -> Path:
@@ -327,19 +331,6 @@ def beside(source: Path) -> Path:
         )
     suffix = ".gpx" if source.suffix.lower() == ".fit" else source.suffix
     return source.with_name(f"{source.stem}.released{suffix}")
-
-
-def columns_of_regions(given: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield regions and the columns that say where everybody's own is.
-
-    >>> list(columns_of_regions(["home", "clinic=doctor"]))
-    [('home', 'home'), ('clinic', 'doctor')]
-    """
-    for text in given:
-        region, _, column = text.partition("=")
-        if not region:
-            raise InvalidParameter(f"A --place is a region, as home or home=COLUMN. Got {text!r}.")
-        yield region, column or region
 
 
 def share_of(text: str) -> float:

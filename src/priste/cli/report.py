@@ -19,6 +19,8 @@ from priste.cli.options import (
     User,
     files_of_policy,
 )
+from priste.cli.place_options import Place, Places, columns_of_regions, policy_of_everybody
+from priste.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from priste.report import RunSummary, StreamReport, Verdict
@@ -73,8 +75,11 @@ class Written:
                 f"It lists {self.of_users} users and tells everything about {len(self.users)} of "
                 "them, those who matter most; choose others with --user."
             )
-        if self.reports[0].private:
+        first = self.reports[0]
+        if first.with_truth:
             out.print("It was made with the true locations at hand: keep it to yourself.")
+        elif first.private:
+            out.print("It shows where people have their own places: keep it to yourself.")
         else:
             out.print("It was made from releases alone and may be shared with them.")
 
@@ -97,6 +102,8 @@ def report(
         Path | None,
         typer.Option(help="Lines to draw on the maps: coasts, rivers, streets, as GeoJSON."),
     ] = None,
+    places: Places = None,
+    place: Place = None,
     user: User = None,
     reading: Reading = AS_IT_TELLS,
     overwrite: Overwrite = False,
@@ -119,7 +126,12 @@ def report(
     ledger = released if is_ledger(released) else ledger_of(released)
     inputs = {"released file": released, "ledger": ledger, **files_of_policy(policy)}
     outputs = {"page": output} if plots is None else {"page": output, "folder of plots": plots}
-    check_apart(outputs, inputs if input is None else {**inputs, "input": input})
+    given = {"input": input, "table of places": places}
+    inputs |= {name: path for name, path in given.items() if path is not None}
+    check_apart(outputs, inputs)
+    columns = dict(columns_of_regions(place or ()))
+    if columns and input is None:
+        raise InvalidParameter("A --place is a column of the protected file: give it with --input.")
     refuse_changed_ledger(ledger)
     ledgers = read_ledgers(ledger)
     named = choose_ledgers(ledgers, user) if user else None
@@ -127,16 +139,20 @@ def report(
         loaded = load_policy(policy)
     lines = () if outline is None else read_outline(outline, loaded.grid)
     traces = None if input is None else reading.open(input)
+    of_user = policy_of_everybody(loaded, places, columns, traces)
     summary = None
     if named is None and len(ledgers) > 1:
         with progress("Adding up") as tell:
-            summary = summarise_run(loaded, ledgers, traces=traces, on_progress=tell)
+            summary = summarise_run(
+                loaded, ledgers, traces=traces, of_user=of_user, on_progress=tell
+            )
     chosen = named or choose_ledgers(ledgers, summary=summary)
     with progress("Measuring") as tell:
         reports = run_reports(
             loaded,
             chosen,
             traces=traces,
+            of_user=of_user,
             show_truth=show_truth,
             outline=lines,
             on_progress=tell,

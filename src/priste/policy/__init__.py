@@ -13,7 +13,7 @@ from priste.policy.model_choice import (
     population_model,
 )
 from priste.policy.observer_choice import ChosenObserver
-from priste.policy.policy import Policy, PolicyEvent, Unguarded
+from priste.policy.policy import Policy, PolicyEvent, PolicyOf, Unguarded
 from priste.policy.policy_draft import PolicyDraft, draft_policy, drafted
 from priste.policy.policy_reader import load_ground, load_policy, read_policy, with_regions
 from priste.policy.workload import Workload, workload
@@ -26,6 +26,7 @@ __all__ = [
     "Policy",
     "PolicyDraft",
     "PolicyEvent",
+    "PolicyOf",
     "Unguarded",
     "Workload",
     "cell_sequences",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -251,3 +251,7 @@ class Policy:
         for model in self.models:
             digest.update(model.fingerprint().encode())
         return digest.hexdigest()
+
+
+PolicyOf = Callable[[str | None], Policy]
+"""The policy of a user by name, whose own places may stand for its regions."""

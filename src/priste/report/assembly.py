@@ -60,6 +60,7 @@ def stream_report(
     truth: CellOfEachStep | None = None,
     bare: Ledger | None = None,
     show_truth: bool = False,
+    own_places: bool = False,
     outline: tuple[Line, ...] = (),
     on_event: OnEvent | None = None,
 ) -> StreamReport:
@@ -67,7 +68,8 @@ def stream_report(
 
     ``releases`` is its ledger. With the true cells ``truth`` the report tells distances, and
     with ``bare``, a stream of :func:`bare_releases`, what the mechanism alone would have told. The
-    true path itself is in it only with ``show_truth``. ``outline`` is drawn on its maps; see
+    true path itself is in it only with ``show_truth``. ``own_places`` tells that the regions of
+    the policy are where this user lives or goes. ``outline`` is drawn on its maps; see
     :func:`~priste.report.outline.read_outline`.
     """
     if truth is not None and len(truth) != len(releases):
@@ -109,6 +111,7 @@ def stream_report(
         budgets=tuple(release.budget for release in releases),
         full_budget=policy.mechanism.budget,
         calibrator=policy.calibrator,
+        own_places=own_places,
         against=policy.chosen_observer.words,
         distances=() if truth is None else _distances(grid, truth, _cells(releases, places)),
         bare_distances=()

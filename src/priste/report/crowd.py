@@ -49,7 +49,7 @@ def crowd(summary: RunSummary) -> Crowd:
     """Return the table of all users, those about whom most was told first."""
     users = sorted(summary.users, key=lambda user: -summary.used(user)[0])[:MOST_LISTED]
     heads = ["user", "releases", "odds moved", "of what is allowed", "about"]
-    if summary.private:
+    if summary.ways:
         heads += ["mean distance", "far from events", "near them", "in the true cell"]
     return Crowd(
         summary,
@@ -70,7 +70,7 @@ def _row(summary: RunSummary, user: UserSummary) -> tuple[Cell, ...]:
         Cell(f"{share:.0%}".replace("%", " %"), _key(share)),
         Cell(about, about),
     ]
-    if summary.private:
+    if summary.ways:
         worth = user.worth or Worth(*(math.nan,) * 5)
         cells += [
             Cell(length(metres), _key(metres))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from priste.errors import InvalidParameter, LedgerError, TraceError
-from priste.policy import Policy
+from priste.policy import Policy, PolicyOf
 from priste.release import Ledger
 from priste.report.assembly import bare_releases, stream_report
 from priste.report.audits import policy_of_ledger
@@ -25,6 +25,7 @@ def run_reports(
     ledgers: Ledgers,
     *,
     traces: Traces | None = None,
+    of_user: PolicyOf | None = None,
     seed: int | None = None,
     show_truth: bool = False,
     outline: tuple[Line, ...] = (),
@@ -33,14 +34,16 @@ def run_reports(
     """Return one report per ledger.
 
     With ``traces``, the file that was protected, the reports tell distances and what the mechanism
-    alone would have told; then they must not be published.
+    alone would have told; with ``of_user``, where everybody's own places are. Then they must not be
+    published.
     """
     if show_truth and traces is None:
         raise InvalidParameter("To show true points, give the protected file with --input.")
-    truths = {} if traces is None else _truths(policy, traces, ledgers)
+    whose = of_user or (lambda user: policy)
+    truths = {} if traces is None else _truths(whose, traces, ledgers)
     reports = []
     for number, (user, ledger) in enumerate(ledgers.items()):
-        own, truth = truths[user] if user in truths else (policy_of_ledger(policy, ledger), None)
+        own, truth = truths.get(user) or (policy_of_ledger(whose(user), ledger), None)
         reports.append(
             stream_report(
                 own,
@@ -49,6 +52,7 @@ def run_reports(
                 truth=truth,
                 bare=None if truth is None else bare_releases(own, truth, seed),
                 show_truth=show_truth,
+                own_places=of_user is not None,
                 outline=outline,
                 on_event=None if on_progress is None else _of(on_progress, number, len(ledgers)),
             )
@@ -88,12 +92,13 @@ def choose_ledgers(
 
 
 def _truths(
-    policy: Policy, traces: Traces, ledgers: Ledgers
+    whose: PolicyOf, traces: Traces, ledgers: Ledgers
 ) -> dict[str | None, tuple[Policy, tuple[int | None, ...]]]:
     found = {}
     for trace in traces:
         if trace.user in ledgers:
-            own = policy.for_user(trace)  # nobody is guarded by a model that was fitted on them
+            # Nobody is guarded by a model that was fitted on them.
+            own = whose(trace.user).for_user(trace)
             cells = own.cells(trace).cells[: len(ledgers[trace.user])]
             found[trace.user] = own, cells
     missing = [str(user) for user in ledgers if user not in found]

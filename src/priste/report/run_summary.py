@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
 from priste.events import near_events, near_reach
-from priste.policy import Policy
+from priste.policy import Policy, PolicyOf
 from priste.randomness import BitSource, Seed, bit_source
 from priste.release import Calibrator, Ledger
 from priste.report.assembly import bare_cells, released_cells
@@ -56,6 +56,7 @@ class RunSummary:
 
     They are "with priste", "alone" (the mechanism, drawn anew) and "one constant cell" (the one
     that is best for this very truth, over all users); there is none without the truth.
+    ``own_places`` tells that it is about places of everybody's own.
     """
 
     users: tuple[UserSummary, ...]
@@ -64,6 +65,7 @@ class RunSummary:
     cell_size: float
     calibrator: Calibrator | None = None
     against: str = ""
+    own_places: bool = False
 
     @property
     def verdict(self) -> Verdict:
@@ -72,8 +74,8 @@ class RunSummary:
 
     @property
     def private(self) -> bool:
-        """Whether anything here was made from true locations."""
-        return bool(self.ways)
+        """Whether anything here was made from true locations, or tells of somebody's places."""
+        return bool(self.ways) or self.own_places
 
     def used(self, user: UserSummary) -> tuple[float, str]:
         """Return the largest leakage of a user as a share of what is allowed, and about what.
@@ -152,8 +154,11 @@ class _Sums:
 class RunTotals:
     """Adds up users, one by one, without keeping where anybody was."""
 
-    def __init__(self, policy: Policy, rng: Seed | BitSource = None) -> None:
+    def __init__(
+        self, policy: Policy, rng: Seed | BitSource = None, *, own_places: bool = False
+    ) -> None:
         self._policy = policy
+        self._own_places = own_places
         self._events = [each.event for each in policy.events.values()]
         self._reach = near_reach(policy.timeline.step.total_seconds())
         self._bits = bit_source(rng)
@@ -218,6 +223,7 @@ class RunTotals:
             grid.cell_size,
             self._policy.calibrator,
             self._policy.chosen_observer.words,
+            self._own_places,
         )
 
 
@@ -226,26 +232,30 @@ def summarise_run(
     ledgers: Mapping[str | None, Ledger],
     *,
     traces: Traces | None = None,
+    of_user: PolicyOf | None = None,
     seed: int | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> RunSummary:
     """Summarise the ledgers of a run; with ``traces``, what was protected, also the distances.
 
-    Users without a trace are told of without distances.
+    Users without a trace are told of without distances. ``of_user`` tells the policy of each, whose
+    own places may stand for its regions.
     """
-    totals = RunTotals(policy, seed)
+    totals = RunTotals(policy, seed, own_places=of_user is not None)
+    whose = of_user or (lambda user: policy)
     waiting = dict.fromkeys(ledgers)  # the users: ledgers may be read one by one
     users = len(waiting)
     for trace in () if traces is None else traces:
         if trace.user in waiting:
             ledger = ledgers[trace.user]
             # Only a mechanism that follows beliefs needs the user's own model to be compared with.
-            own = policy.for_user(trace) if policy.mechanism.uses_belief else policy
-            truth = policy.true_cells(trace).cells[: len(ledger)]
+            own = whose(trace.user)
+            truth = own.true_cells(trace).cells[: len(ledger)]
+            own = own.for_user(trace) if policy.mechanism.uses_belief else own
             totals.add(trace.user, ledger, truth, policy=own)
             del waiting[trace.user]
             if on_progress is not None:
                 on_progress(users - len(waiting), users)
     for user in waiting:
-        totals.add(user, ledgers[user])
+        totals.add(user, ledgers[user], policy=whose(user))
     return totals.summary()

@@ -71,7 +71,8 @@ class StreamReport:
     ``calibrator`` made the releases; None if that is unknown. ``against`` says whom the promise is
     against. ``usefulness`` and its ``strip`` of
     days are there when the truth was at hand, and so is ``population`` (m,), where people are: it
-    may be made from traces of others. ``outline`` holds lines in km, for context.
+    may be made from traces of others. ``own_places`` tells that ``regions`` are the user's own,
+    which is as telling as where they were. ``outline`` holds lines in km, for context.
     """
 
     title: str
@@ -92,6 +93,7 @@ class StreamReport:
     strip: tuple[Day, ...] = ()
     truth: tuple[int | None, ...] | None = field(default=None, repr=False)
     step_hours: float = 1.0
+    own_places: bool = False
     population: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     outline: tuple[tuple[tuple[float, float], ...], ...] = field(default=(), repr=False)
 
@@ -125,7 +127,12 @@ class StreamReport:
 
     @property
     def private(self) -> bool:
-        """Whether anything here was made from true locations, so that it must not be published."""
+        """Whether it must not be published: made from true locations, or with somebody's places."""
+        return self.with_truth or self.own_places
+
+    @property
+    def with_truth(self) -> bool:
+        """Whether anything here was made from true locations."""
         compared = any(event.bare is not None for event in self.events)
         shown = self.truth is not None or self.usefulness is not None
         return bool(self.distances or self.bare_distances or compared or shown)
