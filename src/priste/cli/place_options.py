@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,18 +43,22 @@ def columns_of_regions(given: Sequence[str]) -> Iterator[tuple[str, str]]:
 def policy_of_everybody(
     policy: Policy,
     table: Path | None,
-    columns: Mapping[str, str] | None = None,
+    columns: Sequence[str] | None = None,
     traces: Traces | None = None,
 ) -> PolicyOf | None:
     """Return what tells the policy of each user, from a table and columns of ``traces``.
 
-    None where neither is given: then everybody has the policy as it is.
+    ``columns`` are as --place takes them. None where neither is given: then everybody has the
+    policy as it is.
     """
     from priste.batch.own_places import places_in_columns, policy_of_user, read_own_places
 
     if table is None and not columns:
         return None
+    if columns and traces is None:
+        raise InvalidParameter("A --place is a column of the protected file: give it with --input.")
     found = [] if table is None else list(read_own_places(table, policy.regions))
     if columns and traces is not None:
-        found += places_in_columns(traces, columns, policy.regions)
+        regions = dict(columns_of_regions(columns))
+        found += places_in_columns(traces, regions, policy.regions)
     return policy_of_user(policy, found)

@@ -228,7 +228,7 @@ def protect(
             )
         shown = batch.ledgers.of(batch.parts.most_leaking(MOST_SHOWN))
         with progress("Comparing observers"):
-            of_user = policy_of_everybody(loaded, places, columns, traces)
+            of_user = policy_of_everybody(loaded, places, place, traces)
             anybody = learnt_by_anybody(loaded, shown, of_user, workers, nursery)
     if report is not None:
         summary = None

@@ -19,8 +19,7 @@ from priste.cli.options import (
     User,
     files_of_policy,
 )
-from priste.cli.place_options import Place, Places, columns_of_regions, policy_of_everybody
-from priste.errors import InvalidParameter
+from priste.cli.place_options import Place, Places, policy_of_everybody
 
 if TYPE_CHECKING:
     from priste.report import RunSummary, StreamReport, Verdict
@@ -129,9 +128,6 @@ def report(
     given = {"input": input, "table of places": places}
     inputs |= {name: path for name, path in given.items() if path is not None}
     check_apart(outputs, inputs)
-    columns = dict(columns_of_regions(place or ()))
-    if columns and input is None:
-        raise InvalidParameter("A --place is a column of the protected file: give it with --input.")
     refuse_changed_ledger(ledger)
     ledgers = read_ledgers(ledger)
     named = choose_ledgers(ledgers, user) if user else None
@@ -139,7 +135,7 @@ def report(
         loaded = load_policy(policy)
     lines = () if outline is None else read_outline(outline, loaded.grid)
     traces = None if input is None else reading.open(input)
-    of_user = policy_of_everybody(loaded, places, columns, traces)
+    of_user = policy_of_everybody(loaded, places, place, traces)
     summary = None
     if named is None and len(ledgers) > 1:
         with progress("Adding up") as tell:
