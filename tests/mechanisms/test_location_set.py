@@ -190,3 +190,16 @@ def test_belief_is_copied():
     belief[:] = [1.0, 0.0]
     assert mechanism.at_belief(belief).cells == (0,)
     assert mechanism.describe() != mechanism.at_belief(belief).describe()
+
+
+@given(st.integers(2, 6), st.floats(0.3, 3.0), st.integers(1, 60), st.integers(0, 2**32))
+@examples(60)
+def test_the_set_does_not_hang_on_last_bits(side, sigma, percent, seed):
+    """On a regular map many cells are equally likely: rounding otherwise changes no set."""
+    grid = Grid(side, side, 1.0)
+    belief = np.exp(-((grid.distances_from(side // 2) / sigma) ** 2) / 2)
+    belief /= belief.sum()
+    rounded = belief * (1.0 + np.random.default_rng(seed).integers(-8, 9, grid.size) * 2.0**-53)
+    cells = likely_cells(belief, percent / 100)
+    assert likely_cells(rounded, percent / 100) == cells
+    assert belief[list(cells)].sum() >= 1 - percent / 100 - 1e-7
