@@ -19,6 +19,9 @@ from priste.policy import load_policy
 PAGE = Path(__file__).parent.parent.parent / "docs" / "many-users.md"
 RECIPE = re.compile(r"<!-- the recipe for Spark -->\n```py\n(.*?)```", re.DOTALL)
 
+QUICK_TO_BEGIN = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Java compiles as for a long life otherwise, which takes longer than all that Spark does here."""
+
 
 def need(is_there: object, what: str) -> None:
     """Fail in CI, where everything is installed, and skip elsewhere."""
@@ -37,6 +40,7 @@ def spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     from pyspark.sql import SparkSession
 
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", QUICK_TO_BEGIN)
     session = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
