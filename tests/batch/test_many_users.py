@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.cli.small_world import GRID, PATHS, QUICK, STEPS, trace_of, write_policy
+from tests.cli.small_world import GRID, PATHS, QUICK, STEPS, policy_of, trace_of, write_policy
 from tests.cli.test_commands import complaint_of, priste
 
 from priste import InvalidParameter, OutputExists, PristeError, StateError, TraceError
@@ -39,8 +39,9 @@ def write_people(folder: Path, count: int, steps: int = 3, name: str = "people.p
 
 
 def run(folder: Path, source: Path, name: str = "released", **options: object) -> BatchReport:
-    policy = load_policy(write_policy(folder, str(options.pop("policy", STILL))))
-    return protect_file(policy, read_traces(source), folder / name, **options)  # type: ignore[arg-type]
+    text = str(options.pop("policy", STILL))
+    write_policy(folder, text)
+    return protect_file(policy_of(text), read_traces(source), folder / name, **options)  # type: ignore[arg-type]
 
 
 # Folders of parts

@@ -4,14 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.small_world import PATHS, START, trace_of, write_policy, write_trips
+from tests.cli.small_world import PATHS, START, policy_of, trace_of, write_policy, write_trips
 from tests.cli.test_commands import complaint_of, priste
 
 from priste import StateError, TraceError
 from priste.batch import BatchReport, protect_file
 from priste.batch.groups import NOTHING_USABLE
 from priste.cli.console import QUARANTINED
-from priste.policy import load_policy
 from priste.traces import read_traces, write_traces
 
 NOW = START.isoformat()
@@ -20,8 +19,7 @@ BROKEN = f"ben,{NOW},,7.01\nben,{NOW},91.5,7.01\ndan,when?,46.01,7.01\n"
 
 
 def run(folder: Path, source: Path, name: str, **options: object) -> BatchReport:
-    policy = load_policy(write_policy(folder))
-    return protect_file(policy, read_traces(source), folder / name, seed=1, **options)  # type: ignore[arg-type]
+    return protect_file(policy_of(), read_traces(source), folder / name, seed=1, **options)  # type: ignore[arg-type]
 
 
 @pytest.fixture

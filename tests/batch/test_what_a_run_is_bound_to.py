@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from tests.cli.small_world import PATHS, QUICK, START, STEPS, trace_of, write_policy
+from tests.cli.small_world import PATHS, QUICK, START, STEPS, policy_of, trace_of
 
 from priste import InvalidParameter, OutputError, OutputExists, StateError, TraceError
 from priste.batch import BatchReport, ledger_of, protect_file, workspace_of
@@ -18,11 +18,11 @@ from priste.batch.keyed_digests import Recognition
 from priste.batch.parts import journals_in
 from priste.batch.streams import KeptStream
 from priste.batch.workspace import MANIFEST
-from priste.policy import load_policy
 from priste.traces import Fix, Trace, read_traces, write_traces
 
 
-def write_paths(folder: Path, paths: dict[str, list[int]], name: str = "trips.csv") -> Path:
+def write_paths(folder: Path, paths: dict[str, list[int]], name: str = "trips.geojson") -> Path:
+    """Write trips, as no table unless told: those are opened several times, at a cost each."""
     write_traces(
         [trace_of(user, path) for user, path in paths.items()], folder / name, overwrite=True
     )
@@ -34,12 +34,12 @@ def run(
     paths: dict[str, list[int]] = PATHS,
     name: str = "out.csv",
     policy: str = QUICK,
+    trips: str = "trips.geojson",
     **options: object,
 ) -> BatchReport:
-    source = write_paths(folder, paths)
-    loaded = load_policy(write_policy(folder, policy))
+    source = write_paths(folder, paths, trips)
     options = {"overwrite": True, **options}
-    return protect_file(loaded, read_traces(source), folder / name, **options)  # type: ignore[arg-type]
+    return protect_file(policy_of(policy), read_traces(source), folder / name, **options)  # type: ignore[arg-type]
 
 
 def cells_of(report: BatchReport) -> dict[str | None, tuple[int | None, ...]]:
@@ -187,7 +187,7 @@ def test_grown_input_goes_on(tmp_path: Path) -> None:
     last = run(tmp_path, TWO)
     assert last.to_dict()["drawn_now"] == (STEPS - 8) + (STEPS - 3)
     assert cells_of(last)["ada"][:8] == second["ada"]
-    assert len(list(read_traces(tmp_path / "out.csv"))) == 2
+    assert len(list(read_traces(tmp_path / "out.csv", format="geojson"))) == 2
 
 
 def test_changed_rows_are_refused(tmp_path: Path) -> None:
@@ -272,10 +272,9 @@ def test_the_wrong_file_is_an_error(tmp_path: Path) -> None:
         for fix in trace_of("ada", PATHS["ada"])
     )
     write_traces([late], tmp_path / "late.csv")
-    policy = load_policy(write_policy(tmp_path))
     with pytest.raises(TraceError, match=r"08 Apr 2027 .* 04 Mar 2026"):
-        protect_file(policy, read_traces(tmp_path / "late.csv"), tmp_path / "out.csv")
-    assert {path.name for path in tmp_path.iterdir()} == {"late.csv", "policy.toml"}
+        protect_file(policy_of(), read_traces(tmp_path / "late.csv"), tmp_path / "out.csv")
+    assert {path.name for path in tmp_path.iterdir()} == {"late.csv"}
 
 
 def test_twins_and_namesakes_are_noted(tmp_path: Path) -> None:
@@ -293,7 +292,7 @@ def test_twins_and_namesakes_are_noted(tmp_path: Path) -> None:
 def test_what_cannot_be_kept_is_told_before_drawing(tmp_path: Path) -> None:
     """Fields to keep are checked first; with one record per step there are none."""
     with pytest.raises(InvalidParameter, match="nothing_such"):
-        run(tmp_path, TWO, rows="fixes", keep=["nothing_such"])
+        run(tmp_path, TWO, rows="fixes", keep=["nothing_such"], trips="trips.csv")
     with pytest.raises(InvalidParameter, match="rows = 'fixes'"):
         run(tmp_path, TWO, keep=["user"])
     assert not workspace_of(tmp_path / "out.csv").exists()
@@ -301,15 +300,14 @@ def test_what_cannot_be_kept_is_told_before_drawing(tmp_path: Path) -> None:
 
 def test_rows_of_steps_tell_no_time_of_the_input(tmp_path: Path) -> None:
     """There is one record in the middle of each step, however many there were."""
-    source = write_paths(tmp_path, {"ada": PATHS["ada"]})
+    source = write_paths(tmp_path, {"ada": PATHS["ada"]}, "trips.csv")
     (trace,) = read_traces(source)
     doubled = list(trace) + [
         Fix(fix.user, fix.time + timedelta(minutes=7), fix.lat, fix.lon) for fix in trace
     ]
     write_traces([Trace.of(sorted(doubled, key=lambda fix: fix.time))], source, overwrite=True)
-    policy = load_policy(write_policy(tmp_path))
     for name, rows, count in (("a.csv", "steps", STEPS), ("b.csv", "fixes", 2 * STEPS)):
-        protect_file(policy, read_traces(source), tmp_path / name, rows=rows)  # type: ignore[arg-type]
+        protect_file(policy_of(), read_traces(source), tmp_path / name, rows=rows)  # type: ignore[arg-type]
         (found,) = read_traces(tmp_path / name)
         assert len(found) == count
     (found,) = read_traces(tmp_path / "a.csv")
@@ -371,11 +369,10 @@ def test_temporary_files_are_private_and_swept(
 
 def test_one_run_at_a_time(begun: Path) -> None:
     """A second process is told to wait."""
-    policy = load_policy(begun / "policy.toml")
     from priste.batch.workspace import Workspace
 
     place = workspace_of(begun / "out.csv")
-    with Workspace(place, policy.fingerprint(), Recognition.of_this_user()):
+    with Workspace(place, policy_of().fingerprint(), Recognition.of_this_user()):
         refused(begun, "Another process")
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 from priste import Grid
+from priste.policy import Policy, read_policy
 from priste.traces import Fix, Trace, write_traces
 
 SOUTH, WEST, NORTH, EAST = 46.000, 7.000, 46.0355, 7.0515
@@ -68,6 +70,12 @@ def write_policy(folder: Path, text: str = QUICK) -> Path:
     path = folder / "policy.toml"
     path.write_text(text, encoding="utf-8")
     return path
+
+
+@cache
+def policy_of(text: str = QUICK) -> Policy:
+    """Return the policy of a text: it is frozen, so those who mean the same may share it."""
+    return read_policy(text)
 
 
 def trace_of(user: str, path: list[int]) -> Trace:
