@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -91,57 +92,77 @@ def counted(call):
 os.fsync = counted(os.fsync)
 Protector.release = counted(Protector.release)
 ends = []
-for folder, left in json.loads(sys.argv[1]):
+for folder, left, seed in json.loads(sys.argv[1]):
     process = os.fork()
     if process == 0:
-        run(Path(folder), seed={seed})
+        run(Path(folder), seed=seed)
         os._exit(0)
     ends.append(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]))
 print(json.dumps(ends))
 """
 
 
-def run_until_killed(runs: list[tuple[Path, int]], seed: int | None) -> list[bool]:
-    """Run in processes that are killed at a release or a write; tell which of them were.
+@dataclass(frozen=True)
+class Killed:
+    """Runs that were killed at a release or a write, under a state of their own."""
+
+    state: Path
+    seeded: Path
+    secret: Path
+    ends: list[bool]
+    """Whether they were, in order: three with a seed, and one without."""
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Killed:
+    """Run in processes that are killed.
 
     They are forked from one process, which has loaded what they need and bears a fork.
     """
-    told = json.dumps([(str(folder), after) for folder, after in runs])
+    state, seeded, secret = (tmp_path_factory.mktemp(name) for name in ("state", "seeded", "not"))
+    draw = random.Random(11)
+    runs = [(str(seeded), draw.randrange(5, 30), SEED) for _ in range(3)]
     done = subprocess.run(
-        [sys.executable, "-c", KILLED.format(seed=seed), told],
+        [sys.executable, "-c", KILLED, json.dumps([*runs, (str(secret), 3 + STEPS + 7, None)])],
         cwd=ROOT, check=True, capture_output=True, text=True,
+        env={**os.environ, "PRISTE_STATE": str(state / "priste")},
     )  # fmt: skip
     ends = json.loads(done.stdout)
     assert set(ends) <= {0, -signal.SIGKILL}
-    return [end != 0 for end in ends]
+    return Killed(state / "priste", seeded, secret, [end != 0 for end in ends])
 
 
 def test_kills_of_the_driver_at_random_points(
-    tmp_path: Path, undisturbed: Callable[[], tuple[bytes, ...]]
+    killed: Killed,
+    undisturbed: Callable[[], tuple[bytes, ...]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """kill -9 before a release or a write, drawn at random, thrice; then the run is ended."""
-    draw = random.Random(11)
-    killed = run_until_killed([(tmp_path, draw.randrange(5, 30)) for _ in range(3)], SEED)
-    assert sum(killed) > 1
-    if not (tmp_path / "out.csv").exists():
-        run(tmp_path, seed=SEED)
-    assert written(tmp_path) == undisturbed()
+    monkeypatch.setenv("PRISTE_STATE", str(killed.state))
+    assert sum(killed.ends[:3]) > 1
+    if not (killed.seeded / "out.csv").exists():
+        run(killed.seeded, seed=SEED)
+    assert written(killed.seeded) == undisturbed()
 
 
-def test_a_killed_run_goes_on_with_its_secret(tmp_path: Path) -> None:
+def test_a_killed_run_goes_on_with_its_secret(
+    killed: Killed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without a seed: what is drawn after the kill is what the secret of the run gives, for all."""
-    assert run_until_killed([(tmp_path, 3 + STEPS + 7)], None) == [True]
-    place = workspace_of(tmp_path / "out.csv")
+    monkeypatch.setenv("PRISTE_STATE", str(killed.state))
+    folder = killed.secret
+    assert killed.ends[3]
+    place = workspace_of(folder / "out.csv")
     secret = (place / SECRET).read_bytes()
     assert stat.S_IMODE((place / SECRET).stat().st_mode) == 0o600
     finished = {path.name: path.read_bytes() for path in place.glob("part-*")}
-    report = run(tmp_path)
+    report = run(folder)
     assert not (place / SECRET).exists()
     for name, content in finished.items():
         assert (place / name).read_bytes() == content
     assert 0 < report.drawn_now <= 3 * STEPS
-    policy = load_policy(tmp_path / "policy.toml")
-    table = read_table(tmp_path / "trips.csv")
+    policy = load_policy(folder / "policy.toml")
+    table = read_table(folder / "trips.csv")
     assert report.cells == {
         each.user: each.stream.cells for each in protect_group(table, policy, secret).outcomes
     }
@@ -248,10 +269,16 @@ def test_a_cluster_gives_the_same_bytes_although_workers_are_killed(
 
     Then a user takes every worker along that works on them: the others are released.
     """
+    import dask
     from distributed import Client, LocalCluster
+    from distributed.utils import get_mp_context
 
     expected = undisturbed()
+    # Workers come and go: they are forked from a process that has loaded what they need.
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        get_mp_context().set_forkserver_preload(["distributed", "tests.batch.loaded_ahead"])
     with (
+        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
         LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
         ) as there,
