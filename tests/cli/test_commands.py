@@ -279,7 +279,7 @@ def test_protect_in_json(tmp_path: Path) -> None:
 
 
 def test_protect_with_workers_equals_protect_without(finished: Path, tmp_path: Path) -> None:
-    """Through the installed entry point, two workers release the same as one."""
+    """Two workers that begin before the command is loaded release the same as one in here."""
     write_policy(tmp_path)
     write_trips(tmp_path)
     installed("protect", "trips.csv", "-p", "policy.toml", "-o", "out.csv", "--seed", 4,

@@ -6,12 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.small_world import write_policy, write_trips
 
-from priste.batch import engines, protect_file
+from priste.batch import engines
 from priste.cli.loading_ahead import LOADING, wants_workers
-from priste.policy import load_policy
-from priste.traces import read_traces
 from priste.workers import PREPARES
 
 ROOT = Path(__file__).parent.parent.parent
@@ -69,16 +66,3 @@ def test_only_for_a_run_with_several_workers(arguments: list[str], wanted: bool)
 def test_it_is_handed_over_once_and_ends_with_the_command() -> None:
     """Taken, it does work and ends with its statement; not taken, it ends with the command."""
     assert run("-c", HANDED_OVER).split("\n") == ["[1, 2] None", "0", "1", "0", ""]
-
-
-def test_the_whole_command_gives_the_same_bytes(tmp_path: Path) -> None:
-    """Two workers that begin before the command is loaded, beside this process alone."""
-    trips, policy = write_trips(tmp_path), write_policy(tmp_path)
-    run(
-        "-m", "priste", "protect", trips, "-p", policy, "-o", tmp_path / "out.csv",
-        "--workers", 2, "--seed", 1,
-    )  # fmt: skip
-    protect_file(load_policy(policy), read_traces(trips), tmp_path / "here.csv", seed=1)
-    for name in ("{}.csv", "{}.csv.ledger.csv"):
-        ours, theirs = (tmp_path / name.format(which) for which in ("here", "out"))
-        assert ours.read_bytes() == theirs.read_bytes()
