@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 from numbers import Rational
 
 import mpmath
@@ -40,26 +41,41 @@ def below_exp(epsilon: float) -> Fraction:
 Moments = list[tuple[Rational, Rational, Rational, Rational]]
 
 
+@cache
+def trajectories(
+    matrix: tuple[tuple[Fraction, ...], ...], event: Event, length: int
+) -> list[list[tuple[tuple[int, ...], Fraction, bool]]]:
+    """For each first cell every possible trajectory, its chance, and whether the event happens."""
+    cells = range(len(matrix))
+    found = []
+    for start in cells:
+        paths = ((start, *rest) for rest in itertools.product(cells, repeat=length - 1))
+        chances = (
+            (
+                path,
+                math.prod((matrix[i][j] for i, j in itertools.pairwise(path)), start=Fraction(1)),
+            )
+            for path in paths
+        )
+        found.append([(path, chance, event.holds(path)) for path, chance in chances if chance])
+    return found
+
+
 def moments(
     matrix: list[list[Fraction]], event: Event, columns: Sequence[Column | None]
 ) -> Moments:
     """(a, ā, b, d) for each first cell, by walking every trajectory; None is silence."""
-    cells = len(matrix)
     last = event.automaton().layers[-1].step if event.automaton().layers else 0
     length = max(len(columns), last + 1)
     out = []
-    for start in range(cells):
+    for walked in trajectories(tuple(map(tuple, matrix)), event, length):
         a = abar = b = d = Fraction(0)
-        for rest in itertools.product(range(cells), repeat=length - 1):
-            path = (start, *rest)
-            chance = Fraction(1)
-            for here, there in itertools.pairwise(path):
-                chance *= matrix[here][there]
+        for path, chance, happens in walked:
             seen = chance
             for column, cell in zip(columns, path, strict=False):
                 if column is not None:
                     seen *= column[cell]
-            if event.holds(path):
+            if happens:
                 a, b = a + chance, b + seen
             else:
                 abar, d = abar + chance, d + seen
