@@ -78,6 +78,7 @@ def test_json_has_no_numbers_that_json_lacks(capsys: pytest.CaptureFixture[str])
         (TraceError("No [such] file."), 2, "No [such] file."),
         (PermissionError(13, "Permission denied", "x.csv"), 2, "Permission denied: 'x.csv'."),
         (KeyboardInterrupt(), 130, "run the same command"),
+        (RuntimeError("Query interrupted"), 130, "run the same command"),
     ],
 )
 def test_errors_are_one_message_and_a_code(
@@ -96,6 +97,8 @@ def test_bugs_are_not_hidden() -> None:
     """Anything else comes through as it is."""
     with pytest.raises(ZeroDivisionError), console.clean_errors():
         raise ZeroDivisionError
+    with pytest.raises(RuntimeError, match="of ours"), console.clean_errors():
+        raise RuntimeError("A bug of ours.")
 
 
 def test_lines_over_time_keep_peaks() -> None:

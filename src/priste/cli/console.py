@@ -49,6 +49,9 @@ CODES = {"kept": DONE, "broken": BROKEN, "not promised": NOT_PROMISED}
 AGAIN = 0.05
 """Seconds after which a termination that came at a bad moment comes again."""
 
+INTERRUPTED_QUERY = "Query interrupted"
+"""What DuckDB raises, as a RuntimeError, in place of an interrupt that arrives during a query."""
+
 Tell = Callable[[int, int], None]
 
 
@@ -177,7 +180,9 @@ def clean_errors() -> Iterator[None]:
             "There is not enough memory for this. Take larger cells, fewer workers or less data."
         )
         raise typer.Exit(REFUSED) from None
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and str(error) != INTERRUPTED_QUERY:
+            raise
         notices().print("Stopped. What was finished is kept: run the same command to go on.")
         raise typer.Exit(STOPPED) from None
 
