@@ -6,6 +6,7 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,8 @@ def test_where_am_i(folder: Path) -> None:
     program("where-am-i")
     if subprocess.run([unshare, "-mnpf", "true"], capture_output=True, check=False).returncode:
         pytest.skip("this machine allows no private namespaces")
+    if datetime.now(UTC).hour < 6:
+        pytest.skip("GeoClue takes the hour of a fix for today's, and those here are yet to come")
     address = f"nmea+unix://{folder}/nmea.sock"
     person = PersonSettings(
         "ada",
