@@ -79,7 +79,7 @@ alpha = 1.5
 [release]
 epsilon = 0.8
 calibrator = "{calibrator}"
-[observer]
+[adversary]
 knows = "{knows}"
 [regions.clinic]
 cells = [5, 6]
@@ -242,7 +242,7 @@ def homes(folder: Path, share: int) -> dict[str, Any]:
 
 
 def speed(folder: Path, share: int) -> dict[str, Any]:
-    """Measure user-steps per CPU second of a plain loop, by cells, calibrator and observer."""
+    """Measure user-steps per CPU second of a plain loop, by cells, calibrator and adversary."""
     found = {}
     for knows in ("anything", "population"):
         for calibrator in ("certified", "optimal"):

@@ -1,4 +1,5 @@
-"""Runtime of quantification: against the paper's naive algorithm, a bare product, and map size.
+"""Runtime of quantification: against the paper's naive algorithm, an uncalibrated product, and map
+size.
 
 Run with ``python -m benchmarks.quantification``, or with the names of some of its parts: the others
 keep their figures. Prints tables and writes ``benchmarks/results/quantification.json``. Figures are
@@ -25,7 +26,7 @@ from scipy import sparse
 
 from benchmarks.circumstances import circumstances
 from benchmarks.parts import asked_for
-from priste import Grid, MarkovModel, Near, Priors, Quantifier
+from priste import Grid, KnownPrior, MarkovModel, PriorsWithin, Quantifier
 from priste.events import Event, pattern, presence
 from priste.quantify.warm_up import warm_up
 from priste.reproduce.experiments.naive import naive_pattern_joint
@@ -78,7 +79,7 @@ def runtime_against_event(lengths: Sequence[int], widths: Sequence[int]) -> list
                 columns: list[np.ndarray] = columns,
                 joint: list[float] = joint,
             ) -> None:
-                q = Quantifier(model, event, Priors(prior))
+                q = Quantifier(model, event, KnownPrior(prior))
                 for column in [None, *columns]:
                     q.observe(column)
                 moments = q.moments()
@@ -122,7 +123,7 @@ def known_prior_step(sides: Sequence[int]) -> list[dict[str, Any]]:
         alpha = np.full((2, m), 0.5 / m)
         column = laplace_column(grid, m // 2)
         event = presence(range(5), range(2, 2000))
-        q = Quantifier(model, event, Priors(np.full(m, 1 / m)), method="forward")
+        q = Quantifier(model, event, KnownPrior(np.full(m, 1 / m)), method="forward")
         for _ in range(4):
             q.observe(column)
         inner = max(1, min(5, 1_000_000 // m**2))
@@ -131,19 +132,19 @@ def known_prior_step(sides: Sequence[int]) -> list[dict[str, Any]]:
             q.observe(column)
             q.moments()
 
-        def bare(alpha: np.ndarray = alpha, matrix: np.ndarray = matrix) -> np.ndarray:
+        def uncalibrated(alpha: np.ndarray = alpha, matrix: np.ndarray = matrix) -> np.ndarray:
             return alpha @ matrix
 
-        bare_times, step_times = [], []
+        uncalibrated_times, step_times = [], []
         for _ in range(60):  # taken in turns, so that other load meets both
-            bare_times.append(best_seconds(bare, 1, inner))
+            uncalibrated_times.append(best_seconds(uncalibrated, 1, inner))
             step_times.append(best_seconds(step, 1, inner))
         points.append(
             {
                 "cells": m,
-                "bare_seconds": min(bare_times),
+                "uncalibrated_seconds": min(uncalibrated_times),
                 "step_seconds": min(step_times),
-                "ratio": min(step_times) / min(bare_times),
+                "ratio": min(step_times) / min(uncalibrated_times),
             }
         )
     return points
@@ -203,7 +204,7 @@ def few_rows(sides: Sequence[int]) -> list[dict[str, Any]]:
             columns: np.ndarray = columns,
             priors: np.ndarray = priors,
         ) -> Quantifier:
-            q = Quantifier(model, event, Priors(priors), method="stream")
+            q = Quantifier(model, event, KnownPrior(priors), method="stream")
             for _ in range(4):
                 q.passes(columns, 1.0)
                 q.observe(columns[:, 0])
@@ -225,7 +226,8 @@ def few_rows(sides: Sequence[int]) -> list[dict[str, Any]]:
 
 
 def given_priors(counts: Sequence[int], side: int) -> list[dict[str, Any]]:
-    """A step against K priors on a sparse map, with ten candidates, beside its bare products.
+    """A step against K priors on a sparse map, with ten candidates, beside its uncalibrated
+    products.
 
     The floor moves two worlds of each prior through the matrix, multiplies by a likelihood and by
     the ten candidates: no scaling, no bound on errors, no verdict.
@@ -238,7 +240,7 @@ def given_priors(counts: Sequence[int], side: int) -> list[dict[str, Any]]:
     points = []
     for count in counts:
         priors = np.random.default_rng(0).dirichlet(np.ones(grid.size), size=count)
-        q = Quantifier(model, event, Priors(priors), method="stream")
+        q = Quantifier(model, event, KnownPrior(priors), method="stream")
         for _ in range(4):
             q.observe(columns[:, 0])
         mass = np.repeat(priors, 2, axis=0)
@@ -247,11 +249,11 @@ def given_priors(counts: Sequence[int], side: int) -> list[dict[str, Any]]:
             q.passes(columns, 1.0)
             q.observe(columns[:, 0])
 
-        def bare(mass: np.ndarray = mass) -> np.ndarray:
+        def uncalibrated(mass: np.ndarray = mass) -> np.ndarray:
             moved = (moves @ mass.T) * columns[:, :1]
             return np.asarray(moved.T @ columns)
 
-        times = [(best_seconds(step, 1), best_seconds(bare, 1)) for _ in range(8)]
+        times = [(best_seconds(step, 1), best_seconds(uncalibrated, 1)) for _ in range(8)]
         ours, floor = (min(column) for column in zip(*times, strict=True))
         points.append(
             {
@@ -275,14 +277,14 @@ def near_verdicts(sides: Sequence[int]) -> list[dict[str, Any]]:
         grid = Grid(rows=side, columns=side, cell_size=1.0)
         model = MarkovModel.gaussian(grid, sigma=1.0, reach=3.0)
         event = presence(range(side // 2), range(2, 5))
-        q = Quantifier(model, event, Near(model.stationary(), 3.0))
+        q = Quantifier(model, event, PriorsWithin(model.stationary(), 3.0))
         for cell in (3 * side + 3, 4 * side + 4):
             q.observe(laplace_column(grid, cell))
         chosen = np.linspace(0, grid.size - 1, min(grid.size, 400)).astype(int)
         moments = q.candidate_moments(np.stack([laplace_column(grid, c) for c in chosen], axis=1))
-        bound = float(np.median(q.adversary.leakages(moments)))
-        verdicts = best_seconds(partial(q.adversary.passes, moments, bound), repeats=3)
-        leakages = best_seconds(partial(q.adversary.leakages, moments), repeats=3)
+        bound = float(np.median(q.prior_class.leakages(moments)))
+        verdicts = best_seconds(partial(q.prior_class.passes, moments, bound), repeats=3)
+        leakages = best_seconds(partial(q.prior_class.leakages, moments), repeats=3)
         points.append(
             {
                 "cells": grid.size,
@@ -320,7 +322,7 @@ PARTS: dict[str, tuple[str, Callable[[bool], list[dict[str, Any]]]]] = {
         lambda quick: runtime_against_event(*[[5, 6] if quick else list(range(5, 16))] * 2),
     ),
     "known_prior_step": (
-        "One step under a known prior against a bare alpha @ M",
+        "One step under a known prior against an uncalibrated alpha @ M",
         lambda quick: known_prior_step([5, 10] if quick else [5, 10, 20, 30, 40]),
     ),
     "dense_forward_step": (

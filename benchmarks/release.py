@@ -30,8 +30,8 @@ from rich.console import Console
 
 from benchmarks.circumstances import circumstances
 from benchmarks.parts import asked_for
-from priste import AnyStart, Grid, MarkovModel, PlanarLaplace, Priors, Protector, presence
-from priste.quantify import Moments, Observer
+from priste import AnyPrior, Grid, KnownPrior, MarkovModel, PlanarLaplace, Protector, presence
+from priste.quantify import Adversary, Moments
 from priste.quantify.warm_up import warm_up
 from priste.release import Calibrator, Certified, Optimal, Paper
 from priste.reproduce.experiments.quadratic_programmes import is_installed, solver_check
@@ -80,7 +80,7 @@ def run(
     seed: int,
     steps: int = STEPS,
     journal: Path | None = None,
-    observer: Observer | None = None,
+    adversary: Adversary | None = None,
 ) -> dict[str, Any]:
     """Release one sampled walk; the first step builds tables and is reported apart."""
     grid = model.grid
@@ -92,7 +92,7 @@ def run(
         calibrator,
         rng=seed,
         journal=journal,
-        observer=observer,
+        adversary=adversary,
     )
     seconds, budgets, distances, undecided, conservative = [], [], [], 0, 0
     memory = []
@@ -179,7 +179,7 @@ import benchmarks.release as b
 b.warm_up()
 before = b.most_megabytes()
 model = b.MarkovModel.gaussian(b.Grid(rows={side}, columns={side}, cell_size=1.0), sigma=1.0)
-b.run(model, 0.5, b.{calibrator}, 1, steps=b.SIZE_STEPS, observer=b.AnyStart())
+b.run(model, 0.5, b.{calibrator}, 1, steps=b.SIZE_STEPS, adversary=b.AnyPrior())
 print(before, b.most_megabytes())
 """
 
@@ -214,15 +214,15 @@ def sizes(console: Console, sides: Sequence[int] = SIDES) -> list[dict[str, Any]
     rows = []
     for side in sides:
         model = MarkovModel.gaussian(Grid(rows=side, columns=side, cell_size=1.0), sigma=1.0)
-        public = Priors(model.stationary())
-        ways: list[tuple[str, Calibrator, Observer]] = [
-            ("certified, any start", Certified(pace=0.1), AnyStart()),
-            ("optimal, any start", Optimal(), AnyStart()),
+        public = KnownPrior(model.stationary())
+        ways: list[tuple[str, Calibrator, Adversary]] = [
+            ("certified, any start", Certified(pace=0.1), AnyPrior()),
+            ("optimal, any start", Optimal(), AnyPrior()),
             ("optimal, one prior", Optimal(), public),
         ]
-        for name, calibrator, observer in ways:
+        for name, calibrator, adversary in ways:
             first, second = (
-                run(model, 0.5, calibrator, 1, steps=SIZE_STEPS, observer=observer)
+                run(model, 0.5, calibrator, 1, steps=SIZE_STEPS, adversary=adversary)
                 for _ in range(2)
             )
             row = {"cells": side * side, "calibrator": name, **mean_of([second])}
@@ -277,15 +277,15 @@ def users(
         grid = Grid(rows=side, columns=side, cell_size=1.0)
         model = MarkovModel.gaussian(grid, sigma=1.0)
         event, mechanism = presence(range(10), range(3, 8)), PlanarLaplace(grid, alpha=0.5)
-        for name, calibrator, observer in (
-            ("certified, any start", Certified(pace=0.1), AnyStart()),
-            ("optimal, any start", Optimal(), AnyStart()),
-            ("optimal, one prior", Optimal(), Priors(model.stationary())),
+        for name, calibrator, adversary in (
+            ("certified, any start", Certified(pace=0.1), AnyPrior()),
+            ("optimal, any start", Optimal(), AnyPrior()),
+            ("optimal, one prior", Optimal(), KnownPrior(model.stationary())),
         ):
             begin = time.process_time()
             for user in range(count):
                 protector = Protector(
-                    model, event, mechanism, EPSILON, calibrator, rng=user, observer=observer
+                    model, event, mechanism, EPSILON, calibrator, rng=user, adversary=adversary
                 )
                 for cell in model.sample(steps, rng=user):
                     protector.release(int(cell))
@@ -302,10 +302,10 @@ def long_stream(side: int, calibrator: Calibrator, name: str, steps: int) -> dic
     which is quick.
     """
     model = MarkovModel.gaussian(Grid(rows=side, columns=side, cell_size=1.0), sigma=1.0)
-    observer = Priors(model.stationary())
+    adversary = KnownPrior(model.stationary())
     with tempfile.TemporaryDirectory() as folder:
         journal = Path(folder) / "journal"
-        result = run(model, 1.0, calibrator, 5, steps=steps, journal=journal, observer=observer)
+        result = run(model, 1.0, calibrator, 5, steps=steps, journal=journal, adversary=adversary)
         size = journal.stat().st_size
         begin = time.process_time()
         again = Protector.load(journal)

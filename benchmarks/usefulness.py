@@ -1,14 +1,14 @@
 """What releases are worth: mean distance over "nothing" and over the mechanism alone.
 
 ``python -m benchmarks.usefulness`` moves people of a built-in city, fits a model of movement on
-others than those who are released, and compares calibrators, observers, promises and step
+others than those who are released, and compares calibrators, adversaries, guarantees and step
 lengths. ``--geolife DIR`` takes real people from a Geolife folder instead; nothing of them is
 stored but sums of distances.
 
 - *nothing*: the one cell that is nearest to people on average, as the model of the line knows them:
   of everybody, or of those who live where this person does;
 - *the city's cell*: that of everybody;
-- *alone*: the mechanism without any promise;
+- *alone*: the mechanism without any guarantee;
 - *far*: more than six hours before the event begins or after it ends.
 
 One row for each line of the table and pair of days is appended to ``--rows`` as it is measured,
@@ -38,17 +38,17 @@ from scipy.stats import t as student
 
 from benchmarks.moving_people import City, Geolife, Stream, built_in_city
 from priste import (
-    AnyStart,
-    Belief,
-    Near,
-    Odds,
+    AnyPrior,
+    BeliefBound,
+    KnownPrior,
+    OddsBound,
     PlanarLaplace,
-    Priors,
+    PriorsWithin,
     PristeError,
     Protector,
     presence,
 )
-from priste.quantify import Observer
+from priste.quantify import Adversary
 from priste.release import Calibrator, Certified, Optimal
 
 RESULTS = Path(__file__).parent / "results" / "usefulness.json"
@@ -68,8 +68,8 @@ class Line:
 
     name: str
     calibrator: Calibrator
-    promise: Any = 1.0
-    observer: str = HOME
+    guarantee: Any = 1.0
+    adversary: str = HOME
     day: int = 0
     per_hour: int = 4
     home: bool = True
@@ -78,7 +78,7 @@ class Line:
 
 def goals() -> list[Line]:
     """Return the lines for which there are goals."""
-    upwards, belief = Odds(up=1.0, down=math.inf), Belief(0.2)
+    upwards, belief = OddsBound(up=1.0, down=math.inf), BeliefBound(0.2)
     return [
         Line("optimal", Optimal()),
         Line("optimal, a day later", Optimal(), day=1),
@@ -90,18 +90,18 @@ def goals() -> list[Line]:
 
 
 def others() -> list[Line]:
-    """Return calibrators, observers, ε and step lengths, each against the first line."""
+    """Return calibrators, adversaries, ε and step lengths, each against the first line."""
     found = [
         Line("optimal, home not known", Optimal(), home=False),
         Line("optimal, home not known, a day later", Optimal(), day=1, home=False),
         Line("certified, pace 0.1", Certified(pace=0.1)),
         Line("certified, pace 0.1, no guess", Certified(pace=0.1, guess=False)),
         Line("certified, pace 0.1, a day later", Certified(pace=0.1), day=1),
-        Line("optimal, against the population", Optimal(), observer=POPULATION),
+        Line("optimal, against the population", Optimal(), adversary=POPULATION),
         Line("optimal, ε 0.5", Optimal(), 0.5),
         Line("optimal, ε 2", Optimal(), 2.0),
-        Line("optimal, ε 0.5, upwards", Optimal(), Odds(0.5, math.inf)),
-        Line("optimal, ε 2, upwards", Optimal(), Odds(2.0, math.inf)),
+        Line("optimal, ε 0.5, upwards", Optimal(), OddsBound(0.5, math.inf)),
+        Line("optimal, ε 2, upwards", Optimal(), OddsBound(2.0, math.inf)),
         Line("optimal, 1 h steps", Optimal(), per_hour=1),
         Line("optimal, 5 min steps", Optimal(), per_hour=12),
     ]
@@ -112,18 +112,18 @@ def others() -> list[Line]:
         ]
     return [
         *found,
-        Line("optimal, against those near the population", Optimal(), observer=NEARBY),
-        Line("optimal, against anybody", Optimal(), observer=ANYBODY),
+        Line("optimal, against those near the population", Optimal(), adversary=NEARBY),
+        Line("optimal, against anybody", Optimal(), adversary=ANYBODY),
     ]
 
 
-def observer_of(name: str, midnight: Floats, began: int) -> Observer:
+def adversary_of(name: str, midnight: Floats, began: int) -> Adversary:
     """Return whom a line is against."""
     if name == ANYBODY:
-        return AnyStart()
+        return AnyPrior()
     if name == NEARBY:
-        return Near(midnight, 2.0)
-    return Priors([midnight] + ([np.eye(midnight.size)[began]] if name == HOME else []))
+        return PriorsWithin(midnight, 2.0)
+    return KnownPrior([midnight] + ([np.eye(midnight.size)[began]] if name == HOME else []))
 
 
 def measured(line: Line, city: City, stream: Stream) -> Row:
@@ -138,11 +138,11 @@ def measured(line: Line, city: City, stream: Stream) -> Row:
             public.model,
             presence([stream.place], range(first, first + length)),
             PlanarLaplace(city.grid, alpha=ALPHA),
-            line.promise,
+            line.guarantee,
             line.calibrator,
             rng=1000 * stream.person + stream.pair,
-            observer=observer_of(line.observer, public.midnight, int(path[0])),
-            public_prior=public.midnight if line.observer == ANYBODY else None,
+            adversary=adversary_of(line.adversary, public.midnight, int(path[0])),
+            public_prior=public.midnight if line.adversary == ANYBODY else None,
         )
     except PristeError:  # a cap below what is believed before any release
         return {**row, "refused": True}
@@ -251,7 +251,9 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser.add_argument(
         "--pairs", type=int, default=1, help="pairs of days of each; 0 measures nothing more"
     )
-    parser.add_argument("--all", action="store_true", help="every calibrator, observer, ε and step")
+    parser.add_argument(
+        "--all", action="store_true", help="every calibrator, adversary, ε and step"
+    )
     parser.add_argument("--only", default="", help="a regular expression that lines must contain")
     parser.add_argument("--rows", type=Path, help="where rows are kept, to go on later")
     parser.add_argument("--results", type=Path, help="where to write, if not to the results")

@@ -74,7 +74,7 @@ from priste.release.stream_file import checkpoint
 checkpoint.EVERY = 5
 grid = Grid(rows=3, columns=3, cell_size=1.0)
 model = MarkovModel.gaussian(grid, sigma=1.0)
-p = Protector(model, presence([0], [1]), PlanarLaplace(grid, 1.0), 0.5, "bare",
+p = Protector(model, presence([0], [1]), PlanarLaplace(grid, 1.0), 0.5, "uncalibrated",
               journal=place / "j")
 filler = fill(leaving=16384)
 made = []
@@ -164,7 +164,7 @@ from priste import Grid, MarkovModel, OutputError, PlanarLaplace, Protector, Sta
 from priste.whole_files import write_whole
 grid = Grid(rows=3, columns=3, cell_size=1.0)
 model = MarkovModel.gaussian(grid, sigma=1.0)
-with Protector(model, presence([0], [1]), PlanarLaplace(grid, 1.0), 0.5, "bare",
+with Protector(model, presence([0], [1]), PlanarLaplace(grid, 1.0), 0.5, "uncalibrated",
                journal=place / "j") as p:
     made = p.release(4)
 subprocess.run(["mount", "-o", "remount,ro", place], check=True)

@@ -120,17 +120,17 @@ def detection_table() -> None:
 
 
 def belief_picture() -> None:
-    """The adversary's belief over one stream, bare and guarded."""
+    """The adversary's belief over one stream, uncalibrated and guarded."""
     case = clinic()
     trajectory = case["model"].sample(10, 3, start=33)
     event = case["events"]["clinic"]
     figure, plots = axes(8.0, 3.2, columns=2)
-    for plot, calibrator in zip(plots, ("bare", "certified"), strict=True):
+    for plot, calibrator in zip(plots, ("uncalibrated", "certified"), strict=True):
         p = Protector(case["model"], case["events"], case["mech"], 0.5, calibrator)
         seen = Procedure(p).run(trajectory, bit_source(3)).likelihoods
         belief = event_belief(case["model"], event, seen)
         steps = np.arange(-1, len(seen))
-        color = BARE if calibrator == "bare" else GUARDED
+        color = BARE if calibrator == "uncalibrated" else GUARDED
         plot.fill_between(
             steps, belief.lowest, belief.highest, color=color, alpha=0.15, lw=0, label="any prior"
         )

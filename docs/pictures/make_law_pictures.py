@@ -12,7 +12,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 
-from priste import Grid, Identity, MarkovModel, Priors, Protector, presence
+from priste import Grid, Identity, KnownPrior, MarkovModel, Protector, presence
 from priste.release import Certified, Optimal
 from priste.release.calibrators.laws.reserve import sensitivity, share_by
 
@@ -39,7 +39,7 @@ def streams(calibrator: Any) -> tuple[Any, Any, Any, Any]:
     distances, leakages = np.zeros((2, STREAMS, STEPS))
     for seed in range(STREAMS):
         p = Protector(model, presence(CLINIC, HOURS), Identity(grid), EPSILON, calibrator,
-                      rng=seed, observer=Priors(everybody))  # fmt: skip
+                      rng=seed, adversary=KnownPrior(everybody))  # fmt: skip
         for step, cell in enumerate(model.sample(STEPS, rng=seed, start=everybody)):
             state = p.public_state()
             law = state.law().outputs()

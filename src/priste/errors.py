@@ -11,7 +11,7 @@
     ├── TraceError            a file of fixes cannot be read or written as its format asks
     ├── LedgerError           a ledger cannot be read, or is not of these releases
     ├── StateError            a journal, state or model file is corrupt or foreign
-    ├── ReleaseRefused        nothing can be released within the promise
+    ├── ReleaseRefused        nothing can be released within the guarantee
     └── OutputError           a result cannot be written where it was asked for
         └── OutputExists      there is something at that place already
 
@@ -69,7 +69,7 @@ class StateError(PristeError):
 
 
 class ReleaseRefused(PristeError):
-    """Nothing can be released within the promise; nothing was released."""
+    """Nothing can be released within the guarantee; nothing was released."""
 
 
 class OutputError(PristeError):

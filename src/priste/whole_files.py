@@ -1,6 +1,6 @@
 """Results that appear whole under their name, or not at all.
 
-Every file and folder that priste makes for people goes through :func:`whole`. What is promised:
+Every file and folder that priste makes for people goes through :func:`whole`. What is guaranteed:
 
 - The name appears at the very end, when all bytes are on the disk; after a crash, a full disk or an
   error it is as before.

@@ -1,4 +1,4 @@
-"""Calibrators that break their promise, each in a way that has happened to somebody."""
+"""Calibrators that break their guarantee, each in a way that has happened to somebody."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from priste.release import Certified, Draw, Law, PublicState
 class _Lying:
     """What all of them share: a law that they claim and do not follow."""
 
-    promise = True
+    guarantee = True
 
     def law(self, situation) -> Law:
         return Certified(guess=False).law(situation)

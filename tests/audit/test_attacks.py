@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from tests.drawn_examples import examples
 
 from priste import (
-    Belief,
+    BeliefBound,
     EmissionTable,
     Grid,
     Identity,
     InvalidParameter,
+    KnownPrior,
     MarkovModel,
-    Odds,
+    OddsBound,
     PlanarLaplace,
-    Priors,
     Protector,
     Quantifier,
     Uniform,
@@ -51,7 +51,7 @@ def coin(p, epsilon=None):
     """A mechanism that keeps one of two cells with probability p; leakage ln(p / (1 - p))."""
     table = EmissionTable(PAIR, [[p, 1 - p], [1 - p, p]])
     bound = math.log(p / (1 - p)) if epsilon is None else epsilon
-    return Protector(MIXING, at(0, [0]), table, bound, calibrator="bare")
+    return Protector(MIXING, at(0, [0]), table, bound, calibrator="uncalibrated")
 
 
 @pytest.mark.parametrize("p", [0.6, 0.75, 0.9])
@@ -103,7 +103,7 @@ def test_no_attack_on_certified_beats_epsilon(epsilon, prior) -> None:
 
 def test_attack_agrees_with_its_exact_value() -> None:
     """Over many runs the adversary is right as often as the enumeration says."""
-    p = Protector(SLOW, EVENT, PlanarLaplace(LINE, alpha=3.0), 3.0, calibrator="bare")
+    p = Protector(SLOW, EVENT, PlanarLaplace(LINE, alpha=3.0), 3.0, calibrator="uncalibrated")
     exact = exact_accuracy(p, 2)
     attack = event_attack(p, 2, runs=400, rng=2, confidence=SURE)
     assert attack.accuracy.low <= exact <= attack.accuracy.high
@@ -113,9 +113,9 @@ def test_attack_agrees_with_its_exact_value() -> None:
 def test_a_wrong_model_wins_no_more_and_a_better_one_no_less() -> None:
     """The adversary with the true model does at least as well as one who assumes another."""
     mech = PlanarLaplace(LINE, alpha=1.5)
-    p = Protector(FAST, EVENT, mech, 5.0, calibrator="bare")
+    p = Protector(FAST, EVENT, mech, 5.0, calibrator="uncalibrated")
     wrong = event_attack(p, 3, runs=600, rng=4, truth=SLOW)
-    better = event_attack(p, 3, runs=600, rng=4, truth=SLOW, adversary=SLOW)
+    better = event_attack(p, 3, runs=600, rng=4, truth=SLOW, adversary_model=SLOW)
     assert better.accuracy.value >= wrong.accuracy.value
     assert better.area.value >= wrong.area.value
     assert better.prior_belief == wrong.prior_belief
@@ -153,7 +153,7 @@ def test_expected_error_in_closed_form() -> None:
 def test_localisation_of_one_release_is_the_exact_sum() -> None:
     """Over many runs of one step the adversary's distance is the exact expected error."""
     mech = PlanarLaplace(LINE, alpha=1.0)
-    p = Protector(SLOW, EVENT, mech, 9.0, calibrator="bare")
+    p = Protector(SLOW, EVENT, mech, 9.0, calibrator="uncalibrated")
     found = localisation_attack(p, 1, runs=400, rng=6, confidence=SURE)
     assert found.error[0].low <= expected_error(mech) <= found.error[0].high
     assert found.blind == pytest.approx((1.0,))
@@ -161,11 +161,12 @@ def test_localisation_of_one_release_is_the_exact_sum() -> None:
 
 
 def test_protection_keeps_the_adversary_away() -> None:
-    """Protected streams leave a larger error than the bare mechanism, and at most the blind one."""
+    """Protected streams leave a larger error than the uncalibrated mechanism, and at most the
+    blind one."""
     mech = PlanarLaplace(LINE, alpha=3.0)
-    bare = Protector(SLOW, EVENT, mech, 0.2, calibrator="bare")
+    uncalibrated = Protector(SLOW, EVENT, mech, 0.2, calibrator="uncalibrated")
     guarded = Protector(SLOW, EVENT, mech, 0.2)
-    near = localisation_attack(bare, 2, runs=60, rng=1)
+    near = localisation_attack(uncalibrated, 2, runs=60, rng=1)
     far = localisation_attack(guarded, 2, runs=60, rng=1)
     assert near.overall.high < far.overall.low
     assert all(e.low <= blind for e, blind in zip(far.error, far.blind, strict=True))
@@ -188,23 +189,23 @@ def test_estimates_print_with_their_interval() -> None:
 
 
 @pytest.mark.parametrize(
-    ("promise", "observer"),
+    ("guarantee", "adversary"),
     [
-        (Odds(0.5, math.inf), None),
-        (Belief(0.99), Priors(np.full(3, 1 / 3))),
-        (0.5, Priors(np.full(3, 1 / 3))),
+        (OddsBound(0.5, math.inf), None),
+        (BeliefBound(0.99), KnownPrior(np.full(3, 1 / 3))),
+        (0.5, KnownPrior(np.full(3, 1 / 3))),
     ],
-    ids=["one direction", "belief", "one observer"],
+    ids=["one direction", "belief", "one adversary"],
 )
-def test_what_is_not_bounded_both_ways_for_anybody_bounds_no_attack(promise, observer) -> None:
+def test_what_is_not_bounded_both_ways_for_anybody_bounds_no_attack(guarantee, adversary) -> None:
     """Only odds both ways against any prior bound every attack; otherwise the bound is 1."""
     grid = Grid(rows=1, columns=3, cell_size=1.0)
     guarded = Protector(
         MarkovModel.gaussian(grid, 0.7),
         presence([0], [1]),
         PlanarLaplace(grid, 1.0),
-        promise,
-        observer=observer,
+        guarantee,
+        adversary=adversary,
     )
     found = event_attack(guarded, 1, runs=2, rng=1)
     assert found.accuracy_bound == found.area_bound == 1.0

@@ -1,4 +1,4 @@
-"""The black-box check catches implementations that break their promise, and no others."""
+"""The black-box check catches implementations that break their guarantee, and no others."""
 
 import math
 from collections.abc import Callable

@@ -113,7 +113,7 @@ def test_outputs_of_another_map_are_refused(output: int) -> None:
         columns_of(MECHANISM, [0, output])
 
 
-def test_the_prior_of_the_observer_may_be_given() -> None:
+def test_the_prior_of_the_adversary_may_be_given() -> None:
     """A certain start gives that start's own probabilities."""
     prior = np.array([0.0, 0.0, 0.0, 1.0])
     audit = audit_stream(MODEL, EVENTS, [None], prior=prior)["stay"]

@@ -53,7 +53,7 @@ def protector6(calibrator, epsilon):
 
 
 @pytest.mark.parametrize("sees", ["outputs", "budgets"])
-@pytest.mark.parametrize("calibrator", ["paper", "certified", "bare", Certified(pace=0.5)])
+@pytest.mark.parametrize("calibrator", ["paper", "certified", "uncalibrated", Certified(pace=0.5)])
 def test_laws_sum_to_one(calibrator, sees) -> None:
     """At every length the probabilities of all sequences sum to 1, for any prior."""
     prior = np.array([0.2, 0.5, 0.3])
@@ -136,7 +136,7 @@ def test_paper_exceeds_a_small_epsilon_too() -> None:
         MarkovModel.gaussian(grid, sigma=2.0),
         at(2, [1, 6]),
         PlanarLaplace(grid, alpha=2.0),
-        epsilon=0.1,
+        guarantee=0.1,
         calibrator="paper",
     )
     assert true_leakage(p, 1)["event"].value == pytest.approx(0.1252, abs=1e-4)
@@ -235,7 +235,7 @@ def test_a_calibrator_with_columns_of_its_own_is_followed() -> None:
     coin = np.array([[0.6, 0.4], [0.5, 0.5], [0.4, 0.6]])
 
     class Remapped:
-        promise = False
+        guarantee = False
 
         def draw(self, situation, cell, bits):
             output = int(bits.below(1000) >= round(1000 * coin[cell, 0]))
@@ -249,8 +249,12 @@ def test_a_calibrator_with_columns_of_its_own_is_followed() -> None:
 
     mech = EmissionTable(LINE3, [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]])
     remapped = Protector(MODEL3, EVENT3, mech, 1.0, calibrator=Remapped())
-    bare = Protector(MODEL3, EVENT3, EmissionTable(LINE3, coin), 1.0, calibrator="bare")
-    for one, other in zip(output_histories(remapped, 2), output_histories(bare, 2), strict=True):
+    uncalibrated = Protector(
+        MODEL3, EVENT3, EmissionTable(LINE3, coin), 1.0, calibrator="uncalibrated"
+    )
+    for one, other in zip(
+        output_histories(remapped, 2), output_histories(uncalibrated, 2), strict=True
+    ):
         assert one.outputs == other.outputs
         assert one.leakage == pytest.approx(other.leakage, abs=LEAKAGE_TOLERANCE)
 

@@ -39,7 +39,7 @@ def cells_of(report: BatchReport) -> dict[str | None, tuple[int | None, ...]]:
     return report.cells
 
 
-def test_every_user_is_a_stream_within_the_promise(tmp_path: Path) -> None:
+def test_every_user_is_a_stream_within_the_guarantee(tmp_path: Path) -> None:
     """Three users give three streams, each within each ε, and the file holds released cells."""
     report = run(tmp_path)
     assert list(report.cells) == list(report.ledgers) == sorted(PATHS)

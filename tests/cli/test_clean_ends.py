@@ -105,7 +105,7 @@ def test_numbers_without_measure(tmp_path: Path, old: str, new: str) -> None:
 
 
 def test_a_huge_epsilon_can_be_explained(tmp_path: Path) -> None:
-    """ε = 800 promises nothing much, and says so without an overflow."""
+    """ε = 800 guarantees nothing much, and says so without an overflow."""
     policy = write_policy(tmp_path, POLICY.replace("epsilon = 0.8", "epsilon = 800.0"))
     assert priste("explain", policy).stdout
 

@@ -176,7 +176,7 @@ def test_explain_in_words(tmp_path: Path) -> None:
     lines = [line.rstrip() for line in shown.splitlines()]
     assert "\n".join(lines).startswith(EXPLAINED)
     assert max(map(len, lines)) <= 80
-    for title in ("What is promised", "What is not promised", "Region clinic"):
+    for title in ("What is guaranteed", "What is not guaranteed", "Region clinic"):
         assert title in lines
     assert ".##." in [line.strip() for line in lines]
 
@@ -185,7 +185,7 @@ def test_explain_in_json(tmp_path: Path) -> None:
     """The document has the documented keys, and probabilities are those of a Quantifier."""
     path = write_policy(tmp_path)
     found = told("explain", path)
-    keys = {"summary", "against", "promised", "not_promised", "unguarded", "events", "drawings"}
+    keys = {"summary", "against", "guaranteed", "not_guaranteed", "unguarded", "events", "drawings"}
     keys |= {"cost"}
     assert set(found) == keys
     policy = load_policy(path)
@@ -268,7 +268,7 @@ def test_protect_in_json(tmp_path: Path) -> None:
     found = json.loads(result.stdout)
     assert set(found) == {
         "destination", "ledger", "users", "releases", "drawn_now", "given_again", "sampled",
-        "quarantined", "rows", "notes", "unguarded", "metres", "events", "observer", "anybody",
+        "quarantined", "rows", "notes", "unguarded", "metres", "events", "adversary", "anybody",
         "verdict", "reading", "writing", "report",
     }  # fmt: skip
     ledgers = read_ledgers(found["ledger"])
@@ -347,14 +347,14 @@ def test_audit_of_a_ledger(finished: Path) -> None:
     policy = load_policy(finished / "policy.toml")
     path = ledger_of(finished / "out.csv")
     found = told("audit", path, "-p", finished / "policy.toml", "--user", "ben")
-    assert set(found) == {"emission", "observer", "verdict", "events"}
+    assert set(found) == {"emission", "adversary", "verdict", "events"}
     ledger = read_ledgers(path)["ben"]
     for number, (name, event) in enumerate(policy.events.items()):
         entry = found["events"][name]
         assert set(entry) == {
-            "epsilon", "promise", "leakage", "max", "for_event", "against_event", "highest_belief",
-            "anybody", "any_movement", "other_movement", "worst_prior", "prior_belief", "belief",
-            "user",
+            "epsilon", "guarantee", "leakage", "max", "for_event", "against_event",
+            "highest_belief", "anybody", "any_movement", "other_movement", "worst_prior",
+            "prior_belief", "belief", "user",
         }  # fmt: skip
         assert entry["leakage"] == [r.leakage[number] for r in ledger]
         assert entry["max"] == max(entry["leakage"]) <= entry["epsilon"]
@@ -436,25 +436,25 @@ def test_audit_refuses_what_does_not_fit(finished: Path, tmp_path: Path) -> None
         assert complaint in complaint_of(result)
 
 
-def test_audit_against_another_observer(finished: Path) -> None:
+def test_audit_against_another_adversary(finished: Path) -> None:
     """Foreign releases tell a known population less than anybody, who stands beside it."""
     where = ("audit", finished / "trips.csv", "-p", finished / "policy.toml", "--user", "ada")
     anybody = told(*where, code=1)
     for words in ("population", "near:2", "stale:3", "starts:home"):
-        found = told(*where, "--observer", words, code=1)
+        found = told(*where, "--adversary", words, code=1)
         for name, entry in found["events"].items():
             assert entry["max"] <= anybody["events"][name]["max"] + SAME_LEAKAGE
             assert len(entry["anybody"]) == len(entry["leakage"])
-        assert found["observer"] != anybody["observer"]
-    shown = priste(*where, "--observer", "population", code=1).stdout
+        assert found["adversary"] != anybody["adversary"]
+    shown = priste(*where, "--adversary", "population", code=1).stdout
     assert "knows how people here move" in shown
     assert "For anybody" in shown
     ledger = ledger_of(finished / "out.csv")
     for arguments, complaint in (
-        ((finished / "trips.csv", "--observer", "near"), "near:FACTOR"),
-        ((finished / "trips.csv", "--observer", "everybody"), "near:FACTOR"),
-        ((finished / "trips.csv", "--observer", "starts:moon"), "known are"),
-        ((ledger, "--observer", "population"), "leave out --observer"),
+        ((finished / "trips.csv", "--adversary", "near"), "near:FACTOR"),
+        ((finished / "trips.csv", "--adversary", "everybody"), "near:FACTOR"),
+        ((finished / "trips.csv", "--adversary", "starts:moon"), "known are"),
+        ((ledger, "--adversary", "population"), "leave out --adversary"),
     ):
         result = priste("audit", *arguments, "-p", finished / "policy.toml", code=2)
         assert complaint in complaint_of(result)
@@ -504,7 +504,7 @@ def test_report_without_a_ledger_is_an_error(tmp_path: Path) -> None:
 # demo
 
 
-def test_the_demo_keeps_its_promise_in_an_own_folder(
+def test_the_demo_keeps_its_guarantee_in_an_own_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The demo, cut to three days: it protects, compares, reports, and can be run again."""

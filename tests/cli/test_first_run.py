@@ -58,7 +58,7 @@ def test_a_draft_of_a_real_file(name: str, tmp_path: Path) -> None:
     if name in RELEASED:
         done = priste("protect", source, "-p", policy_file, "-o", tmp_path / source.name,
                       "--seed", 1, *options)  # fmt: skip
-        assert "The promise was kept" in " ".join(done.stdout.split())
+        assert "The guarantee was kept" in " ".join(done.stdout.split())
 
 
 @pytest.mark.parametrize(

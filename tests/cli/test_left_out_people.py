@@ -18,7 +18,7 @@ from priste.workers import Nursery
 FITTED = QUICK.replace(
     'kind = "gaussian"\nsigma = 1.0', 'kind = "fit"\ntraces = "trips.csv"\nsigma = 1.0'
 )
-OBSERVER = '\n[observer]\nknows = "population"\n'
+ADVERSARY = '\n[adversary]\nknows = "population"\n'
 NIGHTS = """
 [events.treatment]
 formula = 'presence(home, "22:00-02:00")'
@@ -29,7 +29,7 @@ every = "day"
 def test_their_ledgers_are_audited_and_reported_without_their_traces(tmp_path: Path) -> None:
     """An auditor who has the policy and the ledger finds the model without the person."""
     trips = write_trips(tmp_path)
-    policy = write_policy(tmp_path, FITTED + OBSERVER)
+    policy = write_policy(tmp_path, FITTED + ADVERSARY)
     out = tmp_path / "o.csv"
     found = told("protect", trips, "-p", policy, "-o", out, "--seed", 3)
     audited = told("audit", ledger_of(out), "-p", policy)
@@ -69,7 +69,7 @@ def test_audits_tell_how_much_hangs_on_the_model(tmp_path: Path) -> None:
 def test_workers_share_the_streams_that_anybody_looks_at(tmp_path: Path) -> None:
     """The most of all streams, the same from any number of workers; nothing against anybody."""
     trips, out = write_trips(tmp_path), tmp_path / "o.csv"
-    path = write_policy(tmp_path, QUICK + OBSERVER)
+    path = write_policy(tmp_path, QUICK + ADVERSARY)
     found = told("protect", trips, "-p", path, "-o", out, "--seed", 3)
     policy, ledgers = load_policy(path), read_ledgers(ledger_of(out))
     singly = [anybody_learns(policy, [ledger]) or {} for ledger in ledgers.values()]

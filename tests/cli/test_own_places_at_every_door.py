@@ -18,13 +18,13 @@ from priste.report import columns_of_releases
 CELLS = {"ada": 0, "ben": 15}
 """Where two of three people live; the third has no place of her own."""
 
-ROAMS = QUICK + '\n[observer]\nknows = "population"\n'
+ROAMS = QUICK + '\n[adversary]\nknows = "population"\n'
 LIVES = QUICK.replace(
     'kind = "gaussian"\nsigma = 1.0',
     'kind = "fit"\ntraces = "trips.csv"\nsigma = 1.0\nhome = "home"\nstay_home = 0.9\n'
     "back_home = 0.4",
 ).replace("[regions.home]\ncells = [0]", "[regions.home]\nown = true")
-LIVES = LIVES.split("[events.homecoming]")[0] + '[observer]\nknows = "population"\n'
+LIVES = LIVES.split("[events.homecoming]")[0] + '[adversary]\nknows = "population"\n'
 CAPPED = ROAMS.replace("epsilon = 1.2", "belief_at_most = 0.9")
 
 
@@ -78,7 +78,7 @@ def test_the_audit_is_about_the_place_of_the_user(tmp_path: Path) -> None:
         own.models,
         {"homecoming": own.events["homecoming"].event},
         columns_of_releases(policy, ledger),
-        observer=own.chosen_observer.observer,
+        adversary=own.chosen_adversary.adversary,
     ).values()
     found = told("audit", ledger_of(out), "-p", path, "--places", homes, "--user", "ben")
     leakage = found["events"]["homecoming"]["leakage"]

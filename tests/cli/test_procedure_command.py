@@ -46,13 +46,13 @@ def test_longer_streams_are_sampled_and_repeat(tmp_path) -> None:
     assert "sampled streams" in words
 
 
-def test_a_policy_with_the_papers_loop_promises_nothing(tmp_path) -> None:
+def test_a_policy_with_the_papers_loop_guarantees_nothing(tmp_path) -> None:
     """A policy that chooses the paper's loop claims nothing: exit code 3."""
     policy = write_policy(
-        tmp_path, POLICY.replace("pace = 0.3", 'calibrator = "paper"\nno_promise = true')
+        tmp_path, POLICY.replace("pace = 0.3", 'calibrator = "paper"\nno_guarantee = true')
     )
     where = ("audit", "--procedure", "-p", policy, "--steps", 6, "--runs", 3, "--seed", 1)
-    assert json.loads(priste(*where, "--json", code=3).stdout)["verdict"] == "not promised"
+    assert json.loads(priste(*where, "--json", code=3).stdout)["verdict"] == "not guaranteed"
 
 
 @pytest.mark.parametrize("arguments", [(), ("trips.csv", "--procedure")])

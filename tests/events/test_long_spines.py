@@ -14,14 +14,14 @@ from priste.events import at, diagram
 from priste.events.building import MAX_NESTING
 
 literals = places | places.map(lambda place: ("not", place)) | counts
-turns = st.tuples(st.sampled_from(["and", "or", "not and", "not or", "bare not"]), literals)
+turns = st.tuples(st.sampled_from(["and", "or", "not and", "not or", "uncalibrated not"]), literals)
 
 
 def nested(start: Formula, layers: list[tuple[str, Formula]]) -> Formula:
     """Wrap one connective after the other around a formula."""
     formula = start
     for word, part in layers:
-        if word == "bare not":
+        if word == "uncalibrated not":
             formula = ("not", formula)
         elif word.startswith("not "):
             formula = ("not", (word.removeprefix("not "), formula, part))

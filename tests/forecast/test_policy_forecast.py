@@ -1,4 +1,4 @@
-"""Forecasts of policies: their neighbours, what they promise, and the command."""
+"""Forecasts of policies: their neighbours, what they guarantee, and the command."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ from priste.forecast.picture import forecast_page, groups_of, save_forecast
 from priste.forecast.policy_cost import followed_steps
 from priste.forecast.suggestion import LADDER, MOST_TRIED, _strongest
 from priste.policy import Policy, load_policy, read_policy
-from priste.quantify import AnyStart, Belief, Odds
+from priste.quantify import AnyPrior, BeliefBound, OddsBound
 
 
 @pytest.fixture(scope="module")
@@ -34,17 +34,17 @@ def policy(folder: Path) -> Policy:
 
 
 def test_neighbours_differ_in_one_thing(policy: Policy) -> None:
-    """Each neighbour keeps all of the policy but the promises, or but the observer."""
+    """Each neighbour keeps all of the policy but the guarantees, or but the adversary."""
     here = setting_of(policy)
     listed = list(neighbours_of(policy))
     assert listed[0].name == "as it is"
-    assert listed[0].setting.promises == here.promises
+    assert listed[0].setting.guarantees == here.guarantees
     for each in listed[1:]:
-        same_promises = each.setting.promises == here.promises
-        same_observer = each.setting.observer == here.observer
+        same_guarantees = each.setting.guarantees == here.guarantees
+        same_adversary = each.setting.adversary == here.adversary
         same_pace = each.every == 1
-        assert [same_promises, same_observer, same_pace].count(False) == 1, each.name
-        assert "against" in each.promise
+        assert [same_guarantees, same_adversary, same_pace].count(False) == 1, each.name
+        assert "against" in each.guarantee
     names = [each.name for each in listed]
     assert len(names) == len(set(names))
     assert {"ε halved", "ε doubled", "upwards only", "half as often"} <= set(names)
@@ -53,20 +53,20 @@ def test_neighbours_differ_in_one_thing(policy: Policy) -> None:
 def test_a_belief_is_only_offered_where_it_can_be_kept(policy: Policy) -> None:
     """Against anybody somebody is surer than the cap from the start, or nobody is: both are so."""
     capped = [each for each in neighbours_of(policy) if each.name == "belief capped"]
-    assert isinstance(setting_of(policy).observer, AnyStart)
+    assert isinstance(setting_of(policy).adversary, AnyPrior)
     for each in capped:
-        assert all(isinstance(p, Belief) for p in each.setting.promises.values())
+        assert all(isinstance(p, BeliefBound) for p in each.setting.guarantees.values())
 
 
 def test_the_same_seed_gives_the_same_forecast(policy: Policy) -> None:
-    """A forecast is a function of the policy and the seed, and stays within the promise."""
+    """A forecast is a function of the policy and the seed, and stays within the guarantee."""
     one, two = (forecast(policy, runs=2, seed=5, neighbours=False) for _ in range(2))
     assert one == two
     (row,) = one.rows
     for name, event in policy.events.items():
-        promise = event.promise
-        assert isinstance(promise, Odds)
-        assert row.cost.leakage[name] <= promise.up
+        guarantee = event.guarantee
+        assert isinstance(guarantee, OddsBound)
+        assert row.cost.leakage[name] <= guarantee.up
 
 
 def test_a_quick_forecast_is_the_first_row_and_can_be_cancelled(policy: Policy) -> None:
@@ -138,7 +138,7 @@ def test_neighbours_end_where_the_policy_itself_ended(policy: Policy) -> None:
 
 
 def test_suggestions_cost_at_most_what_was_asked(policy: Policy) -> None:
-    """Each suggested promise is within the wish; an impossible wish has no answer."""
+    """Each suggested guarantee is within the wish; an impossible wish has no answer."""
     found = suggest(policy, 1e6, runs=2, steps=2)
     assert found.rows[0].name == "ε = 0.1"
     assert {row.name for row in found.rows} == {"ε = 0.1", "ε = 0.1, upwards only"}
@@ -201,9 +201,9 @@ def test_the_command_in_words_and_in_json(folder: Path) -> None:
     asked = json.loads(runner.invoke(app, [*base, "--at-most", "1000000", "--json"]).stdout)
     assert asked["settings"][0]["name"] == "ε = 0.1"
     told = runner.invoke(app, [*base, "--at-most", "1000000", "--where", "everywhere"])
-    assert "strongest promises" in " ".join(told.stdout.split())
+    assert "strongest guarantees" in " ".join(told.stdout.split())
     none = runner.invoke(app, [*base, "--at-most", "0.001"])
-    assert "No promise that was tried" in " ".join(none.stdout.split())
+    assert "No guarantee that was tried" in " ".join(none.stdout.split())
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from priste.forecast.simulation import Setting, public_constant, simulate
 from priste.maps import Grid
 from priste.mechanisms import Identity, PlanarLaplace, Uniform
 from priste.mobility import MarkovModel
-from priste.quantify import AnyStart, Odds, Priors
+from priste.quantify import AnyPrior, KnownPrior, OddsBound
 from priste.randomness import bit_source
 
 GRID = Grid(rows=1, columns=5, cell_size=1.0)
@@ -16,17 +16,19 @@ STAY = MarkovModel(GRID, np.eye(5))
 WALK = MarkovModel.gaussian(GRID, sigma=1.0)
 AT_HOME = np.array([0.0, 0.0, 0.0, 1.0, 0.0])
 EVENT = {"visit": at(2, [0])}
-PROMISE = {"visit": Odds(1.0, 1.0)}
+GUARANTEE = {"visit": OddsBound(1.0, 1.0)}
 
 
 def test_nothing_and_alone_by_hand() -> None:
-    """Somebody who never leaves cell 3: a constant is exact, and so is the bare truth."""
-    setting = Setting((STAY,), EVENT, Identity(GRID), PROMISE, "bare", AnyStart(), AT_HOME)
+    """Somebody who never leaves cell 3: a constant is exact, and so is the uncalibrated truth."""
+    setting = Setting(
+        (STAY,), EVENT, Identity(GRID), GUARANTEE, "uncalibrated", AnyPrior(), AT_HOME
+    )
     cost = simulate(setting, np.ones(4, bool), runs=2, near_steps=1, seed=1)
     assert public_constant(setting, range(4)) == 3
     for way in (cost.released, cost.alone, cost.nothing):
         assert (way.all.value, way.exact.value) == (0.0, 1.0)
-    assert cost.leakage["visit"] == np.inf  # "bare" promises nothing
+    assert cost.leakage["visit"] == np.inf  # "uncalibrated" guarantees nothing
 
 
 def test_settings_are_compared_on_the_same_people() -> None:
@@ -34,13 +36,15 @@ def test_settings_are_compared_on_the_same_people() -> None:
     start = np.full(5, 0.2)
     costs = [
         simulate(
-            Setting((WALK,), EVENT, PlanarLaplace(GRID, alpha), PROMISE, "certified", seen, start),
+            Setting(
+                (WALK,), EVENT, PlanarLaplace(GRID, alpha), GUARANTEE, "certified", seen, start
+            ),
             np.ones(6, bool),
             runs=3,
             near_steps=1,
             seed=7,
         )
-        for alpha, seen in ((0.5, AnyStart()), (2.0, Priors(start)))
+        for alpha, seen in ((0.5, AnyPrior()), (2.0, KnownPrior(start)))
     ]
     assert costs[0].nothing == costs[1].nothing
     assert costs[0].released != costs[1].released
@@ -54,7 +58,7 @@ def test_settings_are_compared_on_the_same_people() -> None:
 def test_a_mechanism_that_tells_nothing_is_as_far_as_a_uniform_cell() -> None:
     """From the middle of five cells a uniform cell is 1.2 km away on average."""
     middle = np.array([0.0, 0.0, 1.0, 0.0, 0.0])
-    setting = Setting((STAY,), EVENT, Uniform(GRID), PROMISE, "bare", AnyStart(), middle)
+    setting = Setting((STAY,), EVENT, Uniform(GRID), GUARANTEE, "uncalibrated", AnyPrior(), middle)
     cost = simulate(setting, np.ones(400, bool), runs=3, near_steps=1, seed=3)
     assert cost.alone.all.low <= 1200 <= cost.alone.all.high + 150
     assert cost.alone.all.value == pytest.approx(1200, abs=150)
@@ -64,7 +68,7 @@ def test_silent_steps_are_gone_through_and_not_measured() -> None:
     """A stream that is silent at first then releases what a Protector does after silence."""
     start = np.full(5, 0.2)
     setting = Setting(
-        (WALK,), EVENT, PlanarLaplace(GRID, 1.0), PROMISE, "certified", AnyStart(), start
+        (WALK,), EVENT, PlanarLaplace(GRID, 1.0), GUARANTEE, "certified", AnyPrior(), start
     )
     told = np.array([False, False, True, True])
     cost = simulate(setting, told, runs=2, near_steps=0, seed=4)
@@ -86,7 +90,9 @@ def test_silent_steps_are_gone_through_and_not_measured() -> None:
 
 def test_when_the_time_is_over_all_streams_end_at_the_same_step() -> None:
     """The first release of every stream is made in any case; what was reached is said."""
-    setting = Setting((WALK,), EVENT, PlanarLaplace(GRID, 1.0), PROMISE, "bare", AnyStart())
+    setting = Setting(
+        (WALK,), EVENT, PlanarLaplace(GRID, 1.0), GUARANTEE, "uncalibrated", AnyPrior()
+    )
     cost = simulate(setting, np.ones(50, bool), runs=3, near_steps=1, seed=1, seconds=0.0)
     assert (cost.steps, cost.of_steps) == (1, 50)
     whole = simulate(setting, np.ones(1, bool), runs=3, near_steps=1, seed=1)

@@ -72,7 +72,7 @@ def policy(rng: random.Random) -> dict[str, dict[str, Any]]:
         release["outside"] = "elsewhere"
         tables["mobility"]["away_hours"] = 2
     if rng.random() < 0.5 or "belief_at_most" in release:
-        tables["observer"] = _observer(rng, near=not several, belief="belief_at_most" in release)
+        tables["adversary"] = _adversary(rng, near=not several, belief="belief_at_most" in release)
     for name in REGIONS:
         tables[f"regions.{name}"] = _place(rng)
     for number in range(rng.randint(1, 2)):
@@ -127,14 +127,18 @@ def _release(rng: random.Random) -> dict[str, Any]:
             {"odds_up": 1.0},
             {"odds_up": 1.0, "odds_down": 2},
             {"belief_at_most": 0.95},
-            {"epsilon": 0.5, "calibrator": rng.choice(("bare", "paper")), "no_promise": True},
+            {
+                "epsilon": 0.5,
+                "calibrator": rng.choice(("uncalibrated", "paper")),
+                "no_guarantee": True,
+            },
         )
     )
     return {**release, **rng.choice(({}, {}, {"points": "random"}, {"outside": "nearest"}))}
 
 
-def _observer(rng: random.Random, *, near: bool, belief: bool) -> dict[str, Any]:
-    """Whom the promise is against; for beliefs somebody whose belief before is one."""
+def _adversary(rng: random.Random, *, near: bool, belief: bool) -> dict[str, Any]:
+    """Whom the guarantee is against; for beliefs somebody whose belief before is one."""
     population: dict[str, Any] = rng.choice(
         ({"knows": "population"}, {"knows": "population", "also": ["home"]})
     )

@@ -11,7 +11,16 @@ import numpy as np
 import pytest
 from tests.live.small_town import DAILY, GRID, HOUR, POLICY, START, fix_of
 
-from priste import Belief, Identity, MarkovModel, Odds, PlanarLaplace, Protector, Quantifier, at
+from priste import (
+    BeliefBound,
+    Identity,
+    MarkovModel,
+    OddsBound,
+    PlanarLaplace,
+    Protector,
+    Quantifier,
+    at,
+)
 from priste.errors import PolicyError
 from priste.live.person_stream import Stream, StreamOptions
 from priste.live.rolling import RollingEvents, first_step, settled
@@ -31,7 +40,7 @@ def test_a_day_enters_one_day_ahead() -> None:
         assert list(due) == [f"visit, 2026-03-0{4 + day}", f"visit, 2026-03-0{5 + day}"]
         first = due[f"visit, 2026-03-0{4 + day}"]
         assert (first.event.first_step, first.event.last_step) == (24 * day + 4, 24 * day + 5)
-        assert first.promise == Odds(0.8, 0.8)
+        assert first.guarantee == OddsBound(0.8, 0.8)
     assert events.due(0)["visit, 2026-03-04"].event == policy.events["visit, 2026-03-04"].event
 
 
@@ -155,16 +164,19 @@ def test_weeks_later_the_stream_is_where_it_would_be(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("promise", "expected"),
-    [("odds_up = 0.8", Odds(0.8, math.inf)), ("belief_at_most = 0.9", Belief(at_most=0.9))],
+    ("guarantee", "expected"),
+    [
+        ("odds_up = 0.8", OddsBound(0.8, math.inf)),
+        ("belief_at_most = 0.9", BeliefBound(at_most=0.9)),
+    ],
 )
-def test_promises_stay_what_they_are_when_days_roll_on(
-    tmp_path: Path, promise: str, expected: object
+def test_guarantees_stay_what_they_are_when_days_roll_on(
+    tmp_path: Path, guarantee: str, expected: object
 ) -> None:
     """One direction, or a cap on beliefs: later days have it as well, also after a restart."""
     text = DAILY.replace('"1h"', '"4h"').replace("steps = 12", "steps = 6")
-    text = text.replace("epsilon = 0.8", promise)
-    text += '\n[observer]\nknows = "population"\n'
+    text = text.replace("epsilon = 0.8", guarantee)
+    text += '\n[adversary]\nknows = "population"\n'
     policy = read_policy(text)
     options = StreamOptions(seed=2)
     stream = Stream.open("ada", policy, tmp_path, options, START)
@@ -181,21 +193,21 @@ def test_promises_stay_what_they_are_when_days_roll_on(
     assert "visit, 2026-03-06" in stream.told()
     for given, leakage, belief in stream.told().values():
         assert given == expected
-        assert leakage <= 0.8 or isinstance(expected, Belief)
-        assert belief <= 0.9 or isinstance(expected, Odds)
+        assert leakage <= 0.8 or isinstance(expected, BeliefBound)
+        assert belief <= 0.9 or isinstance(expected, OddsBound)
 
 
 def test_a_cap_that_a_day_is_above_stops_the_truth(tmp_path: Path) -> None:
-    """A promise that cannot be given at all is not given: covers go out, and it is said why."""
+    """A guarantee that cannot be given at all is not given: covers go out, and it is said why."""
     text = DAILY.replace('"1h"', '"4h"').replace("steps = 12", "steps = 6")
     text = text.replace("epsilon = 0.8", "belief_at_most = 0.9")
-    text += '\n[observer]\nknows = "population"\n'
+    text += '\n[adversary]\nknows = "population"\n'
     stream = Stream.open("ada", read_policy(text), tmp_path, StreamOptions(seed=2), START)
     stream.release(0)
     stream.close()
     policy = read_policy(text)
     low = {
-        name: dataclasses.replace(each, promise=Belief(at_most=1e-6))
+        name: dataclasses.replace(each, guarantee=BeliefBound(at_most=1e-6))
         for name, each in policy.events.items()
     }
     stream = Stream.open(
@@ -206,4 +218,4 @@ def test_a_cap_that_a_day_is_above_stops_the_truth(tmp_path: Path) -> None:
     assert stream.release(1) is not None
     assert (stream.counts.released, stream.counts.covered) == (0, 1)
     assert stream.trouble is not None
-    assert stream._protector.promises == (Belief(at_most=0.9),) * 2
+    assert stream._protector.guarantees == (BeliefBound(at_most=0.9),) * 2

@@ -19,7 +19,7 @@ from tests.live.small_town import (
     true_position,
 )
 
-from priste import Odds
+from priste import OddsBound
 from priste.batch.streams import protect_stream
 from priste.errors import InvalidParameter, StateError
 from priste.live.collecting import OPEN_STEPS, SLOTS
@@ -235,7 +235,7 @@ def test_a_change_of_events_counts_the_past(tmp_path: Path) -> None:
     stream.close()
     looser = opened(tmp_path, POLICY.replace("epsilon = 0.8", "epsilon = 0.9"))
     run(looser, range(4, 5))
-    assert looser.told()["visit"][0] == Odds(0.9, 0.9)
+    assert looser.told()["visit"][0] == OddsBound(0.9, 0.9)
     assert looser.leakage["visit"] != 0.0
     assert len(looser._protector.ledger) == 5
     looser.close()

@@ -18,7 +18,7 @@ from priste.errors import InvalidParameter, OutsideMap
 from priste.maps import Grid
 
 WGS84 = Geod(ellps="WGS84")
-PROMISED = 1e-3
+GUARANTEED = 1e-3
 TOO_SHORT = 1e-8  # the noise of a distance of metres in degrees
 METRE = 1e-3
 MILLIMETRE = 1e-6
@@ -65,7 +65,7 @@ def test_distances_are_those_of_the_earth(box: tuple[float, float, float, float]
         excess = np.hypot(x[:10_000] - other_x, y[:10_000] - other_y) / geodesic - 1
         assert excess.min() > -TOO_SHORT
         assert excess.max() <= grid.distance_error + TOO_SHORT
-    assert grid.distance_error < PROMISED
+    assert grid.distance_error < GUARANTEED
 
 
 @cities

@@ -181,7 +181,7 @@ def test_transposing_a_polygon_transposes_its_cells(shape: shapely.Polygon) -> N
 @examples(60)
 @given(polygons(), st.integers(0, 10**6))
 def test_whoever_is_in_the_shape_is_in_the_region(shape: shapely.Polygon, seed: int) -> None:
-    """The promise of the default rule, on random positions."""
+    """The guarantee of the default rule, on random positions."""
     grid = Grid(8, 8, 1.0)
     ring = np.asarray(shape.exterior.coords) / 16
     holes = [np.asarray(hole.coords) / 16 for hole in shape.interiors]

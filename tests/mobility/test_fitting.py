@@ -297,7 +297,7 @@ def test_cells_outside_the_map_are_refused_without_being_shown(sequences: list[o
     ],
 )
 def test_what_is_no_list_of_sequences_is_refused(sequences: object, message: str) -> None:
-    """Wrong types, a bare sequence and data without a single move are refused."""
+    """Wrong types, an uncalibrated sequence and data without a single move are refused."""
     with pytest.raises(InvalidParameter, match=message):
         MarkovModel.fit(GRID, sequences)
 

@@ -121,8 +121,8 @@ def test_the_draft_is_against_those_who_know_the_population() -> None:
     """The section stands there, with its reasons, and home among what may be known."""
     text = draft_policy([ada()])
     policy = read_policy(text)
-    assert "perhaps that you began in home" in policy.chosen_observer.words
-    assert "# Whom the promise is against" in text
+    assert "perhaps that you began in home" in policy.chosen_adversary.words
+    assert "# Whom the guarantee is against" in text
 
 
 def test_many_people_are_their_own_model(tmp_path) -> None:

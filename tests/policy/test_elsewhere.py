@@ -79,8 +79,8 @@ def test_who_leaves_the_map_is_in_a_place_of_their_own() -> None:
         refusing.cells(traveller())
 
 
-def test_the_promise_holds_for_having_been_elsewhere() -> None:
-    """A stream of somebody who was beyond the map keeps the promise about just that."""
+def test_the_guarantee_holds_for_having_been_elsewhere() -> None:
+    """A stream of somebody who was beyond the map keeps the guarantee about just that."""
     policy = read_policy(AWAY)
     protector = policy.protector(rng=4)
     for cell in policy.cells(traveller()).cells:

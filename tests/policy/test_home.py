@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.cli.small_world import GRID, PATHS, POLICY, trace_of, write_trips
 
-from priste import MarkovModel, PolicyError, Priors
+from priste import KnownPrior, MarkovModel, PolicyError
 from priste.maps import Region
 from priste.mobility import HomeHabits, drawn_home, home_habits_of
 from priste.policy import draft_policy, explain_policy, read_policy, with_regions
@@ -65,14 +65,14 @@ def test_everybody_has_their_own_home() -> None:
 def test_a_home_may_be_everybodys_own_and_nobodys_yet() -> None:
     """Until it is said where, people roam; then they live there, as if the policy said so."""
     text = policy_of(GIVEN).split("[events.homecoming]")[0]
-    observed = '\n[observer]\nknows = "population"\nalso = ["home"]\n'
+    observed = '\n[adversary]\nknows = "population"\nalso = ["home"]\n'
     own = read_policy(text.replace("cells = [0]", "own = true") + observed)
     assert own.own_regions == ("home",)
     assert own.model.fingerprint() == MarkovModel.gaussian(GRID, sigma=1.0).fingerprint()
     moved = with_regions(own, {"home": Region(GRID, [5])})
     direct = read_policy(text.replace("cells = [0]", "cells = [5]") + observed)
     assert moved.model.fingerprint() == direct.model.fingerprint()
-    assert moved.chosen_observer == direct.chosen_observer
+    assert moved.chosen_adversary == direct.chosen_adversary
     told = explain_policy(own)
     assert "home" not in told.drawings
     assert any("home is everybody's own" in line for line in told.summary)
@@ -127,12 +127,14 @@ def test_roaming_is_a_relative_and_may_be_guarded_against() -> None:
     assert all("without a home to come back to" in each for each in told.values())
 
 
-def test_words_say_what_the_observer_knows() -> None:
+def test_words_say_what_the_adversary_knows() -> None:
     """Whoever knows the model knows where one lives."""
-    policy = read_policy(policy_of(GIVEN) + '\n[observer]\nknows = "population"\nalso = ["home"]\n')
-    words = policy.chosen_observer.words
+    policy = read_policy(
+        policy_of(GIVEN) + '\n[adversary]\nknows = "population"\nalso = ["home"]\n'
+    )
+    words = policy.chosen_adversary.words
     assert "how people here move and that you live in home, and perhaps that you began" in words
-    assert isinstance(policy.chosen_observer.observer, Priors)
+    assert isinstance(policy.chosen_adversary.adversary, KnownPrior)
     assert any("you live in home" in line for line in explain_policy(policy).summary)
 
 

@@ -92,7 +92,7 @@ def test_all_mistakes_are_told_at_once_with_their_lines() -> None:
         ("cell_size = 1.0", "cell_size = 1.0\nnorht = 3", "did you mean 'north'"),
         (
             "pace = 0.3",
-            'pace = 0.3\ncalibrator = "paper"\nno_promise = true',
+            'pace = 0.3\ncalibrator = "paper"\nno_guarantee = true',
             "release.pace: unknown",
         ),
         ("pace = 0.3", "paec = 0.3", "release.paec: unknown key; did you mean 'pace'"),
@@ -235,17 +235,18 @@ def test_the_ground_needs_no_model(tmp_path: Path) -> None:
 
 
 def test_the_explanation_says_what_the_numbers_say() -> None:
-    """Words, probabilities and worlds agree with the objects; the paper's loop promises nothing."""
+    """Words, probabilities and worlds agree with the objects; the paper's loop guarantees
+    nothing."""
     policy = read_policy(POLICY)
     explained = explain_policy(policy)
     visit = explained.events[0]
     assert (visit.name, visit.steps, visit.worlds) == ("visit", 3, 2)
     assert 0 < visit.lowest < visit.highest < 1
-    assert any("factor 2.23" in line for line in explained.promised)
+    assert any("factor 2.23" in line for line in explained.guaranteed)
     assert "4 by 4 cells of 1 km" in explained.summary[0]
     assert json.loads(json.dumps(explained.to_dict()))["events"][0]["name"] == "visit"
-    loop = POLICY.replace("pace = 0.3", 'calibrator = "paper"\nno_promise = true')
-    assert explain_policy(read_policy(loop)).promised == ()
+    loop = POLICY.replace("pace = 0.3", 'calibrator = "paper"\nno_guarantee = true')
+    assert explain_policy(read_policy(loop)).guaranteed == ()
 
 
 @pytest.mark.parametrize(
@@ -256,11 +257,11 @@ def test_the_explanation_says_what_the_numbers_say() -> None:
     ],
 )
 def test_laws_that_are_searched_for(section: str, described: dict[str, object]) -> None:
-    """They are made with the parameters of the file, and they are promised for."""
+    """They are made with the parameters of the file, and they are guaranteed for."""
     policy = read_policy(POLICY.replace("pace = 0.3", section))
     assert described.items() <= policy.calibrator.describe().items()
     explained = explain_policy(policy)
-    assert explained.promised
+    assert explained.guaranteed
     assert "full budget" in explained.summary[-1]
 
 

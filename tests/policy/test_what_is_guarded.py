@@ -1,4 +1,4 @@
-"""What a person is told is what holds: nights, gaps, clocks, models of oneself, observers."""
+"""What a person is told is what holds: nights, gaps, clocks, models of oneself, adversaries."""
 
 import math
 from datetime import timedelta
@@ -9,20 +9,20 @@ import pytest
 from tests.cli.small_world import GRID, PATHS, POLICY, START, trace_of, write_policy, write_trips
 
 from priste import (
-    AnyStart,
-    Belief,
+    AnyPrior,
+    BeliefBound,
+    KnownPrior,
+    LastSeen,
     MarkovModel,
-    Near,
-    Odds,
+    OddsBound,
     PolicyError,
-    Priors,
-    Stale,
-    Starts,
+    PriorsWithin,
+    StartsIn,
 )
 from priste.mobility import ModelOrigin
 from priste.policy import explain_policy, load_policy, read_policy
-from priste.policy.observer_choice import ObserverChoice
-from priste.policy.sections import ObserverSection
+from priste.policy.adversary_choice import AdversaryChoice
+from priste.policy.sections import AdversarySection
 from priste.traces import Fix, Trace, write_traces
 from priste.traces.town import residents
 
@@ -64,26 +64,26 @@ def test_partial_periods_are_guarded_and_told() -> None:
 
 
 def test_silence_that_depends_on_the_place_is_refused() -> None:
-    """Gaps beyond the map tell where one is, so no promise goes with them."""
+    """Gaps beyond the map tell where one is, so no guarantee goes with them."""
     gap = 'pace = 0.3\noutside = "gap"'
     with pytest.raises(PolicyError, match="silence tells"):
         read_policy(POLICY.replace("pace = 0.3", gap))
-    bare = 'calibrator = "bare"\nno_promise = true\noutside = "gap"'
-    assert read_policy(POLICY.replace("pace = 0.3", bare)).outside == "gap"
+    uncalibrated = 'calibrator = "uncalibrated"\nno_guarantee = true\noutside = "gap"'
+    assert read_policy(POLICY.replace("pace = 0.3", uncalibrated)).outside == "gap"
 
 
-@pytest.mark.parametrize("name", ["paper", "bare"])
-def test_no_promise_has_to_be_said(name: str) -> None:
-    """A calibrator that promises nothing needs no_promise, and then nothing is promised."""
+@pytest.mark.parametrize("name", ["paper", "uncalibrated"])
+def test_no_guarantee_has_to_be_said(name: str) -> None:
+    """A calibrator that guarantees nothing needs no_guarantee, and then nothing is guaranteed."""
     chosen = f'calibrator = "{name}"'
-    with pytest.raises(PolicyError, match="no_promise = true"):
+    with pytest.raises(PolicyError, match="no_guarantee = true"):
         read_policy(POLICY.replace("pace = 0.3", chosen))
-    with pytest.raises(PolicyError, match="leave no_promise out"):
-        read_policy(POLICY.replace("pace = 0.3", "no_promise = true"))
-    policy = read_policy(POLICY.replace("pace = 0.3", f"{chosen}\nno_promise = true"))
+    with pytest.raises(PolicyError, match="leave no_guarantee out"):
+        read_policy(POLICY.replace("pace = 0.3", "no_guarantee = true"))
+    policy = read_policy(POLICY.replace("pace = 0.3", f"{chosen}\nno_guarantee = true"))
     explained = explain_policy(policy)
-    assert explained.promised == ()
-    assert "keeps no promise" in explained.not_promised[0]
+    assert explained.guaranteed == ()
+    assert "keeps no guarantee" in explained.not_guaranteed[0]
 
 
 # The model
@@ -185,48 +185,48 @@ def test_a_short_visit_counts_if_asked_for() -> None:
 
 
 def observed(section: str) -> str:
-    return POLICY.replace("[release]", f"[observer]\n{section}\n\n[release]")
+    return POLICY.replace("[release]", f"[adversary]\n{section}\n\n[release]")
 
 
 def test_without_the_section_anybody_is_meant() -> None:
-    """A policy without [observer] is against any belief, as with knows = "anything"."""
+    """A policy without [adversary] is against any belief, as with knows = "anything"."""
     for text in (POLICY, observed('knows = "anything"')):
         policy = read_policy(text)
-        assert policy.chosen_observer.observer == AnyStart()
+        assert policy.chosen_adversary.adversary == AnyPrior()
         assert "anybody" in explain_policy(policy).against
 
 
 def test_the_population_and_home() -> None:
     """One row for the long run of the model, one for each cell of the places named."""
     policy = read_policy(observed('knows = "population"\nalso = ["home"]'))
-    observer = policy.chosen_observer.observer
-    assert isinstance(observer, Priors)
-    assert np.array_equal(observer.rows[0], policy.model.stationary())
-    assert np.array_equal(observer.rows[1], np.eye(GRID.size)[0])
+    adversary = policy.chosen_adversary.adversary
+    assert isinstance(adversary, KnownPrior)
+    assert np.array_equal(adversary.rows[0], policy.model.stationary())
+    assert np.array_equal(adversary.rows[1], np.eye(GRID.size)[0])
     told = explain_policy(policy)
     assert told.against == (
-        "The promise is against an observer who knows how people here move, and perhaps that you "
-        "began in home."
+        "The guarantee is against an adversary who knows how people here move, and perhaps "
+        "that you began in home."
     )
-    assert any("something else about where you began" in line for line in told.not_promised)
+    assert any("something else about where you began" in line for line in told.not_guaranteed)
 
 
-def test_other_observers(tmp_path: Path) -> None:
+def test_other_adversaries(tmp_path: Path) -> None:
     """Near a population, stale knowledge, known starts, and a population from a file."""
     policy = read_policy(POLICY)
-    section = ObserverSection(knows="near", factor=3.0)
-    choice = ObserverChoice.read(section, GRID, {}, timedelta(hours=1), tmp_path)
-    near = choice.observer(policy.models).observer
-    assert isinstance(near, Near)
+    section = AdversarySection(knows="near", factor=3.0)
+    choice = AdversaryChoice.read(section, GRID, {}, timedelta(hours=1), tmp_path)
+    near = choice.adversary(policy.models).adversary
+    assert isinstance(near, PriorsWithin)
     assert np.array_equal(near.prior, policy.model.stationary())
     assert near.factor == 3.0
-    stale = read_policy(observed('knows = "stale"\nhours = 2.5')).chosen_observer.observer
-    assert stale == Stale(2)
-    starts = read_policy(observed('knows = "starts"\nalso = ["clinic"]')).chosen_observer.observer
-    assert starts == Starts([9, 10])
+    stale = read_policy(observed('knows = "stale"\nhours = 2.5')).chosen_adversary.adversary
+    assert stale == LastSeen(2)
+    starts = read_policy(observed('knows = "starts"\nalso = ["clinic"]')).chosen_adversary.adversary
+    assert starts == StartsIn([9, 10])
     (tmp_path / "shares.csv").write_text("cell,share\n3,0.25\n5,0.75\n")
     text = observed('knows = "population"\npopulation = "shares.csv"')
-    rows = read_policy(text, folder=tmp_path).chosen_observer.observer.rows
+    rows = read_policy(text, folder=tmp_path).chosen_adversary.adversary.rows
     assert rows[0, 3] == 0.25
     assert rows[0, 5] == 0.75
 
@@ -243,7 +243,7 @@ def test_other_observers(tmp_path: Path) -> None:
         ('knows = "near"\nfactor = 0.5', "greater than or equal to 1"),
     ],
 )
-def test_observers_that_cannot_be_meant(section: str, complaint: str) -> None:
+def test_adversaries_that_cannot_be_meant(section: str, complaint: str) -> None:
     """Each rule has its sentence."""
     with pytest.raises(PolicyError, match=complaint):
         read_policy(observed(section))
@@ -258,31 +258,31 @@ def test_populations_that_are_none(tmp_path: Path, shares: str) -> None:
         read_policy(text, folder=tmp_path)
 
 
-def test_promises_of_each_kind() -> None:
+def test_guarantees_of_each_kind() -> None:
     """epsilon, one direction, both with their own bound, and a belief; events override."""
     event = "[events.homecoming]\nformula = 'pattern(home@1, home@11)'\nepsilon = 1.2"
     text = POLICY.replace(event, event.replace("epsilon = 1.2", "odds_up = 0.7"))
     text = observed_in(text, 'knows = "population"')
     events = read_policy(text).events
-    assert events["visit"].promise == Odds(0.8, 0.8)
-    assert events["homecoming"].promise == Odds(0.7, math.inf)
+    assert events["visit"].guarantee == OddsBound(0.8, 0.8)
+    assert events["homecoming"].guarantee == OddsBound(0.7, math.inf)
     assert events["homecoming"].epsilon == 0.7
     both = text.replace("odds_up = 0.7", "odds_up = 0.7\nodds_down = 2.0")
-    assert read_policy(both).events["homecoming"].promise == Odds(0.7, 2.0)
+    assert read_policy(both).events["homecoming"].guarantee == OddsBound(0.7, 2.0)
     belief = text.replace("odds_up = 0.7", "belief_at_most = 0.9")
     policy = read_policy(belief)
-    assert policy.events["homecoming"].promise == Belief(0.9)
+    assert policy.events["homecoming"].guarantee == BeliefBound(0.9)
     told = explain_policy(policy)
-    assert any("90 % sure" in line for line in told.promised)
-    assert any("did not happen may be told" in line for line in told.not_promised)
-    with pytest.raises(PolicyError, match="give one promise"):
+    assert any("90 % sure" in line for line in told.guaranteed)
+    assert any("did not happen may be told" in line for line in told.not_guaranteed)
+    with pytest.raises(PolicyError, match="give one guarantee"):
         read_policy(text.replace("odds_up = 0.7", "odds_up = 0.7\nepsilon = 1.0"))
-    with pytest.raises(PolicyError, match="has no promise"):
+    with pytest.raises(PolicyError, match="has no guarantee"):
         read_policy(POLICY.replace("epsilon = 0.8\n", ""))
 
 
 def observed_in(text: str, section: str) -> str:
-    return text.replace("[release]", f"[observer]\n{section}\n\n[release]")
+    return text.replace("[release]", f"[adversary]\n{section}\n\n[release]")
 
 
 def test_several_models_are_guarded_jointly() -> None:
@@ -295,7 +295,7 @@ def test_several_models_are_guarded_jointly() -> None:
     assert len(policy.models) == 2
     assert policy.fingerprint() != read_policy(POLICY).fingerprint()
     assert any("2 models" in line for line in explain_policy(policy).summary)
-    rows = read_policy(observed_in(two, 'knows = "population"')).chosen_observer.observer.rows
+    rows = read_policy(observed_in(two, 'knows = "population"')).chosen_adversary.adversary.rows
     assert len(rows) == 2
     assert policy.protector(rng=1).release(0).step == 0
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.drawn_examples import examples
 
-from priste import Grid, InvalidParameter, MarkovModel, Quantifier, Starts
+from priste import Grid, InvalidParameter, MarkovModel, Quantifier, StartsIn
 from priste.events import presence
 from priste.quantify import propagation, scaling
 from priste.quantify.scaling import ScaledRows
@@ -74,9 +74,9 @@ def test_memory_does_not_grow_with_the_steps(asking):
     event, starts = presence([0], [2]), [0, 1, 2]
     tracemalloc.start()
     try:
-        forgetful = Quantifier(model, event, Starts(starts), method="forward", history=False)
+        forgetful = Quantifier(model, event, StartsIn(starts), method="forward", history=False)
         assert growth(forgetful) < 10 * ROW_OF_THE_MAP
-        assert growth(Quantifier(model, event, Starts(starts), method="forward")) > (
+        assert growth(Quantifier(model, event, StartsIn(starts), method="forward")) > (
             55 * ROW_OF_THE_MAP
         )
     finally:

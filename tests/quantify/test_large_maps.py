@@ -8,7 +8,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from priste import Grid, InvalidParameter, MarkovModel, Quantifier, Starts
+from priste import Grid, InvalidParameter, MarkovModel, Quantifier, StartsIn
 from priste.events import presence
 from priste.quantify import lifted, model_stream
 
@@ -64,7 +64,7 @@ def test_forty_thousand_cells(form):
     assert moments.rows == side * side
     # The same likelihood of everything, by one row forward from a few starts.
     starts = [0, 5 * side + 5, side * side - 1]
-    known = Quantifier(model, presence([2 * side], [3]), Starts(starts), method="forward")
+    known = Quantifier(model, presence([2 * side], [3]), StartsIn(starts), method="forward")
     for step in range(8):
         known.observe(laplace_column(model.grid, (3 + step) * side + 4, 0.5))
     few = known.moments()

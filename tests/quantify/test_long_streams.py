@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from priste import Grid, MarkovModel, Priors, Quantifier
+from priste import Grid, KnownPrior, MarkovModel, Quantifier
 from priste.events import at, presence
 from priste.mobility import BlendedTransition, SeparableTransition
 from priste.quantify.scaling import SMALLEST, ScaledRows, positive_minimum
@@ -158,10 +158,10 @@ def test_underflow_of_prior_probabilities_is_stated():
 
 def test_more_than_the_floats_range_between_event_and_negation_is_stated():
     """When d is 1e-400 of b it cannot share b's exponent: the absolute error says so."""
-    q = Quantifier(MarkovModel(line(2), np.full((2, 2), 0.5)), at(0, [0]), Priors([0.5, 0.5]))
+    q = Quantifier(MarkovModel(line(2), np.full((2, 2), 0.5)), at(0, [0]), KnownPrior([0.5, 0.5]))
     for _ in range(2):
         q.observe([1.0, 1e-200])
-    q_never_mixes = Quantifier(MarkovModel(line(2), np.eye(2)), at(0, [0]), Priors([0.5, 0.5]))
+    q_never_mixes = Quantifier(MarkovModel(line(2), np.eye(2)), at(0, [0]), KnownPrior([0.5, 0.5]))
     for _ in range(2):
         q_never_mixes.observe([1.0, 1e-200])
     assert q.moments().absolute_error == 0.0
@@ -202,7 +202,7 @@ def test_forward_work_is_constant_per_step():
     """Steps of a known prior keep one band and a normalised row: nothing piles up."""
     rng = np.random.default_rng(1)
     matrix = rng.dirichlet(np.ones(5), size=5)
-    q = Quantifier(MarkovModel(line(5), matrix), presence([0], [3]), Priors(np.full(5, 0.2)))
+    q = Quantifier(MarkovModel(line(5), matrix), presence([0], [3]), KnownPrior(np.full(5, 0.2)))
     exponents = []
     for _ in range(200):
         q.observe(rng.random(5))

@@ -1,4 +1,4 @@
-"""Priors near a given one: against every edge of the box in fractions, and as an observer."""
+"""Priors near a given one: against every edge of the box in fractions, and as an adversary."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.drawn_examples import examples
+from tests.oracles.exact_adversaries import adversary_rows
 from tests.oracles.exact_near import near_exceed, near_odds
-from tests.oracles.exact_observers import observer_rows
 from tests.oracles.exact_worst_prior import integer_rows, ratio, reversed_rows, whole_rows
 from tests.quantify.moment_cases import coarse, curved, far_apart, hostile_moments, smooth
 from tests.quantify.strategies import LAST_STEP, distributions, events, likelihoods, matrices
@@ -20,22 +20,22 @@ from tests.quantify.test_recursions_exact import observed
 from tests.quantify.test_screening import screen
 
 from priste import (
-    AnyStart,
-    Belief,
+    AnyPrior,
+    BeliefBound,
     Grid,
     InvalidParameter,
+    KnownPrior,
     MarkovModel,
-    Near,
-    Odds,
+    OddsBound,
     PlanarLaplace,
-    Priors,
+    PriorsWithin,
     Quantifier,
-    Starts,
+    StartsIn,
 )
 from priste.events import at, presence
 from priste.quantify import Moments
+from priste.quantify.guarantees import as_limits
 from priste.quantify.near_prior import near_beliefs, near_leakage, near_leakages, near_passes
-from priste.quantify.promises import as_limits
 
 SLACK = 1e-8
 """What a reported ratio may be above the exact supremum, relatively."""
@@ -156,8 +156,12 @@ def test_verdicts_flip_at_the_supremum(seed, family, factor, away, direction):
     if not -30.0 < value < 600.0 or not found.worst_prior or abs(away) < slack(count, factor):
         return
     bound = max(value + away, 0.0)
-    promise = {"both": bound, "up": Odds(bound, math.inf), "down": Odds(math.inf, bound)}[direction]
-    verdict = bool(near_passes(moments, weights, factor, promise)[0])
+    guarantee = {
+        "both": bound,
+        "up": OddsBound(bound, math.inf),
+        "down": OddsBound(math.inf, bound),
+    }[direction]
+    verdict = bool(near_passes(moments, weights, factor, guarantee)[0])
     assert verdict == (bound > value)
     rows, exact = integer_rows(moments), [Fraction(float(w)) for w in weights]
     sides = [rows] * (direction != "down") + [reversed_rows(rows)] * (direction != "up")
@@ -178,7 +182,7 @@ def test_beliefs_are_one_signed_sum(moments, factor, weights, cap):
     exact = [Fraction(float(w)) for w in given_weights]
     odds = near_odds(integer_rows(moments), exact, Fraction(factor))
     bound = Fraction(float(near_beliefs(moments, given_weights, factor)[0]))
-    passed = bool(near_passes(moments, given_weights, factor, Belief(cap))[0])
+    passed = bool(near_passes(moments, given_weights, factor, BeliefBound(cap))[0])
     if odds is None:  # no prior leaves room for the negation
         assert bound in (0, 1)
         if moments.event.any():
@@ -207,12 +211,14 @@ def test_between_the_known_prior_and_any_prior(seed):
     prior[rng.integers(16)] = 0.0
     prior /= prior.sum()
 
-    def quantified(observer):
-        return observed(Quantifier(model, event, observer), columns)
+    def quantified(adversary):
+        return observed(Quantifier(model, event, adversary), columns)
 
-    known = quantified(Priors(prior))
-    anyone = quantified(Starts(np.flatnonzero(prior)))
-    near = [quantified(Near(prior, factor)) for factor in (1.0, 1.3, 2.0, 5.0, 40.0, 1e3, 1e6)]
+    known = quantified(KnownPrior(prior))
+    anyone = quantified(StartsIn(np.flatnonzero(prior)))
+    near = [
+        quantified(PriorsWithin(prior, factor)) for factor in (1.0, 1.3, 2.0, 5.0, 40.0, 1e3, 1e6)
+    ]
     leaks = [q.leakage().value for q in near]
     assert leaks[0] == pytest.approx(known.leakage().value, abs=SLACK)
     assert leaks[-1] == pytest.approx(anyone.leakage().value, abs=1e-2)
@@ -224,9 +230,9 @@ def test_between_the_known_prior_and_any_prior(seed):
     assert near[0].prior_belief() == pytest.approx(known.prior_belief(), rel=1e-9)
     assert near[-1].prior_belief() == pytest.approx(anyone.prior_belief(), rel=1e-2)
     # the same answers from a quantifier of all first cells
-    everywhere = quantified(AnyStart())
+    everywhere = quantified(AnyPrior())
     for q, value in zip(near, leaks, strict=True):
-        assert everywhere.leakage(observer=q.observer).value == pytest.approx(value, abs=1e-9)
+        assert everywhere.leakage(adversary=q.adversary).value == pytest.approx(value, abs=1e-9)
     # candidates one by one, and the verdicts about them
     after = near[3].leakage_if(table)
     for epsilon in (float(np.median(after)) + 1e-6, 0.3):
@@ -243,7 +249,7 @@ def test_between_the_known_prior_and_any_prior(seed):
 
 @st.composite
 def near_streams(draw):
-    """(models, event, columns, observer): a joint prior, zeros and tiny weights among them."""
+    """(models, event, columns, adversary): a joint prior, zeros and tiny weights among them."""
     size = draw(st.integers(2, 3))
     grid = Grid(rows=1, columns=size, cell_size=1.0)
     models = [MarkovModel(grid, draw(matrices(size))) for _ in range(draw(st.integers(1, 2)))]
@@ -252,22 +258,22 @@ def near_streams(draw):
     joint = len(models) > 1 and draw(st.booleans())
     prior = np.array(draw(distributions(size * len(models) if joint else size)))
     prior = prior.reshape(-1, size) if joint else prior
-    observer = Near(prior, draw(st.sampled_from([1, 2.5, 40])))
-    return models, draw(events(size)), columns, observer
+    adversary = PriorsWithin(prior, draw(st.sampled_from([1, 2.5, 40])))
+    return models, draw(events(size)), columns, adversary
 
 
 @examples(100)
 @given(near_streams())
 def test_streams_agree_with_path_enumeration(case):
     """Leakage and belief of random events, models and releases, on every edge in fractions."""
-    models, event, columns, observer = case
-    q = observed(Quantifier(models, event, observer), columns)
-    exact = observer_rows(models, event, columns, observer, LAST_STEP + 1)
-    joint = np.broadcast_to(observer.prior, (len(models), models[0].grid.size)).ravel()
+    models, event, columns, adversary = case
+    q = observed(Quantifier(models, event, adversary), columns)
+    exact = adversary_rows(models, event, columns, adversary, LAST_STEP + 1)
+    joint = np.broadcast_to(adversary.prior, (len(models), models[0].grid.size)).ravel()
     used = [i for i, weight in enumerate(joint) if weight > 0.0]
     rows = whole_rows([exact[i] for i in used])
     weights = [Fraction(float(joint[i])) for i in used]
-    factor = Fraction(observer.factor)
+    factor = Fraction(adversary.factor)
     found = q.leakage()
     if not any(column is not None for column in columns) or not found.worst_prior:
         assert found.value == 0.0
@@ -288,31 +294,36 @@ def test_the_screen_agrees_near_a_prior_and_over_models(seed, rank, tightness, n
     grid = Grid(rows=5, columns=5, cell_size=1.0)
     models = [MarkovModel.gaussian(grid, sigma=s, reach=2.0) for s in (0.8, 1.5)]
     columns = PlanarLaplace(grid, alpha=float(rng.choice([0.01, 0.1, 0.3]))).emission()
-    observer = Near(rng.dirichlet(np.ones(25)), 5.0) if near else AnyStart()
-    q = Quantifier(models, presence([0, 6, 7], [2, 4]), observer, method="forward")
+    adversary = PriorsWithin(rng.dirichlet(np.ones(25)), 5.0) if near else AnyPrior()
+    q = Quantifier(models, presence([0, 6, 7], [2, 4]), adversary, method="forward")
     for _ in range(int(rng.integers(0, 5))):
         q.observe(columns[:, rng.integers(25)])
     moments = q.candidate_moments(columns)
-    for promise in (
-        tightness * float(q.adversary.leakages(moments).max()),
-        Odds(max(tightness * float(q.adversary.leakages(moments, Odds(1, math.inf)).max()), 0), 9),
+    for guarantee in (
+        tightness * float(q.prior_class.leakages(moments).max()),
+        OddsBound(
+            max(
+                tightness * float(q.prior_class.leakages(moments, OddsBound(1, math.inf)).max()), 0
+            ),
+            9,
+        ),
     ):
-        verdict, decided = screen(q, columns, as_limits(promise), rank)
-        plain = q.adversary.passes(moments, promise)
+        verdict, decided = screen(q, columns, as_limits(guarantee), rank)
+        plain = q.prior_class.passes(moments, guarantee)
         assert not (verdict & ~decided).any()
         np.testing.assert_array_equal(verdict[decided], plain[decided])
 
 
 def test_a_prior_outside_the_class_learns_more():
-    """What is promised against priors near the public one is not promised against others."""
+    """What is guaranteed against priors near the public one is not guaranteed against others."""
     grid = Grid(rows=1, columns=3, cell_size=1.0)
     model = MarkovModel(grid, [[0.8, 0.2, 0.0], [0.2, 0.6, 0.2], [0.0, 0.2, 0.8]])
     public = np.array([0.3, 0.4, 0.3])
-    q = Quantifier(model, at(1, [0]), Near(public, 2.0))
+    q = Quantifier(model, at(1, [0]), PriorsWithin(public, 2.0))
     q.observe([0.5, 0.3, 0.2])
     inside = q.leakage().value
     outside = q.leakage(prior=[0.4, 0.01, 0.59]).value
-    assert inside < 0.59 < 0.7 < outside < q.leakage(observer=AnyStart()).value
+    assert inside < 0.59 < 0.7 < outside < q.leakage(adversary=AnyPrior()).value
 
 
 def test_before_any_release_nothing_is_leaked():
@@ -320,12 +331,12 @@ def test_before_any_release_nothing_is_leaked():
     grid = Grid(rows=1, columns=3, cell_size=1.0)
     model = MarkovModel(grid, np.eye(3))
     prior = np.array([0.25, 0.0, 0.75])
-    q = Quantifier(model, at(1, [0]), Near(prior, 3.0))
+    q = Quantifier(model, at(1, [0]), PriorsWithin(prior, 3.0))
     q.observe(None)
     assert q.leakage().value == 0.0
     assert q.leakage().worst_prior == {0: 0.25, 2: 0.75}
     assert q.prior_belief() == pytest.approx(0.5, rel=1e-9)  # 0.25 * 3 against 0.75
-    impossible = Quantifier(model, at(1, [1]), Near(prior, 3.0))
+    impossible = Quantifier(model, at(1, [1]), PriorsWithin(prior, 3.0))
     assert impossible.leakage().worst_prior == {}
     impossible.observe([0.5, 0.2, 0.3])
     assert impossible.leakage().value == 0.0
@@ -342,25 +353,27 @@ def test_several_models_share_one_prior_or_have_a_joint_one():
     ]
     event, columns = at(1, [0]), [None, None, [0.9, 0.1]]
 
-    def leak(observer):
-        return observed(Quantifier(models, event, observer), columns).leakage()
+    def leak(adversary):
+        return observed(Quantifier(models, event, adversary), columns).leakage()
 
-    alike, joint = Near([0.5, 0.5], 2.0), Near([[0.25, 0.25], [0.25, 0.25]], 2.0)
+    alike, joint = PriorsWithin([0.5, 0.5], 2.0), PriorsWithin([[0.25, 0.25], [0.25, 0.25]], 2.0)
     assert leak(alike).value == pytest.approx(leak(joint).value, abs=SLACK)
-    assert leak(Near([[0.5, 0.5], [0.0, 0.0]], 2.0)).value < 1e-9  # the model is known
-    anyone = leak(AnyStart()).value
-    assert leak(alike).value < leak(Near([0.5, 0.5], 1e6)).value + SLACK <= anyone + 2 * SLACK
+    assert leak(PriorsWithin([[0.5, 0.5], [0.0, 0.0]], 2.0)).value < 1e-9  # the model is known
+    anyone = leak(AnyPrior()).value
+    assert (
+        leak(alike).value < leak(PriorsWithin([0.5, 0.5], 1e6)).value + SLACK <= anyone + 2 * SLACK
+    )
     found = leak(joint)
     assert set(found.worst_joint) == {(0, 0), (0, 1), (1, 0), (1, 1)}
     shares = np.array(list(found.worst_joint.values()))
     assert shares.max() <= 2.0 * shares.min() * (1 + 1e-12)
     with pytest.raises(InvalidParameter, match="3 models"):
-        Quantifier(models, event, Near(np.full((3, 2), 1 / 6), 2.0))
+        Quantifier(models, event, PriorsWithin(np.full((3, 2), 1 / 6), 2.0))
     with pytest.raises(InvalidParameter, match="one number per cell"):
-        Quantifier(models, event, Near([0.2, 0.3, 0.5], 2.0))
+        Quantifier(models, event, PriorsWithin([0.2, 0.3, 0.5], 2.0))
 
 
-def test_rounding_counts_against_the_promise():
+def test_rounding_counts_against_the_guarantee():
     """A relative error of the moments widens the report and fails what it leaves open."""
     rng = np.random.default_rng(5)
     exact = smooth(rng, 30, 0.5)

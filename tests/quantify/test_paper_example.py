@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from priste import Grid, MarkovModel, Priors, Quantifier
+from priste import Grid, KnownPrior, MarkovModel, Quantifier
 from priste.events import pattern, presence
 from priste.reproduce.experiments.naive import naive_pattern_joint
 
@@ -27,7 +27,7 @@ def test_prior_probability_of_the_worked_example():
     q = Quantifier(example_model(), presence([0, 1], [2, 3]))
     np.testing.assert_allclose(q.prior_by_start(), [0.28, 0.298, 0.226], rtol=ROUNDING)
     np.testing.assert_allclose(q.moments().prior_complement, [0.72, 0.702, 0.774], rtol=ROUNDING)
-    known = Quantifier(example_model(), presence([0, 1], [2, 3]), Priors([0.5, 0.25, 0.25]))
+    known = Quantifier(example_model(), presence([0, 1], [2, 3]), KnownPrior([0.5, 0.25, 0.25]))
     expected = 0.5 * 0.28 + 0.25 * 0.298 + 0.25 * 0.226
     assert known.posterior() == pytest.approx(expected, rel=ROUNDING)
 
@@ -59,7 +59,9 @@ def test_joint_probability_of_a_pattern_equals_the_naive_algorithm(method):
     prior = [0.2, 0.5, 0.3]
     releases = [2, 0, 1, 1]
     columns = [emission[:, o] for o in releases]
-    q = Quantifier(example_model(), pattern(regions, [1, 2, 3, 4]), Priors(prior), method=method)
+    q = Quantifier(
+        example_model(), pattern(regions, [1, 2, 3, 4]), KnownPrior(prior), method=method
+    )
     q.observe(None)
     for column in columns:
         q.observe(column)

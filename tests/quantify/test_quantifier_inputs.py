@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from priste import Grid, InvalidParameter, MarkovModel, Priors, Quantifier, Starts
+from priste import Grid, InvalidParameter, KnownPrior, MarkovModel, Quantifier, StartsIn
 from priste.events import at, presence
 from priste.quantify import Moments
 
@@ -88,7 +88,7 @@ def test_inputs_are_copied_and_results_read_only(q):
 def test_priors_are_copied(model):
     """Changing the array of priors afterwards changes no answer."""
     priors = np.array([[0.5, 0.5, 0.0]])
-    q = Quantifier(model, at(1, [0]), Priors(priors))
+    q = Quantifier(model, at(1, [0]), KnownPrior(priors))
     priors[:] = [[0.0, 0.0, 1.0]]
     q.observe([0.2, 0.3, 0.5])
     assert q.moments().prior_event[0] == pytest.approx(0.25, rel=1e-15)
@@ -108,7 +108,7 @@ BAD_PRIORS = [
 def test_bad_priors_are_refused_everywhere(model, q, prior, rule):
     """The constructor and the answers check a prior alike."""
     with pytest.raises(InvalidParameter, match=rule):
-        Quantifier(model, at(1, [0]), Priors(prior))
+        Quantifier(model, at(1, [0]), KnownPrior(prior))
     for answer in (q.posterior, q.leakage, q.log_likelihoods, q.location_posterior):
         with pytest.raises(InvalidParameter, match=rule):
             answer(prior)
@@ -120,9 +120,9 @@ def test_answers_need_a_prior_unless_one_is_known(model, q):
         q.posterior()
     with pytest.raises(InvalidParameter, match="shape"):
         q.posterior([[0.2, 0.3, 0.5]])
-    two = Quantifier(model, at(1, [0]), Priors([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))
+    two = Quantifier(model, at(1, [0]), KnownPrior([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))
     two.observe([0.5, 0.25, 0.25])
-    known = Quantifier(model, at(1, [0]), Priors([0.5, 0.5, 0.0]))
+    known = Quantifier(model, at(1, [0]), KnownPrior([0.5, 0.5, 0.0]))
     known.observe([0.5, 0.25, 0.25])
     assert two.posterior([0.5, 0.5]) == pytest.approx(known.posterior(), rel=1e-14)
     np.testing.assert_allclose(
@@ -133,8 +133,8 @@ def test_answers_need_a_prior_unless_one_is_known(model, q):
 
 
 def test_priors_outside_the_starts_are_refused(model):
-    """Starts(cells) means priors on those cells; another prior is an error."""
-    q = Quantifier(model, at(1, [0]), Starts([2, 0]))
+    """StartsIn(cells) means priors on those cells; another prior is an error."""
+    q = Quantifier(model, at(1, [0]), StartsIn([2, 0]))
     q.observe([0.5, 0.25, 0.25])
     assert q.rows == 2
     anyone = Quantifier(model, at(1, [0]))
@@ -151,18 +151,18 @@ def test_priors_outside_the_starts_are_refused(model):
 
 
 def test_constructor_names_the_broken_rule(model):
-    """Unknown methods, cells outside the map, rows that are no observer: each has its message."""
+    """Unknown methods, cells outside the map, rows that are no adversary: each has its message."""
     event = at(1, [0])
     with pytest.raises(InvalidParameter, match="'method'"):
         Quantifier(model, event, method="fast")
-    with pytest.raises(InvalidParameter, match=r"'observer'.*Got list"):
+    with pytest.raises(InvalidParameter, match=r"'adversary'.*Got list"):
         Quantifier(model, event, [1.0, 0.0, 0.0])
     with pytest.raises(InvalidParameter, match="cells 0 to 2"):
         Quantifier(model, at(1, [3]))
     with pytest.raises(InvalidParameter, match="cells 0 to 2"):
-        Quantifier(model, event, Starts([1, 7]))
+        Quantifier(model, event, StartsIn([1, 7]))
     with pytest.raises(InvalidParameter):
-        Quantifier(model, event, Starts([]))
+        Quantifier(model, event, StartsIn([]))
 
 
 @pytest.mark.parametrize("step", [-1, 2, 1.0, "1", True])

@@ -12,7 +12,7 @@ from tests.drawn_examples import examples
 from tests.oracles.path_enumeration import PathEnumeration
 from tests.quantify.strategies import LAST_STEP, distributions, instances, likelihoods
 
-from priste import InvalidParameter, Priors, Quantifier, Starts
+from priste import InvalidParameter, KnownPrior, Quantifier, StartsIn
 from priste.events import at
 from priste.maps import Grid
 from priste.mobility import MarkovModel
@@ -82,7 +82,7 @@ def test_given_priors_agree_with_path_enumeration(method, data):
     model, event, columns = data.draw(instances())
     columns = columns[: LAST_STEP + 1]
     priors = data.draw(st.lists(distributions(model.grid.size), min_size=1, max_size=3))
-    q = observed(Quantifier(model, event, Priors(np.array(priors)), method=method), columns)
+    q = observed(Quantifier(model, event, KnownPrior(np.array(priors)), method=method), columns)
     by_cell = oracle(model, event, columns)
     exact = [
         tuple(
@@ -132,12 +132,12 @@ def test_candidates_equal_observing_them(method, data):
 @examples(40)
 @given(st.data())
 def test_starts_are_the_rows_of_their_cells(data):
-    """Starts(cells) gives exactly the rows of those cells."""
+    """StartsIn(cells) gives exactly the rows of those cells."""
     model, event, columns = data.draw(instances())
     columns = columns[: LAST_STEP + 1]
     size = model.grid.size
     starts = data.draw(st.sets(st.integers(0, size - 1), min_size=1))
-    q = observed(Quantifier(model, event, Starts(starts)), columns)
+    q = observed(Quantifier(model, event, StartsIn(starts)), columns)
     exact = oracle(model, event, columns)
     assert_within_bound(q.moments(), [exact[cell] for cell in sorted(starts)])
 

@@ -13,7 +13,7 @@ from tests.drawn_examples import examples
 from priste import Grid, MarkovModel, PlanarLaplace, Quantifier
 from priste.events import presence
 from priste.quantify import passes
-from priste.quantify.promises import Limits, as_limits
+from priste.quantify.guarantees import Limits, as_limits
 from priste.quantify.scaling import ScaledRows
 from priste.quantify.screening import (
     LARGEST_ERROR,
@@ -111,7 +111,7 @@ def screen(quantifier: Quantifier, columns: np.ndarray, limits: Limits, rank: in
         columns,
         limits,
         max(stream.relative_error(1) for stream in streams),
-        quantifier.adversary.passes,
+        quantifier.prior_class.passes,
         absolute_error=max(stream.absolute_error for stream in streams),
         rank=rank,
     )

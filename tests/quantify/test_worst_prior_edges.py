@@ -200,7 +200,7 @@ def test_every_level_is_tight(method: str) -> None:
 
 @pytest.mark.parametrize(("relative", "absolute"), [(0.5, 0.0), (math.inf, 0.0), (0.0, math.inf)])
 def test_useless_error_bounds_are_doubt(relative: float, absolute: float) -> None:
-    """When the stored numbers promise nothing, nothing is promised."""
+    """When the stored numbers guarantee nothing, nothing is guaranteed."""
     moments = Moments(*(np.array([0.5]) for _ in range(4)), np.array([0]), relative, absolute)
     found = worst_prior_leakage(moments)
     assert (found.value, found.for_event, found.against_event) == (math.inf,) * 3

@@ -11,7 +11,7 @@ from priste.events import presence
 from priste.maps import Grid
 from priste.mechanisms import PlanarLaplace
 from priste.mobility import MarkovModel
-from priste.quantify import Priors, Quantifier, Starts, leakages, passes
+from priste.quantify import KnownPrior, Quantifier, StartsIn, leakages, passes
 from priste.quantify.worst_prior import SLACK
 
 EXP_ERROR = Fraction(1, 2**50)
@@ -55,9 +55,9 @@ def test_weaker_adversaries_learn_less() -> None:
     everyone = released(1.0, 0.5).leakage()
     rng = np.random.default_rng(0)
     priors = rng.dirichlet(np.full(36, 0.5), size=4)
-    some_starts = released(1.0, 0.5, observer=Starts([3, 9, 20])).leakage()
-    mixtures = released(1.0, 0.5, observer=Priors(priors)).leakage()
-    known = released(1.0, 0.5, observer=Priors(priors[0])).leakage()
+    some_starts = released(1.0, 0.5, adversary=StartsIn([3, 9, 20])).leakage()
+    mixtures = released(1.0, 0.5, adversary=KnownPrior(priors)).leakage()
+    known = released(1.0, 0.5, adversary=KnownPrior(priors[0])).leakage()
     assert some_starts.value <= everyone.value + SLACK
     assert set(some_starts.worst_prior) <= {3, 9, 20}
     assert known.value - SLACK <= mixtures.value <= everyone.value + SLACK

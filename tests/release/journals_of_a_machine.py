@@ -15,9 +15,9 @@ from unittest.mock import patch
 
 import numpy as np
 
-from priste import Grid, LocationSet, MarkovModel, PlanarLaplace, Priors, Protector, presence
+from priste import Grid, KnownPrior, LocationSet, MarkovModel, PlanarLaplace, Protector, presence
 from priste.mechanisms import Mechanism
-from priste.quantify import AnyStart, Observer
+from priste.quantify import Adversary, AnyPrior
 from priste.release import Certified, Optimal
 from priste.release.calibrator import Calibrator
 from priste.release.stream_file import checkpoint, journal
@@ -28,13 +28,13 @@ MODEL = MarkovModel.gaussian(GRID, sigma=0.9)
 LAPLACE = PlanarLaplace(GRID, alpha=3.0)
 CLINIC = presence([0, 1], [2, 3])
 EPSILON = 1.0
-STREAMS: dict[str, tuple[Mechanism, Calibrator | str, Observer]] = {
-    "certified": (LAPLACE, Certified(pace=0.3), AnyStart()),
-    "optimal": (LAPLACE, Optimal(pace=0.3), AnyStart()),
-    "optimal, population": (LAPLACE, Optimal(), Priors(MODEL.stationary()[None, :])),
-    "paper": (LAPLACE, "paper", AnyStart()),
-    "bare": (LAPLACE, "bare", AnyStart()),
-    "location set": (LocationSet(LAPLACE, delta=0.1), Certified(pace=0.3), AnyStart()),
+STREAMS: dict[str, tuple[Mechanism, Calibrator | str, Adversary]] = {
+    "certified": (LAPLACE, Certified(pace=0.3), AnyPrior()),
+    "optimal": (LAPLACE, Optimal(pace=0.3), AnyPrior()),
+    "optimal, population": (LAPLACE, Optimal(), KnownPrior(MODEL.stationary()[None, :])),
+    "paper": (LAPLACE, "paper", AnyPrior()),
+    "uncalibrated": (LAPLACE, "uncalibrated", AnyPrior()),
+    "location set": (LocationSet(LAPLACE, delta=0.1), Certified(pace=0.3), AnyPrior()),
 }
 PATH = [5, 6, None, 9, 5, 1]
 SAME = 1e-9
@@ -45,10 +45,10 @@ def write(folder: Path) -> None:
     """Make the journals of this machine, with checkpoints after four steps."""
     ledgers = {}
     with patch.object(checkpoint, "EVERY", 4):
-        for name, (mech, calibrator, observer) in STREAMS.items():
+        for name, (mech, calibrator, adversary) in STREAMS.items():
             path = folder / name
             with Protector(
-                MODEL, CLINIC, mech, EPSILON, calibrator, observer=observer, rng=3, journal=path
+                MODEL, CLINIC, mech, EPSILON, calibrator, adversary=adversary, rng=3, journal=path
             ) as p:
                 for cell in PATH:
                     p.release(cell)
@@ -78,7 +78,7 @@ def go_on(folder: Path) -> None:
             for then, now in zip(lines(ledger), lines(p.ledger.json_lines()), strict=True):
                 assert then.items() <= now.items(), name  # later versions may tell more
             last = p.release(6)
-            if name not in ("paper", "bare"):
+            if name not in ("paper", "uncalibrated"):
                 assert last.leakage[0] <= EPSILON, name
         assert Protector.load(copy).next_step == len(PATH) + 1, name
         copy.unlink()

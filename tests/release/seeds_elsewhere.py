@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 from tests.float_settings import FLOAT_SETTINGS, environment, usable
 
-from priste import Grid, MarkovModel, PlanarLaplace, Priors, Protector, presence
-from priste.quantify import AnyStart, Observer
-from priste.release import Bare, Certified, Optimal, Paper
+from priste import Grid, KnownPrior, MarkovModel, PlanarLaplace, Protector, presence
+from priste.quantify import Adversary, AnyPrior
+from priste.release import Certified, Optimal, Paper, Uncalibrated
 from priste.release.calibrator import Calibrator
 
 ROOT = Path(__file__).parents[2]
@@ -34,14 +34,14 @@ MODEL = MarkovModel.gaussian(GRID, sigma=0.9)
 """As symmetric as can be: wherever laws tie, last bits could choose."""
 LAPLACE = PlanarLaplace(GRID, alpha=3.0)
 CLINIC = presence([0, 1], [2, 3])
-POPULATION = Priors(MODEL.stationary()[None, :])
-STREAMS: dict[str, tuple[Calibrator, Observer]] = {
-    "certified, anybody": (Certified(), AnyStart()),
-    "paper, anybody": (Paper(), AnyStart()),
-    "bare, anybody": (Bare(), AnyStart()),
-    "optimal, anybody": (Optimal(), AnyStart()),
+POPULATION = KnownPrior(MODEL.stationary()[None, :])
+STREAMS: dict[str, tuple[Calibrator, Adversary]] = {
+    "certified, anybody": (Certified(), AnyPrior()),
+    "paper, anybody": (Paper(), AnyPrior()),
+    "uncalibrated, anybody": (Uncalibrated(), AnyPrior()),
+    "optimal, anybody": (Optimal(), AnyPrior()),
     "optimal, population": (Optimal(), POPULATION),
-    "optimal with a pace, anybody": (Optimal(pace=0.3), AnyStart()),
+    "optimal with a pace, anybody": (Optimal(pace=0.3), AnyPrior()),
     "optimal with a pace, population": (Optimal(pace=0.3), POPULATION),
 }
 
@@ -55,11 +55,11 @@ Told = tuple[int, list[float]]
 def released(seeds: int, steps: int) -> dict[str, list[Told]]:
     """Release the streams of all kinds as this process computes."""
     found: dict[str, list[Told]] = {}
-    for name, (calibrator, observer) in STREAMS.items():
+    for name, (calibrator, adversary) in STREAMS.items():
         found[name] = []
         for seed in range(seeds):
             stream = Protector(
-                MODEL, CLINIC, LAPLACE, 1.0, calibrator, observer=observer, rng=100 + seed
+                MODEL, CLINIC, LAPLACE, 1.0, calibrator, adversary=adversary, rng=100 + seed
             )
             for cell in MODEL.sample(steps, rng=seed):
                 stream.release(int(cell))

@@ -131,7 +131,7 @@ def test_every_guarded_model_is_kept() -> None:
 class Reckless:
     """A broken calibrator: always the full budget."""
 
-    promise = True
+    guarantee = True
 
     def draw(self, state: PublicState, cell: int, bits: object) -> Draw:
         raise NotImplementedError

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.float_settings import FLOAT_SETTINGS, environment, usable
-from tests.release.journals_of_a_machine import go_on, perform
+from tests.release.journals_of_a_machine import perform
 
 from priste.float_text import floats_from_text
 
@@ -20,7 +19,6 @@ ROOT = Path(__file__).parents[2]
 SAME_LAW = 1e-6
 """Probabilities that differ by less are the same but for rounding."""
 
-GOLDEN = Path(__file__).parent / "golden_of_another_machine"
 """Journals written once as an old processor computes, and never made anew."""
 
 
@@ -53,11 +51,6 @@ def test_journals_of_other_machines_go_on(written: dict[str, Path], setting: str
     if not usable(setting):
         pytest.skip(f"this machine does not take {FLOAT_SETTINGS[setting]}")
     run(setting, "continue", *(str(folder) for folder in written.values()))
-
-
-def test_journals_written_elsewhere_long_ago_go_on(tmp_path: Path) -> None:
-    """Files with the columns of another machine load for ever, with the same releases."""
-    go_on(Path(shutil.copytree(GOLDEN, tmp_path / "golden")))
 
 
 def test_a_seed_releases_the_same_everywhere(written: dict[str, Path]) -> None:

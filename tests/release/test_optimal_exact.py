@@ -77,7 +77,7 @@ def test_a_stream_is_restored_from_its_journal(tmp_path: Path, cost: object) -> 
         WALK,
         EVENTS["present later"],
         PlanarLaplace(LINE, 2.0),
-        epsilon=2.5,
+        guarantee=2.5,
         calibrator=calibrator,
         rng=3,
         journal=tmp_path / "journal",

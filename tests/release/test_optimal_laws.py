@@ -13,23 +13,23 @@ from scipy.optimize import linprog
 from tests.drawn_examples import examples
 
 from priste import (
-    AnyStart,
-    Belief,
+    AnyPrior,
+    BeliefBound,
     EmissionTable,
     Grid,
     Identity,
     InvalidParameter,
+    KnownPrior,
     MarkovModel,
-    Odds,
+    OddsBound,
     PlanarLaplace,
-    Priors,
     Protector,
     at,
     presence,
 )
 from priste.mechanisms import Mechanism, Uniform
 from priste.mechanisms.rows import ROW_SUM_TOLERANCE, exact_row_excess
-from priste.quantify import Observer
+from priste.quantify import Adversary
 from priste.release import Certified, Optimal, PublicState
 from priste.release.calibrators.cost import Costs
 from priste.release.calibrators.laws.merged_outputs import Cut, sources_of
@@ -60,25 +60,27 @@ LP_TOLERANCE = 1e-5
 
 def state_of(
     calibrator: Optimal | Certified,
-    promise: object = 1.0,
+    guarantee: object = 1.0,
     mech: Mechanism | None = None,
     rows: object = EVERYWHERE,
     model: MarkovModel = WALK,
     event: object = EVENT,
 ) -> PublicState:
     mech = PlanarLaplace(GRID, alpha=2.0) if mech is None else mech
-    terms = make_terms(model, event, mech, promise, calibrator, None, Priors(rows))  # type: ignore[arg-type]
+    terms = make_terms(model, event, mech, guarantee, calibrator, None, KnownPrior(rows))  # type: ignore[arg-type]
     return PublicState(terms)
 
 
 @examples(15)
 @given(
     seed=st.integers(0, 10**6),
-    promise=st.sampled_from([0.05, 1.0, Odds(0.5, math.inf), Odds(2.0, 0.1), Belief(0.6)]),
+    guarantee=st.sampled_from(
+        [0.05, 1.0, OddsBound(0.5, math.inf), OddsBound(2.0, 0.1), BeliefBound(0.6)]
+    ),
     exact=st.booleans(),
 )
 def test_every_law_sums_to_one_passes_and_is_no_worse_than_nothing(
-    seed: int, promise: object, exact: bool
+    seed: int, guarantee: object, exact: bool
 ) -> None:
     """Along random streams rows sum to 1, every column passes, and a constant is no better.
 
@@ -87,7 +89,7 @@ def test_every_law_sums_to_one_passes_and_is_no_worse_than_nothing(
     mech = Identity(GRID) if exact else PlanarLaplace(GRID, alpha=2.0)
     rows = [EVERYWHERE, np.eye(16)[seed % 16]]
     calibrator = Optimal()
-    p = Protector(WALK, EVENT, mech, promise, calibrator, rng=seed, observer=Priors(rows))  # type: ignore[arg-type]
+    p = Protector(WALK, EVENT, mech, guarantee, calibrator, rng=seed, adversary=KnownPrior(rows))  # type: ignore[arg-type]
     for cell in WALK.sample(6, rng=seed):
         state = p.public_state()
         law = calibrator.choose(state)
@@ -105,14 +107,14 @@ def test_every_law_sums_to_one_passes_and_is_no_worse_than_nothing(
 
 
 @pytest.mark.parametrize("pace", [0.1, 1.0])
-@pytest.mark.parametrize("observer", [Priors(EVERYWHERE), AnyStart()])
+@pytest.mark.parametrize("adversary", [KnownPrior(EVERYWHERE), AnyPrior()])
 def test_certified_is_no_worse_than_nothing_under_its_own_model(
-    observer: Observer, pace: float
+    adversary: Adversary, pace: float
 ) -> None:
     """What it is expected to cost is, step by step, at most 5 % above one constant cell."""
     mech = PlanarLaplace(GRID, alpha=2.0)
     distances = Costs("distance", "the test").matrix(mech)
-    p = Protector(WALK, EVENT, mech, 0.5, Certified(pace=pace), rng=4, observer=observer)
+    p = Protector(WALK, EVENT, mech, 0.5, Certified(pace=pace), rng=4, adversary=adversary)
     for cell in WALK.sample(8, rng=4):
         predicted = p.public_state().predicted()
         told = (p.public_state().law().outputs() * distances).sum(axis=1)
@@ -139,7 +141,7 @@ def test_upwards_the_limit_is_met(up: float) -> None:
     still = MarkovModel(line, np.eye(2))
     calibrator = Optimal(pace=1.0)
     state = state_of(
-        calibrator, Odds(up, math.inf), Identity(line), [0.75, 0.25], still, at(0, [0])
+        calibrator, OddsBound(up, math.inf), Identity(line), [0.75, 0.25], still, at(0, [0])
     )
     law = calibrator.choose(state)
     table = [[Fraction(float(x)) for x in row] for row in law.table]
@@ -252,7 +254,7 @@ def test_where_people_may_be_anywhere_a_law_serves_them() -> None:
     calibrator = Optimal()
     p = Protector(
         model, presence(range(10), range(3, 8)), PlanarLaplace(grid, alpha=1.0), 0.5,
-        calibrator, observer=Priors(np.full(400, 1 / 400)), rng=5,
+        calibrator, adversary=KnownPrior(np.full(400, 1 / 400)), rng=5,
     )  # fmt: skip
     law = calibrator.choose(p.public_state())
     nothing = float(np.full(400, 1 / 400) @ grid.distances()[210])
@@ -289,14 +291,14 @@ def test_rectangles_are_sums_of_columns(alpha: float) -> None:
 
 
 def test_a_large_map_is_released_by_rectangles(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond the limit no emission table is made, and the promise is checked as ever."""
+    """Beyond the limit no emission table is made, and the guarantee is checked as ever."""
     from priste.release.calibrators.laws import merged_outputs
 
     monkeypatch.setattr(merged_outputs, "WHOLE_TABLE", 10)
     monkeypatch.setattr(merged_outputs, "MOST_RECTANGLES", 9)
     monkeypatch.setattr(PlanarLaplace, "emission", lambda self: pytest.fail("a table was made"))
     p = Protector(
-        WALK, EVENT, PlanarLaplace(GRID, alpha=2.0), 0.5, rng=2, observer=Priors(EVERYWHERE)
+        WALK, EVENT, PlanarLaplace(GRID, alpha=2.0), 0.5, rng=2, adversary=KnownPrior(EVERYWHERE)
     )
     assert all(p.release(cell).leakage[0] <= 0.5 for cell in (5, 5, 6, 1, 0, 0, 5))
 
@@ -314,7 +316,7 @@ def test_a_step_is_sensitive_until_the_model_has_forgotten() -> None:
     st.lists(st.floats(0.0, 1.0), min_size=1, max_size=30),
 )
 def test_what_may_be_used_never_falls_and_the_last_is_kept(apart: list[float]) -> None:
-    """Shares grow from a part of the promise to all but the last, which is for after."""
+    """Shares grow from a part of the guarantee to all but the last, which is for after."""
     found = shares(np.array(apart))
     assert (np.diff(found) >= -ROUNDING).all()
     assert found[0] >= AT_ONCE
@@ -328,15 +330,19 @@ def test_steps_that_are_equally_telling_are_so_on_every_machine(last_bits: float
     assert found == pytest.approx(shares(np.array([0.1, 0.5, 0.5, 0.2])), rel=1e-9)
 
 
-@pytest.mark.parametrize("promise", [1.0, Odds(0.5, math.inf), Odds(2.0, 0.1), Belief(0.6)])
-def test_the_schedule_follows_from_public_things_alone(promise: object) -> None:
-    """Two people with one past have one limit, below the promise at first, and then no less."""
+@pytest.mark.parametrize(
+    "guarantee", [1.0, OddsBound(0.5, math.inf), OddsBound(2.0, 0.1), BeliefBound(0.6)]
+)
+def test_the_schedule_follows_from_public_things_alone(guarantee: object) -> None:
+    """Two people with one past have one limit, below the guarantee at first, and then no less."""
     streams = [
-        Protector(WALK, EVENT, Identity(GRID), promise, rng=seed, observer=Priors(EVERYWHERE))  # type: ignore[arg-type]
+        Protector(
+            WALK, EVENT, Identity(GRID), guarantee, rng=seed, adversary=KnownPrior(EVERYWHERE)
+        )  # type: ignore[arg-type]
         for seed in (1, 2)
     ]
     for p in streams:
-        assert scheduled_limits(p.public_state()) != list(p.promises)
+        assert scheduled_limits(p.public_state()) != list(p.guarantees)
     for _ in range(30):
         limits = [scheduled_limits(p.public_state()) for p in streams]
         assert limits[0] == limits[1]
@@ -350,10 +356,10 @@ def test_the_schedule_follows_from_public_things_alone(promise: object) -> None:
 
 @pytest.mark.parametrize("leaked", [-3.0, 0.0, 0.2, 0.7, 0.95, 0.999])
 def test_no_step_uses_up_all_that_is_left(leaked: float) -> None:
-    """However much was told: some of the promise is left after a step, and none is taken back."""
+    """However much was told: some of the guarantee is left after a step, and none is taken back."""
     for share in (0.4, 0.8, 1.0):
-        limit = limited(Odds(1.0, 1.0), share, leaked, 0.1, 0.1)
-        assert isinstance(limit, Odds)
+        limit = limited(OddsBound(1.0, 1.0), share, leaked, 0.1, 0.1)
+        assert isinstance(limit, OddsBound)
         assert max(leaked, 0.0) <= limit.up < 1.0
         assert limit.up == limit.down
         assert limit.up <= max(leaked, share)
@@ -368,7 +374,7 @@ def test_a_stream_recovers_when_its_event_is_past() -> None:
     distances = Costs("distance", "the test").matrix(Identity(GRID))
     during, after, constant = [], [], []
     for seed in range(6):
-        p = Protector(WALK, event, Identity(GRID), 1.0, rng=seed, observer=Priors(EVERYWHERE))
+        p = Protector(WALK, event, Identity(GRID), 1.0, rng=seed, adversary=KnownPrior(EVERYWHERE))
         for step, cell in enumerate(WALK.sample(24, rng=seed)):
             state = p.public_state()
             law = calibrator.choose(state)
@@ -392,7 +398,9 @@ def test_no_calibrator_is_worse_than_nothing_under_its_own_model() -> None:
         expected = []
         for seed in range(3):
             mech = PlanarLaplace(GRID, alpha=3.0)
-            p = Protector(WALK, event, mech, 0.5, calibrator, rng=seed, observer=Priors(EVERYWHERE))
+            p = Protector(
+                WALK, event, mech, 0.5, calibrator, rng=seed, adversary=KnownPrior(EVERYWHERE)
+            )
             for cell in WALK.sample(10, rng=seed):
                 state = p.public_state()
                 table = state.law().outputs()
@@ -422,7 +430,7 @@ def test_the_last_bit_of_the_model_does_not_change_a_law() -> None:
 def test_a_rare_event_far_away_leaves_the_truth_alone() -> None:
     """Long before an event that the model will have forgotten, releases are as exact as alone."""
     event = presence([0], [200])
-    p = Protector(WALK, event, Identity(GRID), 1.0, rng=1, observer=Priors(EVERYWHERE))
+    p = Protector(WALK, event, Identity(GRID), 1.0, rng=1, adversary=KnownPrior(EVERYWHERE))
     path = WALK.sample(10, rng=4)
     assert [p.release(int(cell)).cell for cell in path] == [int(cell) for cell in path]
 
@@ -447,7 +455,7 @@ def test_parameters_out_of_range_are_refused(options: dict[str, object], match: 
 def test_hardly_any_work_is_still_private() -> None:
     """With one pivot a step the proposal is useless; what is released passes all the same."""
     p = Protector(
-        WALK, EVENT, Identity(GRID), 0.5, Optimal(work=1), rng=5, observer=Priors(EVERYWHERE)
+        WALK, EVENT, Identity(GRID), 0.5, Optimal(work=1), rng=5, adversary=KnownPrior(EVERYWHERE)
     )
     assert all(p.release(cell).leakage[0] <= 0.5 for cell in (5, 4, 0, 0, 1, 5))
 
@@ -460,7 +468,13 @@ def test_certified_releases_the_guess_it_accounts_for() -> None:
     assert state.passes(law.table).all() or law.says_nothing
     assert np.abs(exact_row_excess(law.table)).max() <= ROW_SUM_TOLERANCE
     p = Protector(
-        WALK, EVENT, PlanarLaplace(GRID, 2.0), 2.0, calibrator, rng=1, observer=Priors(EVERYWHERE)
+        WALK,
+        EVENT,
+        PlanarLaplace(GRID, 2.0),
+        2.0,
+        calibrator,
+        rng=1,
+        adversary=KnownPrior(EVERYWHERE),
     )
     release = p.release(5)
     assert release.cell in law.outputs

@@ -296,16 +296,16 @@ def test_bad_steps_are_refused(step: object) -> None:
         ({"events": "presence"}, "'events'"),
         ({"events": [CLINIC, 3]}, "'events'"),
         ({"events": {1: CLINIC}}, "'events'"),
-        ({"mech": MECH.emission()}, "'mech'"),
-        ({"mech": PlanarLaplace(Grid(rows=2, columns=2, cell_size=1.0), 1.0)}, "one grid"),
-        ({"epsilon": 0.0}, "'epsilon'"),
-        ({"epsilon": -1}, "'epsilon'"),
-        ({"epsilon": float("inf")}, "'epsilon'"),
-        ({"epsilon": float("nan")}, "'epsilon'"),
-        ({"epsilon": True}, "'epsilon'"),
-        ({"epsilon": "0.5"}, "'epsilon'"),
-        ({"epsilon": [0.5, 0.5]}, "'epsilon'"),
-        ({"epsilon": {"other": 0.5}}, "'epsilon'"),
+        ({"mechanism": MECH.emission()}, "'mechanism'"),
+        ({"mechanism": PlanarLaplace(Grid(rows=2, columns=2, cell_size=1.0), 1.0)}, "one grid"),
+        ({"guarantee": 0.0}, "'guarantee'"),
+        ({"guarantee": -1}, "'guarantee'"),
+        ({"guarantee": float("inf")}, "'guarantee'"),
+        ({"guarantee": float("nan")}, "'guarantee'"),
+        ({"guarantee": True}, "'guarantee'"),
+        ({"guarantee": "0.5"}, "'guarantee'"),
+        ({"guarantee": [0.5, 0.5]}, "'guarantee'"),
+        ({"guarantee": {"other": 0.5}}, "'guarantee'"),
         ({"calibrator": "best"}, "'calibrator'"),
         ({"calibrator": Certified}, "'calibrator'"),
         ({"public_prior": [1.0]}, "'public_prior'"),
@@ -318,7 +318,7 @@ def test_bad_steps_are_refused(step: object) -> None:
 def test_bad_terms_are_refused(changes: dict[str, object], message: str) -> None:
     """Everything a Protector is given is checked when it is made, by name."""
     given: dict[str, object] = {
-        "model": MODEL, "events": CLINIC, "mech": MECH, "epsilon": 0.5, **changes,
+        "model": MODEL, "events": CLINIC, "mechanism": MECH, "guarantee": 0.5, **changes,
     }  # fmt: skip
     with pytest.raises(PristeError, match=message):
         Protector(**given)  # type: ignore[arg-type]
@@ -359,9 +359,9 @@ def test_the_ledger_can_be_exported(tmp_path: Path) -> None:
 def test_infinite_numbers_can_be_exported() -> None:
     """An exact release that gives everything away is written as inf in both forms."""
     from priste import Identity
-    from priste.release import Bare
+    from priste.release import Uncalibrated
 
-    p = Protector(MODEL, at(0, [4]), Identity(GRID), 0.5, Bare())
+    p = Protector(MODEL, at(0, [4]), Identity(GRID), 0.5, Uncalibrated())
     r = p.release(4)
     assert r.leakage[0] == r.budget == float("inf")
     assert ",inf" in p.ledger.csv()

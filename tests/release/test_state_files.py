@@ -50,8 +50,8 @@ PATH = [4, 1, None, 0, 1, 4]
 
 def fresh(**options: object) -> Protector:
     given: dict[str, object] = {
-        "mech": MECH,
-        "epsilon": [0.5, 0.8],
+        "mechanism": MECH,
+        "guarantee": [0.5, 0.8],
         "rng": 6,
         "calibrator": Certified(guess=False),
         **options,
@@ -87,14 +87,14 @@ MECHANISMS: dict[str, Mechanism] = {
 
 
 @pytest.mark.parametrize("mech", MECHANISMS.values(), ids=MECHANISMS)
-@pytest.mark.parametrize("calibrator", ["certified", "paper", "bare"])
+@pytest.mark.parametrize("calibrator", ["certified", "paper", "uncalibrated"])
 def test_loading_restores_the_state_to_the_bit(
     tmp_path: Path, mech: Mechanism, calibrator: str
 ) -> None:
     """After save and load, ledger, quantifiers, prediction and the next law are identical."""
-    if calibrator == "bare" and mech.budget == float("inf"):
+    if calibrator == "uncalibrated" and mech.budget == float("inf"):
         mech = MECH
-    p = fresh(mech=mech, calibrator=calibrator, public_prior=np.arange(1, 10) / 45)
+    p = fresh(mechanism=mech, calibrator=calibrator, public_prior=np.arange(1, 10) / 45)
     for cell in PATH:
         p.release(cell)
     p.save(tmp_path / "s")
@@ -107,7 +107,7 @@ def test_loading_restores_the_state_to_the_bit(
 
 def test_planar_isotropic_streams_can_be_restored(tmp_path: Path) -> None:
     """The mechanism that rebuilds its hull every step replays as well."""
-    p = fresh(mech=PlanarIsotropic(GRID, alpha=1.0, delta=0.1))
+    p = fresh(mechanism=PlanarIsotropic(GRID, alpha=1.0, delta=0.1))
     for cell in PATH:
         p.release(cell)
     p.save(tmp_path / "s")
@@ -337,7 +337,7 @@ def without_columns(path: Path, to: Path) -> list[dict[str, Any]]:
 
 def test_columns_are_stored_once_and_to_the_bit(tmp_path: Path) -> None:
     """Equal columns are stored with the first release that has them; a wrong one is refused."""
-    p = fresh(calibrator="bare")
+    p = fresh(calibrator="uncalibrated")
     for _ in range(6):
         p.release(4)
     p.save(tmp_path / "s")
@@ -460,7 +460,7 @@ def test_a_binding_maps_names_to_texts(binding: object) -> None:
 class Tilted:
     """A calibrator of one's own whose law is no member of the mechanism's family."""
 
-    promise = False
+    guarantee = False
 
     def __init__(self, share: float) -> None:
         self.share = share
@@ -498,9 +498,9 @@ def test_a_mechanism_must_be_the_one_of_the_file(tmp_path: Path) -> None:
     p = fresh()
     p.release(4)
     p.save(tmp_path / "s")
-    with pytest.raises(StateError, match="'mech'"):
-        Protector.load(tmp_path / "s", mech=PlanarLaplace(GRID, 1.0))
-    same = Protector.load(tmp_path / "s", mech=PlanarLaplace(GRID, 1.5))
+    with pytest.raises(StateError, match="'mechanism'"):
+        Protector.load(tmp_path / "s", mechanism=PlanarLaplace(GRID, 1.0))
+    same = Protector.load(tmp_path / "s", mechanism=PlanarLaplace(GRID, 1.5))
     assert list(same.ledger) == list(p.ledger)
 
 

@@ -100,7 +100,7 @@ class Stream(RuleBasedStateMachine):
             assert ledger[step] == release
 
     @invariant()
-    def promise_is_kept(self) -> None:
+    def guarantee_is_kept(self) -> None:
         for release in self.p.ledger:
             assert all(x <= e for x, e in zip(release.leakage, EPSILONS, strict=True))
 

@@ -139,9 +139,9 @@ def test_a_chart_of_an_event_shows_the_day_around_it() -> None:
         times=tuple(f"Mon 02 Mar {h % 24:02d}:00" for h in range(100)),
         released=(0,) * 100,
         budgets=(1.0,) * 100,
-        events=(replace(event, guarded=long, bare=None, steps=(50, 51)),),
+        events=(replace(event, guarded=long, uncalibrated=None, steps=(50, 51)),),
         distances=(),
-        bare_distances=(),
+        uncalibrated_distances=(),
     )
     (card,) = event_cards(report)
     (band,) = card.occurrences[0].leakage.bands

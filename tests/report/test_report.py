@@ -20,7 +20,7 @@ GRID = Grid(rows=3, columns=4, cell_size=0.5)
 
 
 def a_report(**changes: object) -> StreamReport:
-    """Return a small stream that keeps its promise for one of two events."""
+    """Return a small stream that keeps its guarantee for one of two events."""
     kept = EventTrack(
         name="clinic <b>&",
         text="presence(clinic, 2..3)",
@@ -29,20 +29,22 @@ def a_report(**changes: object) -> StreamReport:
         guarded=EventAudit(
             (0.1, 0.2, 0.5, 0.4, 0.3, 0.3), (0.2,) * STEPS, 0.18, {3: 0.25, 7: 0.75}
         ),
-        bare=EventAudit((0.3, 1.0, 2.0, math.inf, math.inf, 3.0), (0.9,) * STEPS, 0.18, {3: 1.0}),
+        uncalibrated=EventAudit(
+            (0.3, 1.0, 2.0, math.inf, math.inf, 3.0), (0.9,) * STEPS, 0.18, {3: 1.0}
+        ),
     )
     known = {
         "title": "Ada's week",
         "grid": GRID,
         "times": tuple(f"Mon {h:02d}:00" for h in range(STEPS)),
-        "promise": ("Nobody can tell.",),
+        "guarantee": ("Nobody can tell.",),
         "regions": {"clinic": (5, 6)},
         "events": (kept,),
         "released": (0, 1, None, 5, 11, 11),
         "budgets": (1.0, 1.0, 0.0, 0.25, 0.5, 1.0),
         "full_budget": 1.0,
         "distances": (0.5, 0.0, 1.0),
-        "bare_distances": (0.25, 0.0, 0.5),
+        "uncalibrated_distances": (0.25, 0.0, 0.5),
     }
     return StreamReport(**{**known, **changes})  # type: ignore[arg-type]
 
@@ -90,14 +92,14 @@ def test_the_page_is_a_pure_function_of_the_report() -> None:
     assert render(a_report()) == render(a_report())
 
 
-def test_a_kept_promise_and_a_broken_one_read_differently() -> None:
+def test_a_kept_guarantee_and_a_broken_one_read_differently() -> None:
     """The verdict follows the numbers, not the intention."""
-    assert "The promise was kept." in render(a_report())
+    assert "The guarantee was kept." in render(a_report())
     event = a_report().events[0]
     broken = replace(event, epsilon=0.4)
     page = render(a_report(events=(broken,)))
-    assert "The promise was not kept." in page
-    assert "The promise was kept." not in page
+    assert "The guarantee was not kept." in page
+    assert "The guarantee was kept." not in page
 
 
 def test_names_are_escaped() -> None:
@@ -134,7 +136,9 @@ def test_several_streams_share_a_page() -> None:
 
 def test_a_stream_without_events_or_distances_is_shown_too() -> None:
     """Nothing to say about events is no reason to fail."""
-    page = render(a_report(events=(), distances=(), bare_distances=(), regions={}, promise=()))
+    page = render(
+        a_report(events=(), distances=(), uncalibrated_distances=(), regions={}, guarantee=())
+    )
     assert "No event was named." in page
 
 
@@ -173,7 +177,7 @@ def test_figures_as_files_are_repeatable(tmp_path: Path) -> None:
 
 
 @given(st.floats(0, 1000))
-def test_odds_never_promise_less_than_they_say(leakage: float) -> None:
+def test_odds_never_guarantee_less_than_they_say(leakage: float) -> None:
     """The words for a leakage grow with it and never show nan."""
     assert "nan" not in odds(leakage)
     assert odds(leakage).endswith(("×", "limit"))

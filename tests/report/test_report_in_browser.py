@@ -12,7 +12,7 @@ from tests.report.test_report import a_report
 from priste.forecast import forecast
 from priste.forecast.picture import save_forecast
 from priste.policy import read_policy
-from priste.report import bare_releases, stream_report, write_html
+from priste.report import stream_report, uncalibrated_releases, write_html
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -42,7 +42,7 @@ def test_the_page_draws_and_asks_for_nothing(page: "Page", tmp_path: Path) -> No
         protector.ledger,
         title="Ada's <day>",
         truth=truth,
-        bare=bare_releases(policy, truth, 1),
+        uncalibrated=uncalibrated_releases(policy, truth, 1),
         show_truth=True,
     )
     path = write_html(report, tmp_path / "report.html")
@@ -108,12 +108,12 @@ def test_a_thousand_users_can_be_sorted_and_nothing_else_runs(page: "Page", tmp_
 def test_pages_are_accessible_on_a_desk_and_on_a_phone(page: "Page", tmp_path: Path) -> None:
     """axe-core finds nothing to mend: contrast, names, roles, the order of headings.
 
-    The report of a stream with gaps, against an observer of few, a forecast with neighbours, and a
+    The report of a stream with gaps, against an adversary of few, a forecast with neighbours, and a
     crowd, which is small because axe looks at every cell of its table.
     """
     from axe_playwright_python.sync_playwright import Axe
 
-    policy = read_policy(QUICK + '\n[observer]\nknows = "population"\n')
+    policy = read_policy(QUICK + '\n[adversary]\nknows = "population"\n')
     truth: list[int | None] = [None if step in (3, 6) else c for step, c in enumerate(PATHS["ada"])]
     protector = policy.protector(rng=1)
     for cell in truth:
@@ -123,7 +123,7 @@ def test_pages_are_accessible_on_a_desk_and_on_a_phone(page: "Page", tmp_path: P
         protector.ledger,
         title="A day",
         truth=truth,
-        bare=bare_releases(policy, truth, 1),
+        uncalibrated=uncalibrated_releases(policy, truth, 1),
         show_truth=True,
     )
     rows = forecast(policy, runs=2, steps=2).rows

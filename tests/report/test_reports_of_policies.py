@@ -12,11 +12,11 @@ from priste.report import (
     anybody_learns,
     audit_cells,
     audit_releases,
-    bare_releases,
     columns_of_cells,
     if_people_move_otherwise,
     render,
     stream_report,
+    uncalibrated_releases,
 )
 
 SAME_LEAKAGE = 1e-6
@@ -59,7 +59,7 @@ def test_the_page_tells_how_much_hangs_on_the_model(policy: Policy, ledger: Ledg
     assert [event.name for event in report.events if event.otherwise] == [told.name]
     wide = replace(policy, chosen_models=read_policy(QUICK.replace("sigma = 1.0", "sigma = 2.0"))
                    .chosen_models)  # fmt: skip
-    cells = [release.cell for release in bare_releases(policy, PATHS["ada"], 1)]
+    cells = [release.cell for release in uncalibrated_releases(policy, PATHS["ada"], 1)]
     columns = columns_of_cells(policy, cells)
     found = if_people_move_otherwise(policy, columns)
     for name, audit in audit_cells(wide, cells).items():
@@ -78,7 +78,9 @@ def test_whatever_comes_from_true_locations_makes_it_private(
     assert far.truth is None
     expected = [GRID.distances()[a, r.cell] for a, r in zip(truth, ledger, strict=True)]
     assert far.distances == pytest.approx(sorted(expected))
-    compared = stream_report(policy, ledger, title="", bare=bare_releases(policy, truth, 1))
+    compared = stream_report(
+        policy, ledger, title="", uncalibrated=uncalibrated_releases(policy, truth, 1)
+    )
     assert compared.private
     shown = stream_report(policy, ledger, title="", truth=truth, show_truth=True)
     assert shown.truth == tuple(truth)
@@ -88,12 +90,12 @@ def test_whatever_comes_from_true_locations_makes_it_private(
         stream_report(policy, ledger, title="", truth=truth[:3])
 
 
-def test_the_bare_mechanism_uses_its_full_budget(policy: Policy) -> None:
+def test_the_uncalibrated_mechanism_uses_its_full_budget(policy: Policy) -> None:
     """What is compared with is the mechanism of the policy and nothing else."""
-    bare = bare_releases(policy, PATHS["ada"], 1)
-    assert {r.budget for r in bare} == {policy.mechanism.budget}
-    found = audit_releases(policy, bare)
-    told = audit_cells(policy, [r.cell for r in bare])
+    uncalibrated = uncalibrated_releases(policy, PATHS["ada"], 1)
+    assert {r.budget for r in uncalibrated} == {policy.mechanism.budget}
+    found = audit_releases(policy, uncalibrated)
+    told = audit_cells(policy, [r.cell for r in uncalibrated])
     for name in policy.events:
         assert found[name].leakage == pytest.approx(told[name].leakage, abs=SAME_LEAKAGE)
         assert found[name].belief == told[name].belief
@@ -138,30 +140,31 @@ def test_progress_is_told_event_by_event(policy: Policy, ledger: Ledger) -> None
     assert len(ledger) == STEPS
 
 
-PROMISED = {
-    "upwards to the population": ("odds_up = 0.6", '[observer]\nknows = "population"\n'),
+GUARANTEED = {
+    "upwards to the population": ("odds_up = 0.6", '[adversary]\nknows = "population"\n'),
     "each way its own, stale": (
         "odds_up = 0.3\nodds_down = 0.9",
-        '[observer]\nknows = "stale"\nhours = 6\n',
+        '[adversary]\nknows = "stale"\nhours = 6\n',
     ),
-    "belief of the population": ("belief_at_most = 0.9", '[observer]\nknows = "population"\n'),
-    "near": ("epsilon = 0.8", '[observer]\nknows = "near"\nfactor = 3\n'),
+    "belief of the population": ("belief_at_most = 0.9", '[adversary]\nknows = "population"\n'),
+    "near": ("epsilon = 0.8", '[adversary]\nknows = "near"\nfactor = 3\n'),
 }
 
 
-@pytest.mark.parametrize("promise", PROMISED)
-def test_ledgers_are_audited_by_their_own_promise_and_observer(promise: str) -> None:
-    """Whatever is promised to whom, the audit from outside agrees with the ledger and the page."""
-    written, observer = PROMISED[promise]
+@pytest.mark.parametrize("guarantee", GUARANTEED)
+def test_ledgers_are_audited_by_their_own_guarantee_and_adversary(guarantee: str) -> None:
+    """Whatever is guaranteed to whom, the audit from outside agrees with the ledger and the
+    page."""
+    written, adversary = GUARANTEED[guarantee]
     text = QUICK.replace("epsilon = 0.8\n", f"{written}\n").replace("epsilon = 1.2\n", "")
-    other = read_policy(text + observer)
+    other = read_policy(text + adversary)
     ledger = released(other)
     report = stream_report(other, ledger, title="Ada")
     assert report.verdict == "kept"
     for number, track in enumerate(report.events):
         found = track.guarded
         assert found.kept
-        assert found.observer == other.chosen_observer.observer
+        assert found.adversary == other.chosen_adversary.adversary
         assert found.leakage == tuple(r.leakage[number] for r in ledger)
         assert found.highest_belief == pytest.approx(
             [r.belief[number] for r in ledger], abs=SAME_LEAKAGE

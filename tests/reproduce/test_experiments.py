@@ -213,7 +213,7 @@ def summary_of(folder: Path, name: str) -> list[dict[str, str]]:
     return list(csv.DictReader(csv_text(summary).splitlines()))
 
 
-def test_certified_keeps_its_promise_and_the_papers_loop_does_not(folder: Path) -> None:
+def test_certified_keeps_its_guarantee_and_the_papers_loop_does_not(folder: Path) -> None:
     """In the column of true leakage, calibrators with a guarantee stay within ε."""
     excess = dict.fromkeys(SHORT.calibrators, -math.inf)
     for name in WHOLE:

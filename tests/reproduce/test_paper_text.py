@@ -187,10 +187,10 @@ def test_event_privacy_and_location_privacy_are_orthogonal() -> None:
     """Geo-indistinguishable releases may tell the event; exact releases may tell nothing of it."""
     grid = Grid(rows=1, columns=3, cell_size=1.0)
     staying = MarkovModel(grid, np.eye(3))
-    noisy = Protector(staying, at(2, [0]), PlanarLaplace(grid, 0.5), 0.5, calibrator="bare")
+    noisy = Protector(staying, at(2, [0]), PlanarLaplace(grid, 0.5), 0.5, calibrator="uncalibrated")
     assert true_leakage(noisy, steps=3)["event"].value > 0.5
     forgetful = MarkovModel(grid, np.full((3, 3), 1 / 3))
-    exact = Protector(forgetful, at(2, [0]), Identity(grid), 0.5, calibrator="bare")
+    exact = Protector(forgetful, at(2, [0]), Identity(grid), 0.5, calibrator="uncalibrated")
     assert true_leakage(exact, steps=2)["event"].value == pytest.approx(0.0, abs=1e-8)
 
 

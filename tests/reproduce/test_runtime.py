@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.drawn_examples import examples
 from tests.quantify.strategies import matrices, row_weights
 
-from priste import Grid, MarkovModel, Priors, Quantifier
+from priste import Grid, KnownPrior, MarkovModel, Quantifier
 from priste.errors import PristeError
 from priste.events import pattern
 from priste.reproduce.experiments import event_timing
@@ -47,7 +47,7 @@ def test_naive_sum_equals_the_quantifier(case):
     matrix, prior, regions, columns = case
     model = MarkovModel(Grid(rows=1, columns=len(prior), cell_size=1.0), matrix)
     event = pattern(regions, range(1, len(regions) + 1))
-    quantifier = Quantifier(model, event, Priors(prior))
+    quantifier = Quantifier(model, event, KnownPrior(prior))
     quantifier.observe(None)
     for column in columns:
         quantifier.observe(column)

@@ -7,7 +7,7 @@ from priste.events import pattern, presence
 from priste.maps import Grid
 from priste.mechanisms import PlanarLaplace
 from priste.mobility import MarkovModel
-from priste.quantify import AnyStart, Priors, Quantifier, leakages
+from priste.quantify import AnyPrior, KnownPrior, Quantifier, leakages
 from priste.quantify.many_histories import ManyHistories
 from priste.quantify.witnesses import Witnesses
 from priste.reproduce import Settings, settings_for
@@ -67,7 +67,7 @@ def test_moments_are_those_of_a_quantifier_each() -> None:
     vague = PlanarLaplace(grid, 0.3).emission()
     for event in (presence([0, 1], [1, 2]), pattern([[0, 1], [2]], [1, 3])):
         many = ManyHistories(model, event, count=3)
-        alone = [Quantifier(model, event, AnyStart()) for _ in range(3)]
+        alone = [Quantifier(model, event, AnyPrior()) for _ in range(3)]
         for step in range(9):
             columns = np.stack([vague[:, step % 6], sharp[:, 0], np.full(6, 0.25)], axis=1)
             found = leakages(many.moments_if(columns, np.array([0, 1, 2])))
@@ -117,7 +117,7 @@ def test_witnesses_know_what_a_quantifier_knows() -> None:
     for taken_at in range(5):
         many = ManyHistories(model, event, count=1)
         witnesses = Witnesses(many, count=1)
-        quantifier = Quantifier(model, event, Priors(prior))
+        quantifier = Quantifier(model, event, KnownPrior(prior))
         for step in range(6):
             if step == taken_at:
                 witnesses.take(np.array([0]), prior[None, :])

@@ -27,13 +27,17 @@ SMALL_SETTING: dict[str, Any] = {
     "clock": {"start": "2026-03-04T00:00:00", "zone": "UTC", "step": "1h", "steps": 12},
     "mobility": {"kind": "gaussian", "sigma": 1.0},
     "mechanism": {"kind": "planar-laplace", "alpha": 1.5},
-    "observer": {"knows": "population"},
-    "promise": {"epsilon": 0.8},
+    "adversary": {"knows": "population"},
+    "guarantee": {"epsilon": 0.8},
     "calibrator": "optimal",
     "regions": [{"name": "clinic", "cells": [9, 10]}, {"name": "home", "cells": [0]}],
     "events": [
         {"name": "visit", "formula": 'presence(clinic, "05:00-08:00")', "every": None},
-        {"name": "homecoming", "formula": "pattern(home@1, home@11)", "promise": {"epsilon": 1.2}},
+        {
+            "name": "homecoming",
+            "formula": "pattern(home@1, home@11)",
+            "guarantee": {"epsilon": 1.2},
+        },
     ],
 }
 """The policy of the small world, as the page would set it."""

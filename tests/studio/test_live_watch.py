@@ -54,9 +54,9 @@ def test_releases_of_a_service_are_shown(tab: Tab, service: InThread) -> None:
             points.append(value)
     event, told = next(stream)
     assert event == "told"
-    ((name, (promise, leakage, belief)),) = service.person.stream.told().items()
+    ((name, (guarantee, leakage, belief)),) = service.person.stream.told().items()
     assert told["events"] == [
-        {"name": name, "promise": promise.words(), "leakage": leakage, "belief": belief}
+        {"name": name, "guarantee": guarantee.words(), "leakage": leakage, "belief": belief}
     ]
     assert [points[-1]["lon"], points[-1]["lat"]] == latest["geometry"]["coordinates"]
     assert points[-1]["accuracy_m"] == latest["properties"]["accuracy"]

@@ -137,7 +137,7 @@ def test_the_whole_story_by_keys_and_by_ear(address: str, chromium: Browser, wee
         said = at.heard()
         begun = said.index("The run begins.")
         ended = next(
-            n for n, each in enumerate(said) if each.startswith("The run is over. The pro")
+            n for n, each in enumerate(said) if each.startswith("The run is over. The gua")
         )
         between = said[begun:ended]
         assert any(each.startswith("The first release is") for each in between)

@@ -212,7 +212,7 @@ def test_protection(album: Album, week: Path) -> None:
     album.take("18-cap")
     page.get_by_label("Whom do you fear?").press("Home")
     page.get_by_text("The expert’s numbers").click()
-    page.get_by_text("The whole promise in words").click()
+    page.get_by_text("The whole guarantee in words").click()
     page.wait_for_selector("#view-protection .computing", state="detached")
     page.get_by_label("Seed").fill("7")
     page.get_by_label("Seed").press("Tab")

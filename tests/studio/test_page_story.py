@@ -163,7 +163,7 @@ def test_the_whole_story(address: str, chromium: Browser, week: Path, tmp_path: 
         at.tab("run")
         page.get_by_role("button", name="Run the week").click()
         page.locator("#view-run .card.verdict").wait_for()
-        assert page.locator("#view-run .card.verdict h3").inner_text() == "The promise was kept."
+        assert page.locator("#view-run .card.verdict h3").inner_text() == "The guarantee was kept."
         assert page.locator("#view-run .chart svg").count() == 2
         page.locator("#view-run").get_by_text("As a table").first.click()
         shown = table(at)
@@ -188,7 +188,7 @@ def test_the_whole_story(address: str, chromium: Browser, week: Path, tmp_path: 
             page.keyboard.press("Space")
         assert painted.value.ok
 
-        # --- compare: keep this as A, change the promise, see both
+        # --- compare: keep this as A, change the guarantee, see both
         at.tab("compare")
         page.get_by_role("button", name="Keep the setting at hand as A").click()
         at.tab("protection")
@@ -254,7 +254,7 @@ def test_the_whole_story(address: str, chromium: Browser, week: Path, tmp_path: 
             ("the report to share", "report-to-share.html"),
         ):
             report = saved(at, name, file).decode()
-            assert "The promise was kept." in report
+            assert "The guarantee was kept." in report
             assert "clinic &lt;b&gt;" in report
         # The command line gives the same bytes for the policy that was saved.
         (tmp_path / "policy.toml").write_bytes(text)

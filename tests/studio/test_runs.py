@@ -27,7 +27,7 @@ from typer.testing import CliRunner
 
 from priste.cli.application import app
 from priste.policy import load_policy
-from priste.quantify import Priors, Quantifier
+from priste.quantify import KnownPrior, Quantifier
 from priste.release import read_ledgers
 from priste.report.audits import columns_of_releases
 from priste.traces import read_traces
@@ -47,8 +47,8 @@ LONG = {
 RECURRING = {
     **copy.deepcopy(SMALL_SETTING),
     "clock": {**SMALL_SETTING["clock"], "start": "2026-03-03T12:00:00", "steps": 24},
-    "observer": {"knows": "population", "also": ["home"]},
-    "promise": {"belief_at_most": 0.7},
+    "adversary": {"knows": "population", "also": ["home"]},
+    "guarantee": {"belief_at_most": 0.7},
     "regions": [{"name": "clinic", "cells": [9, 10]}, {"name": "home", "cells": [0, 1]}],
     "events": [
         {"name": "visit", "formula": 'presence(clinic, "05:00-08:00")', "every": "day"},
@@ -56,7 +56,7 @@ RECURRING = {
             "name": "away",
             "formula": 'not at_least(2, home, "03:00-15:00")',
             "every": "day",
-            "promise": {"odds_up": 1.0},
+            "guarantee": {"odds_up": 1.0},
         },
     ],
 }
@@ -103,7 +103,7 @@ def test_a_run_is_told_step_by_step(made: Any) -> None:
     assert done["verdict"] == "kept"
     assert set(done["ways"]) == {"with priste", "alone", "one constant cell"}
     assert done["strip"][0]["label"] == "Wed 04 Mar"
-    assert "Not promised" in done["events"][0]["anybody_words"]
+    assert "Not guaranteed" in done["events"][0]["anybody_words"]
 
 
 def test_exports_are_what_the_command_line_writes(made: Any, tmp_path: Path) -> None:
@@ -165,9 +165,9 @@ def test_any_prior_can_be_asked_about(made: Any, tmp_path: Path, prior: Any) -> 
     elif isinstance(prior, dict):
         weights = np.zeros(16)
         weights[[0, 5]] = 0.75, 0.25
-    observer = policy.chosen_observer.observer if prior == "worst" else Priors(weights)
+    adversary = policy.chosen_adversary.adversary if prior == "worst" else KnownPrior(weights)
     for event, found in zip(policy.events.values(), told["events"], strict=True):
-        asked = Quantifier(policy.models, event.event, observer)
+        asked = Quantifier(policy.models, event.event, adversary)
         leakages, beliefs = [], []
         for column in columns:
             asked.observe(column)
@@ -175,7 +175,7 @@ def test_any_prior_can_be_asked_about(made: Any, tmp_path: Path, prior: Any) -> 
             beliefs.append(asked.belief())
         np.testing.assert_allclose(array(found["leakage"]), leakages, rtol=CLOSE, atol=CLOSE)
         np.testing.assert_allclose(array(found["belief"]), beliefs, rtol=CLOSE, atol=CLOSE)
-        assert len(array(found["bare_leakage"])) == 12
+        assert len(array(found["uncalibrated_leakage"])) == 12
     if prior != "worst":
         np.testing.assert_allclose(array(told["cells"]), weights, rtol=CLOSE, atol=CLOSE)
 
@@ -188,15 +188,15 @@ def test_no_prior_is_told_in_words(made: Any, prior: Any) -> None:
 
 
 def test_two_settings_side_by_side_share_the_seed(made: Any) -> None:
-    """Another run of the same seed repeats it; another promise gives another run beside it."""
+    """Another run of the same seed repeats it; another guarantee gives another run beside it."""
     tab, run, said = made
     again, same = tab.run(SMALL_SETTING, seed=SEED, label="A")
-    other, weaker = tab.run({**SMALL_SETTING, "promise": {"epsilon": 3.0}}, seed=SEED, label="B")
+    other, weaker = tab.run({**SMALL_SETTING, "guarantee": {"epsilon": 3.0}}, seed=SEED, label="B")
     assert len({run, again, other}) == 3
     released = [[each["released"] for each in one["step"]] for one in (said, same, weaker)]
     assert released[0] == released[1] != released[2]
-    assert [each["bare"]["released"] for each in said["step"]] == [
-        each["bare"]["released"] for each in weaker["step"]
+    assert [each["uncalibrated"]["released"] for each in said["step"]] == [
+        each["uncalibrated"]["released"] for each in weaker["step"]
     ]
     kept = tab.ask("GET", f"{tab.path}/runs/{run}")
     assert kept["state"] == "done"
@@ -213,7 +213,7 @@ def test_a_stream_of_messages_goes_on_where_it_was(made: Any) -> None:
 def test_without_a_seed_runs_differ(tab: Tab, tmp_path: Path) -> None:
     """Unless a seed is given the draws are real, two runs differ, and one of them is handed out."""
     tab.open_small_world(tmp_path)
-    setting = {**SMALL_SETTING, "promise": {"epsilon": 50.0}, "calibrator": "certified"}
+    setting = {**SMALL_SETTING, "guarantee": {"epsilon": 50.0}, "calibrator": "certified"}
     runs = [tab.run(setting) for _ in range(3)]
     assert len({tuple(each["released"] for each in one["step"]) for _, one in runs}) > 1
     (first, _), (second, _), _ = runs
@@ -229,7 +229,7 @@ def test_what_any_command_released_is_not_released_again_unasked(
 ) -> None:
     """The studio looks into the register of `protect` and writes into it; both refuse in words."""
     monkeypatch.setenv("PRISTE_STATE", studio.state)
-    setting = {**SMALL_SETTING, "promise": {"epsilon": 50.0}, "calibrator": "certified"}
+    setting = {**SMALL_SETTING, "guarantee": {"epsilon": 50.0}, "calibrator": "certified"}
     tab = Tab(studio)
     source = write_trips(tmp_path, ("cleo",))
     tab.upload(source.read_bytes(), "trips.csv")
@@ -330,9 +330,9 @@ def test_a_run_whose_process_dies_leaves_the_page_alive(
 
 
 def test_a_run_that_cannot_be_made_fails_in_words(tab: Tab, tmp_path: Path) -> None:
-    """A promise that cannot be kept is told, not traced."""
+    """A guarantee that cannot be kept is told, not traced."""
     tab.open_small_world(tmp_path)
-    _, said = tab.run({**SMALL_SETTING, "promise": {"belief_at_most": 0.001}})
+    _, said = tab.run({**SMALL_SETTING, "guarantee": {"belief_at_most": 0.001}})
     (failed,) = said["failed"]
     assert "done" not in said
     assert failed["message"]

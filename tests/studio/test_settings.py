@@ -31,7 +31,7 @@ from priste.studio.opening import draft_setting, open_file
 from priste.studio.painted_shapes import ring_around
 from priste.studio.setting import alpha_of, metres_of, policy_text
 from priste.studio.size_limits import slow, too_large
-from priste.studio.sliders import observers
+from priste.studio.sliders import adversaries
 from priste.studio.wire import Refused
 from priste.traces import Timeline
 
@@ -49,16 +49,17 @@ def changed(**parts: Any) -> dict[str, Any]:
 
 
 def test_a_setting_is_the_policy_it_says() -> None:
-    """The text reads as the same map, clock, promises and events as the policy written by hand."""
-    made = read_policy(policy_text(changed(observer=None, calibrator=None)))
+    """The text reads as the same map, clock, guarantees and events as the policy written by
+    hand."""
+    made = read_policy(policy_text(changed(adversary=None, calibrator=None)))
     by_hand = read_policy(POLICY.replace("pace = 0.3\n", ""))
     assert made.grid == by_hand.grid
     assert (made.timeline, made.steps) == (by_hand.timeline, by_hand.steps)
     assert {name: region.cells for name, region in made.regions.items()} == {
         name: region.cells for name, region in by_hand.regions.items()
     }
-    assert {n: (e.event, e.promise) for n, e in made.events.items()} == {
-        n: (e.event, e.promise) for n, e in by_hand.events.items()
+    assert {n: (e.event, e.guarantee) for n, e in made.events.items()} == {
+        n: (e.event, e.guarantee) for n, e in by_hand.events.items()
     }
 
 
@@ -80,7 +81,7 @@ def test_names_and_formulas_of_any_characters_are_kept_or_refused(name: str, for
         {"mobility": {"kind": "fit", "traces": "/etc/passwd"}},
         {"mobility": {"kind": "fit", "traces": "../other.csv"}},
         {"mobility": {"kind": "saved", "path": "model.npz"}},
-        {"observer": {"knows": "population", "population": "shares.csv"}},
+        {"adversary": {"knows": "population", "population": "shares.csv"}},
         {"regions": [{"name": "a", "geojson": "x.json"}]},
         {"regions": [{"name": "a", "cells": "all"}]},
         {"regions": [{"name": "a", "cells": [1]}, {"name": "a", "cells": [2]}]},
@@ -88,7 +89,7 @@ def test_names_and_formulas_of_any_characters_are_kept_or_refused(name: str, for
         {"mechanism": []},
         {"clock": {**SMALL_SETTING["clock"], "start": "tomorrow"}},
         {"clock": {**SMALL_SETTING["clock"], "steps": 10**9}},
-        {"promise": {"epsilon": float("inf")}},
+        {"guarantee": {"epsilon": float("inf")}},
         {"secret": 1},
         {"events": {}},
         {"events": [1]},
@@ -225,21 +226,21 @@ def test_events_say_what_is_wrong_and_where(tab: Tab, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "observer", [{"knows": "anything"}, {"knows": "population"}, {"knows": "stale", "hours": 2.0}]
+    "adversary", [{"knows": "anything"}, {"knows": "population"}, {"knows": "stale", "hours": 2.0}]
 )
-def test_chances_are_the_range_over_the_observers_priors(
-    tab: Tab, tmp_path: Path, observer: dict[str, Any]
+def test_chances_are_the_range_over_the_adversaries_priors(
+    tab: Tab, tmp_path: Path, adversary: dict[str, Any]
 ) -> None:
-    """Before any release: the least and largest of Pr(EVENT | row) over the observer's rows."""
+    """Before any release: the least and largest of Pr(EVENT | row) over the adversary's rows."""
     tab.open_small_world(tmp_path)
-    setting = changed(observer=observer)
+    setting = changed(adversary=adversary)
     policy = read_policy(policy_text(setting))
     told = {each["name"]: each for each in tab.post("chances", {"setting": setting})["events"]}
     rows = {
         "anything": np.eye(policy.grid.size),
         "population": policy.population[None, :],
         "stale": np.linalg.matrix_power(policy.model.transition(0).toarray(), 2),
-    }[observer["knows"]]
+    }[adversary["knows"]]
     for name, event in policy.events.items():
         by_start = Quantifier(policy.model, event.event).prior_by_start()
         assert told[name]["lowest"] == pytest.approx((rows @ by_start).min(), abs=CLOSE)
@@ -260,7 +261,7 @@ def test_an_upload_becomes_a_draft_that_can_be_used(tab: Tab, tmp_path: Path) ->
     assert (cells >= -1).all()
     assert (cells < rows * columns).all()
     explained = tab.post("explain", {"setting": opened["setting"]})
-    assert explained["promised"]
+    assert explained["guaranteed"]
     read_policy(explained["policy"])
     other = tab.post("person", {"user": "ben"})
     assert other["source"]["person"] == "ben"
@@ -374,7 +375,7 @@ def test_a_map_too_large_for_anybody_is_said_before_any_work(tab: Tab, tmp_path:
     size, unit = words.partition("cells of ")[2].split()[:2]
     assert unit == "m"
     assert too_large(Grid.covering(**{**fine, "cell_size": float(size) / 1000})) == ""
-    anybody = {"observer": {"knows": "anything"}}
+    anybody = {"adversary": {"knows": "anything"}}
     for what, body in (
         ("explain", {"setting": changed(map=fine, **anybody)}),
         ("ground", {"setting": changed(**anybody), "map": fine}),
@@ -383,12 +384,12 @@ def test_a_map_too_large_for_anybody_is_said_before_any_work(tab: Tab, tmp_path:
 
 
 def test_who_knows_the_population_knows_a_home_where_one_is_known(tmp_path: Path) -> None:
-    """Titles say what the observer knows, with the home of the draft and without it."""
+    """Titles say what the adversary knows, with the home of the draft and without it."""
     source = open_file(write_week(tmp_path / "week.csv"), "upload")
     drafted = draft_setting(source)
     assert drafted["mobility"]["home"] == "home"
     (known, near, *_), (plain, *_) = (
-        observers(source.policy({**drafted, "mobility": mobility}))
+        adversaries(source.policy({**drafted, "mobility": mobility}))
         for mobility in (drafted["mobility"], {"kind": "gaussian", "sigma": 1.0})
     )
     assert known["title"] == "Knows the population and your home"
@@ -402,7 +403,7 @@ def test_mistakes_of_a_setting_are_told_together(tab: Tab, tmp_path: Path) -> No
     """Each mistake has the place where it stands, in words without line numbers."""
     tab.open_small_world(tmp_path)
     wrong = changed(
-        promise={"epsilon": -1},
+        guarantee={"epsilon": -1},
         mechanism={"kind": "planar-laplace"},
         events=[{"name": "e", "formula": "at(nowhere, 1)"}],
     )
@@ -413,34 +414,34 @@ def test_mistakes_of_a_setting_are_told_together(tab: Tab, tmp_path: Path) -> No
 
 
 def test_every_position_of_the_sliders_is_a_policy(tab: Tab, tmp_path: Path) -> None:
-    """Each observer, promise and noise that the page offers makes a policy without mistakes."""
+    """Each adversary, guarantee and noise that the page offers makes a policy without mistakes."""
     opened = tab.open_small_world(tmp_path)
-    knows = [each["observer"]["knows"] for each in opened["observers"]]
+    knows = [each["adversary"]["knows"] for each in opened["adversaries"]]
     assert knows[0] == "population"
     assert knows[-1] == "anything"
     assert knows.index("near") < knows.index("stale")
-    for each in opened["observers"]:
-        policy = read_policy(policy_text(changed(observer=each["observer"])))
-        assert each["words"] == policy.chosen_observer.words
+    for each in opened["adversaries"]:
+        policy = read_policy(policy_text(changed(adversary=each["adversary"])))
+        assert each["words"] == policy.chosen_adversary.words
     events = [{"name": "visit", "formula": "at(clinic, 5)"}]
-    for each in [*opened["promises"], *opened["upward"], *opened["beliefs"]]:
-        text = policy_text(changed(promise=each["promise"], events=events))
-        if each["promise"].get("belief_at_most", 1.0) < 0.15:  # less than is believed beforehand
+    for each in [*opened["guarantees"], *opened["upward"], *opened["beliefs"]]:
+        text = policy_text(changed(guarantee=each["guarantee"], events=events))
+        if each["guarantee"].get("belief_at_most", 1.0) < 0.15:  # less than is believed beforehand
             with pytest.raises(PolicyError, match="already"):
                 read_policy(text)
             continue
         policy = read_policy(text)
-        assert {event.promise.words() for event in policy.events.values()} == {each["words"]}
+        assert {event.guarantee.words() for event in policy.events.values()} == {each["words"]}
     for each in opened["protections"]:
         assert each["alpha"] == alpha_of(each["metres"])
 
 
 def test_models_are_made_once(tmp_path: Path) -> None:
-    """Another promise or another place costs no other model; a home painted anew does."""
+    """Another guarantee or another place costs no other model; a home painted anew does."""
     source = open_file(write_week(tmp_path / "week.csv"), "upload")
     setting = draft_setting(source)
     model = source.policy(setting).model
-    assert source.policy({**setting, "promise": {"epsilon": 0.7}}).model is model
+    assert source.policy({**setting, "guarantee": {"epsilon": 0.7}}).model is model
     more = [*setting["regions"], {"name": "another", "cells": [20]}]
     assert source.policy({**setting, "regions": more}).model is model
     assert setting["mobility"]["home"] == "home"

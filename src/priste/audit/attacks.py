@@ -1,6 +1,6 @@
 """Attacks on the event, run many times: what an adversary wins, and what he can win at most.
 
-A promise of ε bounds every attack. If the likelihoods given the event and given its negation
+A guarantee of ε bounds every attack. If the likelihoods given the event and given its negation
 differ by at most a factor e**ε, no decision rule is right more often than
 max(p, 1 - p, e**ε / (1 + e**ε)) when the event has probability p, and no score has a larger area
 under its ROC curve than e**ε / (1 + e**ε). (The curve lies below the two lines of slope e**ε and
@@ -20,7 +20,7 @@ from priste.audit.estimates import CONFIDENCE, Estimate, area_under_curve, propo
 from priste.audit.procedure import Procedure, Run
 from priste.audit.true_leakage import MAX_HISTORIES, Sees, output_histories
 from priste.mobility import MarkovModel
-from priste.quantify import AnyStart, Belief, Priors, Quantifier
+from priste.quantify import AnyPrior, BeliefBound, KnownPrior, Quantifier
 from priste.randomness import BitSource, Seed, bit_source
 from priste.release import Protector
 
@@ -48,8 +48,8 @@ class EventAttack:
     The adversary says "it happened" when his posterior is above one half. ``accuracy`` is the
     share of right answers, ``advantage`` the accuracy above that of the best guess without any
     release, ``area`` that under the ROC curve of his posterior. ``accuracy_bound`` and
-    ``area_bound`` are what ε allows, 1 where the promise does not bound odds both ways for anybody.
-    ``prior_belief`` is the true probability of the event.
+    ``area_bound`` are what ε allows, 1 where the guarantee does not bound odds both ways for
+    anybody. ``prior_belief`` is the true probability of the event.
     """
 
     runs: int
@@ -70,7 +70,7 @@ def event_attack(
     rng: Seed | BitSource = None,
     prior: ArrayLike | None = None,
     truth: MarkovModel | None = None,
-    adversary: MarkovModel | None = None,
+    adversary_model: MarkovModel | None = None,
     knows_code: bool = True,
     confidence: float = CONFIDENCE,
 ) -> EventAttack:
@@ -87,7 +87,7 @@ def event_attack(
     number = procedure.event_number(event)
     happening = terms.events[number]
     moving = terms.models[0] if truth is None else truth
-    reckoning = terms.models[0] if adversary is None else adversary
+    reckoning = terms.models[0] if adversary_model is None else adversary_model
     start = procedure.prior(None if prior is None else np.asarray(prior, dtype=np.float64))
     length = max(steps, 1 + (happening.last_step or 0))
     bits = bit_source(rng)
@@ -99,14 +99,14 @@ def event_attack(
         run = procedure.run(trajectory[:steps], bits)
         key = (run.outputs, run.budgets)
         if key not in known:
-            quantifier = Quantifier(reckoning, happening, Priors(start))
+            quantifier = Quantifier(reckoning, happening, KnownPrior(start))
             for likelihood in _observed(run, knows_code):
                 quantifier.observe(likelihood)
             known[key] = quantifier.posterior()
         happened.append(happening.holds(trajectory.tolist()))
         scores.append(known[key])
     right = sum((score > 0.5) == event for score, event in zip(scores, happened, strict=True))
-    share = Quantifier(moving, happening, Priors(start)).posterior()
+    share = Quantifier(moving, happening, KnownPrior(start)).posterior()
     accuracy = proportion(right, runs, confidence)
     return EventAttack(
         runs,
@@ -124,15 +124,15 @@ def event_attack(
 
 
 def _bound_both_ways(procedure: Procedure, event: int) -> float:
-    """Return the ε that bounds attacks with any prior; inf where the promise bounds none.
+    """Return the ε that bounds attacks with any prior; inf where the guarantee bounds none.
 
-    A promise in one direction, about beliefs, or to some observers only leaves attacks by others,
-    or by those who look for the negation, without a bound.
+    A guarantee in one direction, about beliefs, or to some adversaries only leaves attacks by
+    others, or by those who look for the negation, without a bound.
     """
-    promise = procedure.promises[event]
-    if isinstance(promise, Belief) or procedure.terms.observer != AnyStart():
+    guarantee = procedure.guarantees[event]
+    if isinstance(guarantee, BeliefBound) or procedure.terms.adversary != AnyPrior():
         return math.inf
-    return max(promise.up, promise.down)
+    return max(guarantee.up, guarantee.down)
 
 
 def exact_accuracy(
@@ -150,7 +150,7 @@ def exact_accuracy(
     >>> grid = Grid(rows=1, columns=2, cell_size=1.0)
     >>> model = MarkovModel(grid, [[0.5, 0.5], [0.5, 0.5]])
     >>> coin = EmissionTable(grid, [[0.75, 0.25], [0.25, 0.75]])
-    >>> exact_accuracy(Protector(model, at(0, [0]), coin, 2.0, calibrator="bare"), steps=1)
+    >>> exact_accuracy(Protector(model, at(0, [0]), coin, 2.0, calibrator="uncalibrated"), steps=1)
     0.75
     """
     number = Procedure(protector).event_number(event)

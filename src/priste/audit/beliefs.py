@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from priste.errors import InvalidParameter
 from priste.events import Event, at
 from priste.mobility import MarkovModel
-from priste.quantify import Priors, Quantifier
+from priste.quantify import KnownPrior, Quantifier
 
 Floats = NDArray[np.float64]
 
@@ -60,7 +60,7 @@ def event_belief(
     cells = model.grid.size
     stated = np.full(cells, 1.0 / cells) if prior is None else np.asarray(prior, dtype=np.float64)
     quantifier = Quantifier(model, event)
-    several = quantifier if priors is None else Quantifier(model, event, Priors(priors))
+    several = quantifier if priors is None else Quantifier(model, event, KnownPrior(priors))
     given, ranges = [quantifier.posterior(stated)], [_range(several)]
     most, worst_prior = -math.inf, dict(quantifier.leakage().worst_prior)
     for likelihood in likelihoods:
@@ -97,7 +97,7 @@ def _under(
     weights = np.zeros(model.grid.size)
     for cell, weight in prior.items():
         weights[cell] = weight
-    quantifier = Quantifier(model, event, Priors(weights / weights.sum()))
+    quantifier = Quantifier(model, event, KnownPrior(weights / weights.sum()))
     path = [quantifier.posterior()]
     for likelihood in likelihoods:
         quantifier.observe(likelihood)
@@ -149,7 +149,7 @@ def location_belief(
     """
     cells = model.grid.size
     stated = np.full(cells, 1.0 / cells) if prior is None else np.asarray(prior, dtype=np.float64)
-    quantifier = Quantifier(model, at(0, [0]), Priors(stated))
+    quantifier = Quantifier(model, at(0, [0]), KnownPrior(stated))
     rows = []
     for step, likelihood in enumerate(likelihoods):
         quantifier.observe(likelihood)

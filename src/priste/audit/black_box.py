@@ -1,7 +1,7 @@
-"""A test of the promise that trusts nothing but the releases themselves.
+"""A test of the guarantee that trusts nothing but the releases themselves.
 
 Streams are drawn from real Protectors, half of them along trajectories on which the event
-happened and half along others. If the promise holds, no set of outcomes can be more than
+happened and half along others. If the guarantee holds, no set of outcomes can be more than
 e**ε times as frequent in one half as in the other. The test looks for a set for which it is,
 and returns a lower bound on ε that is wrong with probability at most ``error``.
 
@@ -72,7 +72,7 @@ class BlackBoxResult:
 
     @property
     def broken(self) -> bool:
-        """Whether the promise is refuted, at the stated error."""
+        """Whether the guarantee is refuted, at the stated error."""
         return self.lower_bound > self.epsilon
 
 
@@ -158,7 +158,7 @@ def _candidates(more: Counter[Hashable], less: Counter[Hashable]) -> list[frozen
     """Return up to ``SETS`` sets of outcomes that look more frequent on one side.
 
     Outcomes are ordered by their smoothed ratio, and the sets are the heads of that order that
-    promise the largest lower bounds.
+    guarantee the largest lower bounds.
     """
     totals = max(1, more.total()), max(1, less.total())
     ordered = sorted(

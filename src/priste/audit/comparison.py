@@ -22,9 +22,9 @@ from priste.audit.true_leakage import (
 from priste.events import Event
 from priste.float_text import number_to_json
 from priste.mechanisms import Mechanism
-from priste.quantify import Observer, Promise
+from priste.quantify import Adversary, Guarantee
 from priste.release import Calibrator, Protector
-from priste.release.terms import Epsilons, Models
+from priste.release.terms import Guarantees, Models
 
 ALL_SEQUENCES = "all sequences"
 SAMPLED_RUNS = "sampled runs"
@@ -35,15 +35,15 @@ _BOTH: tuple[Sees, ...] = ("outputs", "budgets")
 class ProcedureRow:
     """One line: a calibrator, an event, what is claimed and what is true.
 
-    ``claimed`` is the promised ln ratio (``inf`` where beliefs are bounded), ``promise`` all of it.
-    ``true`` is over the directions that it bounds, against the ``observer``; ``belief`` is how sure
-    an observer of that class can get that the event happened, and ``anybody`` the true leakage, in
-    both directions, to an observer with any prior. ``kept`` tells whether nothing beyond the
-    promise was found.
+    ``claimed`` is the guaranteed ln ratio (``inf`` where beliefs are bounded), ``guarantee`` all
+    of it. ``true`` is over the directions that it bounds, against the ``adversary``; ``belief`` is
+    how sure an adversary of that class can get that the event happened, and ``anybody`` the true
+    leakage, in both directions, to an adversary with any prior. ``kept`` tells whether nothing
+    beyond the guarantee was found.
 
     ``method`` is "all sequences" (exact: ``true`` is the largest there is) or "sampled runs" (each
     run exact: ``true`` is the largest found). ``sees`` is what the adversary sees besides knowing
-    the code. ``exceeding`` is the probability of a stream that breaks the promise, and
+    the code. ``exceeding`` is the probability of a stream that breaks the guarantee, and
     ``exceeding_high`` its upper confidence limit (the same number when it is exact).
     """
 
@@ -56,8 +56,8 @@ class ProcedureRow:
     method: str
     exceeding: float
     exceeding_high: float
-    promise: Promise
-    observer: Observer
+    guarantee: Guarantee
+    adversary: Adversary
     belief: float
     anybody: float
     kept: bool
@@ -68,8 +68,8 @@ class ProcedureRow:
             "calibrator": self.calibrator,
             "event": self.event,
             "claimed": number_to_json(self.claimed),
-            "promise": self.promise.words(),
-            "observer": self.observer.words(),
+            "guarantee": self.guarantee.words(),
+            "adversary": self.adversary.words(),
             "true": number_to_json(self.true),
             "belief": self.belief,
             "anybody": number_to_json(self.anybody),
@@ -86,14 +86,14 @@ def audit_procedure(
     model: Models,
     events: Mapping[str, Event],
     mech: Mechanism,
-    epsilon: Epsilons,
+    epsilon: Guarantees,
     steps: int,
     *,
     calibrators: Mapping[str, Calibrator | str] | Sequence[str] = ("paper", "certified"),
     runs: int = 50,
     rng: int | None = None,
     prior: ArrayLike | None = None,
-    observer: Observer | None = None,
+    adversary: Adversary | None = None,
     max_histories: int = MAX_HISTORIES,
 ) -> list[ProcedureRow]:
     """Return claimed ε against true leakage for each calibrator and event.
@@ -101,7 +101,7 @@ def audit_procedure(
     All sequences are enumerated, for an adversary who sees outputs and for one who sees budgets
     too, when there are at most ``max_histories``; otherwise ``runs`` sampled streams are
     judged exactly, for the adversary who sees both. ``prior`` is over the first cell; leakages are
-    against ``observer``, anybody unless given, whom the calibrators guard against.
+    against ``adversary``, anybody unless given, whom the calibrators guard against.
     """
     named = (
         dict(calibrators)
@@ -111,7 +111,7 @@ def audit_procedure(
     stated = None if prior is None else np.asarray(prior, dtype=np.float64)
     rows: list[ProcedureRow] = []
     for name, calibrator in named.items():
-        protector = Protector(model, events, mech, epsilon, calibrator, observer=observer)
+        protector = Protector(model, events, mech, epsilon, calibrator, adversary=adversary)
         if _may_enumerate(protector, steps, max_histories):
             try:
                 for sees in _BOTH:
@@ -154,8 +154,8 @@ def _exact_row(name: str, event: str, found: TrueLeakage) -> ProcedureRow:
         ALL_SEQUENCES,
         found.exceeding,
         found.exceeding,
-        found.promise,
-        found.observer,
+        found.guarantee,
+        found.adversary,
         found.belief,
         found.anybody,
         found.kept,
@@ -173,8 +173,8 @@ def _sampled_row(name: str, event: str, found: SampledLeakage, steps: int) -> Pr
         SAMPLED_RUNS,
         found.exceeding.value,
         found.exceeding.high,
-        found.promise,
-        found.observer,
+        found.guarantee,
+        found.adversary,
         found.belief,
         found.anybody,
         found.kept,

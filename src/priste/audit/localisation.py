@@ -69,7 +69,7 @@ def localisation_attack(
     rng: Seed | BitSource = None,
     prior: ArrayLike | None = None,
     truth: MarkovModel | None = None,
-    adversary: MarkovModel | None = None,
+    adversary_model: MarkovModel | None = None,
     confidence: float = CONFIDENCE,
 ) -> LocalisationAttack:
     """Locate the users of ``runs`` streams at every step, given all of their releases.
@@ -78,7 +78,7 @@ def localisation_attack(
     """
     procedure = Procedure(protector)
     moving = procedure.terms.models[0] if truth is None else truth
-    reckoning = procedure.terms.models[0] if adversary is None else adversary
+    reckoning = procedure.terms.models[0] if adversary_model is None else adversary_model
     start = procedure.prior(None if prior is None else np.asarray(prior, dtype=np.float64))
     distances = reckoning.grid.distances()
     bits = bit_source(rng)
@@ -109,7 +109,7 @@ def averaging_attack(
 ) -> dict[int, Estimate]:
     """Return the distance (km) of the best guess after each number of ``draws`` from one place.
 
-    That is what a bare mechanism gives away when an application asks again and again while
+    That is what an uncalibrated mechanism gives away when an application asks again and again while
     the user stays. A Protector does not: a step is drawn once, and staying is part of
     the movement it reckons with.
     """

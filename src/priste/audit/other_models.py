@@ -1,6 +1,6 @@
 """What if people do not move as assumed? Streams under other models, and guarding several.
 
-The promise speaks of a mobility model. Under another one the same releases may tell more. These
+The guarantee speaks of a mobility model. Under another one the same releases may tell more. These
 functions measure how much, and what it costs to guard a whole set of models at once.
 """
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
-from priste.quantify import Observer, Promise
+from priste.quantify import Adversary, Guarantee
 from priste.randomness import BitSource, bit_source
 from priste.release import Draw, Law, Protector, PublicState, Terms
 
@@ -121,13 +121,13 @@ class Procedure:
         return self.start.state.terms
 
     @property
-    def promises(self) -> tuple[Promise, ...]:
-        """What is promised about each event."""
-        return self.terms.promises
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """What is guaranteed about each event."""
+        return self.terms.guarantees
 
-    def observer(self, observer: Observer | None) -> Observer:
-        """Return whom leakages are against; the Protector's own observer unless given."""
-        return self.terms.observer if observer is None else observer
+    def adversary(self, adversary: Adversary | None) -> Adversary:
+        """Return whom leakages are against; the Protector's own adversary unless given."""
+        return self.terms.adversary if adversary is None else adversary
 
     def run(self, trajectory: Sequence[int] | NDArray[np.int64], bits: BitSource) -> Run:
         """Draw one run along true cells, with the calibrator's own ``draw``.

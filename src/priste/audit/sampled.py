@@ -20,7 +20,7 @@ from priste.audit.procedure import Procedure
 from priste.audit.true_leakage import is_broken
 from priste.events import Event
 from priste.mobility import MarkovModel
-from priste.quantify import AnyStart, Leakage, Observer, Promise, Quantifier
+from priste.quantify import Adversary, AnyPrior, Guarantee, Leakage, Quantifier
 from priste.randomness import BitSource, Seed, bit_source
 from priste.release import Protector
 from priste.release.terms import largest_leakage
@@ -33,15 +33,15 @@ class SampledLeakage:
     """What sampled runs told about one event to an adversary who sees outputs and budgets.
 
     ``true[k][t]`` is the exact leakage of run k after step t, by the law of the procedure, against
-    the ``observer`` and over the directions that ``promise`` bounds; ``nominal[k][t]`` is that by
-    the law which the procedure believes in. ``belief`` is how sure any run made an observer of the
-    class at most, ``anybody`` the largest true leakage to an observer with any prior, in both
-    directions. ``exceeding`` estimates the probability of a run that breaks the promise at some
+    the ``adversary`` and over the directions that ``guarantee`` bounds; ``nominal[k][t]`` is that
+    by the law which the procedure believes in. ``belief`` is how sure any run made an adversary of
+    the class at most, ``anybody`` the largest true leakage to an adversary with any prior, in both
+    directions. ``exceeding`` estimates the probability of a run that breaks the guarantee at some
     step.
     """
 
-    promise: Promise
-    observer: Observer
+    guarantee: Guarantee
+    adversary: Adversary
     true: tuple[tuple[float, ...], ...]
     nominal: tuple[tuple[float, ...], ...]
     belief: float
@@ -50,12 +50,12 @@ class SampledLeakage:
 
     @property
     def epsilon(self) -> float:
-        """The largest ln ratio that is promised; ``inf`` where none is (a bound on beliefs)."""
-        return largest_leakage(self.promise)
+        """The largest ln ratio that is guaranteed; ``inf`` where none is (a bound on beliefs)."""
+        return largest_leakage(self.guarantee)
 
     @property
     def kept(self) -> bool:
-        """Whether no run broke the promise, up to rounding."""
+        """Whether no run broke the guarantee, up to rounding."""
         return self.exceeding.value == 0.0
 
     @property
@@ -77,37 +77,37 @@ def sampled_leakage(
     rng: Seed | BitSource = None,
     truth: MarkovModel | None = None,
     start: int | Sequence[float] | None = None,
-    observer: Observer | None = None,
+    adversary: Adversary | None = None,
 ) -> dict[str, SampledLeakage]:
     """Return for each event the exact leakage along ``runs`` sampled streams of ``steps`` steps.
 
     True trajectories come from ``truth`` (the first guarded model unless given), starting at
-    ``start`` as in ``MarkovModel.sample``. Leakages are against ``observer``, the Protector's own
+    ``start`` as in ``MarkovModel.sample``. Leakages are against ``adversary``, the Protector's own
     unless given, and jointly over its models. ``protector`` must not have released anything, and
     nothing is drawn from it.
     """
     procedure = Procedure(protector)
     terms = procedure.terms
     whole(runs, "The 'runs' of an audit", least=1)
-    against = procedure.observer(observer)
+    against = procedure.adversary(adversary)
     bits = bit_source(rng)
     moving = terms.models[0] if truth is None else truth
     drawn = [procedure.run(moving.sample(steps, bits, start), bits) for _ in range(runs)]
     found = {}
-    for name, event, promise in zip(
-        terms.event_names, terms.events, procedure.promises, strict=True
+    for name, event, guarantee in zip(
+        terms.event_names, terms.events, procedure.guarantees, strict=True
     ):
         true = [stream_path(terms.models, event, run.likelihoods, against) for run in drawn]
         nominal = [stream_path(terms.models, event, run.nominal, against) for run in drawn]
         anybody = true
-        if against != AnyStart():
+        if against != AnyPrior():
             anybody = [stream_path(terms.models, event, run.likelihoods) for run in drawn]
-        over = sum(any(step.breaks(promise) for step in path) for path in true)
+        over = sum(any(step.breaks(guarantee) for step in path) for path in true)
         found[name] = SampledLeakage(
-            promise,
+            guarantee,
             against,
-            tuple(tuple(step.leakage.over(promise) for step in path) for path in true),
-            tuple(tuple(step.leakage.over(promise) for step in path) for path in nominal),
+            tuple(tuple(step.leakage.over(guarantee) for step in path) for path in true),
+            tuple(tuple(step.leakage.over(guarantee) for step in path) for path in nominal),
             max(step.belief for path in true for step in path),
             max(step.leakage.value for path in anybody for step in path),
             proportion(over, runs),
@@ -117,24 +117,24 @@ def sampled_leakage(
 
 @dataclass(frozen=True)
 class PathStep:
-    """What the releases up to one step tell an observer: the leakage, and the largest belief."""
+    """What the releases up to one step tell an adversary: the leakage, and the largest belief."""
 
     leakage: Leakage
     belief: float
 
-    def breaks(self, promise: Promise) -> bool:
-        """Tell whether a promise is broken here, by more than rounding."""
-        return is_broken(promise, self.leakage.for_event, self.leakage.against_event, self.belief)
+    def breaks(self, guarantee: Guarantee) -> bool:
+        """Tell whether a guarantee is broken here, by more than rounding."""
+        return is_broken(guarantee, self.leakage.for_event, self.leakage.against_event, self.belief)
 
 
 def stream_path(
     models: Sequence[MarkovModel],
     event: Event,
     likelihoods: Sequence[Floats | None],
-    observer: Observer | None = None,
+    adversary: Adversary | None = None,
 ) -> tuple[PathStep, ...]:
     """Return what is told after each step, jointly over the models."""
-    quantifier = Quantifier(models, event, observer)
+    quantifier = Quantifier(models, event, adversary)
     path = []
     for likelihood in likelihoods:
         quantifier.observe(likelihood)

@@ -20,18 +20,18 @@ from priste.events import Event
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
 from priste.quantify import (
-    AnyStart,
+    Adversary,
+    AnyPrior,
+    Guarantee,
+    KnownPrior,
     Leakage,
-    Observer,
-    Priors,
-    Promise,
     Quantifier,
     possible_paths_leakage,
 )
 
 Floats = NDArray[np.float64]
 
-ANYBODY = AnyStart()
+ANYBODY = AnyPrior()
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,14 @@ class EventAudit:
     """What the releases up to each step tell about one event.
 
     ``leakage[t]`` is the leakage after step t, the larger of ``for_event[t]`` and
-    ``against_event[t]``, or of those that ``promise`` bounds, against every prior of the
-    ``observer``; ``anybody[t]`` is the larger of both against every prior there is. ``belief[t]``
+    ``against_event[t]``, or of those that ``guarantee`` bounds, against every prior of the
+    ``adversary``; ``anybody[t]`` is the larger of both against every prior there is. ``belief[t]``
     is the probability of the event given the releases up to t for the stated prior,
     ``prior_belief`` that before any release, and ``highest_belief[t]`` the largest over the priors
-    of the observer. ``worst_prior`` belongs to the step of the largest leakage.
+    of the adversary. ``worst_prior`` belongs to the step of the largest leakage.
 
     ``any_movement[t]`` is the leakage after step t under any way to move that has the model's
-    possible moves, whatever their probabilities: what is left of the promise if the
+    possible moves, whatever their probabilities: what is left of the guarantee if the
     model is wrong. See :func:`~priste.quantify.possible_paths_leakage`.
     """
 
@@ -59,14 +59,14 @@ class EventAudit:
     against_event: tuple[float, ...] = ()
     highest_belief: tuple[float, ...] = ()
     anybody: tuple[float, ...] = ()
-    observer: Observer = ANYBODY
-    promise: Promise | None = None
+    adversary: Adversary = ANYBODY
+    guarantee: Guarantee | None = None
 
     @property
     def kept(self) -> bool:
-        """Whether ``promise`` was kept at every step, up to rounding; True if there is none."""
-        return self.promise is None or not is_broken(
-            self.promise,
+        """Whether ``guarantee`` was kept at every step, up to rounding; True if there is none."""
+        return self.guarantee is None or not is_broken(
+            self.guarantee,
             max(self.for_event, default=-math.inf),
             max(self.against_event, default=-math.inf),
             max(self.highest_belief, default=0.0),
@@ -79,7 +79,7 @@ class EventAudit:
 
     @property
     def max_anybody(self) -> float:
-        """The largest leakage of the stream to an observer with any prior; 0 for an empty one."""
+        """The largest leakage of the stream to an adversary with any prior; 0 for an empty one."""
         return max(self.anybody, default=0.0)
 
     @property
@@ -94,18 +94,18 @@ def audit_stream(
     likelihoods: Iterable[Floats | None],
     *,
     prior: Floats | None = None,
-    observer: Observer = ANYBODY,
-    promises: Mapping[str, Promise] | None = None,
+    adversary: Adversary = ANYBODY,
+    guarantees: Mapping[str, Guarantee] | None = None,
     beside: bool = True,
 ) -> dict[str, EventAudit]:
     """Return for each event what the stream tells about it, step by step.
 
     ``likelihoods`` yields per step the (m,) probability of that step's release at every
-    cell, None for silence. The leakage is against every prior of ``observer``, anybody unless
+    cell, None for silence. The leakage is against every prior of ``adversary``, anybody unless
     given, and jointly over several models; the belief is that of an adversary whose prior over the
-    first cell is ``prior``, uniform unless given, and to whom all models are alike. ``promises``
-    names what was promised about events, if anything was. Without ``beside`` an audit against one
-    observer does not tell what anybody learns, which takes most of the time.
+    first cell is ``prior``, uniform unless given, and to whom all models are alike. ``guarantees``
+    names what was guaranteed about events, if anything was. Without ``beside`` an audit against one
+    adversary does not tell what anybody learns, which takes most of the time.
 
     >>> from priste import Grid, MarkovModel, PlanarLaplace, presence
     >>> grid = Grid(rows=2, columns=2, cell_size=1.0)
@@ -121,11 +121,11 @@ def audit_stream(
     likelihoods = list(likelihoods)
     found = {}
     for name, event in events.items():
-        guarded = asked_at_every_step(models, event, observer, len(likelihoods))
+        guarded = asked_at_every_step(models, event, adversary, len(likelihoods))
         anybody = guarded
-        if beside and observer != ANYBODY:
+        if beside and adversary != ANYBODY:
             anybody = asked_at_every_step(models, event, ANYBODY, len(likelihoods))
-        known = Quantifier(models, event, Priors(stated))
+        known = Quantifier(models, event, KnownPrior(stated))
         alike = None if len(models) == 1 else np.full((len(models), 1), 1.0 / len(models))
         before = known.posterior(alike)
         told: list[Leakage] = []
@@ -134,12 +134,12 @@ def audit_stream(
             for quantifier in {id(q): q for q in (guarded, anybody, known)}.values():
                 quantifier.observe(likelihood)
             told.append(guarded.leakage())
-            if anybody.observer == ANYBODY:
+            if anybody.adversary == ANYBODY:
                 widely.append(anybody.leakage().value)
             belief.append(known.posterior(alike))
             highest.append(guarded.belief())
-        promise = (promises or {}).get(name)
-        over = [each.value if promise is None else each.over(promise) for each in told]
+        guarantee = (guarantees or {}).get(name)
+        over = [each.value if guarantee is None else each.over(guarantee) for each in told]
         worst = max(range(len(told)), key=over.__getitem__, default=None)
         possible = possible_paths_leakage(models, event, likelihoods)
         found[name] = EventAudit(
@@ -152,14 +152,14 @@ def audit_stream(
             tuple(each.against_event for each in told),
             tuple(highest),
             tuple(widely),
-            observer,
-            promise,
+            adversary,
+            guarantee,
         )
     return found
 
 
 def asked_at_every_step(
-    models: Sequence[MarkovModel], event: Event, observer: Observer, steps: int
+    models: Sequence[MarkovModel], event: Event, adversary: Adversary, steps: int
 ) -> Quantifier:
     """Return a quantifier for streams of so many steps whose leakage is asked for after each.
 
@@ -167,7 +167,7 @@ def asked_at_every_step(
     what is less.
     """
     forward = models[0].grid.size <= steps
-    return Quantifier(models, event, observer, method="stream" if forward else "auto")
+    return Quantifier(models, event, adversary, method="stream" if forward else "auto")
 
 
 def columns_of(mechanism: Mechanism, outputs: Iterable[int | None]) -> list[Floats | None]:

@@ -18,7 +18,16 @@ from numpy.typing import NDArray
 from priste.arguments import one_of, whole
 from priste.audit.procedure import Node, Procedure
 from priste.errors import InvalidParameter
-from priste.quantify import AnyStart, Belief, Moments, Observer, Odds, Priors, Promise, Quantifier
+from priste.quantify import (
+    Adversary,
+    AnyPrior,
+    BeliefBound,
+    Guarantee,
+    KnownPrior,
+    Moments,
+    OddsBound,
+    Quantifier,
+)
 from priste.quantify.leakage import bounded_directions
 from priste.quantify.moment_sums import added, candidates_of, layers_added
 from priste.quantify.start_rows import start_rows
@@ -34,7 +43,7 @@ MAX_HISTORIES = 20_000
 TOLERANCE = 1e-8
 """Leakages are upper bounds that rounding moves by less than this."""
 
-_UP, _DOWN = Odds(0.0, math.inf), Odds(math.inf, 0.0)
+_UP, _DOWN = OddsBound(0.0, math.inf), OddsBound(math.inf, 0.0)
 """One direction each: what speaks for the event, and what speaks against it."""
 
 
@@ -50,10 +59,10 @@ class History:
     these outputs can come about are added up. ``probability`` is that of the sequence for the
     stated prior, and ``with_event[e]`` that of the sequence together with event e, both under
     the first model. ``for_event[e]`` and ``against_event[e]`` are the exact leakages about event e
-    in either direction, against every prior of the observer and jointly over the guarded models;
-    ``leakage[e]`` is the larger of those that the promise bounds. ``belief[e]`` is how sure that
-    event e happened the sequence makes an observer of the class at most. ``anybody[e]`` is the
-    leakage, in both directions, to an observer with any prior.
+    in either direction, against every prior of the adversary and jointly over the guarded models;
+    ``leakage[e]`` is the larger of those that the guarantee bounds. ``belief[e]`` is how sure that
+    event e happened the sequence makes an adversary of the class at most. ``anybody[e]`` is the
+    leakage, in both directions, to an adversary with any prior.
     """
 
     outputs: tuple[int, ...]
@@ -66,31 +75,31 @@ class History:
     belief: tuple[float, ...]
     anybody: tuple[float, ...]
 
-    def breaks(self, event: int, promise: Promise) -> bool:
-        """Tell whether this sequence alone breaks a promise about an event by more than rounding.
+    def breaks(self, event: int, guarantee: Guarantee) -> bool:
+        """Tell whether this sequence alone breaks a guarantee about an event by more than rounding.
 
         The tolerance is ``TOLERANCE``.
         """
         return is_broken(
-            promise, self.for_event[event], self.against_event[event], self.belief[event]
+            guarantee, self.for_event[event], self.against_event[event], self.belief[event]
         )
 
 
 @dataclass(frozen=True)
 class TrueLeakage:
-    """What a whole procedure tells about one event, against what was promised.
+    """What a whole procedure tells about one event, against what was guaranteed.
 
     ``leakage[t]`` is the largest over all sequences of steps 0 to t, over the directions that
-    ``promise`` bounds; it never falls with t. ``for_event``, ``against_event`` and ``belief`` are
-    the largest after all steps, against the ``observer``; ``anybody`` is the leakage then, in both
-    directions, to an observer with any prior. ``worst`` is the sequence that reaches the last
+    ``guarantee`` bounds; it never falls with t. ``for_event``, ``against_event`` and ``belief`` are
+    the largest after all steps, against the ``adversary``; ``anybody`` is the leakage then, in both
+    directions, to an adversary with any prior. ``worst`` is the sequence that reaches the last
     leakage, ``worst_prior`` the prior to which it says so much. ``exceeding`` is the probability,
-    for the stated prior, of a sequence of all steps that breaks the promise (by more than
+    for the stated prior, of a sequence of all steps that breaks the guarantee (by more than
     ``TOLERANCE``).
     """
 
-    promise: Promise
-    observer: Observer
+    guarantee: Guarantee
+    adversary: Adversary
     sees: Sees
     leakage: tuple[float, ...]
     for_event: float
@@ -104,8 +113,8 @@ class TrueLeakage:
 
     @property
     def epsilon(self) -> float:
-        """The largest ln ratio that is promised; ``inf`` where none is (a bound on beliefs)."""
-        return largest_leakage(self.promise)
+        """The largest ln ratio that is guaranteed; ``inf`` where none is (a bound on beliefs)."""
+        return largest_leakage(self.guarantee)
 
     @property
     def value(self) -> float:
@@ -114,15 +123,15 @@ class TrueLeakage:
 
     @property
     def kept(self) -> bool:
-        """Whether the procedure keeps its promise, up to ``TOLERANCE``."""
-        return not is_broken(self.promise, self.for_event, self.against_event, self.belief)
+        """Whether the procedure keeps its guarantee, up to ``TOLERANCE``."""
+        return not is_broken(self.guarantee, self.for_event, self.against_event, self.belief)
 
 
-def is_broken(promise: Promise, for_event: float, against_event: float, belief: float) -> bool:
-    """Tell whether what was told goes beyond a promise by more than ``TOLERANCE``."""
-    if isinstance(promise, Belief):
-        return belief > promise.at_most + TOLERANCE
-    return for_event > promise.up + TOLERANCE or against_event > promise.down + TOLERANCE
+def is_broken(guarantee: Guarantee, for_event: float, against_event: float, belief: float) -> bool:
+    """Tell whether what was told goes beyond a guarantee by more than ``TOLERANCE``."""
+    if isinstance(guarantee, BeliefBound):
+        return belief > guarantee.at_most + TOLERANCE
+    return for_event > guarantee.up + TOLERANCE or against_event > guarantee.down + TOLERANCE
 
 
 def output_histories(
@@ -131,21 +140,21 @@ def output_histories(
     *,
     sees: Sees = "outputs",
     prior: Floats | None = None,
-    observer: Observer | None = None,
+    adversary: Adversary | None = None,
     max_histories: int = MAX_HISTORIES,
 ) -> Iterator[History]:
     """Yield every sequence of one to ``steps`` releases that can be seen, with its exact law.
 
     Sequences of full length have probabilities that sum to 1. ``protector`` must not have
     released anything; nothing is drawn from it. ``prior`` over the first cell is uniform unless
-    given. ``observer`` is whom leakages are against, the Protector's own unless given. The number
+    given. ``adversary`` is whom leakages are against, the Protector's own unless given. The number
     of histories grows with (outputs x budgets) to the power of the steps: above
     ``max_histories`` TooManyHistories is raised. One step is possible for any map.
     """
     procedure = Procedure(protector)
     whole(steps, "The 'steps' of an audit", least=1)
     one_of(sees, ("outputs", "budgets"), "The 'sees' of an audit")
-    against = procedure.observer(observer)
+    against = procedure.adversary(adversary)
     walk = _Walk(procedure, steps, sees, max_histories)
     start = _Branch.at_start(procedure, against, procedure.prior(prior))
     return walk.from_here([start], (), ())
@@ -157,12 +166,12 @@ def true_leakage(
     *,
     sees: Sees = "outputs",
     prior: Floats | None = None,
-    observer: Observer | None = None,
+    adversary: Adversary | None = None,
     max_histories: int = MAX_HISTORIES,
 ) -> dict[str, TrueLeakage]:
     """Return for each event what the whole procedure tells about it, exactly.
 
-    The adversary knows the code, the events, what is promised, the mobility models (not which of
+    The adversary knows the code, the events, what is guaranteed, the mobility models (not which of
     several holds) and the mechanism. ``sees`` says what else: "outputs" alone, or "budgets" too.
     Arguments as in :func:`output_histories`.
 
@@ -172,15 +181,15 @@ def true_leakage(
     >>> event = presence([0, 1, 5], steps=[2, 3])
     >>> mech = PlanarLaplace(grid, alpha=1.0)
     >>> for calibrator in ("paper", "certified"):
-    ...     p = Protector(model, event, mech, epsilon=0.5, calibrator=calibrator)
+    ...     p = Protector(model, event, mech, guarantee=0.5, calibrator=calibrator)
     ...     print(calibrator, round(true_leakage(p, steps=1)["event"].value, 3))
     paper 0.736
     certified 0.397
     """
     procedure = Procedure(protector)
-    against = procedure.observer(observer)
+    against = procedure.adversary(adversary)
     every = output_histories(
-        protector, steps, sees=sees, prior=prior, observer=against, max_histories=max_histories
+        protector, steps, sees=sees, prior=prior, adversary=against, max_histories=max_histories
     )
     count = len(procedure.terms.events)
     largest = [[-math.inf] * count for _ in range(steps)]
@@ -200,7 +209,7 @@ def true_leakage(
                 largest[depth][number] = value
                 if last:
                     worst[number] = history
-            if last and history.breaks(number, procedure.promises[number]):
+            if last and history.breaks(number, procedure.guarantees[number]):
                 exceeding[number] += history.probability
     found = {}
     for number, name in enumerate(procedure.terms.event_names):
@@ -208,7 +217,7 @@ def true_leakage(
         if history_of_worst is None:
             raise InvalidParameter("The procedure has no possible release; its law is empty.")
         found[name] = TrueLeakage(
-            procedure.promises[number],
+            procedure.guarantees[number],
             against,
             sees,
             tuple(row[number] for row in largest),
@@ -227,8 +236,8 @@ def true_leakage(
 class _Branch:
     """One way to come to the same observations: a public state, and what was really observed.
 
-    Each event has three quantifiers: against the observer, against anybody (the same one where
-    the observer is anybody), and under the stated prior and first model.
+    Each event has three quantifiers: against the adversary, against anybody (the same one where
+    the adversary is anybody), and under the stated prior and first model.
     """
 
     def __init__(self, node: Node, quantifiers: list[dict[str, Quantifier]]) -> None:
@@ -236,15 +245,15 @@ class _Branch:
         self.quantifiers = quantifiers
 
     @staticmethod
-    def at_start(procedure: Procedure, observer: Observer, prior: Floats) -> _Branch:
+    def at_start(procedure: Procedure, adversary: Adversary, prior: Floats) -> _Branch:
         models = procedure.terms.models
         quantifiers = []
         for event in procedure.terms.events:
             each = {
-                "observer": Quantifier(models, event, observer, method="forward"),
-                "known": Quantifier(models[0], event, Priors(prior), method="forward"),
+                "adversary": Quantifier(models, event, adversary, method="forward"),
+                "known": Quantifier(models[0], event, KnownPrior(prior), method="forward"),
             }
-            if observer != AnyStart():
+            if adversary != AnyPrior():
                 each["anybody"] = Quantifier(models, event, method="forward")
             quantifiers.append(each)
         return _Branch(procedure.start, quantifiers)
@@ -291,7 +300,7 @@ class _Walk:
     """
 
     def __init__(self, procedure: Procedure, steps: int, sees: Sees, max_histories: int) -> None:
-        self._promises = procedure.promises
+        self._guarantees = procedure.guarantees
         self._steps = steps
         self._sees = sees
         self._left = max_histories
@@ -302,7 +311,7 @@ class _Walk:
         seen = np.logical_or.reduce([branch.possible(self._sees) for branch in branches])
         places = np.flatnonzero(seen)
         self._spend(len(places))
-        told = [self._told(branches, number, places) for number in range(len(self._promises))]
+        told = [self._told(branches, number, places) for number in range(len(self._guarantees))]
         law = branches[0].node.law()
         for place, shown in enumerate(places.tolist()):
             layer, output = divmod(shown, law.joint.shape[2]) if self._sees_budgets else (0, shown)
@@ -334,13 +343,13 @@ class _Walk:
         known = together("known")
         scale = np.exp2(known.exponent.astype(np.float64))
         with_event = scale @ known.event
-        adversary = branches[0].quantifiers[event]["observer"].adversary
-        moments = together("observer")
-        directions = adversary.leakages(moments, _UP), adversary.leakages(moments, _DOWN)
-        bounded = bounded_directions(self._promises[event])
+        prior_class = branches[0].quantifiers[event]["adversary"].prior_class
+        moments = together("adversary")
+        directions = prior_class.leakages(moments, _UP), prior_class.leakages(moments, _DOWN)
+        bounded = bounded_directions(self._guarantees[event])
         anybody = np.maximum(*directions)
         if "anybody" in branches[0].quantifiers[event]:
-            everyone = branches[0].quantifiers[event]["anybody"].adversary
+            everyone = branches[0].quantifiers[event]["anybody"].prior_class
             anybody = everyone.leakages(together("anybody"))
         return _Told(
             with_event,
@@ -349,7 +358,7 @@ class _Walk:
             *directions,
             np.array(
                 [
-                    adversary.belief(candidates_of(moments, slice(place, place + 1)))
+                    prior_class.belief(candidates_of(moments, slice(place, place + 1)))
                     for place in range(len(places))
                 ]
             ),
@@ -384,22 +393,22 @@ _TOLD_OF_EVENTS = ("with_event", "leakage", "for_event", "against_event", "belie
 
 
 def _worst_prior(
-    procedure: Procedure, event: int, history: History, observer: Observer
+    procedure: Procedure, event: int, history: History, adversary: Adversary
 ) -> dict[int, float]:
-    """Return the prior of the observer to which this history says the most about the event."""
+    """Return the prior of the adversary to which this history says the most about the event."""
     sees: Sees = "outputs" if history.budgets is None else "budgets"
-    branches = [_Branch.at_start(procedure, observer, procedure.prior(None))]
+    branches = [_Branch.at_start(procedure, adversary, procedure.prior(None))]
     walk = _Walk(procedure, len(history.outputs), sees, MAX_HISTORIES**2)
     for step, output in enumerate(history.outputs):
         layers = None
         if history.budgets is not None:
             layers = [branches[0].node.layer_of(history.budgets[step])]
         branches = walk.children(branches, output, layers)
-    quantifiers = [branch.quantifiers[event]["observer"] for branch in branches]
+    quantifiers = [branch.quantifiers[event]["adversary"] for branch in branches]
     moments = added([quantifier.moments() for quantifier in quantifiers])
-    found = quantifiers[0].adversary.leakage(moments)
+    found = quantifiers[0].prior_class.leakage(moments)
     labels = np.concatenate(
-        [start_rows(observer, model).labels for model in procedure.terms.models]
+        [start_rows(adversary, model).labels for model in procedure.terms.models]
     )
     named: dict[int, float] = {}
     for row, weight in found.worst_prior.items():

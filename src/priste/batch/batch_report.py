@@ -10,7 +10,7 @@ from typing import Any
 
 from priste.batch.parts import Ledgers, Parts, Totals
 from priste.batch.worth import WorthOfAll
-from priste.quantify import Odds, Promise
+from priste.quantify import Guarantee, OddsBound
 from priste.release import Calibrator
 from priste.report import Verdict, verdict
 from priste.traces import ReadingReport, WritingReport
@@ -36,7 +36,7 @@ class BatchReport:
     parts: Parts
     reading: ReadingReport
     writing: WritingReport
-    promises: Mapping[str, Promise]
+    guarantees: Mapping[str, Guarantee]
     against: str
     calibrator: Calibrator
     totals: Totals
@@ -64,16 +64,16 @@ class BatchReport:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the promise was kept for every event of every user."""
+        """Whether the guarantee was kept for every event of every user."""
         return verdict(self.calibrator, [self.totals.kept])
 
     def largest_leakage(self) -> dict[str, float]:
         """Return each event's largest leakage over all users and steps."""
-        return dict(zip(self.promises, self.parts.largest("leakage"), strict=True))
+        return dict(zip(self.guarantees, self.parts.largest("leakage"), strict=True))
 
     def largest_belief(self) -> dict[str, float]:
-        """Return how sure of each event the surest observer got, over all users and steps."""
-        return dict(zip(self.promises, self.parts.largest("belief"), strict=True))
+        """Return how sure of each event the surest adversary got, over all users and steps."""
+        return dict(zip(self.guarantees, self.parts.largest("belief"), strict=True))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -96,15 +96,15 @@ class BatchReport:
             "verdict": str(self.verdict),
             "events": {
                 name: {
-                    "promise": promise.words(),
-                    "epsilon": epsilon_of(promise),
+                    "guarantee": guarantee.words(),
+                    "epsilon": epsilon_of(guarantee),
                     "max": leakage[name],
                     "belief": belief[name],
                     "of_users": spread.get(name, {}),
                 }
-                for name, promise in self.promises.items()
+                for name, guarantee in self.guarantees.items()
             },
-            "observer": self.against,
+            "adversary": self.against,
             "metres": {
                 **{way.replace(" ", "_"): each for way, each in self.worth.metres().items()},
                 "of_users": self.worth.spread(),
@@ -112,7 +112,7 @@ class BatchReport:
         }
 
 
-def epsilon_of(promise: Promise) -> float:
+def epsilon_of(guarantee: Guarantee) -> float:
     """Return the largest bound on a logarithm of odds, inf where beliefs are bounded instead."""
-    bounds = (promise.up, promise.down) if isinstance(promise, Odds) else ()
+    bounds = (guarantee.up, guarantee.down) if isinstance(guarantee, OddsBound) else ()
     return max((bound for bound in bounds if bound < math.inf), default=math.inf)

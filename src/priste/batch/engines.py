@@ -108,7 +108,7 @@ class Work:
 
     def prepare(self) -> None:
         """Compute what all users share, so that workers begin with it."""
-        if self.policy.calibrator.promise:  # others choose when they know the cell
+        if self.policy.calibrator.guarantee:  # others choose when they know the cell
             self.policy.protector(rng=0).law()
 
 
@@ -167,7 +167,8 @@ def _one_by_one(nursery: pools.Nursery, work: Work, job: Job, on_told: OnTold) -
 
 
 def load() -> None:
-    """Load what every worker needs, and the compiled code of the search that most promises ask for.
+    """Load what every worker needs, and the compiled code of the search that most guarantees ask
+    for.
 
     Not Arrow, which begins a thread, and threads do not bear a fork; what else the policy needs is
     loaded when :meth:`Work.prepare` uses it.

@@ -25,7 +25,7 @@ from priste.batch.worth import Worth, worth_of
 from priste.errors import InvalidParameter, PristeError, StateError
 from priste.policy import Policy
 from priste.release import Ledger
-from priste.report import keeps_its_promises
+from priste.report import keeps_its_guarantees
 from priste.traces import Trace
 from priste.traces.cleaning import ClockRange, RawFixes, clean
 from priste.traces.points import ReleasedPoints
@@ -66,7 +66,7 @@ class Outcome:
 
     @property
     def largest_belief(self) -> tuple[float, ...]:
-        """How sure of each event the surest observer got; nan where nobody measured it."""
+        """How sure of each event the surest adversary got; nan where nobody measured it."""
         ledger = self.stream.ledger
         return tuple(
             max((release.belief[k] for release in ledger if release.belief), default=float("nan"))
@@ -184,7 +184,7 @@ def _outcome(
                 belongs_to(recognition, named, user, cells, places),
                 stream_name(key, named, user) if kept is None else kept.stream,
             ),
-            keeps_its_promises(own, stream.ledger),
+            keeps_its_guarantees(own, stream.ledger),
             recognition.steps(None, cells) if len(set(cells)) > 1 else "",
             worth_of(own, cells, stream.cells),
         )
@@ -260,7 +260,7 @@ def check_kept(
     if found.get("policy") != wanted["policy"]:
         raise StateError(f"the stream{whose} was made under another policy")
     if found.get("places") != wanted["places"]:
-        raise StateError(f"the places{whose} have changed, so what was promised is about others")
+        raise StateError(f"the places{whose} have changed, so what was guaranteed is about others")
     if len(cells) < steps:
         raise StateError(
             f"it released {steps} steps{whose}, and the input now ends after {len(cells)}"

@@ -268,10 +268,10 @@ class Parts:
 
     def _ledger(self, journal: bytes) -> Ledger:
         events = self._policy.events
-        promises = [event.promise for event in events.values()]
-        against = self._policy.chosen_observer.observer.words()
+        guarantees = [event.guarantee for event in events.values()]
+        against = self._policy.chosen_adversary.adversary.words()
         return KeptStream.read(bytes(journal), Path("a part")).ledger(
-            tuple(events), promises, against
+            tuple(events), guarantees, against
         )
 
 

@@ -103,13 +103,13 @@ def about_places(users: int, placed: int, unknown: int, own: Sequence[str] = ())
 def oddities(parts: Parts) -> tuple[str, ...]:
     """Return what should be known before these people's streams are handed out together."""
     told = [
-        f"{_named(names)} have the same locations. Each is promised ε; whoever knows that they are "
-        "one person learns from both, up to the sum."
+        f"{_named(names)} have the same locations. Each is guaranteed ε; whoever knows that "
+        "they are one person learns from both, up to the sum."
         for names in parts.alike("nullif(alike, '')", MOST_NAMED)
     ]
     told += [
         f"{_named(names)} count as different people. If they are one, give them one name: ε is "
-        "promised for each."
+        "guaranteed for each."
         for names in parts.alike("lower(regexp_replace(user, '\\s+', '', 'g'))", MOST_NAMED)
     ]
     return tuple(told)

@@ -34,8 +34,8 @@ Data = TypeVar("Data")
 class PristePPM:
     """Privacy-preserving mechanism that keeps the events of a policy deniable.
 
-    All fixes of a ``uid``, over all of its trajectories, are one stream: what is promised is about
-    the person. Every fix gets the point that was released for its step of the policy's clock;
+    All fixes of a ``uid``, over all of its trajectories, are one stream: what is guaranteed is
+    about the person. Every fix gets the point that was released for its step of the policy's clock;
     where nothing was released (off the clock) it gets nan.
 
     ``seed`` repeats an experiment: whoever knows it can undo the noise.
@@ -46,7 +46,7 @@ class PristePPM:
     PPM_INFO = (
         "PriSTE releases locations from which nobody can tell whether a spatiotemporal event of "
         "the user's own choosing happened: over all releases together, the odds that it did move "
-        "by at most a factor e^epsilon, or as the policy promises."
+        "by at most a factor e^epsilon, or as the policy guarantees."
     )
     PPM_REF = (
         "Cao, Y., Xiao, Y., Xiong, L., Bai, L., & Yoshikawa, M. Protecting Spatiotemporal Event "

@@ -78,7 +78,7 @@ def protect_file(
 ) -> BatchReport:
     """Protect every user of ``traces`` under ``policy`` and write the result.
 
-    Each user is a stream of its own: ε is promised for each. The result does not
+    Each user is a stream of its own: ε is guaranteed for each. The result does not
     depend on ``workers``, the processes of this machine (forks of the ``nursery`` if one has begun
     to load already; without one, one worker is this process), nor on the ``cluster``, the address
     of a Dask scheduler, that does the work in their stead. With a ``seed`` (for experiments:
@@ -187,8 +187,8 @@ def protect_file(
         parts,
         traces.report,
         writing,
-        {name: event.promise for name, event in policy.events.items()},
-        policy.chosen_observer.words,
+        {name: event.guarantee for name, event in policy.events.items()},
+        policy.chosen_adversary.words,
         policy.calibrator,
         totals,
         run.worth,

@@ -10,7 +10,7 @@ from typing import Any
 from priste.batch.draws import StepBits
 from priste.errors import StateError
 from priste.policy import Policy
-from priste.quantify import Promise
+from priste.quantify import Guarantee
 from priste.release import Ledger
 from priste.release.seeded_steps import SeededSteps
 from priste.release.stream_file import binding as bindings
@@ -100,8 +100,8 @@ class KeptStream:
         """The released cell of each step; None for silence."""
         return tuple(record.get("output") for record in self.records)
 
-    def ledger(self, names: Sequence[str], promises: Sequence[Promise], against: str) -> Ledger:
-        """Return the ledger of the stream under the promises it was made with."""
+    def ledger(self, names: Sequence[str], guarantees: Sequence[Guarantee], against: str) -> Ledger:
+        """Return the ledger of the stream under the guarantees it was made with."""
         packed: dict[str, bytes] = {}
         try:
             entries = [entry_from_json(record, packed) for record in self.records]
@@ -111,6 +111,6 @@ class KeptStream:
             names,
             [entry.release for entry in entries],
             [entry.likelihood for entry in entries],
-            promises=promises,
+            guarantees=guarantees,
             against=against,
         )

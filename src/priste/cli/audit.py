@@ -49,7 +49,7 @@ class Audit:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether every event of every user stayed within its ε, if that was promised."""
+        """Whether every event of every user stayed within its ε, if that was guaranteed."""
         from priste.report import verdict, within
 
         return verdict(
@@ -73,7 +73,7 @@ class Audit:
         """Return plain values for JSON; see docs/cli.md."""
         found: dict[str, Any] = {
             "emission": self.emission,
-            "observer": self.policy.chosen_observer.words,
+            "adversary": self.policy.chosen_adversary.words,
             "verdict": str(self.verdict),
             "events": {
                 name: {
@@ -97,7 +97,7 @@ class Audit:
     def _event(self, name: str, audit: EventAudit) -> dict[str, Any]:
         return {
             "epsilon": self.policy.events[name].epsilon,
-            "promise": self.policy.events[name].promise.words(),
+            "guarantee": self.policy.events[name].guarantee.words(),
             "leakage": list(audit.leakage),
             "max": audit.max,
             "for_event": list(audit.for_event),
@@ -112,25 +112,25 @@ class Audit:
 
     def show(self, out: Console) -> None:
         """Print the worst user's numbers for each event, with a line over time."""
-        from priste.quantify import AnyStart
+        from priste.quantify import AnyPrior
         from priste.report import odds, percent, who_learns_most, within
         from priste.report.wording import reached_words
 
         who = "one stream" if len(self.users) == 1 else f"{len(self.users)} streams"
         out.print(f"[bold]What {who} told[/bold], if released by {self.emission}, to")
-        out.print(f"{self.policy.chosen_observer.words}\n")
+        out.print(f"{self.policy.chosen_adversary.words}\n")
         line = self.policy.timeline
         for name, (user, found) in self.worst().items():
-            promise = self.policy.events[name].promise
+            guarantee = self.policy.events[name].guarantee
             good = within(found.max, self.policy.events[name].epsilon) and found.kept
             whose = f" (user {user})" if len(self.users) > 1 else ""
             word = Text("within" if good else "ABOVE", style="green" if good else "bold red")
             out.print(Text.assemble((name, "bold"), whose))
             out.print(
                 Text.assemble(
-                    f"  {reached_words(promise, found)}, ",
+                    f"  {reached_words(guarantee, found)}, ",
                     word,
-                    f" the policy's bound: {promise.words()} (leakage {found.max:.3f})",
+                    f" the policy's bound: {guarantee.words()} (leakage {found.max:.3f})",
                 )
             )
             out.print(f"  [cyan]{sparkline(found.leakage)}[/cyan]")
@@ -140,9 +140,9 @@ class Audit:
             grid, regions = self.policy.grid, self.own.get(user, self.policy).regions
             said = who_learns_most(found.worst_prior, found.max, grid, regions)
             out.print(f"  {said}", markup=False)
-            if found.observer != AnyStart():
+            if found.adversary != AnyPrior():
                 out.print(
-                    f"  That observer can get {percent(max(found.highest_belief, default=0.0))} "
+                    f"  That adversary can get {percent(max(found.highest_belief, default=0.0))} "
                     f"sure that it happened. For anybody, whatever they believe, odds can move "
                     f"{odds(found.max_anybody)}."
                 )
@@ -158,7 +158,7 @@ class Audit:
                 out.print(f"  Odds can move, if people move otherwise: {told}.", markup=False)
             after = found.belief[-1] if found.belief else found.prior_belief
             out.print(
-                f"  an observer without a guess believes {percent(found.prior_belief)} before and "
+                f"  an adversary without a guess believes {percent(found.prior_belief)} before and "
                 f"{percent(after)} after\n"
             )
         out.print(self.verdict.sentence if self.ours else "")
@@ -177,7 +177,7 @@ def audit(
         Literal["policy", "identity"] | None,
         typer.Option(help="What made a trace: the policy's mechanism, or nothing (true places)."),
     ] = None,
-    observer: Annotated[
+    adversary: Annotated[
         str | None,
         typer.Option(
             help="To whom: anything, population, near:FACTOR, stale:HOURS or starts:REGION. "
@@ -204,7 +204,7 @@ def audit(
     user: User = None,
     reading: Reading = AS_IT_TELLS,
 ) -> Found:
-    """Tell what releases say about each event, step by step, to the observer of the policy."""
+    """Tell what releases say about each event, step by step, to the adversary of the policy."""
     from priste.batch import ledger_of
     from priste.policy import load_policy
     from priste.release import is_ledger
@@ -220,8 +220,8 @@ def audit(
         )
     with progress("Reading the policy"):
         loaded = load_policy(policy)
-    if observer is not None:
-        loaded = _guarding(loaded, observer, is_ledger(released) if released else False)
+    if adversary is not None:
+        loaded = _guarding(loaded, adversary, is_ledger(released) if released else False)
     if released is None:
         return audit_the_procedure(loaded, steps=steps, runs=runs, seed=seed)
     if is_ledger(released):
@@ -241,19 +241,19 @@ def audit(
     return _of_trace(assumed, released, reading, user or (), whose, sure=sure)
 
 
-def _guarding(policy: Policy, observer: str, ours: bool) -> Policy:
-    """Return the policy with another observer, whom releases are then judged against."""
-    from priste.policy.observer_choice import ObserverChoice, observer_section
+def _guarding(policy: Policy, adversary: str, ours: bool) -> Policy:
+    """Return the policy with another adversary, whom releases are then judged against."""
+    from priste.policy.adversary_choice import AdversaryChoice, adversary_section
 
     if ours:
         raise InvalidParameter(
-            "A ledger holds leakages against the observer of its policy: leave out --observer. "
+            "A ledger holds leakages against the adversary of its policy: leave out --adversary. "
             "What anybody could have learnt stands beside them."
         )
-    choice = ObserverChoice.read(
-        observer_section(observer), policy.grid, policy.regions, policy.timeline.step, Path()
+    choice = AdversaryChoice.read(
+        adversary_section(adversary), policy.grid, policy.regions, policy.timeline.step, Path()
     )
-    return replace(policy, observer_choice=choice)
+    return replace(policy, adversary_choice=choice)
 
 
 def _assumed(policy: Policy, chosen: str | None, alpha: float | None) -> Mechanism:

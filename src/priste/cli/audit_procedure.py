@@ -52,7 +52,7 @@ class ProcedureAudit:
         out.print(
             f"[bold]Claimed ε and true leakage[/bold] over the first {self.steps} of "
             f"{self.policy.steps} steps, to an adversary who knows the code: "
-            f"{self.policy.chosen_observer.words}\n"
+            f"{self.policy.chosen_adversary.words}\n"
         )
         from priste.report import percent
 
@@ -72,9 +72,9 @@ class ProcedureAudit:
             )
         out.print(table)
         out.print(
-            "\nbelief: how sure that observer can get that it happened; anybody: the true leakage "
+            "\nbelief: how sure that adversary can get that it happened; anybody: the true leakage "
             "to those who may believe anything about where the user began; broken: the share of "
-            "streams that break the promise."
+            "streams that break the guarantee."
         )
         if any(row.method == "sampled runs" for row in self.rows):
             out.print(
@@ -98,11 +98,11 @@ def audit_the_procedure(
             policy.models,
             {name: each.event for name, each in policy.events.items()},
             policy.mechanism,
-            {name: each.promise for name, each in policy.events.items()},
+            {name: each.guarantee for name, each in policy.events.items()},
             length,
             calibrators={OWN: policy.calibrator, "paper": "paper", "certified": "certified"},
             runs=runs,
             rng=seed,
-            observer=policy.chosen_observer.observer,
+            adversary=policy.chosen_adversary.adversary,
         )
     return ProcedureAudit(policy, length, tuple(rows))

@@ -39,11 +39,11 @@ from priste.cli.option_words import in_options
 from priste.cli.options import Json, Reading
 from priste.errors import OutputError, PristeError
 
-DONE, BROKEN, REFUSED, NOT_PROMISED, QUARANTINED, NOT_RUNNING, STOPPED = 0, 1, 2, 3, 4, 5, 130
-"""Exit codes: all is well; a promise is not kept; nothing was done; none was made; not done for
+DONE, BROKEN, REFUSED, NOT_GUARANTEED, QUARANTINED, NOT_RUNNING, STOPPED = 0, 1, 2, 3, 4, 5, 130
+"""Exit codes: all is well; a guarantee is not kept; nothing was done; none was made; not done for
 everybody; not running; stopped."""
 
-CODES = {"kept": DONE, "broken": BROKEN, "not promised": NOT_PROMISED}
+CODES = {"kept": DONE, "broken": BROKEN, "not guaranteed": NOT_GUARANTEED}
 """The exit code of each verdict."""
 
 AGAIN = 0.05
@@ -56,7 +56,7 @@ Tell = Callable[[int, int], None]
 
 
 class Found(Protocol):
-    """What a command found, ready to be told. One that judges a promise has a ``verdict``."""
+    """What a command found, ready to be told. One that judges a guarantee has a ``verdict``."""
 
     def to_dict(self) -> Mapping[str, Any]:
         """Return plain values for JSON; see docs/cli.md."""

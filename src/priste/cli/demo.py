@@ -31,7 +31,7 @@ class Demonstration:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the promise was kept."""
+        """Whether the guarantee was kept."""
         return self.report.verdict
 
     def to_dict(self) -> dict[str, Any]:
@@ -44,7 +44,7 @@ class Demonstration:
                 event.name: {
                     "epsilon": event.epsilon,
                     "prior_belief": event.guarded.prior_belief,
-                    "alone": _side(event.bare),
+                    "alone": _side(event.uncalibrated),
                     "with_priste": _side(event.guarded),
                 }
                 for event in report.events
@@ -69,10 +69,11 @@ class Demonstration:
         for table in (odds_table(report), belief_table(report), cost_table(report)):
             out.print(Padding(table, (0, 0, 0, 2)))
         out.print(
-            f"[bold]alone[/bold] is {_mechanism(report)} and nothing else. The promise is against "
-            f"{report.against}, and who knows all releases and this code. {_price(report)}\n"
+            f"[bold]alone[/bold] is {_mechanism(report)} and nothing else. The guarantee is "
+            f"against {report.against}, and who knows all releases and this code. "
+            f"{_price(report)}\n"
         )
-        out.print(f"  {where / 'policy.toml'}    what was promised: priste explain it")
+        out.print(f"  {where / 'policy.toml'}    what was guaranteed: priste explain it")
         out.print(f"  {where / 'released.csv'}   what the app receives")
         out.print(f"  {where / 'report.html'}    the whole story; open it in a browser")
 

@@ -87,7 +87,7 @@ def evaluate(
     from priste.forecast import evaluate as measure
     from priste.policy import load_policy
     from priste.randomness import bit_source
-    from priste.report import bare_cells
+    from priste.report import uncalibrated_cells
 
     with progress("Reading"):
         loaded = load_policy(policy)
@@ -102,7 +102,7 @@ def evaluate(
             {user: true[user] for user in both},
             {user: told[user] for user in both},
             grid=loaded.grid,
-            alone={user: bare_cells(loaded, true[user], bits) for user in both},
+            alone={user: uncalibrated_cells(loaded, true[user], bits) for user in both},
             events=[event.event for event in loaded.events.values()],
             near_steps=near_reach(loaded.timeline.step.total_seconds()),
         )

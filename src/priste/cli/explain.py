@@ -30,17 +30,17 @@ class Explained:
         return {**self.explanation.to_dict(), "cost": list(self.cost)}
 
     def show(self, out: Console) -> None:
-        """Print what is promised, what is not, each event's numbers and each region's drawing."""
+        """Print what is guaranteed, what is not, each event's numbers and each region's drawing."""
         from priste.report import percent
 
         explained = self.explanation
         _paragraphs(out, "In short", explained.summary)
-        if explained.promised:
-            _paragraphs(out, "What is promised", (explained.against, *explained.promised))
+        if explained.guaranteed:
+            _paragraphs(out, "What is guaranteed", (explained.against, *explained.guaranteed))
         else:
-            nothing = ("Nothing: this calibrator keeps no promise.",)
-            _paragraphs(out, "What is promised", nothing, style="red")
-        _paragraphs(out, "What is not promised", explained.not_promised)
+            nothing = ("Nothing: this calibrator keeps no guarantee.",)
+            _paragraphs(out, "What is guaranteed", nothing, style="red")
+        _paragraphs(out, "What is not guaranteed", explained.not_guaranteed)
         if explained.unguarded:
             _paragraphs(out, "What is not guarded", explained.unguarded, style="yellow")
         if self.cost:
@@ -68,7 +68,7 @@ def explain(
         typer.Option("--forecast/--no-forecast", help="Also tell what to expect."),
     ] = True,
 ) -> Explained:
-    """Say in plain words what a policy promises, against whom, what not, and what it costs."""
+    """Say in plain words what a policy guarantees, against whom, what not, and what it costs."""
     from priste.policy import explain_policy, load_policy
 
     with progress("Reading the policy"):

@@ -36,10 +36,10 @@ class Foreseen:
         out.print(first.sentence())
         out.print(f"{first.basis()}\n")
         out.print(forecast_table(self.forecast.rows))
-        _, _, against = first.promise.partition("; against ")
+        _, _, against = first.guarantee.partition("; against ")
         for row in self.forecast.rows:
-            what, _, whom = row.promise.partition("; against ")
-            said = what if row is not first and whom == against else row.promise
+            what, _, whom = row.guarantee.partition("; against ")
+            said = what if row is not first and whom == against else row.guarantee
             out.print(f"[bold]{row.name}[/bold]: {said}.")
         if self.plot is not None:
             out.print(f"\nWrote {self.plot}.", markup=False)
@@ -56,7 +56,7 @@ class Suggested:
         return self.suggestion.to_dict()
 
     def show(self, out: Console) -> None:
-        """Print the strongest promise of each kind, or that there is none."""
+        """Print the strongest guarantee of each kind, or that there is none."""
         from priste.cli.tables import forecast_table
         from priste.forecast.suggestion import WHERE_WORDS
         from priste.report import length
@@ -65,14 +65,14 @@ class Suggested:
         wish = f"at most {length(found.metres)} {WHERE_WORDS[found.where]}"
         if not found.rows:
             out.print(
-                f"No promise that was tried costs {wish}. Larger cells, a weaker observer or fewer "
-                "events would help."
+                f"No guarantee that was tried costs {wish}. Larger cells, a weaker adversary or "
+                "fewer events would help."
             )
             return
-        out.print(f"The strongest promises that cost {wish}:\n")
+        out.print(f"The strongest guarantees that cost {wish}:\n")
         out.print(forecast_table(found.rows))
         for row in found.rows:
-            out.print(f"[bold]{row.name}[/bold]: {row.promise}.")
+            out.print(f"[bold]{row.name}[/bold]: {row.guarantee}.")
 
 
 def interval(estimate: Estimate | None) -> str:
@@ -110,7 +110,7 @@ def forecast(
     overwrite: Overwrite = False,
     at_most: Annotated[
         float | None,
-        typer.Option(help="Find the strongest promises that cost this many metres or less."),
+        typer.Option(help="Find the strongest guarantees that cost this many metres or less."),
     ] = None,
     where: Annotated[
         Literal["far", "near", "everywhere"],
@@ -128,7 +128,7 @@ def forecast(
     with progress("Reading the policy"):
         loaded = load_policy(policy)
     if at_most is not None:
-        with progress("Trying promises", "releases") as tell:
+        with progress("Trying guarantees", "releases") as tell:
             return Suggested(
                 suggest(
                     loaded,

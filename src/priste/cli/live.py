@@ -268,10 +268,10 @@ def show_status(found: dict[str, Any], out: Console) -> None:
             f"  {fixes['kept']} fixes kept, {fixes['refused']} refused; {steps['released']} steps "
             f"released, {steps['covered']} covered, {steps['silent']} silent"
         )
-        table = Table("event", "told so far", "surest", "promised", box=None, padding=(0, 2))
+        table = Table("event", "told so far", "surest", "guaranteed", box=None, padding=(0, 2))
         for event, each in person["events"].items():
             told, belief = f"{each['leakage']:.3f}", f"{100 * each['belief']:.1f} %"
-            table.add_row(event, told, belief, each["promise"])
+            table.add_row(event, told, belief, each["guarantee"])
         out.print(table)
         for way, arrow in (("in", "from"), ("out", "to  ")):
             for line in person[way]:

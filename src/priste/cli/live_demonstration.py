@@ -45,7 +45,7 @@ cycle = "day"
 kind = "planar-laplace"
 alpha = 4.0
 
-[observer]
+[adversary]
 knows = "population"
 
 [release]
@@ -129,7 +129,7 @@ async def _post_the_day(service: Service, out: Console, hours: int) -> None:
     out.print(
         f"\nThe app asked {len(fixes)} times and got {points} points: one a step, the same "
         f"until the next. All of them together move the odds of the treatment by at most a factor "
-        f"{2.718281828459045**leaked:.2f}; promised was 2.72.\n"
+        f"{2.718281828459045**leaked:.2f}; guaranteed was 2.72.\n"
         "With your own phone: priste init, then priste live --policy policy.toml"
     )
 

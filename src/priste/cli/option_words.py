@@ -25,7 +25,7 @@ _RULES = (
     (r"a file that MarkovModel\.save wrote", "a model that priste fit wrote"),
     (r"MarkovModel\.save will not overwrite", "A model is not written over"),
     (r"MarkovModel\.save cannot write", "The model cannot be written to"),
-    (r"MarkovModel\.stationary needs", "An observer who knows the population needs"),
+    (r"MarkovModel\.stationary needs", "An adversary who knows the population needs"),
     (r"; give cycle=True if its matrices repeat", ""),
     (r" Give one matrix per step, or cycle=True to repeat them\.", " Fit one: priste fit"),
     (r"Use a model with more matrices, or cycle=True\.", "Fit one that goes on: priste fit"),

@@ -52,7 +52,7 @@ class Protection:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the promise was kept for every event of every user."""
+        """Whether the guarantee was kept for every event of every user."""
         return self.batch.verdict
 
     @property
@@ -73,7 +73,7 @@ class Protection:
 
     def show(self, out: Console) -> None:
         """Print what was written, what was left out and why, and the leakage of each event."""
-        from priste.cli.tables import metres_table, promise_table, users_table
+        from priste.cli.tables import guarantee_table, metres_table, users_table
 
         batch = self.batch
         for line in batch.reading.lines():
@@ -110,18 +110,18 @@ class Protection:
         if batch.rows == "fixes":
             out.print(f"Note: {ROWS_OF_THE_INPUT}")
         out.print(
-            promise_table(
-                batch.promises, batch.largest_leakage(), batch.largest_belief(), self.anybody
+            guarantee_table(
+                batch.guarantees, batch.largest_leakage(), batch.largest_belief(), self.anybody
             )
         )
         if made["users"] > 1:
             out.print(users_table(made))
         out.print(metres_table(made))
-        if self.verdict == "not promised":
-            out.print("Nothing was promised: this calibrator keeps no promise.\n")
+        if self.verdict == "not guaranteed":
+            out.print("Nothing was guaranteed: this calibrator keeps no guarantee.\n")
         else:
-            for name, promise in batch.promises.items():
-                out.print(f"  {name}: {promise.words()},", markup=False)
+            for name, guarantee in batch.guarantees.items():
+                out.print(f"  {name}: {guarantee.words()},", markup=False)
             out.print(f"  against {batch.against}. {self.verdict.sentence}\n", markup=False)
         out.print(f"  {batch.destination}    what may be handed out", markup=False)
         out.print(f"  {batch.ledger}    every release and its leakage", markup=False)
@@ -202,9 +202,10 @@ def protect(
         expected = workload(loaded)
         if expected.is_large:
             warn(expected.words())
-        if not loaded.calibrator.promise:
+        if not loaded.calibrator.guarantee:
             warn(
-                "the calibrator of this policy promises nothing. Use it to compare, not to protect."
+                "the calibrator of this policy guarantees nothing. Use it to compare, not to "
+                "protect."
             )
         traces = reading.open(source)
         with progress("Releasing", "users") as tell:
@@ -227,7 +228,7 @@ def protect(
                 on_progress=tell,
             )
         shown = batch.ledgers.of(batch.parts.most_leaking(MOST_SHOWN))
-        with progress("Comparing observers"):
+        with progress("Comparing adversaries"):
             of_user = policy_of_everybody(loaded, places, place, traces)
             anybody = learnt_by_anybody(loaded, shown, of_user, workers, nursery)
     if report is not None:
@@ -290,7 +291,7 @@ def learnt_by_anybody(
 ) -> dict[str, float] | None:
     """Return the most that anybody could have learnt of each event from one of these streams.
 
-    Several workers share the streams. None where the promise is against anybody.
+    Several workers share the streams. None where the guarantee is against anybody.
     """
     from priste.report import anybody_learns
 

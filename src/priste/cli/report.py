@@ -38,7 +38,7 @@ class Written:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the promise was kept for every user who is listed or shown."""
+        """Whether the guarantee was kept for every user who is listed or shown."""
         from priste.report import together
 
         shown = [report.verdict for report in self.reports]

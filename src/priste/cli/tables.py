@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from priste.cli.forecast import interval
-from priste.quantify import Belief, Odds, Promise
+from priste.quantify import BeliefBound, Guarantee, OddsBound
 from priste.report import StreamReport, length, odds, percent, within
 
 if TYPE_CHECKING:
@@ -39,30 +39,30 @@ def _within(leakage: float, epsilon: float) -> Text:
     return Text(odds(leakage), style=GOOD if within(leakage, epsilon) else BAD)
 
 
-def promise_table(
-    promises: Mapping[str, Promise],
+def guarantee_table(
+    guarantees: Mapping[str, Guarantee],
     leakages: Mapping[str, float],
     beliefs: Mapping[str, float],
     anybody: Mapping[str, float] | None = None,
 ) -> Table:
-    """Show what is promised about each event and what was reached.
+    """Show what is guaranteed about each event and what was reached.
 
-    With ``anybody`` also what those could have learnt whom the promise is not against.
+    With ``anybody`` also what those could have learnt whom the guarantee is not against.
     """
-    heads = ["event", "promised", "reached", "ε", "leakage"]
+    heads = ["event", "guaranteed", "reached", "ε", "leakage"]
     table = _table(*heads, *([] if anybody is None else ["to anybody"]))
-    for name, promise in promises.items():
+    for name, guarantee in guarantees.items():
         found = leakages[name]
-        if isinstance(promise, Belief):
-            good = within(beliefs[name], promise.at_most)
-            promised, reached = f"≤ {percent(promise.at_most)}", percent(beliefs[name])
+        if isinstance(guarantee, BeliefBound):
+            good = within(beliefs[name], guarantee.at_most)
+            guaranteed, reached = f"≤ {percent(guarantee.at_most)}", percent(beliefs[name])
             bound = "–"
         else:
-            largest = max(b for b in (promise.up, promise.down) if b < math.inf)
+            largest = max(b for b in (guarantee.up, guarantee.down) if b < math.inf)
             good = within(found, largest)
-            promised, reached = _ways(promise) + odds(largest), odds(max(found, 0.0))
+            guaranteed, reached = _ways(guarantee) + odds(largest), odds(max(found, 0.0))
             bound = f"{largest:g}"
-        row: list[str | Text] = [promised, Text(reached, style=GOOD if good else BAD), bound]
+        row: list[str | Text] = [guaranteed, Text(reached, style=GOOD if good else BAD), bound]
         row += [f"{found:.3f}", *([] if anybody is None else [odds(anybody[name])])]
         table.add_row(name, *row)
     return table
@@ -92,20 +92,24 @@ def metres_table(made: Mapping[str, Any]) -> Table:
     return table
 
 
-def _ways(promise: Odds) -> str:
+def _ways(guarantee: OddsBound) -> str:
     """Return an arrow for each direction that is bounded, where both are not bounded alike."""
-    if promise.up == promise.down:
+    if guarantee.up == guarantee.down:
         return ""
-    return ("↑" if promise.up < math.inf else "") + ("↓" if promise.down < math.inf else "")
+    return ("↑" if guarantee.up < math.inf else "") + ("↓" if guarantee.down < math.inf else "")
 
 
 def odds_table(report: StreamReport) -> Table:
     """Show how far odds can move about each event, with and without priste."""
     table = _table(
-        "event", "promised", "alone", "with priste", title="How far the observer's odds can move"
+        "event", "guaranteed", "alone", "with priste", title="How far the adversary's odds can move"
     )
     for event in report.events:
-        alone = Text("–") if event.bare is None else _within(event.bare.max, event.epsilon)
+        alone = (
+            Text("–")
+            if event.uncalibrated is None
+            else _within(event.uncalibrated.max, event.epsilon)
+        )
         table.add_row(
             event.name, odds(event.epsilon), alone, _within(event.guarded.max, event.epsilon)
         )
@@ -113,12 +117,12 @@ def odds_table(report: StreamReport) -> Table:
 
 
 def belief_table(report: StreamReport) -> Table:
-    """Show what an observer believes about each event before and after all releases."""
+    """Show what an adversary believes about each event before and after all releases."""
     table = _table(
-        "event", "before", "alone", "with priste", title="What an observer then believes"
+        "event", "before", "alone", "with priste", title="What an adversary then believes"
     )
     for event in report.events:
-        alone = "–" if event.bare is None else percent(_last(event.bare.belief))
+        alone = "–" if event.uncalibrated is None else percent(_last(event.uncalibrated.belief))
         table.add_row(
             event.name,
             percent(event.guarded.prior_belief),

@@ -77,7 +77,7 @@ class Evaluation:
     """What releases are worth, always beside releasing nothing but one constant cell.
 
     ``nothing`` is the constant cell that is best for this very truth: no public constant is better.
-    ``alone`` is the bare mechanism, if its outputs were given. ``coverage`` is the share of
+    ``alone`` is the uncalibrated mechanism, if its outputs were given. ``coverage`` is the share of
     the true steps that have a release; only these are compared.
     """
 
@@ -135,8 +135,8 @@ def evaluate(
     reach = whole(near_steps, "The 'near_steps' of evaluate")
     true_paths = _people(truth, grid, "truth")
     told = _people(released, grid, "released")
-    bare = None if alone is None else _people(alone, grid, "alone")
-    for name, others in (("released", told), ("alone", bare)):
+    uncalibrated = None if alone is None else _people(alone, grid, "alone")
+    for name, others in (("released", told), ("alone", uncalibrated)):
         if others is not None:
             _check_alike(true_paths, others, name)
     pairs = [_both(*both) for both in zip(true_paths, told, strict=True)]
@@ -163,8 +163,10 @@ def evaluate(
         released=worth(told, pairs),
         nothing=worth(nothing, pairs),
         alone=None
-        if bare is None
-        else worth(bare, [_both(*both) for both in zip(true_paths, bare, strict=True)]),
+        if uncalibrated is None
+        else worth(
+            uncalibrated, [_both(*both) for both in zip(true_paths, uncalibrated, strict=True)]
+        ),
     )
 
 

@@ -1,8 +1,8 @@
-"""A policy's setting and those next to it: what else could be promised, and to whom.
+"""A policy's setting and those next to it: what else could be guaranteed, and to whom.
 
 A neighbour differs in one thing: how far odds may move, in which directions, how sure anybody may
-get, whom the promise is against, or how often there is a release. Whatever a neighbour promises is
-said in words.
+get, whom the guarantee is against, or how often there is a release. Whatever a neighbour
+guarantees is said in words.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from priste.forecast.simulation import Setting
-from priste.quantify import AnyStart, Belief, Odds, Priors, Promise, Quantifier
+from priste.quantify import AnyPrior, BeliefBound, Guarantee, KnownPrior, OddsBound, Quantifier
 
 if TYPE_CHECKING:
     from priste.policy import Policy
 
 BELIEF_CAP = 0.2
-"""The belief that a neighbour promises not to be exceeded, if it is not exceeded already."""
+"""The belief that a neighbour guarantees not to be exceeded, if it is not exceeded already."""
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbour:
-    """A setting, what makes it differ, and what it promises, in words.
+    """A setting, what makes it differ, and what it guarantees, in words.
 
     There is a release at every ``every``-th step only; at the others the stream is silent.
     """
 
     name: str
-    promise: str
+    guarantee: str
     setting: Setting
     every: int = 1
 
@@ -41,47 +41,47 @@ def setting_of(policy: Policy) -> Setting:
         models=policy.models,
         events={name: each.event for name, each in policy.events.items()},
         mechanism=policy.mechanism,
-        promises={name: each.promise for name, each in policy.events.items()},
+        guarantees={name: each.guarantee for name, each in policy.events.items()},
         calibrator=policy.calibrator,
-        observer=policy.chosen_observer.observer,
+        adversary=policy.chosen_adversary.adversary,
         start=policy.population,
     )
 
 
 def neighbours_of(policy: Policy) -> Iterator[Neighbour]:
-    """Yield the policy as it is, then its neighbours, those that can be promised at all."""
+    """Yield the policy as it is, then its neighbours, those that can be guaranteed at all."""
     here = setting_of(policy)
-    against = policy.chosen_observer.words
-    yield Neighbour("as it is", _words(here.promises, against), here)
+    against = policy.chosen_adversary.words
+    yield Neighbour("as it is", _words(here.guarantees, against), here)
     for name, factor in (("ε halved", 0.5), ("ε doubled", 2.0)):
-        scaled = {event: _scaled(promise, factor) for event, promise in here.promises.items()}
-        if scaled != here.promises:
-            yield Neighbour(name, _words(scaled, against), replace(here, promises=scaled))
-    upwards = {event: _upwards(promise) for event, promise in here.promises.items()}
-    if upwards != here.promises:
-        yield Neighbour("upwards only", _words(upwards, against), replace(here, promises=upwards))
-    capped: dict[str, Promise] = {event: Belief(BELIEF_CAP) for event in here.promises}
-    if capped != here.promises and _can_be_capped(here):
-        yield Neighbour("belief capped", _words(capped, against), replace(here, promises=capped))
-    if not isinstance(here.observer, AnyStart):
-        anybody = AnyStart()
-        promises = {e: p for e, p in here.promises.items() if isinstance(p, Odds)}
-        if len(promises) == len(here.promises):
+        scaled = {event: _scaled(guarantee, factor) for event, guarantee in here.guarantees.items()}
+        if scaled != here.guarantees:
+            yield Neighbour(name, _words(scaled, against), replace(here, guarantees=scaled))
+    upwards = {event: _upwards(guarantee) for event, guarantee in here.guarantees.items()}
+    if upwards != here.guarantees:
+        yield Neighbour("upwards only", _words(upwards, against), replace(here, guarantees=upwards))
+    capped: dict[str, Guarantee] = {event: BeliefBound(BELIEF_CAP) for event in here.guarantees}
+    if capped != here.guarantees and _can_be_capped(here):
+        yield Neighbour("belief capped", _words(capped, against), replace(here, guarantees=capped))
+    if not isinstance(here.adversary, AnyPrior):
+        anybody = AnyPrior()
+        guarantees = {e: p for e, p in here.guarantees.items() if isinstance(p, OddsBound)}
+        if len(guarantees) == len(here.guarantees):
             yield Neighbour(
                 "against anybody",
-                _words(here.promises, anybody.words()),
-                replace(here, observer=anybody),
+                _words(here.guarantees, anybody.words()),
+                replace(here, adversary=anybody),
             )
-    known = Priors(policy.population)
-    if here.observer != known:
+    known = KnownPrior(policy.population)
+    if here.adversary != known:
         yield Neighbour(
             "against who knows the population",
-            _words(here.promises, "an observer who knows how people here move"),
-            replace(here, observer=known),
+            _words(here.guarantees, "an adversary who knows how people here move"),
+            replace(here, adversary=known),
         )
     yield Neighbour(
         "half as often",
-        _words(here.promises, against)
+        _words(here.guarantees, against)
         + f"; a release every {span_words(2 * policy.timeline.step.total_seconds())}",
         here,
         every=2,
@@ -100,24 +100,24 @@ def span_words(seconds: float) -> str:
     return f"{seconds:g} seconds"
 
 
-def _words(promises: Mapping[str, Promise], against: str) -> str:
-    said = {promise.words() for promise in promises.values()}
-    what = said.pop() if len(said) == 1 else "a promise of its own for each event"
+def _words(guarantees: Mapping[str, Guarantee], against: str) -> str:
+    said = {guarantee.words() for guarantee in guarantees.values()}
+    what = said.pop() if len(said) == 1 else "a guarantee of its own for each event"
     return f"{what}; against {against}"
 
 
-def _scaled(promise: Promise, factor: float) -> Promise:
-    if isinstance(promise, Odds):
-        return Odds(promise.up * factor, promise.down * factor)
-    return promise
+def _scaled(guarantee: Guarantee, factor: float) -> Guarantee:
+    if isinstance(guarantee, OddsBound):
+        return OddsBound(guarantee.up * factor, guarantee.down * factor)
+    return guarantee
 
 
-def _upwards(promise: Promise) -> Promise:
-    return Odds(promise.up, math.inf) if isinstance(promise, Odds) else promise
+def _upwards(guarantee: Guarantee) -> Guarantee:
+    return OddsBound(guarantee.up, math.inf) if isinstance(guarantee, OddsBound) else guarantee
 
 
 def _can_be_capped(setting: Setting) -> bool:
     return all(
-        Quantifier(setting.models, event, observer=setting.observer).prior_belief() < BELIEF_CAP
+        Quantifier(setting.models, event, adversary=setting.adversary).prior_belief() < BELIEF_CAP
         for event in setting.events.values()
     )

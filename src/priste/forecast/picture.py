@@ -53,9 +53,9 @@ def groups_of(rows: Sequence[Row]) -> tuple[Group, ...]:
     """
     first = rows[0].cost
     told = [
-        ("mechanism alone", "no promise at all", first.alone),
+        ("mechanism alone", "no guarantee at all", first.alone),
         ("one constant cell", "nothing is told", first.nothing),
-        *((row.name, row.promise, row.cost.released) for row in rows),
+        *((row.name, row.guarantee, row.cost.released) for row in rows),
     ]
     widest = max(_high(metres) for _, _, metres in told) or 1.0
     return tuple(Group(name, words, _bars(metres, widest)) for name, words, metres in told)

@@ -40,13 +40,13 @@ OnTrial = Callable[[int, int, float], None]
 
 @dataclass(frozen=True)
 class Row:
-    """One setting: its name, what it promises in words, and what it costs.
+    """One setting: its name, what it guarantees in words, and what it costs.
 
     ``every`` tells that of the steps one in so many was followed, to be quick.
     """
 
     name: str
-    promise: str
+    guarantee: str
     cost: Cost
     every: int = 1
 
@@ -107,7 +107,7 @@ def quick_forecast(
     (``cost.steps`` of ``cost.of_steps``); they are the same on every machine, how many is not.
     ``on_progress`` (done, total) is called after every release; to cancel, raise from it: what it
     raises passes through. With ``outsiders`` the row also tells what those learn whom the
-    promise is not against (``cost.anybody``), and takes longer.
+    guarantee is not against (``cost.anybody``), and takes longer.
     """
     steps, every = _quick_steps(policy)
     settings = [next(neighbours_of(policy))]
@@ -154,7 +154,7 @@ def refined_forecast(
     )
     simulation.add(FEWEST_RUNS, first_seconds)
     while True:
-        yield Row(chosen.name, chosen.promise, simulation.cost(), every)
+        yield Row(chosen.name, chosen.guarantee, simulation.cost(), every)
         more = min(FEWEST_RUNS, runs - simulation.runs)
         if more <= 0 or thread_time() - began > seconds:
             return
@@ -254,7 +254,7 @@ def simulated_rows(
             outsiders=outsiders,
             on_step=step_done,
         )
-        rows.append(Row(each.name, each.promise, cost))
+        rows.append(Row(each.name, each.guarantee, cost))
     return tuple(rows)
 
 

@@ -22,7 +22,7 @@ from priste.forecast.measures import Floats, Integers
 from priste.maps import best_constant, kilometres
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
-from priste.quantify import AnyStart, Observer, Promise, Stale
+from priste.quantify import Adversary, AnyPrior, Guarantee, LastSeen
 from priste.randomness import BitSource, bit_source
 from priste.release import Calibrator, Protector
 from priste.release.prediction import Prediction
@@ -45,9 +45,9 @@ class Setting:
     models: tuple[MarkovModel, ...]
     events: Mapping[str, Event]
     mechanism: Mechanism
-    promises: Mapping[str, Promise]
+    guarantees: Mapping[str, Guarantee]
     calibrator: str | Calibrator
-    observer: Observer
+    adversary: Adversary
     start: Floats | None = None
 
     @property
@@ -61,11 +61,11 @@ class Setting:
             self.models,
             self.events,
             self.mechanism,
-            dict(self.promises),
+            dict(self.guarantees),
             self.calibrator,
             rng,
-            observer=self.observer,
-            public_prior=self.start if isinstance(self.observer, AnyStart | Stale) else None,
+            adversary=self.adversary,
+            public_prior=self.start if isinstance(self.adversary, AnyPrior | LastSeen) else None,
         )
 
 
@@ -85,14 +85,15 @@ class Metres:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a setting costs: ``released`` under it, beside the bare mechanism and one constant cell.
+    """What a setting costs: ``released`` under it, beside the uncalibrated mechanism and one
+    constant cell.
 
     ``nothing`` always releases the public cell that is best over the steps simulated;
     ``beyond_nothing`` is how many metres farther off releases are than that cell, stream by stream.
     ``leakage`` maps each event to the largest figure that a release of any run had. ``steps`` is
     how many steps of each stream were released, ``of_steps`` how many were to be: fewer are when
     the time was over. ``anybody`` maps each event to what the releases of a run told, at most, to
-    those whom the promise is not against; empty if there are none, or nobody asked.
+    those whom the guarantee is not against; empty if there are none, or nobody asked.
     """
 
     runs: int
@@ -249,9 +250,9 @@ class Simulation:
 
 
 def _anybody(setting: Setting, streams: Sequence[_Stream]) -> dict[str, float]:
-    if setting.observer == AnyStart():
+    if setting.adversary == AnyPrior():
         return {}
-    told = [stream.protector.leakage_against(AnyStart()) for stream in streams]
+    told = [stream.protector.leakage_against(AnyPrior()) for stream in streams]
     return {
         name: max(each[number].value for each in told) for number, name in enumerate(setting.events)
     }
@@ -265,7 +266,7 @@ class _Stream:
         self._mechanism = setting.mechanism
         self._places = _places(setting.mechanism)
         self._truth = setting.model.sample(steps, _bits(seed, run, 0), setting.start).tolist()
-        self._bare = _bits(seed, run, 1)
+        self._uncalibrated = _bits(seed, run, 1)
         self.protector = setting.protector(_bits(seed, run, 2))
         self.leakage = dict.fromkeys(setting.events, 0.0)
         self._steps: list[int] = []
@@ -277,7 +278,7 @@ class _Stream:
         release = self.protector.release(cell)
         self._steps.append(step)
         self.released.append(int(self._places[int(release.cell or 0)]))
-        self.alone.append(int(self._places[self._mechanism.sample(cell, self._bare)]))
+        self.alone.append(int(self._places[self._mechanism.sample(cell, self._uncalibrated)]))
         for name, value in zip(self.leakage, release.leakage, strict=True):
             self.leakage[name] = max(self.leakage[name], value)
 

@@ -1,4 +1,4 @@
-"""The other way round: how strong a promise may be for what it costs."""
+"""The other way round: how strong a guarantee may be for what it costs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from priste.forecast.policy_cost import (
     followed_steps,
     simulated_rows,
 )
-from priste.quantify import Odds, Priors
+from priste.quantify import KnownPrior, OddsBound
 
 if TYPE_CHECKING:
     from priste.policy import Policy
@@ -25,7 +25,7 @@ LADDER = (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 """The ε that are tried, strongest first."""
 
 MOST_TRIED = 4
-"""How many ε of the ladder are simulated for one kind of promise: it is halved each time."""
+"""How many ε of the ladder are simulated for one kind of guarantee: it is halved each time."""
 
 Where = Literal["far", "near", "everywhere"]
 
@@ -34,10 +34,10 @@ WHERE_WORDS = {"far": "far from the events", "near": "near the events", "everywh
 
 @dataclass(frozen=True)
 class Suggestion:
-    """What can be promised for ``metres`` at most, on average over the steps of ``where``.
+    """What can be guaranteed for ``metres`` at most, on average over the steps of ``where``.
 
-    ``rows`` are kinds of promises, those as strict as the policy's first, each with the smallest ε
-    of the ladder that is cheap enough; a kind that never is, is left out.
+    ``rows`` are kinds of guarantees, those as strict as the policy's first, each with the smallest
+    ε of the ladder that is cheap enough; a kind that never is, is left out.
     """
 
     metres: float
@@ -60,11 +60,11 @@ def suggest(
     steps: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> Suggestion:
-    """Find the strongest promises that cost at most ``metres`` where it matters.
+    """Find the strongest guarantees that cost at most ``metres`` where it matters.
 
-    Kinds of promises: both ways and upwards only, against the policy's observer and against one who
-    knows the population. Of each kind the smallest ε on ``LADDER`` is looked for by halving, all
-    events alike; what is returned was itself simulated and is within the metres.
+    Kinds of guarantees: both ways and upwards only, against the policy's adversary and against one
+    who knows the population. Of each kind the smallest ε on ``LADDER`` is looked for by halving,
+    all events alike; what is returned was itself simulated and is within the metres.
     """
     if not metres > 0:
         raise InvalidParameter(f"The metres of a suggestion must be > 0. Got {metres!r}.")
@@ -111,27 +111,29 @@ def _strongest(cost_at: Callable[[float], Row], is_cheap: Callable[[Row], bool])
 
 
 def _kinds(policy: Policy) -> Iterator[Callable[[float], Neighbour]]:
-    """Yield the kinds of promises, each a function of ε."""
+    """Yield the kinds of guarantees, each a function of ε."""
     here = setting_of(policy)
-    observers = [(here.observer, policy.chosen_observer.words)]
-    known = Priors(policy.population)
-    if here.observer != known:
-        observers.append((known, "an observer who knows how people here move"))
-    for observer, against in observers:
+    adversaries = [(here.adversary, policy.chosen_adversary.words)]
+    known = KnownPrior(policy.population)
+    if here.adversary != known:
+        adversaries.append((known, "an adversary who knows how people here move"))
+    for adversary, against in adversaries:
         for upwards in (False, True):
 
             def kind(
                 epsilon: float,
-                observer: Any = observer,
+                adversary: Any = adversary,
                 against: str = against,
                 upwards: bool = upwards,
             ) -> Neighbour:
-                promise = Odds(epsilon, math.inf) if upwards else Odds(epsilon, epsilon)
+                guarantee = OddsBound(epsilon, math.inf) if upwards else OddsBound(epsilon, epsilon)
                 name = f"ε = {epsilon:g}{', upwards only' if upwards else ''}"
                 return Neighbour(
                     name,
-                    f"{promise.words()}; against {against}",
-                    replace(here, observer=observer, promises=dict.fromkeys(here.events, promise)),
+                    f"{guarantee.words()}; against {against}",
+                    replace(
+                        here, adversary=adversary, guarantees=dict.fromkeys(here.events, guarantee)
+                    ),
                 )
 
             yield kind

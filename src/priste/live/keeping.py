@@ -52,9 +52,9 @@ class StateFolder:
             return
         raise StateError(
             f"The stream in {str(self.folder)!r} was begun on another map, clock, mobility model, "
-            "observer, mechanism or calibrator. Only events and promises may change while a stream "
-            "goes on: undo the change, or begin a new stream in another state folder. Releases of "
-            "both about the same time together may tell more than either promises."
+            "adversary, mechanism or calibrator. Only events and guarantees may change while a "
+            "stream goes on: undo the change, or begin a new stream in another state folder. "
+            "Releases of both about the same time together may tell more than either guarantees."
         )
 
     def journal(self) -> Path | None:
@@ -126,7 +126,7 @@ def ground_of(policy: Policy) -> str:
         [policy.timeline.start.isoformat(), str(policy.timeline.step), str(policy.timeline.zone)],
         [policy.rule, policy.outside],
         [model.fingerprint() for model in policy.models],
-        policy.chosen_observer.observer.describe(),
+        policy.chosen_adversary.adversary.describe(),
         policy.mechanism.describe(),
         policy.calibrator.describe(),
     ]

@@ -20,7 +20,7 @@ from priste.live.keeping import StateFolder
 from priste.live.point import Point
 from priste.live.rolling import RollingEvents, first_step, settled
 from priste.policy import Policy, PolicyEvent
-from priste.quantify import Promise
+from priste.quantify import Guarantee
 from priste.randomness import BitSource, SystemBits
 from priste.release import Protector
 from priste.release.seeded_steps import SeededSteps
@@ -134,10 +134,10 @@ class Stream:
         """The first step that has not been released."""
         return self.origin + self._protector.next_step
 
-    def told(self) -> dict[str, tuple[Promise, float, float]]:
-        """Return for each guarded event what is promised, and the leakage and belief so far."""
+    def told(self) -> dict[str, tuple[Guarantee, float, float]]:
+        """Return for each guarded event what is guaranteed, and the leakage and belief so far."""
         protector = self._protector
-        listed = zip(protector.promises, protector.leakage, protector.belief, strict=True)
+        listed = zip(protector.guarantees, protector.leakage, protector.belief, strict=True)
         return dict(zip(protector.event_names, listed, strict=True))
 
     @property
@@ -218,7 +218,7 @@ class Stream:
 
         A cell is drawn as past releases predict it, and from it an output as if it were the true
         cell. Neither depends on where anybody is, so the step counts as silent: it changes no
-        ratio. To an observer who expects what is predicted it has exactly the law of a release.
+        ratio. To an adversary who expects what is predicted it has exactly the law of a release.
         """
         if self._protector.next_step < step:
             self._protector.release(None, step=step - 1)
@@ -258,7 +258,7 @@ class Stream:
     def _take_on(self, wanted: dict[str, PolicyEvent]) -> None:
         """Guard other events from now on, with all releases so far counted against them.
 
-        If a promise about one of them cannot be given at all (a cap on beliefs below what anybody
+        If a guarantee about one of them cannot be given at all (a cap on beliefs below what anybody
         would believe of that day before any release), only covers go out until the next change.
         """
         if wanted.keys() == self._refused.keys():
@@ -266,7 +266,7 @@ class Stream:
         try:
             self._protector = self._protector.with_policy(
                 {name: each.event for name, each in wanted.items()},
-                {name: each.promise for name, each in wanted.items()},
+                {name: each.guarantee for name, each in wanted.items()},
                 journal=self._state.next_journal(),
             )
         except InvalidParameter as problem:
@@ -322,13 +322,13 @@ class Stream:
 def _as_policy_events(protector: Protector) -> dict[str, PolicyEvent]:
     """Return what a resumed stream guards; the texts of its formulas are not kept."""
     terms = protector.public_state().terms
-    listed = zip(terms.event_names, terms.events, terms.promises, strict=True)
-    return {name: PolicyEvent(name, "", event, promise) for name, event, promise in listed}
+    listed = zip(terms.event_names, terms.events, terms.guarantees, strict=True)
+    return {name: PolicyEvent(name, "", event, guarantee) for name, event, guarantee in listed}
 
 
 def _same(guarded: PolicyEvent | None, wanted: PolicyEvent) -> bool:
     """Tell whether an event is guarded as it is wanted, however its formula was written."""
-    return guarded is not None and (guarded.event, guarded.promise) == (
+    return guarded is not None and (guarded.event, guarded.guarantee) == (
         wanted.event,
-        wanted.promise,
+        wanted.guarantee,
     )

@@ -5,7 +5,7 @@ anew for each day or week: a period enters when the one before it begins, at lea
 period ahead, and the releases so far are counted against it (``Protector.with_policy``). It
 leaves again when it is *settled*: over, and even the exact cell of every later step could not bring
 it above its ε. Entering depends on the calendar and leaving on past releases, so whoever sees the
-releases learns nothing from either. docs/live.md says what is promised with that.
+releases learns nothing from either. docs/live.md says what is guaranteed with that.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from priste.errors import EventSyntaxError, PolicyError
 from priste.events import Event, parse_event
 from priste.policy import Policy, PolicyEvent
 from priste.policy.calendar import NoSteps, Period, StepReader, period_of
-from priste.quantify import Promise
+from priste.quantify import Guarantee
 from priste.release import Protector
 from priste.traces import Timeline
 
@@ -76,7 +76,7 @@ class RollingEvents:
         return None
 
     def _made(self, label: str, name: str, period: Period | None) -> PolicyEvent | None:
-        """Return the event of a period with the promise that the policy gives to its kind."""
+        """Return the event of a period with the guarantee that the policy gives to its kind."""
         event = self._compiled(name, period)
         if event is None:
             return None
@@ -139,7 +139,7 @@ def settled(protector: Protector) -> set[str]:
     """Return the events about which nothing that is still to come could tell too much.
 
     An event is settled when its last step is over and, whatever the next cell, telling that cell
-    exactly would keep what is promised about it. In a first-order model all later cells depend on
+    exactly would keep what is guaranteed about it. In a first-order model all later cells depend on
     the past only through that one, and a release only on the cell of its step: so every
     further stream of releases is a mixture of such disclosures, and its ratio lies between theirs.
     Doubt counts as not settled.
@@ -153,8 +153,8 @@ def settled(protector: Protector) -> set[str]:
     for place, (name, event) in enumerate(zip(terms.event_names, terms.events, strict=True)):
         if event.last_step is None or event.last_step >= protector.next_step:
             continue
-        limits: list[float | Promise] = [_NO_BOUND] * len(terms.events)
-        limits[place] = terms.promises[place]
+        limits: list[float | Guarantee] = [_NO_BOUND] * len(terms.events)
+        limits[place] = terms.guarantees[place]
         if bool(state.passes(exact, limits).all()):
             found.add(name)
     return found

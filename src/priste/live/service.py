@@ -73,10 +73,10 @@ class Person:
         return {
             "person": self.name,
             "step": None if self.latest is None else self.latest.step,
-            "against": self.stream.policy.chosen_observer.words,
+            "against": self.stream.policy.chosen_adversary.words,
             "events": {
-                name: {"promise": promise.words(), "leakage": leakage, "belief": belief}
-                for name, (promise, leakage, belief) in self.stream.told().items()
+                name: {"guarantee": guarantee.words(), "leakage": leakage, "belief": belief}
+                for name, (guarantee, leakage, belief) in self.stream.told().items()
             },
         }
 

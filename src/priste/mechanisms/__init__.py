@@ -1,6 +1,6 @@
 """Mechanisms turn the true cell into a random output; all of them are emission tables on a grid.
 
-They know nothing of events. What each one promises is in :class:`Mechanism`.
+They know nothing of events. What each one guarantees is in :class:`Mechanism`.
 """
 
 from priste.mechanisms.emission_table import EmissionTable

@@ -1,4 +1,5 @@
-"""What every mechanism promises: a table of emission probabilities, and draws from that very table.
+"""What every mechanism guarantees: a table of emission probabilities, and draws from that very
+table.
 
 A mechanism turns the true cell into a random output. Everything that matters about it is its
 emission table ``E[l, o] = Pr(output o | true cell l)``. Guarantees that every subclass keeps:

@@ -35,7 +35,7 @@ class PlanarIsotropic(RestrictedMechanism):
     K is a segment and the noise is the law of that line (Gamma(2, 1/alpha) times a uniform point of
     the segment, which is Laplace); a set of one cell is always released as itself.
 
-    What it promises: any two cells of the set give any output with probabilities within a factor
+    What it guarantees: any two cells of the set give any output with probabilities within a factor
     exp(alpha), and within exp(alpha * norm_K of their difference). So ``alpha`` (finite, > 0; also
     its budget) is per unit of that norm, **not per km**. ``claimed_alpha`` is the level per km that
     follows for this set, over all cells of the map.

@@ -1,5 +1,6 @@
 """The policy file: what a person writes, turned into maps, models, mechanisms and events."""
 
+from priste.policy.adversary_choice import ChosenAdversary
 from priste.policy.explanation import (
     ExplainedEvent,
     Explanation,
@@ -12,14 +13,13 @@ from priste.policy.model_choice import (
     chosen_memory,
     population_model,
 )
-from priste.policy.observer_choice import ChosenObserver
 from priste.policy.policy import Policy, PolicyEvent, PolicyOf, Unguarded
 from priste.policy.policy_draft import PolicyDraft, draft_policy, drafted
 from priste.policy.policy_reader import load_ground, load_policy, read_policy, with_regions
 from priste.policy.workload import Workload, workload
 
 __all__ = [
-    "ChosenObserver",
+    "ChosenAdversary",
     "ExplainedEvent",
     "Explanation",
     "Ground",

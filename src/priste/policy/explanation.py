@@ -1,4 +1,4 @@
-"""A policy in plain words: what is promised, against whom, and what is not."""
+"""A policy in plain words: what is guaranteed, against whom, and what is not."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from priste.mechanisms import Identity, Mechanism, PlanarLaplace, Uniform
-from priste.policy.observer_choice import ANYBODY
+from priste.policy.adversary_choice import ANYBODY
 from priste.policy.policy import Policy, PolicyEvent
 from priste.policy.policy_draft import kilometres
-from priste.quantify import AnyStart, Odds, Quantifier
+from priste.quantify import AnyPrior, OddsBound, Quantifier
 from priste.release.calibrators import CALIBRATORS
 
 OUTSIDE = {
@@ -23,7 +23,7 @@ OUTSIDE = {
     "map stands for everywhere beyond it. It is part of the model and released like any other "
     "cell, and events may name it: elsewhere.",
     "gap": "A fix beyond the map counts as missing, so silence tells that one is off the map: no "
-    "promise covers that.",
+    "guarantee covers that.",
 }
 
 
@@ -38,7 +38,7 @@ class ExplainedEvent:
 
     name: str
     formula: str
-    promise: str
+    guarantee: str
     epsilon: float | None
     steps: int
     first_time: str
@@ -53,14 +53,14 @@ class ExplainedEvent:
 class Explanation:
     """What :func:`explain_policy` found; ``to_dict`` is its JSON form.
 
-    ``against`` says whom the promise is against; ``unguarded`` which days and weeks of recurring
+    ``against`` says whom the guarantee is against; ``unguarded`` which days and weeks of recurring
     events are not, or only in part, guarded.
     """
 
     summary: tuple[str, ...]
     against: str
-    promised: tuple[str, ...]
-    not_promised: tuple[str, ...]
+    guaranteed: tuple[str, ...]
+    not_guaranteed: tuple[str, ...]
     unguarded: tuple[str, ...]
     events: tuple[ExplainedEvent, ...]
     drawings: dict[str, str]
@@ -71,7 +71,7 @@ class Explanation:
 
 
 def explain_policy(policy: Policy) -> Explanation:
-    """Say in plain words what a policy promises, against whom, and what it does not promise."""
+    """Say in plain words what a policy guarantees, against whom, and what it does not guarantee."""
     grid = policy.grid
     begin, end = policy.timeline.time_of(0), policy.timeline.time_of(policy.steps)
     calibrator = CALIBRATORS.get(str(policy.calibrator.describe()["kind"]))
@@ -92,24 +92,24 @@ def explain_policy(policy: Policy) -> Explanation:
         )
     for home in policy.homes:
         summary.append(
-            f"The observer is taken to know that you live in {home} and come back there. What you "
+            f"The adversary is taken to know that you live in {home} and come back there. What you "
             "did is harder to see from where you are once you are home again."
         )
     if len(policy.models) > 1:
         summary.append(
             f"{len(policy.models)} models of how people move are guarded against together: also "
-            "against an observer who does not know which of them holds."
+            "against an adversary who does not know which of them holds."
         )
-    promised = [
-        f"{event.name}: from all releases together, {event.promise.words()}"
+    guaranteed = [
+        f"{event.name}: from all releases together, {event.guarantee.words()}"
         f"{'' if event.epsilon == math.inf else f' (ε = {event.epsilon:g})'}."
         for event in policy.events.values()
     ]
     return Explanation(
         summary=tuple(summary),
-        against=f"The promise is against {policy.chosen_observer.words}.",
-        promised=tuple(promised) if policy.calibrator.promise else (),
-        not_promised=tuple(_not_promised(policy)),
+        against=f"The guarantee is against {policy.chosen_adversary.words}.",
+        guaranteed=tuple(guaranteed) if policy.calibrator.guarantee else (),
+        not_guaranteed=tuple(_not_guaranteed(policy)),
         unguarded=tuple(gaps_in_the_guard(policy)),
         events=tuple(_explained(policy, event) for event in policy.events.values()),
         drawings={
@@ -157,32 +157,34 @@ def _what_a_step_means(policy: Policy) -> str:
     )
 
 
-def _not_promised(policy: Policy) -> list[str]:
+def _not_guaranteed(policy: Policy) -> list[str]:
     found = []
-    if not policy.calibrator.promise:
-        found.append("Anything: this calibrator keeps no promise. What is learnt may be anything.")
+    if not policy.calibrator.guarantee:
+        found.append(
+            "Anything: this calibrator keeps no guarantee. What is learnt may be anything."
+        )
     for event in policy.events.values():
-        promise = event.promise
-        if isinstance(promise, Odds) and math.inf in (promise.up, promise.down):
-            told = "did not happen" if promise.down == math.inf else "happened"
-            free = promise.up if promise.down == math.inf else promise.down
+        guarantee = event.guarantee
+        if isinstance(guarantee, OddsBound) and math.inf in (guarantee.up, guarantee.down):
+            told = "did not happen" if guarantee.down == math.inf else "happened"
+            free = guarantee.up if guarantee.down == math.inf else guarantee.down
             found.append(
                 f"{event.name}: that it {told} may be told outright, of at most "
                 f"{1 - math.exp(-free):.0%} of the streams in which that is so."
             )
-        elif not isinstance(promise, Odds):
+        elif not isinstance(guarantee, OddsBound):
             found.append(f"{event.name}: that it did not happen may be told outright.")
-    if not isinstance(policy.chosen_observer.observer, AnyStart):
+    if not isinstance(policy.chosen_adversary.adversary, AnyPrior):
         found.append(
-            "Observers who know something else about where you began. Beside each promised figure "
-            f"stands what {ANYBODY}, could have learnt."
+            "Adversaries who know something else about where you began. Beside each guaranteed "
+            f"figure stands what {ANYBODY}, could have learnt."
         )
     found += [
         "Events that are not named here: each is as well or as badly hidden as the mechanism hides "
         "it.",
-        "An observer who knows better how this user moves than the mobility model does: the "
-        "promise is against those who know the model, not against those who know more.",
-        "Two events together: what is promised holds for each event by itself.",
+        "An adversary who knows better how this user moves than the mobility model does: the "
+        "guarantee is against those who know the model, not against those who know more.",
+        "Two events together: what is guaranteed holds for each event by itself.",
         "What else the application sees: network addresses, names, the times at which it is used.",
         "Whether a fix was missing: silence is taken to be independent of where the user was.",
     ]
@@ -209,7 +211,7 @@ def _explained(policy: Policy, event: PolicyEvent) -> ExplainedEvent:
     return ExplainedEvent(
         name=event.name,
         formula=event.text,
-        promise=event.promise.words(),
+        guarantee=event.guarantee.words(),
         epsilon=None if event.epsilon == math.inf else event.epsilon,
         steps=len(automaton.layers),
         first_time=f"{policy.timeline.time_of(first):%a %d %b %H:%M}",

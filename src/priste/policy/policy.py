@@ -18,11 +18,11 @@ from priste.events import Event
 from priste.maps import Grid, Region
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
+from priste.policy.adversary_choice import AdversaryChoice, ChosenAdversary
 from priste.policy.formula_models import Rule
 from priste.policy.model_choice import ChosenModel
-from priste.policy.observer_choice import ChosenObserver, ObserverChoice
 from priste.policy.sections import Outside
-from priste.quantify import AnyStart, Odds, Promise, Stale
+from priste.quantify import AnyPrior, Guarantee, LastSeen, OddsBound
 from priste.randomness import BitSource, Seed
 from priste.release import Beginnings, Calibrator, Protector, make_terms
 from priste.traces import StepCells, Timeline, Trace
@@ -31,7 +31,7 @@ from priste.traces.fingerprints import day_fingerprints
 
 @dataclass(frozen=True)
 class PolicyEvent:
-    """An event of a policy: its name, the formula as written, the event, and its promise.
+    """An event of a policy: its name, the formula as written, the event, and its guarantee.
 
     ``partly`` tells that the clock cuts off a part of the time that was written, so that only
     the rest is guarded.
@@ -40,17 +40,17 @@ class PolicyEvent:
     name: str
     text: str
     event: Event
-    promise: Promise
+    guarantee: Guarantee
     partly: bool = False
 
     @property
     def epsilon(self) -> float:
         """The largest ln of the likelihood ratio that is allowed in a bounded direction.
 
-        inf for a promise about beliefs, which bounds no ratio.
+        inf for a guarantee about beliefs, which bounds no ratio.
         """
-        if isinstance(self.promise, Odds):
-            bounds = [b for b in (self.promise.up, self.promise.down) if b < math.inf]
+        if isinstance(self.guarantee, OddsBound):
+            bounds = [b for b in (self.guarantee.up, self.guarantee.down) if b < math.inf]
             return max(bounds, default=math.inf)
         return math.inf
 
@@ -81,7 +81,7 @@ class Policy:
     chosen_models: tuple[ChosenModel, ...]
     mechanism: Mechanism
     calibrator: Calibrator
-    observer_choice: ObserverChoice
+    adversary_choice: AdversaryChoice
     points: Literal["centre", "random"]
     outside: Outside
     regions: Mapping[str, Region]
@@ -90,7 +90,7 @@ class Policy:
 
     @property
     def models(self) -> tuple[MarkovModel, ...]:
-        """How people move: what the observer is taken to know."""
+        """How people move: what the adversary is taken to know."""
         return tuple(chosen.model for chosen in self.chosen_models)
 
     @property
@@ -99,9 +99,9 @@ class Policy:
         return self.models[0]
 
     @cached_property
-    def chosen_observer(self) -> ChosenObserver:
-        """Whom the promise is against, and in words."""
-        return self.observer_choice.observer(self.models, self.homes)
+    def chosen_adversary(self) -> ChosenAdversary:
+        """Whom the guarantee is against, and in words."""
+        return self.adversary_choice.adversary(self.models, self.homes)
 
     @property
     def homes(self) -> tuple[str, ...]:
@@ -117,17 +117,17 @@ class Policy:
     @cached_property
     def population(self) -> NDArray[np.float64]:
         """(m,) where people are taken to be: as the policy states, or as the first model does."""
-        shares = self.observer_choice.shares
+        shares = self.adversary_choice.shares
         return self.model.stationary() if shares is None else shares
 
     @property
     def public_prior(self) -> NDArray[np.float64] | None:
-        """(m,) where predictions begin, if that does not follow from whom the promise is against.
+        """(m,) where predictions begin, if that does not follow from whom the guarantee is against.
 
         Anybody may believe anything, so against anybody it is the population. Otherwise None: it
-        is what the guarded observers believe on average.
+        is what the guarded adversaries believe on average.
         """
-        anybody = isinstance(self.chosen_observer.observer, AnyStart | Stale)
+        anybody = isinstance(self.chosen_adversary.adversary, AnyPrior | LastSeen)
         return self.population if anybody else None
 
     @property
@@ -168,10 +168,10 @@ class Policy:
                 self.models,
                 {name: each.event for name, each in self.events.items()},
                 self.mechanism,
-                {name: each.promise for name, each in self.events.items()},
+                {name: each.guarantee for name, each in self.events.items()},
                 calibrator,
                 self.public_prior,
-                self.chosen_observer.observer,
+                self.chosen_adversary.adversary,
             )
         )
 
@@ -212,7 +212,7 @@ class Policy:
     def starting_at(self, step: int, events: Mapping[str, PolicyEvent]) -> Policy:
         """Return the policy of a stream that begins at a later step, with events in its steps.
 
-        The models are those of that time of day or week, and with them what the observer knows.
+        The models are those of that time of day or week, and with them what the adversary knows.
         """
         models = tuple(replace(c, model=c.model.starting_at(step)) for c in self.chosen_models)
         return replace(self, chosen_models=models, events=events)

@@ -126,7 +126,7 @@ def _notes(facts: DraftFacts, source: object, homes: str) -> list[str]:
         others = "" if len(facts.homes) == facts.people else " Where the others live nobody knows."
         notes.append(
             f"Homes: of {len(facts.homes)} of {facts.people} people it is clear where they live. "
-            f"{homes} says it: keep it as private as the traces. Observers are taken to know "
+            f"{homes} says it: keep it as private as the traces. Adversaries are taken to know "
             f"it.{others}"
         )
     return notes
@@ -168,7 +168,7 @@ def _text(
     )
     lines = [
         f"# A policy of priste. {about}",
-        "# Every key is explained in docs/policy.md; `priste explain` says what it promises.",
+        "# Every key is explained in docs/policy.md; `priste explain` says what it guarantees.",
         "",
         _noted("[map]", "the part of the earth that is cut into cells"),
         f"south = {south}",
@@ -189,7 +189,7 @@ def _text(
         'kind = "planar-laplace"',
         _noted(f"alpha = {round_up(2.0 / cell)}", "per km: 2/alpha km on average, about a cell"),
         "",
-        *_observer(facts),
+        *_adversary(facts),
         "",
         "[release]",
         _noted("epsilon = 1.0", "odds move by at most a factor e^1 = 2.72, up or down"),
@@ -222,7 +222,7 @@ def _left_outside(facts: DraftFacts) -> list[str]:
 def _mobility(
     facts: DraftFacts, source: str | Sequence[str] | None, format: str | None
 ) -> list[str]:
-    head = _noted("[mobility]", "how people move: what an observer is taken to know")
+    head = _noted("[mobility]", "how people move: what an adversary is taken to know")
     if source is not None:
         paths = source if isinstance(source, str) else list(source)
         lines = [
@@ -274,13 +274,13 @@ def _homecoming(facts: DraftFacts) -> list[str]:
     ]
 
 
-def _observer(facts: DraftFacts) -> list[str]:
+def _adversary(facts: DraftFacts) -> list[str]:
     """Return the section with its reasons: whom a first policy should be against."""
     lines = [
-        "# Whom the promise is against. Against anybody at all, whatever they believe, little",
+        "# Whom the guarantee is against. Against anybody at all, whatever they believe, little",
         "# can be released; people who know how others move here, and perhaps where you live,",
         "# are the usual ones, and against them much more can be.",
-        _noted("[observer]", 'or knows = "anything": the strongest promise'),
+        _noted("[adversary]", 'or knows = "anything": the strongest guarantee'),
         _noted('knows = "population"', "knows where people are at the first step"),
     ]
     if facts.home is not None:

@@ -23,32 +23,32 @@ from priste.mechanisms import (
     PlanarLaplace,
     Uniform,
 )
+from priste.policy.adversary_choice import AdversaryChoice
 from priste.policy.calendar import NoSteps, StepReader, periods
 from priste.policy.formula_models import Ground
 from priste.policy.mistakes import Mistakes
 from priste.policy.model_choice import ChosenModel, chosen_models
-from priste.policy.observer_choice import ObserverChoice
 from priste.policy.policy import Policy, PolicyEvent, Unguarded
 from priste.policy.sections import (
     MOST_STEPS,
+    AdversarySection,
     ClockSection,
     EventSection,
     MapSection,
     MechanismSection,
     MobilitySection,
-    ObserverSection,
     Outside,
     RegionSection,
     ReleaseSection,
 )
 from priste.policy.workload import check_map
-from priste.quantify import Odds, Quantifier
+from priste.quantify import OddsBound, Quantifier
 from priste.release import Calibrator
 from priste.release.calibrators import CALIBRATORS
 from priste.traces import Timeline
 from priste.traces.zones import zone_of
 
-SECTIONS = ("map", "clock", "mobility", "mechanism", "observer", "release", "regions", "events")
+SECTIONS = ("map", "clock", "mobility", "mechanism", "adversary", "release", "regions", "events")
 REQUIRED = ("map", "clock", "mobility", "mechanism", "release", "events")
 ELSEWHERE = "elsewhere"
 """The name of everywhere beyond the map, in events of a policy that has a place for it."""
@@ -170,7 +170,7 @@ class PolicyReader:
         timeline, steps = self._timeline(clock) if clock else (None, 0)
         mobility = self._mobility()
         mechanism_section = self._read(MechanismSection, "mechanism")
-        observer = self._read(ObserverSection, "observer")
+        adversary = self._read(AdversarySection, "adversary")
         regions = self._regions(grid, outside)
         named: dict[str, Any] = dict(regions)
         if grid and outside == "elsewhere":
@@ -192,9 +192,9 @@ class PolicyReader:
                     for model in self._choose_models(each, ground, regions, self._folder)
                 )
         if grid and timeline and models and not problems:
-            with problems.at(("observer",)):
-                choice = ObserverChoice.read(observer, grid, regions, timeline.step, self._folder)
-                choice.observer([each.model for each in models])
+            with problems.at(("adversary",)):
+                choice = AdversaryChoice.read(adversary, grid, regions, timeline.step, self._folder)
+                choice.adversary([each.model for each in models])
         problems.raise_if_any()
         if not (
             grid and timeline and models and mechanism and release and calibrator and clock
@@ -209,7 +209,7 @@ class PolicyReader:
             chosen_models=models,
             mechanism=mechanism,
             calibrator=calibrator,
-            observer_choice=choice,
+            adversary_choice=choice,
             points=release.points,
             outside=outside,
             regions=regions,
@@ -230,14 +230,14 @@ class PolicyReader:
             named[ELSEWHERE] = policy.grid.border
         events, unguarded = self._events(named, policy.timeline, policy.steps, release)
         self._mistakes.raise_if_any()
-        choice = policy.observer_choice
+        choice = policy.adversary_choice
         places = {name: tuple(regions[name].cells) for name in choice.places}
         return replace(
             policy,
             regions=regions,
             events=events,
             unguarded=tuple(unguarded),
-            observer_choice=replace(choice, places=places),
+            adversary_choice=replace(choice, places=places),
             chosen_models=tuple(chosen.living_in(regions) for chosen in policy.chosen_models),
         )
 
@@ -324,8 +324,8 @@ class PolicyReader:
             grid = Grid.covering(
                 section.south, section.west, section.north, section.east, section.cell_size
             )
-            observer = self._tables.get("observer")
-            knows = observer.get("knows") if isinstance(observer, dict) else None
+            adversary = self._tables.get("adversary")
+            knows = adversary.get("knows") if isinstance(adversary, dict) else None
             with self._mistakes.at(("map", "cell_size")):
                 check_map(grid, few_rows=knows == "population")
                 return grid.bordered() if outside == "elsewhere" else grid
@@ -419,10 +419,12 @@ class PolicyReader:
             section = self._mistakes.section(EventSection, table, path)
             if section is None or timeline is None:
                 continue
-            promise = section.promise() or (release.promise() if release else Odds(1.0, 1.0))
-            if promise is None:
+            guarantee = section.guarantee() or (
+                release.guarantee() if release else OddsBound(1.0, 1.0)
+            )
+            if guarantee is None:
                 self._mistakes.add(
-                    path, "this event has no promise, and [release] none for all; give 'epsilon'"
+                    path, "this event has no guarantee, and [release] none for all; give 'epsilon'"
                 )
                 continue
             with self._mistakes.at((*path, "formula")):
@@ -436,7 +438,7 @@ class PolicyReader:
                             "the user does; there is nothing to protect",
                         )
                         break
-                    events[label] = PolicyEvent(label, section.formula, event, promise, partly)
+                    events[label] = PolicyEvent(label, section.formula, event, guarantee, partly)
         return events, unguarded
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from priste.quantify import Belief, Odds, Promise
+from priste.quantify import BeliefBound, Guarantee, OddsBound
 from priste.release.calibrators import CALIBRATORS, DEFAULT_CALIBRATOR, RETIRED
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -160,7 +160,7 @@ class MechanismSection(Section):
         return self
 
 
-class PromiseSection(Section):
+class GuaranteeSection(Section):
     """What is bounded: odds both ways, odds in one direction or each its own, or a belief."""
 
     epsilon: Positive | None = None
@@ -169,35 +169,35 @@ class PromiseSection(Section):
     belief_at_most: Annotated[float, Field(gt=0, lt=1)] | None = None
 
     @model_validator(mode="after")
-    def _one_promise(self) -> PromiseSection:
+    def _one_guarantee(self) -> GuaranteeSection:
         odds = self.odds_up is not None or self.odds_down is not None
         given = (self.epsilon is not None) + odds + (self.belief_at_most is not None)
         if given > 1:
             raise ValueError(
-                "give one promise: 'epsilon' (both ways), 'odds_up' and 'odds_down' (each way its "
-                "own; one left out is not bounded), or 'belief_at_most'"
+                "give one guarantee: 'epsilon' (both ways), 'odds_up' and 'odds_down' (each "
+                "way its own; one left out is not bounded), or 'belief_at_most'"
             )
         return self
 
-    def promise(self) -> Promise | None:
-        """Return what is promised here, None if nothing is said."""
+    def guarantee(self) -> Guarantee | None:
+        """Return what is guaranteed here, None if nothing is said."""
         if self.epsilon is not None:
-            return Odds(self.epsilon, self.epsilon)
+            return OddsBound(self.epsilon, self.epsilon)
         if self.belief_at_most is not None:
-            return Belief(self.belief_at_most)
+            return BeliefBound(self.belief_at_most)
         if self.odds_up is not None or self.odds_down is not None:
-            return Odds(self.odds_up or math.inf, self.odds_down or math.inf)
+            return OddsBound(self.odds_up or math.inf, self.odds_down or math.inf)
         return None
 
 
-class ReleaseSection(PromiseSection):
-    """What is promised and how releases are made and written.
+class ReleaseSection(GuaranteeSection):
+    """What is guaranteed and how releases are made and written.
 
     The parameters of the calibrator stand here too; the table of calibrators knows them.
     """
 
     calibrator: str = DEFAULT_CALIBRATOR
-    no_promise: bool = False
+    no_guarantee: bool = False
     points: Literal["centre", "random"] = "centre"
     outside: Outside = "refuse"
 
@@ -211,28 +211,28 @@ class ReleaseSection(PromiseSection):
         return name
 
     @model_validator(mode="after")
-    def _what_is_promised(self) -> ReleaseSection:
-        if not CALIBRATORS[self.calibrator].promise and not self.no_promise:
+    def _what_is_guaranteed(self) -> ReleaseSection:
+        if not CALIBRATORS[self.calibrator].guarantee and not self.no_guarantee:
             raise ValueError(
-                f"calibrator = {self.calibrator!r} promises nothing: what is learnt from its "
+                f"calibrator = {self.calibrator!r} guarantees nothing: what is learnt from its "
                 "releases may be anything. To use it all the same, for comparison, say "
-                "no_promise = true"
+                "no_guarantee = true"
             )
-        if CALIBRATORS[self.calibrator].promise and self.no_promise:
+        if CALIBRATORS[self.calibrator].guarantee and self.no_guarantee:
             raise ValueError(
-                f"calibrator = {self.calibrator!r} keeps a promise; leave no_promise out"
+                f"calibrator = {self.calibrator!r} keeps a guarantee; leave no_guarantee out"
             )
-        if self.outside == "gap" and CALIBRATORS[self.calibrator].promise:
+        if self.outside == "gap" and CALIBRATORS[self.calibrator].guarantee:
             raise ValueError(
                 "outside = 'gap' is silent exactly when the user is off the map, so silence tells "
-                "where they are and the promise would not hold. Use 'elsewhere' (a place of its "
+                "where they are and the guarantee would not hold. Use 'elsewhere' (a place of its "
                 "own around the map), 'nearest' (the border cell), or a larger map"
             )
         return self
 
 
-class ObserverSection(Section):
-    """Whom the promise is against."""
+class AdversarySection(Section):
+    """Whom the guarantee is against."""
 
     knows: Literal["anything", "population", "near", "stale", "starts"]
     factor: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = None
@@ -241,7 +241,7 @@ class ObserverSection(Section):
     population: str | None = None
 
     @model_validator(mode="after")
-    def _what_each_kind_takes(self) -> ObserverSection:
+    def _what_each_kind_takes(self) -> AdversarySection:
         takes = {
             "anything": set(),
             "population": {"also", "population"},
@@ -300,7 +300,7 @@ class RegionSection(Section):
         return self
 
 
-class EventSection(PromiseSection):
+class EventSection(GuaranteeSection):
     """Something that must stay deniable."""
 
     formula: str

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.policy.policy import Policy
-from priste.quantify import Priors
+from priste.quantify import KnownPrior
 
 MOST_CELLS = 20_000
 """A map with more cells is refused: it would take more than 36 GB, and minutes a release."""
 
 MOST_CELLS_OF_FEW_ROWS = 100_000
-"""The same where observer and mechanism need no table of cells by cells."""
+"""The same where adversary and mechanism need no table of cells by cells."""
 
 BYTES_PER_PAIR = 90.0
 """What a stream takes per pair of cells, or of cells and outputs: ``optimal`` against any start
@@ -27,7 +27,7 @@ SECONDS_PER_PAIR = 2e-7
 """... and so long per pair of cells where these are more, measured on 3,600 and 6,400."""
 
 DENSE_CELLS, LAW_CELLS = 400, 400
-"""Above so many cells an observer of few rows is served by a law of about so many outputs."""
+"""Above so many cells an adversary of few rows is served by a law of about so many outputs."""
 
 LONG = 600.0
 LARGE = 2e9
@@ -60,7 +60,7 @@ class Workload:
 def workload(policy: Policy) -> Workload:
     """Return what one user's stream under a policy takes, roughly."""
     cells = policy.grid.size
-    few = isinstance(policy.chosen_observer.observer, Priors) and cells > DENSE_CELLS
+    few = isinstance(policy.chosen_adversary.adversary, KnownPrior) and cells > DENSE_CELLS
     wide = LAW_CELLS if few else cells
     release = SECONDS_PER_CELL * wide if few else seconds_of_a_release(cells)
     return Workload(
@@ -83,7 +83,7 @@ def seconds_of_a_release(cells: int) -> float:
 def check_map(grid: Grid, *, few_rows: bool = False) -> None:
     """Refuse a map that no machine could carry, with the cell size that would do.
 
-    ``few_rows`` says that the observer knows the population, so that nothing is cells by cells.
+    ``few_rows`` says that the adversary knows the population, so that nothing is cells by cells.
     """
     most = MOST_CELLS_OF_FEW_ROWS if few_rows else MOST_CELLS
     if grid.size > most:

@@ -1,144 +1,257 @@
-"""Which weights over the rows of moments count: the class of priors, once rows are made.
+"""Whom a guarantee is against: the priors over the first cell that an adversary may hold.
 
-Every adversary answers the same questions about any ``Moments`` with those rows: of releases, of
-candidates, or of sums of them.
+A class of priors is a value, independent of any model. A ``Quantifier`` turns it into rows
+(:mod:`priste.quantify.start_rows`) and decides about all of its priors at once.
+
+>>> LastSeen(steps=8).words()
+'an adversary who knew exactly where the user was 8 steps before the stream began...'
+>>> adversary_from_dict(LastSeen(steps=8).describe())
+LastSeen(steps=8)
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Protocol
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from priste.quantify.leakage import Leakage
-from priste.quantify.moment_sums import rows_of
-from priste.quantify.moments import Floats, Integers, Moments
-from priste.quantify.near_prior import near_beliefs, near_leakage, near_leakages, near_passes
-from priste.quantify.posteriors import largest_belief, largest_prior_belief
-from priste.quantify.promises import Limits, Promise
-from priste.quantify.worst_prior import (
-    leakages,
-    passes,
-    worst_directions,
-    worst_prior_leakage,
-)
+from priste.arguments import number, whole
+from priste.errors import InvalidParameter
+from priste.float_text import floats_from_text, floats_to_text
+from priste.maps import cell_numbers
+from priste.quantify.inputs import PRIOR_TOLERANCE, checked_nonnegative, checked_priors
+from priste.quantify.moments import Floats
 
-Booleans = NDArray[np.bool_]
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from priste.maps import Cells
 
 
-class Adversary(Protocol):
-    """The priors that count, as weights over rows. ``worst_prior`` names rows by number."""
+class _Value:
+    """Equality and hash of a value that describes itself."""
 
-    def passes(self, moments: Moments, promise: float | Promise | Limits) -> Booleans:
-        """Tell (k,) whether every prior surely keeps a promise after each candidate."""
+    def describe(self) -> dict[str, object]:
+        raise NotImplementedError
 
-    def leakage(self, moments: Moments) -> Leakage:
-        """Bound the leakage of one set of releases, from above."""
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Value) and self.describe() == other.describe()
 
-    def directions(self, moments: Moments) -> tuple[float, float]:
-        """Return ``for_event`` and ``against_event`` of :meth:`leakage` alone."""
+    def __hash__(self) -> int:
+        return hash(repr(self.describe()))
 
-    def leakages(self, moments: Moments, promise: float | Promise | None = None) -> Floats:
-        """Return (k,) the leakage of each candidate, over the directions that a promise bounds."""
-
-    def belief(self, moments: Moments) -> float:
-        """Bound Pr(EVENT | releases) of one set of releases, from above."""
-
-    def prior_belief(self, moments: Moments) -> float:
-        """Bound Pr(EVENT) before any release, from above."""
-
-    def undecided_prior(self, moments: Moments) -> dict[int, float]:
-        """Return a prior under which the event may happen or not; empty if there is none."""
+    def __setattr__(self, name: str, value: object) -> None:
+        if hasattr(self, name):
+            raise AttributeError(f"A {type(self).__name__} never changes; make another one.")
+        object.__setattr__(self, name, value)
 
 
-@dataclass(frozen=True)
-class AnyMixture:
-    """Every mixture of the rows."""
+class AnyPrior(_Value):
+    """Anybody: every prior over the first cell. The paper's adversary, and the default.
 
-    def passes(self, moments: Moments, promise: float | Promise | Limits) -> Booleans:
-        return passes(moments, promise)
-
-    def leakage(self, moments: Moments) -> Leakage:
-        return worst_prior_leakage(moments)
-
-    def directions(self, moments: Moments) -> tuple[float, float]:
-        return worst_directions(moments)
-
-    def leakages(self, moments: Moments, promise: float | Promise | None = None) -> Floats:
-        return leakages(moments, promise)
-
-    def belief(self, moments: Moments) -> float:
-        return largest_belief(moments)
-
-    def prior_belief(self, moments: Moments) -> float:
-        return largest_prior_belief(moments)
-
-    def undecided_prior(self, moments: Moments) -> dict[int, float]:
-        is_open = (moments.prior_event > 0.0) & (moments.prior_complement > 0.0)
-        if is_open.any():
-            return {int(np.argmax(is_open)): 1.0}
-        possible, impossible = moments.prior_event > 0.0, moments.prior_complement > 0.0
-        if possible.any() and impossible.any():
-            return {int(np.argmax(possible)): 0.5, int(np.argmax(impossible)): 0.5}
-        return {}
-
-
-@dataclass(frozen=True, eq=False)
-class WithinFactor:
-    """Priors proportional to ``weights`` times numbers between 1 and ``factor``.
-
-    Rows whose weight is 0 have no part in any of them.
+    >>> AnyPrior().words()
+    'anybody, whatever they believe about where the stream began'
     """
 
-    weights: Floats
+    def describe(self) -> dict[str, object]:
+        """Return what :func:`adversary_from_dict` reads, ready for JSON."""
+        return {"adversary": "any start"}
+
+    def words(self) -> str:
+        """Return who is meant, as part of a sentence."""
+        return "anybody, whatever they believe about where the stream began"
+
+    def __repr__(self) -> str:
+        return "AnyPrior()"
+
+
+class StartsIn(_Value):
+    """Every prior on these cells; one at least. ``cells`` is kept as a sorted tuple.
+
+    >>> StartsIn([5, 2]).cells
+    (2, 5)
+    """
+
+    cells: tuple[int, ...]
+
+    def __init__(self, cells: Cells) -> None:
+        self.cells = tuple(sorted(cell_numbers(cells, name="cells of StartsIn")))
+
+    def describe(self) -> dict[str, object]:
+        """Return what :func:`adversary_from_dict` reads, ready for JSON."""
+        return {"adversary": "starts", "cells": list(self.cells)}
+
+    def words(self) -> str:
+        """Return who is meant, as part of a sentence."""
+        if len(self.cells) == 1:
+            return "an adversary who knows the cell in which the stream began"
+        return (
+            f"anybody who knows that the stream began in one of {len(self.cells)} given cells, "
+            "whatever they believe about which"
+        )
+
+    def __repr__(self) -> str:
+        return f"StartsIn({list(self.cells)})"
+
+
+class KnownPrior(_Value):
+    """These priors and all their mixtures: ``rows`` (K, m), or (m,) for one known prior.
+
+    Each row is >= 0 and sums to 1 within ``PRIOR_TOLERANCE``. With several models each prior
+    goes with each model.
+
+    >>> KnownPrior([0.5, 0.5]).words()
+    'an adversary who holds one known prior about where the stream began'
+    """
+
+    rows: Floats
+
+    def __init__(self, rows: ArrayLike) -> None:
+        self.rows = checked_priors(rows, None, name="'rows' of KnownPrior")
+
+    def describe(self) -> dict[str, object]:
+        """Return what :func:`adversary_from_dict` reads, ready for JSON; floats to the bit."""
+        return {"adversary": "priors", "rows": [floats_to_text(row) for row in self.rows]}
+
+    def words(self) -> str:
+        """Return who is meant, as part of a sentence."""
+        if len(self.rows) == 1:
+            return "an adversary who holds one known prior about where the stream began"
+        return (
+            f"an adversary who holds one of {len(self.rows)} given priors about where the stream "
+            "began, or any mixture of them"
+        )
+
+    def __repr__(self) -> str:
+        return f"KnownPrior(<{self.rows.shape[0]} on {self.rows.shape[1]} cells>)"
+
+
+class LastSeen(_Value):
+    """Knew exactly where the user was ``steps`` (>= 0) steps before step 0, and nothing since.
+
+    The rows of P^steps, with the phases of a cycle that precede step 0. 0 steps is every
+    prior. A sequence of matrices without a cycle says nothing about the time before it, and
+    the states of a second-order model begin at step 0: both are refused by a ``Quantifier``.
+    """
+
+    steps: int
+
+    def __init__(self, steps: int) -> None:
+        self.steps = whole(steps, "The 'steps' of LastSeen")
+
+    def describe(self) -> dict[str, object]:
+        """Return what :func:`adversary_from_dict` reads, ready for JSON."""
+        return {"adversary": "stale", "steps": self.steps}
+
+    def words(self) -> str:
+        """Return who is meant, as part of a sentence."""
+        return (
+            f"an adversary who knew exactly where the user was {self.steps} "
+            f"step{'s' if self.steps != 1 else ''} before the stream began, and nothing since"
+        )
+
+    def __repr__(self) -> str:
+        return f"LastSeen(steps={self.steps})"
+
+
+class PriorsWithin(_Value):
+    """Priors whose odds between any two starts are within ``factor`` of those of ``prior``.
+
+    That is all π with π_i proportional to p_i w_i, 1 <= w_i <= ``factor``. ``prior`` is (m,), >= 0,
+    and sums to 1 within ``PRIOR_TOLERANCE``; starts where it is 0 are excluded. A factor of 1 is
+    the known prior; the larger it is the nearer the class comes to any prior on the support.
+
+    With n models ``prior`` may be (n, m), the joint prior over model and first cell, which
+    sums to 1 in all; (m,) gives each model the same weight. Odds are then those between any
+    two pairs (model, first cell).
+
+    >>> PriorsWithin([0.5, 0.5], factor=3.0).words()
+    'an adversary whose odds between any two first cells are within a factor 3 of a given prior'
+    """
+
+    prior: Floats
     factor: float
 
-    def passes(self, moments: Moments, promise: float | Promise | Limits) -> Booleans:
-        return near_passes(self._used(moments), self._positive, self.factor, promise)
-
-    def leakage(self, moments: Moments) -> Leakage:
-        found = near_leakage(self._used(moments), self._positive, self.factor)
-        return replace(found, worst_prior=self._numbered(found.worst_prior))
-
-    def directions(self, moments: Moments) -> tuple[float, float]:
-        found = near_leakage(self._used(moments), self._positive, self.factor)
-        return found.for_event, found.against_event
-
-    def leakages(self, moments: Moments, promise: float | Promise | None = None) -> Floats:
-        return near_leakages(self._used(moments), self._positive, self.factor, promise)
-
-    def belief(self, moments: Moments) -> float:
-        return float(near_beliefs(self._used(moments), self._positive, self.factor)[0])
-
-    def prior_belief(self, moments: Moments) -> float:
-        before = replace(
-            moments,
-            event=moments.prior_event,
-            complement=moments.prior_complement,
-            exponent=np.zeros(moments.rows, dtype=np.int64),
+    def __init__(self, prior: ArrayLike, factor: float) -> None:
+        self.factor = number(
+            factor,
+            "The 'factor' of PriorsWithin",
+            least=1.0,
+            most=LARGEST_FACTOR,
+            hint="For every prior on given cells use StartsIn(cells).",
         )
-        return self.belief(before)
+        name = "'prior' of PriorsWithin"
+        shape: tuple[int | None, ...] = (None,) if np.ndim(prior) == 1 else (None, None)
+        array = checked_nonnegative(prior, shape, name=name)
+        total = math.fsum(array.ravel())
+        if not abs(total - 1.0) <= PRIOR_TOLERANCE:
+            raise InvalidParameter(
+                f"The {name} must sum to 1 within {PRIOR_TOLERANCE}. It sums to {total!r}."
+            )
+        kept = array.copy()
+        kept.flags.writeable = False
+        self.prior = kept
 
-    def undecided_prior(self, moments: Moments) -> dict[int, float]:
-        used = self._used(moments)
-        if not (used.prior_event.any() and used.prior_complement.any()):
-            return {}
-        shares = self._positive / self._positive.sum()
-        return self._numbered(dict(enumerate(shares.tolist())))
+    def describe(self) -> dict[str, object]:
+        """Return what :func:`adversary_from_dict` reads, ready for JSON; floats to the bit."""
+        lines = np.atleast_2d(self.prior)
+        return {
+            "adversary": "near",
+            "prior": [floats_to_text(line) for line in lines],
+            "joint": self.prior.ndim == 2,
+            "factor": self.factor,
+        }
 
-    @cached_property
-    def _rows(self) -> Integers:
-        return np.flatnonzero(self.weights)
+    def words(self) -> str:
+        """Return who is meant, as part of a sentence."""
+        starts = "first cells" if self.prior.ndim == 1 else "models and first cells"
+        return (
+            f"an adversary whose odds between any two {starts} are within a factor "
+            f"{self.factor:.4g} of a given prior"
+        )
 
-    @cached_property
-    def _positive(self) -> Floats:
-        return self.weights[self._rows]
+    def __repr__(self) -> str:
+        return f"PriorsWithin(<prior on {self.prior.shape[-1]} cells>, factor={self.factor!r})"
 
-    def _used(self, moments: Moments) -> Moments:
-        return moments if len(self._rows) == moments.rows else rows_of(moments, self._rows)
 
-    def _numbered(self, prior: dict[int, float]) -> dict[int, float]:
-        return {int(self._rows[place]): weight for place, weight in prior.items()}
+LARGEST_FACTOR = 1e6
+"""Beyond this doubles would leave the bound in doubt; ``StartsIn`` is nearly the same and exact."""
+
+Adversary: TypeAlias = AnyPrior | StartsIn | KnownPrior | LastSeen | PriorsWithin
+"""Any of the classes of priors."""
+
+
+def adversary_from_dict(described: Mapping[str, object]) -> Adversary:
+    """Undo ``describe()``; raises ``InvalidParameter`` for anything else."""
+    try:
+        return _read(described)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidParameter(
+            "A described adversary must have 'adversary' (any start, starts, priors, stale or "
+            "near) and its values, as describe() wrote them."
+        ) from error
+
+
+def _read(described: Mapping[str, object]) -> Adversary:
+    kind = described["adversary"]
+    values = {name: value for name, value in described.items() if name != "adversary"}
+    if kind == "any start" and not values:
+        return AnyPrior()
+    if kind == "starts":
+        return StartsIn(**values)  # type: ignore[arg-type]  # checked by the class
+    if kind == "stale":
+        return LastSeen(**values)  # type: ignore[arg-type]  # checked by the class
+    if kind == "priors":
+        return KnownPrior(_rows(values.pop("rows")), **values)
+    if kind == "near":
+        lines, joint = _rows(values.pop("prior")), values.pop("joint")
+        return PriorsWithin(lines if joint else lines.ravel(), **values)  # type: ignore[arg-type]  # as above
+    raise ValueError(f"no such adversary: {kind!r}")
+
+
+def _rows(texts: object) -> Floats:
+    if not isinstance(texts, list):
+        raise TypeError("rows of floats are a list of texts")
+    return np.array([floats_from_text(text) for text in texts])

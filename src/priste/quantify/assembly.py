@@ -67,7 +67,7 @@ def log_ratio(upper: tuple[float, int], lower: tuple[float, int]) -> float:
 
 
 @dataclass(frozen=True)
-class KnownPrior:
+class PriorSums:
     """a, ā, b, d under one prior, each as (mantissa, exponent)."""
 
     prior_event: tuple[float, int]
@@ -76,7 +76,7 @@ class KnownPrior:
     complement: tuple[float, int]
 
     @classmethod
-    def of(cls, moments: Moments, weights: Floats) -> KnownPrior:
+    def of(cls, moments: Moments, weights: Floats) -> PriorSums:
         """Mix the rows of ``moments`` with ``weights``."""
         plain = np.zeros(moments.rows, dtype=np.int64)
         return cls(
@@ -115,8 +115,8 @@ def known_prior_leakage(moments: Moments, weights: Floats) -> Leakage:
 
     Where the prior leaves nothing to learn (it makes the event certain or impossible, or
     the releases impossible) both directions are 0: no prior of this kind ever breaks a
-    promise. The ratio is plain arithmetic: off by a few times the relative error.
+    guarantee. The ratio is plain arithmetic: off by a few times the relative error.
     """
-    ratio = KnownPrior.of(moments, weights).log_likelihood_ratio()
+    ratio = PriorSums.of(moments, weights).log_likelihood_ratio()
     prior = {int(row): float(weights[row]) for row in np.flatnonzero(weights)}
     return Leakage(abs(ratio), ratio, 0.0 - ratio, prior)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from priste.quantify.promises import Belief, Promise, as_promise
+from priste.quantify.guarantees import BeliefBound, Guarantee, as_guarantee
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class Leakage:
 
     ``worst_prior`` maps first cells to weights that sum to 1: a prior of the class that comes as
     close to ``value`` as doubles allow, with one or two entries where the class is all mixtures
-    of some rows. Rows that are no cells are named by their number (``Priors``), or by the cell
-    where the user was seen last (``Stale``). It is empty when no prior makes the comparison
+    of some rows. Rows that are no cells are named by their number (``KnownPrior``), or by the cell
+    where the user was seen last (``LastSeen``). It is empty when no prior makes the comparison
     possible. With several models ``worst_joint`` maps (model, cell) to weights, and
     ``worst_prior`` is its sum over models.
 
@@ -35,29 +35,29 @@ class Leakage:
     worst_prior: dict[int, float]
     worst_joint: dict[tuple[int, int], float] = field(default_factory=dict)
 
-    def over(self, promise: float | Promise) -> float:
-        """Return the larger of the directions that a promise bounds.
+    def over(self, guarantee: float | Guarantee) -> float:
+        """Return the larger of the directions that a guarantee bounds.
 
-        A ``Belief`` bounds what speaks for the event. It may be below 0 when one direction is
+        A ``BeliefBound`` bounds what speaks for the event. It may be below 0 when one direction is
         bounded: then the releases have only spoken the other way.
 
-        >>> from priste.quantify.promises import Odds
-        >>> Leakage(0.5, 0.25, 0.5, {3: 1.0}).over(Odds(up=1.0, down=float("inf")))
+        >>> from priste.quantify.guarantees import OddsBound
+        >>> Leakage(0.5, 0.25, 0.5, {3: 1.0}).over(OddsBound(up=1.0, down=float("inf")))
         0.25
         """
         directions = (self.for_event, self.against_event)
-        return max(directions[side] for side in bounded_directions(promise))
+        return max(directions[side] for side in bounded_directions(guarantee))
 
 
-def bounded_directions(promise: float | Promise | None) -> list[int]:
-    """Return which of the directions (0 for the event, 1 against) a promise bounds.
+def bounded_directions(guarantee: float | Guarantee | None) -> list[int]:
+    """Return which of the directions (0 for the event, 1 against) a guarantee bounds.
 
-    Both for None, and where a promise leaves both free.
+    Both for None, and where a guarantee leaves both free.
     """
-    if promise is None:
+    if guarantee is None:
         return [0, 1]
-    given = as_promise(promise)
-    if isinstance(given, Belief):
+    given = as_guarantee(guarantee)
+    if isinstance(given, BeliefBound):
         return [0]
     free = float("inf")
     return [side for side, bound in enumerate((given.up, given.down)) if bound < free] or [0, 1]

@@ -12,11 +12,11 @@ import numpy as np
 
 from priste.events import Event
 from priste.mobility import MarkovModel
+from priste.quantify.adversaries import AnyPrior
 from priste.quantify.assembly import assembled
 from priste.quantify.inputs import checked_candidates
 from priste.quantify.model_stream import ModelStream
 from priste.quantify.moments import Floats, Integers, Moments
-from priste.quantify.observers import AnyStart
 from priste.quantify.propagation import Likelihood, replay
 from priste.quantify.scaling import LEAST_NORMAL
 from priste.quantify.start_rows import start_rows
@@ -37,7 +37,7 @@ class ManyHistories:
 
     def __init__(self, model: MarkovModel, event: Event, count: int) -> None:
         # It holds no history; it knows the event, its priors and the bounds of rounding.
-        self._stream = ModelStream(model, event, start_rows(AnyStart(), model), "replay", True)
+        self._stream = ModelStream(model, event, start_rows(AnyPrior(), model), "replay", True)
         self._cells = model.grid.size
         self._count = count
         self.chain = self._stream.chain

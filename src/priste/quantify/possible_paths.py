@@ -141,7 +141,7 @@ def _ratio(one: tuple[float, float], other: tuple[float, float], slack: float) -
     largest, least = one[0], other[1]
     if largest == -math.inf:
         # This side is excluded. If the other is too, no possible path explains the releases:
-        # nothing can be promised about them.
+        # nothing can be guaranteed about them.
         return math.inf if other[0] == -math.inf else -math.inf
     if least == -math.inf:
         return math.inf

@@ -1,4 +1,4 @@
-"""How sure releases make an observer: bounds on Pr(EVENT | releases) over rows and mixtures.
+"""How sure releases make an adversary: bounds on Pr(EVENT | releases) over rows and mixtures.
 
 Pr(EVENT | o) <= p under a prior w means w·b <= c w·d with c = p / (1 - p): linear in w, so every
 mixture of rows keeps it iff every row does. With |x̂ - x| <= γ x + δ,

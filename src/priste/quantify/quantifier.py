@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from priste.arguments import shown
 from priste.errors import InvalidParameter
 from priste.mobility import MarkovModel
-from priste.quantify.adversaries import Adversary, AnyMixture, WithinFactor
-from priste.quantify.assembly import KnownPrior, known_prior_leakage
+from priste.quantify.adversaries import Adversary, AnyPrior, PriorsWithin
+from priste.quantify.assembly import PriorSums, known_prior_leakage
+from priste.quantify.guarantees import Guarantee, Limits, as_limits
 from priste.quantify.inputs import (
     checked_candidates,
     checked_likelihood,
@@ -25,8 +26,7 @@ from priste.quantify.leakage import Leakage
 from priste.quantify.model_stream import Method, ModelStream, check_history
 from priste.quantify.moment_sums import stacked
 from priste.quantify.moments import Floats, Integers, Moments
-from priste.quantify.observers import AnyStart, Near, Observer
-from priste.quantify.promises import Limits, Promise, as_limits
+from priste.quantify.prior_classes import AnyMixture, PriorClass, WithinFactor
 from priste.quantify.screening import screened, worthwhile_rank
 from priste.quantify.smoothing import location_posterior
 from priste.quantify.start_rows import FirstCells, start_rows
@@ -47,16 +47,16 @@ On a map of 2,500 cells, pieces four times as large were no faster.
 
 
 class Quantifier:
-    """Quantify what releases say about an event, under a mobility model and against an observer.
+    """Quantify what releases say about an event, under a mobility model and against an adversary.
 
     The adversary knows the model, the event and P(release | cell) of every release, and
-    has a prior over the first cell. Which priors are meant is the ``observer``: any
-    (:class:`~priste.quantify.AnyStart`, the default), any on some cells, given ones and their
+    has a prior over the first cell. Which priors are meant is the ``adversary``: any
+    (:class:`~priste.quantify.AnyPrior`, the default), any on some cells, given ones and their
     mixtures, those of somebody who saw the user some steps before, or those near a given one.
-    Each observer has rows, distributions of the first cell, of which all its priors are mixtures.
+    Each adversary has rows, distributions of the first cell, of which all its priors are mixtures.
 
-    ``model`` may be a sequence of models on one map that are guarded jointly: the observer does not
-    know which one holds, releases may tell, and every joint prior over model and row counts.
+    ``model`` may be a sequence of models on one map that are guarded jointly: the adversary does
+    not know which one holds, releases may tell, and every joint prior over model and row counts.
     The rows of all models are stacked, in order.
 
     ``method`` says how the joint probabilities are computed; the numbers are the same
@@ -77,7 +77,7 @@ class Quantifier:
     :mod:`priste.quantify.rounding`). Nothing here draws random numbers or does I/O.
 
     Raises ``InvalidParameter`` when the event names cells or steps that a model does
-    not have, or the observer does not fit the map; ``TooManyWorlds`` from the event.
+    not have, or the adversary does not fit the map; ``TooManyWorlds`` from the event.
 
     >>> import numpy as np
     >>> from priste.events import presence
@@ -98,7 +98,7 @@ class Quantifier:
         self,
         model: MarkovModel | Sequence[MarkovModel],
         event: Event,
-        observer: Observer | None = None,
+        adversary: Adversary | None = None,
         *,
         method: Method = "auto",
         history: bool = True,
@@ -112,23 +112,23 @@ class Quantifier:
                 f"grid. Got {shown([getattr(each, 'grid', each) for each in models])}."
             )
         self._cells = models[0].grid.size
-        self._observer = AnyStart() if observer is None else observer
+        self._adversary = AnyPrior() if adversary is None else adversary
         self._streams = [
-            ModelStream(each, event, start_rows(self._observer, each), method, history)
+            ModelStream(each, event, start_rows(self._adversary, each), method, history)
             for each in models
         ]
-        self._adversary = _adversary(self._observer, self._streams)
+        self._prior_class = _prior_class(self._adversary, self._streams)
         self._moments: Moments | None = None
 
     @property
-    def observer(self) -> Observer:
+    def adversary(self) -> Adversary:
         """Whom the answers are about."""
-        return self._observer
+        return self._adversary
 
     @property
-    def adversary(self) -> Adversary:
+    def prior_class(self) -> PriorClass:
         """The priors that count as weights over the rows, to judge ``Moments`` with these rows."""
-        return self._adversary
+        return self._prior_class
 
     @property
     def step(self) -> int:
@@ -163,7 +163,7 @@ class Quantifier:
     def restored(self, snapshots: Sequence[StreamSnapshot]) -> Quantifier:
         """Return this quantifier with the observations of a snapshot in place of its own.
 
-        Raises ValueError if it was taken of another event, model, observer or method.
+        Raises ValueError if it was taken of another event, model, adversary or method.
         """
         if len(snapshots) != len(self._streams) or len({each.step for each in snapshots}) != 1:
             raise ValueError("it is of another number of models, or of several steps")
@@ -250,16 +250,16 @@ class Quantifier:
     # ------------------------------------------------------------------ answers
 
     def leakage(
-        self, prior: ArrayLike | None = None, *, observer: Observer | None = None
+        self, prior: ArrayLike | None = None, *, adversary: Adversary | None = None
     ) -> Leakage:
         """Return how far the releases tell the event from its negation.
 
-        Without ``prior``: an upper bound over every prior of the observer
+        Without ``prior``: an upper bound over every prior of the adversary
         (see :func:`priste.quantify.worst_prior_leakage` for its slack), exactly 0 as long as
         nothing but silence was observed. ``worst_prior`` is one of those priors.
 
-        ``observer`` asks about another class of priors, as if the quantifier had been made with it:
-        from the history of releases, or without one where that class lives on the first
+        ``adversary`` asks about another class of priors, as if the quantifier had been made with
+        it: from the history of releases, or without one where that class lives on the first
         cells that are this quantifier's rows. Raises ``InvalidParameter`` where neither helps.
 
         With ``prior``, weights over the rows (see :meth:`posterior`): the two logarithms
@@ -267,10 +267,10 @@ class Quantifier:
         where the prior makes the event certain or impossible or the releases impossible,
         and infinite where the releases settle an event that was open.
         """
-        if observer is not None:
+        if adversary is not None:
             if prior is not None:
-                raise InvalidParameter("Give leakage() a 'prior' or an 'observer', not both.")
-            asked = self._asked(observer)
+                raise InvalidParameter("Give leakage() a 'prior' or an 'adversary', not both.")
+            asked = self._asked(adversary)
             return asked._named(asked._worst())
         if prior is not None:
             weights = self._weights(prior)
@@ -282,12 +282,12 @@ class Quantifier:
 
         That is quicker where nobody asks who learns so much.
         """
-        return self._adversary.directions(self.moments()) if self._observed else (0.0, 0.0)
+        return self._prior_class.directions(self.moments()) if self._observed else (0.0, 0.0)
 
     def _worst(self) -> Leakage:
         if self._observed:
-            return self._adversary.leakage(self.moments())
-        return Leakage(0.0, 0.0, 0.0, self._adversary.undecided_prior(self.moments()))
+            return self._prior_class.leakage(self.moments())
+        return Leakage(0.0, 0.0, 0.0, self._prior_class.undecided_prior(self.moments()))
 
     def _named(self, found: Leakage) -> Leakage:
         """Give rows their names: cells or numbers of priors, and of models if there are several."""
@@ -302,13 +302,13 @@ class Quantifier:
         several = len(self._streams) > 1
         return replace(found, worst_prior=named, worst_joint=joint if several else {})
 
-    def _asked(self, observer: Observer) -> Quantifier:
-        """Return this quantifier with another observer; only for its moments."""
-        if observer == self._observer:
+    def _asked(self, adversary: Adversary) -> Quantifier:
+        """Return this quantifier with another adversary; only for its moments."""
+        if adversary == self._adversary:
             return self
         twin = copy.copy(self)
-        rows = [start_rows(observer, stream.chain.model) for stream in self._streams]
-        twin._observer = observer
+        rows = [start_rows(adversary, stream.chain.model) for stream in self._streams]
+        twin._adversary = adversary
         if all(
             isinstance(mine.starts, FirstCells) and np.isin(asked.support, mine.starts.labels).all()
             for mine, asked in zip(self._streams, rows, strict=True)
@@ -321,25 +321,27 @@ class Quantifier:
             twin._moments = None
         else:
             raise InvalidParameter(
-                f"This Quantifier knows only how releases look to {self._observer.words()}; that "
-                f"does not say how they look to {observer.words()}. Make it with "
-                "history=True, or with an observer whose rows are first cells, such as AnyStart()."
+                f"This Quantifier knows only how releases look to {self._adversary.words()}; that "
+                f"does not say how they look to {adversary.words()}. Make it with "
+                "history=True, or with an adversary whose rows are first cells, such as AnyPrior()."
             )
-        twin._adversary = _adversary(observer, twin._streams)
+        twin._prior_class = _prior_class(adversary, twin._streams)
         return twin
 
-    def leakage_if(self, likelihoods: ArrayLike, promise: float | Promise | None = None) -> Floats:
+    def leakage_if(
+        self, likelihoods: ArrayLike, guarantee: float | Guarantee | None = None
+    ) -> Floats:
         """Return (k,) the leakage after each of k candidate releases (m, k); nothing changes.
 
-        With a ``promise`` over the directions that it bounds, as ``Leakage.over``.
+        With a ``guarantee`` over the directions that it bounds, as ``Leakage.over``.
         """
-        return self._adversary.leakages(self.candidate_moments(likelihoods), promise)
+        return self._prior_class.leakages(self.candidate_moments(likelihoods), guarantee)
 
-    def passes(self, likelihoods: ArrayLike, epsilon: float | Promise) -> Booleans:
-        """Tell (k,) whether each candidate release (m, k) keeps a promise.
+    def passes(self, likelihoods: ArrayLike, epsilon: float | Guarantee) -> Booleans:
+        """Tell (k,) whether each candidate release (m, k) keeps a guarantee.
 
-        ``epsilon`` is a number >= 0 for both directions, an ``Odds`` or a ``Belief``. True means
-        kept, against every prior of the observer; doubt is False.
+        ``epsilon`` is a number >= 0 for both directions, an ``OddsBound`` or a ``BeliefBound``.
+        True means kept, against every prior of the adversary; doubt is False.
         Many columns are first screened (see :mod:`priste.quantify.screening`): where sound bounds
         decide about one, its four quantities are never computed.
         """
@@ -352,7 +354,7 @@ class Quantifier:
         for start in range(0, len(left) or not count, width):  # no columns at all are refused
             chunk = left[start : start + width]
             chosen = columns if len(chunk) == count else columns[:, chunk]
-            verdict[chunk] = self._adversary.passes(self._candidate_moments(chosen), limits)
+            verdict[chunk] = self._prior_class.passes(self._candidate_moments(chosen), limits)
         return verdict
 
     def _screened(self, columns: Floats, limits: Limits) -> tuple[Booleans, Booleans]:
@@ -369,7 +371,7 @@ class Quantifier:
             prior_rows = np.concatenate([stream.prior_rows for stream in self._streams], axis=1)
             gamma = max(stream.relative_error(1) for stream in self._streams)
             lost = max(stream.absolute_error for stream in self._streams)
-            judge = self._adversary.passes
+            judge = self._prior_class.passes
             return screened(
                 operators,
                 prior_rows,
@@ -383,22 +385,22 @@ class Quantifier:
         return _undecided(count)
 
     def belief(self) -> float:
-        """Bound Pr(EVENT | releases) over every prior of the observer, from above.
+        """Bound Pr(EVENT | releases) over every prior of the adversary, from above.
 
         Never below the exact supremum. Priors under which the releases are impossible
         hold no belief; 0.0 when that leaves none.
         """
-        return self._adversary.belief(self.moments())
+        return self._prior_class.belief(self.moments())
 
     def prior_belief(self) -> float:
-        """Bound Pr(EVENT) before any release over every prior of the observer, from above.
+        """Bound Pr(EVENT) before any release over every prior of the adversary, from above.
 
         No cap below it can be kept.
         """
-        return self._adversary.prior_belief(self.moments())
+        return self._prior_class.prior_belief(self.moments())
 
     def prior_range(self) -> tuple[float, float]:
-        """Bound Pr(EVENT) before any release over every prior of the observer, from outside.
+        """Bound Pr(EVENT) before any release over every prior of the adversary, from outside.
 
         >>> from priste import Grid, MarkovModel, at
         >>> model = MarkovModel(Grid(rows=1, columns=2, cell_size=1.0), [[0.75, 0.25], [0.5, 0.5]])
@@ -411,18 +413,18 @@ class Quantifier:
             prior_event=moments.prior_complement,
             prior_complement=moments.prior_event,
         )
-        return max(0.0, 1.0 - self._adversary.prior_belief(negated)), self.prior_belief()
+        return max(0.0, 1.0 - self._prior_class.prior_belief(negated)), self.prior_belief()
 
     def posterior(self, prior: ArrayLike | None = None) -> float:
         """Return Pr(EVENT | releases) under a prior.
 
         ``prior`` are weights over the rows that sum to 1: (m,) over the first cells, zero
-        where this quantifier has no row; with ``Priors`` (K,) over those, and nothing needed for
-        K = 1; with several models (models, m) or (models, K).
+        where this quantifier has no row; with ``KnownPrior`` (K,) over those, and nothing needed
+        for K = 1; with several models (models, m) or (models, K).
         An event that is impossible under the prior has posterior 0, a certain one 1.
         Raises ``InvalidParameter`` when the releases are impossible under the prior.
         """
-        known = KnownPrior.of(self.moments(), self._weights(prior))
+        known = PriorSums.of(self.moments(), self._weights(prior))
         self._check_possible(known)
         return known.posterior()
 
@@ -433,7 +435,7 @@ class Quantifier:
         ``InvalidParameter`` when the event is impossible or certain under the prior, as
         then one of the two is not defined.
         """
-        known = KnownPrior.of(self.moments(), self._weights(prior))
+        known = PriorSums.of(self.moments(), self._weights(prior))
         for (mantissa, _), what in (
             (known.prior_event, "impossible"),
             (known.prior_complement, "certain"),
@@ -476,7 +478,7 @@ class Quantifier:
                 return np.ones(1)
             raise InvalidParameter(
                 f"This Quantifier means {self.rows} starts or priors: give 'prior', weights over "
-                "them, or make the Quantifier with observer=Priors(...) of one known prior."
+                "them, or make the Quantifier with adversary=KnownPrior(...) of one known prior."
             )
         starts = [stream.starts for stream in self._streams]
         by_cell = isinstance(starts[0], FirstCells)
@@ -491,13 +493,13 @@ class Quantifier:
         inside = [line[each.labels] for line, each in zip(weights, starts, strict=True)]
         if sum(map(np.count_nonzero, inside)) != np.count_nonzero(weights):
             raise InvalidParameter(
-                "The 'prior' must be 0 on cells in which the observer of this Quantifier excludes "
+                "The 'prior' must be 0 on cells in which the adversary of this Quantifier excludes "
                 "that the stream began."
             )
         return np.concatenate(inside)
 
     @staticmethod
-    def _check_possible(known: KnownPrior) -> None:
+    def _check_possible(known: PriorSums) -> None:
         if not (known.event[0] or known.complement[0]):
             raise InvalidParameter(
                 "The releases are impossible under this prior, so it has no posterior. Give a "
@@ -505,20 +507,20 @@ class Quantifier:
             )
 
 
-def _adversary(observer: Observer, streams: Sequence[ModelStream]) -> Adversary:
-    """Return the class of weights over the stacked rows that an observer means."""
-    if not isinstance(observer, Near):
+def _prior_class(adversary: Adversary, streams: Sequence[ModelStream]) -> PriorClass:
+    """Return the class of weights over the stacked rows that an adversary means."""
+    if not isinstance(adversary, PriorsWithin):
         return AnyMixture()
     prior = (
-        observer.prior if observer.prior.ndim == 2 else np.stack([observer.prior] * len(streams))
+        adversary.prior if adversary.prior.ndim == 2 else np.stack([adversary.prior] * len(streams))
     )
     if len(prior) != len(streams):
         raise InvalidParameter(
-            f"The 'prior' of Near has one line for each of {len(prior)} models. Got "
+            f"The 'prior' of PriorsWithin has one line for each of {len(prior)} models. Got "
             f"{len(streams)}. Give (m,) for the same prior under each."
         )
     weights = [line[each.starts.labels] for line, each in zip(prior, streams, strict=True)]
-    return WithinFactor(np.concatenate(weights), observer.factor)
+    return WithinFactor(np.concatenate(weights), adversary.factor)
 
 
 def _undecided(count: int) -> tuple[Booleans, Booleans]:

@@ -36,7 +36,7 @@ _EVALUATION = 1.0 + 2.0**-40
 def relative_error_bound(roundings: int, factors: float, observations: int) -> float:
     """Bound the relative error; ``factors`` is the logarithm of all factors but the roundings.
 
-    ``inf`` when there are so many roundings (2**52) that nothing is left to promise.
+    ``inf`` when there are so many roundings (2**52) that nothing is left to guarantee.
 
     >>> relative_error_bound(1000, 0.0, 0) < 1.2e-13
     True

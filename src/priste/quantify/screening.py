@@ -29,7 +29,7 @@ lost: less than 2**-1070 of an entry with up to 32 bands, and less than 2**-1075
 with Q. The columns of Q have length 1, so no coefficient of a column with entries up to 1
 exceeds twice the root of the cells. With up to 2**14 cells and a rank up to 2**7, b and d so lose
 less than 2**-1040 in all, the last products below 1 included. That is their
-``absolute_error``, which the verdict takes at its worst; so True is a promise here too, and all
+``absolute_error``, which the verdict takes at its worst; so True is a guarantee here too, and all
 else is left to the exact check.
 
 The same is done where underflow took up to η from Pr(EVENT | world, state), and so from a and ā. b
@@ -48,9 +48,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from priste.quantify.guarantees import Limits
 from priste.quantify.moment_sums import candidates_of
 from priste.quantify.moments import Floats, Moments
-from priste.quantify.promises import Limits
 from priste.quantify.rounding import UNIT_ROUNDOFF
 from priste.quantify.scaling import BLOCK_ENTRIES, ScaledRows
 
@@ -219,7 +219,7 @@ def screened(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Tell (k,) which candidates stay within ``limits``, and (k,) for which that is decided.
 
-    A verdict True is always decided, and a promise; False that is not decided is doubt.
+    A verdict True is always decided, and a guarantee; False that is not decided is doubt.
 
     ``operators`` are H (rows, 2, cells), one per model, ``prior_rows`` (2, all rows) holds a and ā,
     ``columns`` (cells, k) the likelihoods, ``relative_error`` what separates a, ā and the exact

@@ -1,6 +1,6 @@
-"""The rows of an observer under one model: distributions of the first cell.
+"""The rows of an adversary under one model: distributions of the first cell.
 
-Every prior of the observer is a mixture of these rows. A row is a first cell, a given prior, or
+Every prior of the adversary is a mixture of these rows. A row is a first cell, a given prior, or
 where somebody is who was seen some steps before the stream began.
 """
 
@@ -13,10 +13,17 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from priste.errors import InvalidParameter
+from priste.quantify.adversaries import (
+    Adversary,
+    AnyPrior,
+    KnownPrior,
+    LastSeen,
+    PriorsWithin,
+    StartsIn,
+)
 from priste.quantify.lifted import BAND_MERGES
 from priste.quantify.moments import Floats, Integers
 from priste.quantify.movement import may_lose_products, moved_ahead, moved_back
-from priste.quantify.observers import AnyStart, Near, Observer, Priors, Stale, Starts
 from priste.quantify.scaling import ScaledRows
 
 if TYPE_CHECKING:
@@ -141,29 +148,29 @@ class SeenBefore:
         return np.asarray(rows.plain()[0][0])
 
 
-def start_rows(observer: Observer, model: MarkovModel) -> StartRows:
-    """Return the rows of an observer under a model; refuses what does not fit its map or time."""
+def start_rows(adversary: Adversary, model: MarkovModel) -> StartRows:
+    """Return the rows of an adversary under a model; refuses what does not fit its map or time."""
     size = model.grid.size
-    if isinstance(observer, AnyStart):
+    if isinstance(adversary, AnyPrior):
         return FirstCells(np.arange(size), size)
-    if isinstance(observer, Starts):
-        if observer.cells[-1] >= size:
+    if isinstance(adversary, StartsIn):
+        if adversary.cells[-1] >= size:
             raise InvalidParameter(
-                f"The cells of Starts must be cells 0 to {size - 1} of the model's map. "
-                f"Got {observer.cells[-1]}."
+                f"The cells of StartsIn must be cells 0 to {size - 1} of the model's map. "
+                f"Got {adversary.cells[-1]}."
             )
-        return FirstCells(np.array(observer.cells, dtype=np.int64), size)
-    if isinstance(observer, Priors):
-        _check_size("rows of Priors", observer.rows, size)
-        return GivenPriors(observer.rows)
-    if isinstance(observer, Stale):
-        return _seen_before(observer.steps, model)
-    if isinstance(observer, Near):
-        _check_size("prior of Near", observer.prior, size)
-        return FirstCells(np.flatnonzero(np.atleast_2d(observer.prior).any(axis=0)), size)
+        return FirstCells(np.array(adversary.cells, dtype=np.int64), size)
+    if isinstance(adversary, KnownPrior):
+        _check_size("rows of KnownPrior", adversary.rows, size)
+        return GivenPriors(adversary.rows)
+    if isinstance(adversary, LastSeen):
+        return _seen_before(adversary.steps, model)
+    if isinstance(adversary, PriorsWithin):
+        _check_size("prior of PriorsWithin", adversary.prior, size)
+        return FirstCells(np.flatnonzero(np.atleast_2d(adversary.prior).any(axis=0)), size)
     raise InvalidParameter(
-        "The 'observer' of a Quantifier must be AnyStart(), Starts(cells), Priors(rows), "
-        f"Stale(steps) or Near(prior, factor). Got {type(observer).__name__}."
+        "The 'adversary' of a Quantifier must be AnyPrior(), StartsIn(cells), KnownPrior(rows), "
+        f"LastSeen(steps) or PriorsWithin(prior, factor). Got {type(adversary).__name__}."
     )
 
 
@@ -186,8 +193,9 @@ def _seen_before(steps: int, model: MarkovModel) -> StartRows:
             else f"a model of {model.horizon} moves says nothing about the time before step 0"
         )
         raise InvalidParameter(
-            f"The observer Stale(steps={steps}) needs a model that knows how people moved before "
-            f"step 0: {why}. Use a model of one matrix or with cycle=True, or Priors(rows)."
+            f"The adversary LastSeen(steps={steps}) needs a model that knows how people moved "
+            f"before step 0: {why}. Use a model of one matrix or with cycle=True, or "
+            f"KnownPrior(rows)."
         )
     # The move from step -k to -k + 1 is that of the same phase of the cycle.
     moves = tuple(model.transition(-k % model.period) for k in range(steps, 0, -1))

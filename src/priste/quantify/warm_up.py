@@ -13,7 +13,7 @@ from priste.events import presence
 from priste.maps import Grid
 from priste.mobility import MarkovModel
 from priste.quantify import bands
-from priste.quantify.observers import AnyStart, Near
+from priste.quantify.adversaries import AnyPrior, PriorsWithin
 from priste.quantify.quantifier import Quantifier
 from priste.quantify.worst_prior.searching import compile_now
 
@@ -25,8 +25,8 @@ def warm_up() -> None:
     grid = Grid(rows=4, columns=4, cell_size=1.0)
     model, event = MarkovModel.gaussian(grid, sigma=1.0), presence([0], [1])
     column = np.linspace(0.1, 0.9, grid.size)
-    for observer in (AnyStart(), Near(np.full(grid.size, 1.0 / grid.size), factor=2.0)):
-        quantifier = Quantifier(model, event, observer)
+    for adversary in (AnyPrior(), PriorsWithin(np.full(grid.size, 1.0 / grid.size), factor=2.0)):
+        quantifier = Quantifier(model, event, adversary)
         quantifier.passes(column[:, None], 0.5)
         quantifier.observe(column)
         quantifier.leakage()

@@ -1,8 +1,8 @@
 """The release loop: a stream of locations goes in, private outputs come out.
 
 ``Protector`` runs it. A calibrator chooses the budget of each release: ``Certified`` keeps its
-promise against those who know the code, ``Paper`` is the published loop, ``Bare`` promises
-nothing. ``PublicState`` is all that an adversary can know; ``Law`` is the exact law of a
+guarantee against those who know the code, ``Paper`` is the published loop, ``Uncalibrated``
+guarantees nothing. ``PublicState`` is all that an adversary can know; ``Law`` is the exact law of a
 release. Only this package draws random numbers for releases, and only here they are written
 to disk.
 """
@@ -10,11 +10,11 @@ to disk.
 from priste.release.calibrator import Calibrator, Draw, EventOperator, Law
 from priste.release.calibrators import (
     CALIBRATORS,
-    Bare,
     Certified,
     Checker,
     Optimal,
     Paper,
+    Uncalibrated,
     calibrator_from_description,
 )
 from priste.release.ledger import Ledger, Release, is_ledger, read_ledgers, write_ledgers
@@ -25,7 +25,6 @@ from priste.release.terms import Terms, make_terms
 
 __all__ = [
     "CALIBRATORS",
-    "Bare",
     "Beginnings",
     "Calibrator",
     "Certified",
@@ -40,6 +39,7 @@ __all__ = [
     "PublicState",
     "Release",
     "Terms",
+    "Uncalibrated",
     "calibrator_from_description",
     "is_ledger",
     "make_terms",

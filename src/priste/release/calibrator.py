@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
-from priste.quantify import Adversary
+from priste.quantify import PriorClass
 from priste.randomness import BitSource
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class EventOperator:
 
     For a column e (m,) and row i: ``b_i = (event @ e)_i * 2**exponent_i`` and ``d_i = (complement @
     e)_i * 2**exponent_i``; ``prior_event`` is a, ``prior_complement`` ā, all (rows,), and
-    ``number`` the place of the event. Rows are those of the observer, of each model in turn:
+    ``number`` the place of the event. Rows are those of the adversary, of each model in turn:
     first cells, or given priors. ``adversary`` says which mixtures of the rows count, and judges
     moments with these rows. For searching: only ``PublicState.passes`` decides.
     """
@@ -41,7 +41,7 @@ class EventOperator:
     event: Floats
     complement: Floats
     exponent: NDArray[np.int64]
-    adversary: Adversary
+    prior_class: PriorClass
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,10 +104,10 @@ class Calibrator(Protocol):
     """
 
     @property
-    def promise(self) -> bool:
-        """Whether every release keeps what the Protector promises, to those who know the code.
+    def guarantee(self) -> bool:
+        """Whether every release keeps what the Protector guarantees, to those who know the code.
 
-        False means that nothing is promised: what was leaked is measured, and may be anything.
+        False means that nothing is guaranteed: what was leaked is measured, and may be anything.
         """
         ...
 

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter, LedgerError, PristeError
 from priste.float_text import floats_from_text, number_to_json
-from priste.quantify import Promise, promise_from_dict
+from priste.quantify import Guarantee, guarantee_from_dict
 from priste.whole_files import whole, write_whole
 
 _FIXED = ("user", "step", "cell", "budget", "attempts", "undecided")
 _LEAKAGE = "leakage:"
 _BELIEF = "belief:"
-_PROMISE = "promise:"
+_GUARANTEE = "guarantee:"
 _AGAINST = "against"
 _LIKELIHOOD = "likelihood"
 _CERTAIN = 1.0 + 2.0**-30
@@ -44,12 +44,12 @@ class Release:
     ``cell`` is the released output (a cell of the map for mechanisms whose outputs are cells), or
     None when the step was silent. ``budget`` is the dial at which the mechanism ran: 0.0
     means that the output says nothing about the location. ``leakage`` has one entry per event, in
-    order: the natural logarithm of the largest likelihood ratio, over all priors of the observer
-    and the directions that the event's promise bounds, that the stream has reached with this step.
-    ``attempts`` counts the draws (0 for silence), ``undecided`` the checks that ran into a time
-    limit and counted as failed. ``belief`` has one entry per event: how sure the surest prior of
-    the observer is that it happens, rounded up; it is empty where nobody measured it. ``against``
-    says in words who that observer is; it is empty where nobody said.
+    order: the natural logarithm of the largest likelihood ratio, over all priors of the adversary
+    and the directions that the event's guarantee bounds, that the stream has reached with this
+    step. ``attempts`` counts the draws (0 for silence), ``undecided`` the checks that ran into a
+    time limit and counted as failed. ``belief`` has one entry per event: how sure the surest prior
+    of the adversary is that it happens, rounded up; it is empty where nobody measured it.
+    ``against`` says in words who that adversary is; it is empty where nobody said.
     """
 
     step: int
@@ -72,9 +72,9 @@ class Ledger(Sequence[Release]):
 
     ``likelihoods`` has one entry per release: the probability of that release at every cell, as
     text (see :meth:`column`), where the mechanism at the budget of the release does not
-    determine it, as for laws that are searched for; else None. ``promises`` are those of the
+    determine it, as for laws that are searched for; else None. ``guarantees`` are those of the
     events, in order, and ``against`` tells in words whom they are against; None and empty where
-    nobody said. Exports have columns for what there is, and say promises and observer once, on
+    nobody said. Exports have columns for what there is, and say guarantees and adversary once, on
     their first line.
 
     >>> ledger = Ledger(("clinic",), [Release(0, 7, 0.5, (0.25,), 1)])
@@ -91,7 +91,7 @@ class Ledger(Sequence[Release]):
         releases: Sequence[Release],
         likelihoods: Sequence[str | None] | None = None,
         *,
-        promises: Sequence[Promise] | None = None,
+        guarantees: Sequence[Guarantee] | None = None,
         against: str = "",
     ) -> None:
         self._names = tuple(event_names)
@@ -102,11 +102,11 @@ class Ledger(Sequence[Release]):
                 "The 'likelihoods' of a Ledger must have one entry per release, "
                 f"{len(self._releases)}. Got {len(self._likelihoods)}."
             )
-        self._promises = None if promises is None else tuple(promises)
-        if self._promises is not None and len(self._promises) != len(self._names):
+        self._guarantees = None if guarantees is None else tuple(guarantees)
+        if self._guarantees is not None and len(self._guarantees) != len(self._names):
             raise InvalidParameter(
-                f"The 'promises' of a Ledger must have one entry per event, {len(self._names)}. "
-                f"Got {len(self._promises)}."
+                f"The 'guarantees' of a Ledger must have one entry per event, {len(self._names)}. "
+                f"Got {len(self._guarantees)}."
             )
         self._against = against
 
@@ -121,13 +121,13 @@ class Ledger(Sequence[Release]):
         return self._likelihoods
 
     @property
-    def promises(self) -> tuple[Promise, ...] | None:
-        """What was promised about each event, in order; None if that is not known."""
-        return self._promises
+    def guarantees(self) -> tuple[Guarantee, ...] | None:
+        """What was guaranteed about each event, in order; None if that is not known."""
+        return self._guarantees
 
     @property
     def against(self) -> str:
-        """Whom the promises are against, in words; empty if that is not known."""
+        """Whom the guarantees are against, in words; empty if that is not known."""
         return self._against
 
     def column(self, index: int) -> NDArray[np.float64] | None:
@@ -194,11 +194,11 @@ class Ledger(Sequence[Release]):
         )
 
     def _said_once(self) -> dict[str, object]:
-        """Return promises and observer as the first line of JSON has them."""
+        """Return guarantees and adversary as the first line of JSON has them."""
         said: dict[str, object] = {"against": self._against} if self._against else {}
-        if self._promises is not None:
-            described = (promise.describe() for promise in self._promises)
-            said["promise"] = dict(zip(self._names, described, strict=True))
+        if self._guarantees is not None:
+            described = (guarantee.describe() for guarantee in self._guarantees)
+            said["guarantee"] = dict(zip(self._names, described, strict=True))
         return said
 
     def export(self, path: str | Path) -> None:
@@ -263,21 +263,21 @@ class _Parts:
 
     events: tuple[str, ...]
     beliefs: bool = False
-    promises: bool = False
+    guarantees: bool = False
     against: bool = False
     likelihoods: bool = False
 
     @property
     def is_complete(self) -> bool:
         """Whether there is no column that another ledger could need."""
-        return self.beliefs and self.promises and self.against and self.likelihoods
+        return self.beliefs and self.guarantees and self.against and self.likelihoods
 
     def with_those_of(self, ledger: Ledger) -> _Parts:
         """Return these columns and those that a ledger needs."""
         return _Parts(
             self.events,
             beliefs=self.beliefs or any(r.belief for r in ledger),
-            promises=self.promises or ledger.promises is not None,
+            guarantees=self.guarantees or ledger.guarantees is not None,
             against=self.against or bool(ledger.against),
             likelihoods=self.likelihoods or any(ledger.likelihoods),
         )
@@ -287,7 +287,7 @@ class _Parts:
             *_FIXED,
             *(_LEAKAGE + name for name in self.events),
             *(_BELIEF + name for name in self.events if self.beliefs),
-            *(_PROMISE + name for name in self.events if self.promises),
+            *(_GUARANTEE + name for name in self.events if self.guarantees),
             *([_AGAINST] * self.against),
             *([_LIKELIHOOD] * self.likelihoods),
         ]
@@ -299,22 +299,25 @@ class _Parts:
         found = cls(
             names,
             beliefs=any(title.startswith(_BELIEF) for title in titles),
-            promises=any(title.startswith(_PROMISE) for title in titles),
+            guarantees=any(title.startswith(_GUARANTEE) for title in titles),
             against=_AGAINST in titles,
             likelihoods=_LIKELIHOOD in titles,
         )
         return found if found.titles() == list(titles) else None
 
     def row(self, ledger: Ledger, number: int) -> list[object]:
-        """Return one line without its user; promises and observer are said on the first alone."""
+        """Return one line without its user; guarantees and adversary are said on the first
+        alone."""
         r, first = ledger[number], number == 0
         row: list[object] = [r.step, "" if r.cell is None else r.cell]
         row += [r.budget, r.attempts, r.undecided, *r.leakage]
         if self.beliefs:
             row += r.belief or [""] * len(self.events)
-        if self.promises:
-            said = ledger.promises if first and ledger.promises is not None else ()
-            row += [json.dumps(promise.describe()) for promise in said] or [""] * len(self.events)
+        if self.guarantees:
+            said = ledger.guarantees if first and ledger.guarantees is not None else ()
+            row += [json.dumps(guarantee.describe()) for guarantee in said] or [""] * len(
+                self.events
+            )
         row += [ledger.against if first else ""] * self.against
         row += [ledger.likelihoods[number] or ""] * self.likelihoods
         return row
@@ -326,7 +329,7 @@ class _Read:
 
     releases: list[Release]
     likelihoods: list[str | None]
-    promises: tuple[Promise, ...] | None
+    guarantees: tuple[Guarantee, ...] | None
     against: str
 
     def ledger(self, names: Sequence[str]) -> Ledger:
@@ -334,7 +337,7 @@ class _Read:
             names,
             [replace(release, against=self.against) for release in self.releases],
             self.likelihoods,
-            promises=self.promises,
+            guarantees=self.guarantees,
             against=self.against,
         )
 
@@ -342,7 +345,7 @@ class _Read:
 def read_ledgers(path: str | Path) -> dict[str | None, Ledger]:
     """Read what :func:`write_ledgers` wrote, one ledger per user in the order of the file.
 
-    Files from before there were beliefs, promises and observers have none. Raises LedgerError
+    Files from before there were beliefs, guarantees and adversaries have none. Raises LedgerError
     naming the line that cannot be read.
     """
     path = Path(path)
@@ -381,7 +384,7 @@ def _take_in(row: Sequence[str], parts: _Parts, found: dict[str | None, _Read]) 
     user, step, cell, budget, attempts, undecided = (next(cells) for _ in _FIXED)
     leakage = tuple(float(next(cells)) for _ in parts.events)
     beliefs = [next(cells) for _ in parts.events if parts.beliefs]
-    promises = [next(cells) for _ in parts.events if parts.promises]
+    guarantees = [next(cells) for _ in parts.events if parts.guarantees]
     against = next(cells) if parts.against else ""
     release = Release(
         step=int(step),
@@ -393,7 +396,9 @@ def _take_in(row: Sequence[str], parts: _Parts, found: dict[str | None, _Read]) 
         belief=tuple(float(text) for text in beliefs if any(beliefs)),
     )
     if (user or None) not in found:
-        said = tuple(promise_from_dict(json.loads(text)) for text in promises if any(promises))
+        said = tuple(
+            guarantee_from_dict(json.loads(text)) for text in guarantees if any(guarantees)
+        )
         found[user or None] = _Read([], [], said or None, against)
     read = found[user or None]
     read.releases.append(release)

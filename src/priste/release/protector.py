@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from priste.arguments import whole
 from priste.errors import InvalidParameter, PristeError, ReleaseRefused, StateError
 from priste.mechanisms import Mechanism
-from priste.quantify import Leakage, Observer, Promise, Quantifier
+from priste.quantify import Adversary, Guarantee, Leakage, Quantifier
 from priste.randomness import BitSource, Seed, bit_source
 from priste.release.calibrator import Calibrator, Draw, Law
 from priste.release.calibrators import DEFAULT_CALIBRATOR
@@ -28,7 +28,7 @@ from priste.release.stream_file.binding import check_binding, checked_binding
 from priste.release.stream_file.entry import Entry, entry_to_json
 from priste.release.stream_file.header import terms_from_json, terms_to_json
 from priste.release.taking_in import recalled, recorded_column, recounted, replayed, taken_in
-from priste.release.terms import Epsilons, Events, Models, Terms, make_terms
+from priste.release.terms import Events, Guarantees, Models, Terms, make_terms
 
 MAX_SKIPPED_STEPS = 100_000
 """How far ahead a release may jump: every skipped step is a silent one and takes time."""
@@ -39,14 +39,14 @@ _log = logging.getLogger("priste.release")
 class Protector:
     """Release locations one by one so that every guarded event stays deniable.
 
-    ``model`` is how people move, or a sequence of models that are guarded jointly: the observer
+    ``model`` is how people move, or a sequence of models that are guarded jointly: the adversary
     does not know which one holds. ``events`` is an event, a sequence, or a mapping from names to
-    events; ``epsilon`` one promise or one per event: a number (both directions), an ``Odds`` or a
-    ``Belief``. ``observer`` is whom they are kept against, ``AnyStart()`` by default: every prior
-    over the first cell (and the model). ``calibrator`` is ``"optimal"`` (the default),
-    ``"certified"``, ``"paper"``, ``"bare"``, or an object with the methods of
-    :class:`~priste.release.Calibrator`; the last two promise nothing against those who know the
-    code. ``rng`` None draws from the
+    events; ``guarantee`` one guarantee or one per event: a number (both directions), an
+    ``OddsBound`` or a ``BeliefBound``. ``adversary`` is whom they are kept against, ``AnyPrior()``
+    by default: every prior over the first cell (and the model). ``calibrator`` is ``"optimal"``
+    (the default), ``"certified"``, ``"paper"``, ``"uncalibrated"``, or an object with the methods
+    of :class:`~priste.release.Calibrator`; the last two guarantee nothing against those who know
+    the code. ``rng`` None draws from the
     system's cryptographic generator; a seed repeats its draws and is for experiments alone.
     ``public_prior`` (m,) feeds the prediction that location sets use; uniform by default.
     ``journal`` is the path of a new file: every release is on the disk before it is returned.
@@ -54,20 +54,20 @@ class Protector:
     set); they are kept in its files, and :meth:`resume` and :meth:`load` can insist on them.
 
     Guarantee of the first three: after every release, for every event and every prior of the
-    observer, what was promised holds for an adversary who knows the code and sees all releases (and
-    budgets). For a number ε: the likelihoods given the event and given its negation differ by at
-    most a factor e**ε, in both directions. It assumes that whether a step is silent does not
+    adversary, what was guaranteed holds for an adversary who knows the code and sees all releases
+    (and budgets). For a number ε: the likelihoods given the event and given its negation differ by
+    at most a factor e**ε, in both directions. It assumes that whether a step is silent does not
     depend on where the user is.
 
     Raises InvalidParameter for an event that cannot happen, or happens for certain, whatever the
     prior: nothing is open about it, and a leakage of 0 would only mislead. Likewise for a
-    ``Belief`` that some prior of the observer exceeds before any release.
+    ``BeliefBound`` that some prior of the adversary exceeds before any release.
 
     >>> from priste import Grid, MarkovModel, PlanarLaplace, presence
     >>> grid = Grid(rows=4, columns=4, cell_size=1.0)
     >>> model = MarkovModel.gaussian(grid, sigma=1.0)
     >>> clinic = presence([0, 1], steps=[1, 2])
-    >>> p = Protector(model, clinic, PlanarLaplace(grid, alpha=1.0), epsilon=0.5, rng=7)
+    >>> p = Protector(model, clinic, PlanarLaplace(grid, alpha=1.0), guarantee=0.5, rng=7)
     >>> r = p.release(5)
     >>> r.step, r.leakage[0] <= 0.5
     (0, True)
@@ -81,17 +81,17 @@ class Protector:
         self,
         model: Models,
         events: Events,
-        mech: Mechanism,
-        epsilon: Epsilons,
+        mechanism: Mechanism,
+        guarantee: Guarantees,
         calibrator: str | Calibrator = DEFAULT_CALIBRATOR,
         rng: Seed | BitSource = None,
         *,
-        observer: Observer | None = None,
+        adversary: Adversary | None = None,
         public_prior: ArrayLike | None = None,
         journal: str | Path | None = None,
         binding: Mapping[str, str] | None = None,
     ) -> None:
-        terms = make_terms(model, events, mech, epsilon, calibrator, public_prior, observer)
+        terms = make_terms(model, events, mechanism, guarantee, calibrator, public_prior, adversary)
         self._begin(PublicState(terms), rng, journal, binding)
 
     def _begin(
@@ -141,10 +141,10 @@ class Protector:
             terms.models,
             dict(zip(terms.event_names, terms.events, strict=True)),
             terms.mechanism,
-            terms.promises,
+            terms.guarantees,
             terms.calibrator,
             rng,
-            observer=terms.observer,
+            adversary=terms.adversary,
             public_prior=terms.public_prior,
         )
 
@@ -162,7 +162,7 @@ class Protector:
 
     @property
     def belief(self) -> tuple[float, ...]:
-        """How sure the surest prior of the observer is by now, one entry per event in order."""
+        """How sure the surest prior of the adversary is by now, one entry per event in order."""
         return self._state.belief
 
     @property
@@ -172,22 +172,22 @@ class Protector:
 
     @property
     def epsilons(self) -> tuple[float, ...]:
-        """What no leakage exceeds while its promise is kept; inf for a cap on beliefs."""
+        """What no leakage exceeds while its guarantee is kept; inf for a cap on beliefs."""
         return self._terms.epsilons
 
     @property
-    def promises(self) -> tuple[Promise, ...]:
-        """What is promised about each event, in order."""
-        return self._terms.promises
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """What is guaranteed about each event, in order."""
+        return self._terms.guarantees
 
     @property
-    def observer(self) -> Observer:
-        """Whom the promises are against."""
-        return self._terms.observer
+    def adversary(self) -> Adversary:
+        """Whom the guarantees are against."""
+        return self._terms.adversary
 
     @property
     def over_limit(self) -> tuple[str, ...]:
-        """The events whose promise past releases broke before a change of policy made it.
+        """The events whose guarantee past releases broke before a change of policy made it.
 
         While there are any, nothing but silence is released.
         """
@@ -205,8 +205,8 @@ class Protector:
             self._terms.event_names,
             [entry.release for entry in self._entries],
             [entry.likelihood for entry in self._entries],
-            promises=self._terms.promises,
-            against=self._terms.observer.words(),
+            guarantees=self._terms.guarantees,
+            against=self._terms.adversary.words(),
         )
 
     @property
@@ -219,15 +219,15 @@ class Protector:
         with self._turn:
             return self._state.law()
 
-    def leakage_against(self, observer: Observer) -> tuple[Leakage, ...]:
-        """Return what the releases so far tell another observer, one entry per event in order.
+    def leakage_against(self, adversary: Adversary) -> tuple[Leakage, ...]:
+        """Return what the releases so far tell another adversary, one entry per event in order.
 
-        A promise to a narrow observer says nothing about others; ``AnyStart()`` here tells what
+        A guarantee to a narrow adversary says nothing about others; ``AnyPrior()`` here tells what
         anybody could have learnt, whatever they believed. All releases are gone through again.
         """
         with self._turn:
             terms, walked = self._terms, PublicState(self._terms)
-            quantifiers = [Quantifier(terms.models, event, observer) for event in terms.events]
+            quantifiers = [Quantifier(terms.models, event, adversary) for event in terms.events]
             for entry in self._entries:
                 column, error = recorded_column(entry, walked)
                 for quantifier in quantifiers:
@@ -350,20 +350,20 @@ class Protector:
         path: str | Path,
         *,
         rng: Seed | BitSource = None,
-        mech: Mechanism | None = None,
+        mechanism: Mechanism | None = None,
         calibrator: Calibrator | None = None,
         binding: Mapping[str, str] | None = None,
     ) -> Self:
         """Return the Protector whose state is in a file, without writing to the file.
 
-        ``mech`` and ``calibrator`` are needed only for classes of one's own, which a file cannot
-        hold. With ``binding``, a stream that belongs to anything else is refused. To go on
+        ``mechanism`` and ``calibrator`` are needed only for classes of one's own, which a file
+        cannot hold. With ``binding``, a stream that belongs to anything else is refused. To go on
         writing to a journal use :meth:`resume`; a journal that another Protector is writing to
         cannot be loaded.
         """
         path = Path(path)
         files.refuse_if_locked(path)
-        return cls._restore(path, files.read(path), rng, mech, calibrator, binding)
+        return cls._restore(path, files.read(path), rng, mechanism, calibrator, binding)
 
     @classmethod
     def resume(
@@ -371,7 +371,7 @@ class Protector:
         path: str | Path,
         *,
         rng: Seed | BitSource = None,
-        mech: Mechanism | None = None,
+        mechanism: Mechanism | None = None,
         calibrator: Calibrator | None = None,
         binding: Mapping[str, str] | None = None,
     ) -> Self:
@@ -385,7 +385,7 @@ class Protector:
         path = Path(path)
         journal, contents = files.Journal.open(path)
         try:
-            protector = cls._restore(path, contents, rng, mech, calibrator, binding)
+            protector = cls._restore(path, contents, rng, mechanism, calibrator, binding)
         except BaseException:
             journal.close()
             raise
@@ -398,12 +398,12 @@ class Protector:
         path: Path,
         contents: files.Contents,
         rng: Seed | BitSource,
-        mech: Mechanism | None,
+        mechanism: Mechanism | None,
         calibrator: Calibrator | None,
         binding: Mapping[str, str] | None,
     ) -> Self:
         belongs_to = check_binding(contents.header, binding, path)
-        terms = terms_from_json(contents.header, path, mech=mech, calibrator=calibrator)
+        terms = terms_from_json(contents.header, path, mechanism=mechanism, calibrator=calibrator)
         stream, over_limit = contents.header.get("stream"), contents.header.get("over_limit")
         known = set(terms.event_names)
         if not isinstance(stream, str) or not (
@@ -498,16 +498,16 @@ class Protector:
     def with_policy(
         self,
         events: Events,
-        epsilon: Epsilons,
+        guarantee: Guarantees,
         *,
-        observer: Observer | None = None,
+        adversary: Adversary | None = None,
         journal: str | Path | None = None,
         binding: Mapping[str, str] | None = None,
     ) -> Self:
-        """Continue this stream under other events or promises, from the same past releases.
+        """Continue this stream under other events or guarantees, from the same past releases.
 
-        ``observer`` None keeps the one it has. The releases so far are counted against the new
-        events. If they already tell more than is promised now, no release can undo that: the new
+        ``adversary`` None keeps the one it has. The releases so far are counted against the new
+        events. If they already tell more than is guaranteed now, no release can undo that: the new
         Protector refuses all but silence.
         This Protector stops; the new one begins a file of its own if ``journal`` is given, and
         belongs to the same as this one unless ``binding`` says otherwise.
@@ -519,11 +519,11 @@ class Protector:
                 old.models,
                 events,
                 old.mechanism,
-                epsilon,
+                guarantee,
                 old.calibrator,
                 # The prediction goes on as it began, whoever is guarded against now.
-                old.public_prior if observer is None else old.expected_start(),
-                old.observer if observer is None else observer,
+                old.public_prior if adversary is None else old.expected_start(),
+                old.adversary if adversary is None else adversary,
             )
             new = self._under(terms, self._bits)
             new._binding = self._binding if binding is None else checked_binding(binding)

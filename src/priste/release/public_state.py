@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
 from priste.mechanisms import Mechanism
-from priste.quantify import Belief, Leakage, Moments, Promise, Quantifier, StreamSnapshot
+from priste.quantify import BeliefBound, Guarantee, Leakage, Moments, Quantifier, StreamSnapshot
 from priste.release.calibrator import EventOperator, Law
 from priste.release.prediction import Prediction, PredictionSnapshot
 from priste.release.shared_beginnings import released_key
@@ -62,10 +62,10 @@ class PublicState:
         self.terms = terms
         # A stream asks about hundreds of columns a step, for as long as it lasts.
         self._quantifiers = [
-            Quantifier(terms.models, event, terms.observer, method="stream")
+            Quantifier(terms.models, event, terms.adversary, method="stream")
             for event in terms.events
         ]
-        self._check_that_promises_can_be_kept()
+        self._check_that_guarantees_can_be_kept()
         self._prediction = Prediction(terms.models[0], terms.expected_start())
         self._leakage = (0.0,) * len(terms.events)
         self._belief: tuple[float, ...] | None = tuple(q.prior_belief() for q in self._quantifiers)
@@ -76,7 +76,7 @@ class PublicState:
         self._mechanism: Mechanism | None = None
         self._tables = TableCache()
         self._chosen: tuple[object, Any] | None = None
-        self._kept: Floats | None = None  # columns of which each keeps every promise
+        self._kept: Floats | None = None  # columns of which each keeps every guarantee
         self._branch: Branch | None = None
 
     @property
@@ -86,15 +86,15 @@ class PublicState:
 
     @property
     def leakage(self) -> tuple[float, ...]:
-        """The leakage so far, one entry per event: the worst over all priors of the observer.
+        """The leakage so far, one entry per event: the worst over all priors of the adversary.
 
-        Over the directions that the promise of the event bounds.
+        Over the directions that the guarantee of the event bounds.
         """
         return self._leakage
 
     @property
     def belief(self) -> tuple[float, ...]:
-        """How sure the surest prior of the observer is of each event, rounded up."""
+        """How sure the surest prior of the adversary is of each event, rounded up."""
         if self._belief is None:
             self._belief = tuple(q.belief() for q in self._quantifiers)
         return self._belief
@@ -105,7 +105,7 @@ class PublicState:
 
     @property
     def first_belief(self) -> tuple[float, ...]:
-        """How sure the surest prior of the observer was of each event before any release."""
+        """How sure the surest prior of the adversary was of each event before any release."""
         return tuple(quantifier.prior_belief() for quantifier in self._quantifiers)
 
     @property
@@ -124,9 +124,9 @@ class PublicState:
         return sum(quantifier.operator_bytes for quantifier in self._quantifiers)
 
     @property
-    def promises(self) -> tuple[Promise, ...]:
-        """What is promised, one entry per event."""
-        return self.terms.promises
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """What is guaranteed, one entry per event."""
+        return self.terms.guarantees
 
     @property
     def mechanism(self) -> Mechanism:
@@ -145,28 +145,30 @@ class PublicState:
         """Return (m,), the probability of each cell given past releases and the public prior."""
         return self._prediction.predicted()
 
-    def passes(self, columns: Floats, limits: Sequence[float | Promise] | None = None) -> Booleans:
-        """Tell for columns (m, k) whether each keeps every promise; doubt is False.
+    def passes(
+        self, columns: Floats, limits: Sequence[float | Guarantee] | None = None
+    ) -> Booleans:
+        """Tell for columns (m, k) whether each keeps every guarantee; doubt is False.
 
-        Exact up to rounding, against every prior of the observer over models and first cells.
-        ``limits`` are promises to check instead, one per event.
+        Exact up to rounding, against every prior of the adversary over models and first cells.
+        ``limits`` are guarantees to check instead, one per event.
         """
         verdict = np.ones(columns.shape[1], dtype=bool)
-        promises = self.terms.promises if limits is None else limits
-        for quantifier, promise in zip(self._quantifiers, promises, strict=True):
+        guarantees = self.terms.guarantees if limits is None else limits
+        for quantifier, guarantee in zip(self._quantifiers, guarantees, strict=True):
             if verdict.all():
-                verdict = np.asarray(quantifier.passes(columns, promise))
+                verdict = np.asarray(quantifier.passes(columns, guarantee))
             elif verdict.any():
                 left = np.flatnonzero(verdict)
-                verdict[left] = quantifier.passes(columns[:, left], promise)
+                verdict[left] = quantifier.passes(columns[:, left], guarantee)
         if limits is None and columns.size <= KEPT_ENTRIES and verdict.all():
             self._kept = columns.copy()
         return verdict
 
-    def moments(self, column: Floats) -> Iterator[tuple[Moments, Promise]]:
-        """Yield the four quantities after a candidate column (m,), and the promise, per event."""
-        for quantifier, promise in zip(self._quantifiers, self.terms.promises, strict=True):
-            yield quantifier.candidate_moments(column[:, None]), promise
+    def moments(self, column: Floats) -> Iterator[tuple[Moments, Guarantee]]:
+        """Yield the four quantities after a candidate column (m,), and the guarantee, per event."""
+        for quantifier, guarantee in zip(self._quantifiers, self.terms.guarantees, strict=True):
+            yield quantifier.candidate_moments(column[:, None]), guarantee
 
     def operators(self) -> Iterator[EventOperator]:
         """Yield what turns a candidate column into its quantities, per event."""
@@ -180,7 +182,7 @@ class PublicState:
                 event,
                 complement,
                 exponent,
-                quantifier.adversary,
+                quantifier.prior_class,
             )
 
     def chosen(self, who: object, choose: Callable[[PublicState], Chosen]) -> Chosen:
@@ -271,43 +273,44 @@ class PublicState:
         self._step += 1
 
     def _observe_and_measure(self, column: Floats, column_error: float, known: bool) -> None:
-        """Take a column in and measure it; ``known`` says that it was seen to keep all promises."""
+        """Take a column in and measure it; ``known`` says that it was seen to keep all
+        guarantees."""
         found = []
-        names, promises = self.terms.event_names, self.terms.promises
-        for quantifier, promise in zip(self._quantifiers, promises, strict=True):
+        names, guarantees = self.terms.event_names, self.terms.guarantees
+        for quantifier, guarantee in zip(self._quantifiers, guarantees, strict=True):
             # A verdict is about the very column, so it says nothing about one nearby.
             within = not column_error and (
-                known or bool(quantifier.passes(column[:, None], promise)[0])
+                known or bool(quantifier.passes(column[:, None], guarantee)[0])
             )
             quantifier.observe(column, column_error)
-            found.append(_measured(quantifier, promise, within))
+            found.append(_measured(quantifier, guarantee, within))
         self._leakage = tuple(leaked for leaked, _, _ in found)
         self._belief = tuple(sure for _, sure, _ in found)
         kept = [kept for _, _, kept in found]
         self._broken = tuple(name for name, whole in zip(names, kept, strict=True) if not whole)
 
     def over_limit(self) -> tuple[str, ...]:
-        """Return the names of the events whose promise the releases do not keep, or may not.
+        """Return the names of the events whose guarantee the releases do not keep, or may not.
 
         Only what was measured by this object counts, not what came from a file.
         """
         return self._broken
 
-    def _check_that_promises_can_be_kept(self) -> None:
+    def _check_that_guarantees_can_be_kept(self) -> None:
         """Refuse events about which nothing is open, and caps below what is believed already."""
-        names, promises = self.terms.event_names, self.terms.promises
-        for name, quantifier, promise in zip(names, self._quantifiers, promises, strict=True):
-            if not quantifier.adversary.undecided_prior(quantifier.moments()):
+        names, guarantees = self.terms.event_names, self.terms.guarantees
+        for name, quantifier, guarantee in zip(names, self._quantifiers, guarantees, strict=True):
+            if not quantifier.prior_class.undecided_prior(quantifier.moments()):
                 never = quantifier.prior_belief() == 0.0
                 raise InvalidParameter(
                     f"The event {name!r} {'cannot happen' if never else 'happens for certain'} "
-                    "under the model, for every first cell that the observer "
-                    f"({self.terms.observer.words()}) holds possible. Nothing could be learnt "
+                    "under the model, for every first cell that the adversary "
+                    f"({self.terms.adversary.words()}) holds possible. Nothing could be learnt "
                     "about it, so there is nothing to guard. Check its cells and steps, the model "
-                    "and the observer."
+                    "and the adversary."
                 )
-            if isinstance(promise, Belief) and quantifier.prior_belief() > promise.at_most:
-                raise InvalidParameter(_cap_too_low(name, quantifier, promise))
+            if isinstance(guarantee, BeliefBound) and quantifier.prior_belief() > guarantee.at_most:
+                raise InvalidParameter(_cap_too_low(name, quantifier, guarantee))
 
     def snapshot(self) -> StateSnapshot | None:
         """Return what the releases so far left; None on maps so large that it is not kept."""
@@ -363,29 +366,31 @@ class PublicState:
         return twin
 
 
-def _measured(quantifier: Quantifier, promise: Promise, within: bool) -> tuple[float, float, bool]:
-    """Return leakage and belief after a release, and whether the promise is kept.
+def _measured(
+    quantifier: Quantifier, guarantee: Guarantee, within: bool
+) -> tuple[float, float, bool]:
+    """Return leakage and belief after a release, and whether the guarantee is kept.
 
     All numbers are upper bounds; where the check has shown that the exact ones are ``within`` the
-    promise, they are not above it.
+    guarantee, they are not above it.
     """
     (up, down), belief = quantifier.directions(), quantifier.belief()
-    if isinstance(promise, Belief):
-        sure = min(belief, promise.at_most) if within else belief
-        return up, sure, sure <= promise.at_most
+    if isinstance(guarantee, BeliefBound):
+        sure = min(belief, guarantee.at_most) if within else belief
+        return up, sure, sure <= guarantee.at_most
     if within:
-        up, down = min(up, promise.up), min(down, promise.down)
+        up, down = min(up, guarantee.up), min(down, guarantee.down)
     bounded = [
-        value for value, bound in ((up, promise.up), (down, promise.down)) if bound < math.inf
+        value for value, bound in ((up, guarantee.up), (down, guarantee.down)) if bound < math.inf
     ]
-    return max(bounded), belief, up <= promise.up and down <= promise.down
+    return max(bounded), belief, up <= guarantee.up and down <= guarantee.down
 
 
-def _cap_too_low(name: str, quantifier: Quantifier, promise: Belief) -> str:
+def _cap_too_low(name: str, quantifier: Quantifier, guarantee: BeliefBound) -> str:
     return (
-        f"The event {name!r} is promised to be believed with at most {promise.at_most:g}, and "
-        f"before any release {quantifier.observer.words()} may believe it with "
-        f"{quantifier.prior_belief():.6g} already. No release can take that back. Promise a cap "
-        "above that number, guard against an observer with less extreme beliefs, such as one who "
+        f"The event {name!r} is guaranteed to be believed with at most {guarantee.at_most:g}, and "
+        f"before any release {quantifier.adversary.words()} may believe it with "
+        f"{quantifier.prior_belief():.6g} already. No release can take that back. Guarantee a cap "
+        "above that number, guard against an adversary with less extreme beliefs, such as one who "
         "knows the population, or bound the change of odds instead."
     )

@@ -141,7 +141,7 @@ def recounted(entry: Entry, state: PublicState) -> Entry:
 
 
 def _against(state: PublicState) -> str:
-    return sys.intern(state.terms.observer.words())  # one text for all releases
+    return sys.intern(state.terms.adversary.words())  # one text for all releases
 
 
 def recorded_column(entry: Entry, state: PublicState) -> tuple[Floats | None, float]:

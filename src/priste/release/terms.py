@@ -14,7 +14,16 @@ from priste.errors import InvalidParameter
 from priste.events import Event
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
-from priste.quantify import AnyStart, Belief, Near, Observer, Odds, Priors, Promise, Starts
+from priste.quantify import (
+    Adversary,
+    AnyPrior,
+    BeliefBound,
+    Guarantee,
+    KnownPrior,
+    OddsBound,
+    PriorsWithin,
+    StartsIn,
+)
 from priste.release.calibrator import Calibrator
 from priste.release.calibrators import calibrator_of_name
 
@@ -23,23 +32,23 @@ PRIOR_SUM_TOLERANCE = 1e-9
 
 Models = MarkovModel | Sequence[MarkovModel]
 Events = Event | Sequence[Event] | Mapping[str, Event]
-Epsilons = float | Promise | Sequence[float | Promise] | Mapping[str, float | Promise]
+Guarantees = float | Guarantee | Sequence[float | Guarantee] | Mapping[str, float | Guarantee]
 
 
 @dataclass(frozen=True, eq=False)
 class Terms:
     """What a stream is released under; made and checked by :func:`make_terms`.
 
-    ``promises`` has one entry per event; each is kept against every prior of ``observer`` over the
-    model that holds and the first cell. Predictions use the first model and ``public_prior``
+    ``guarantees`` has one entry per event; each is kept against every prior of ``adversary`` over
+    the model that holds and the first cell. Predictions use the first model and ``public_prior``
     (None for uniform).
     """
 
     models: tuple[MarkovModel, ...]
     event_names: tuple[str, ...]
     events: tuple[Event, ...]
-    promises: tuple[Promise, ...]
-    observer: Observer
+    guarantees: tuple[Guarantee, ...]
+    adversary: Adversary
     mechanism: Mechanism
     calibrator: Calibrator
     public_prior: NDArray[np.float64] | None
@@ -47,23 +56,25 @@ class Terms:
     def expected_start(self) -> NDArray[np.float64]:
         """Return (m,), where the stream is predicted to begin.
 
-        The public prior if there is one; otherwise what the observer's priors are on average.
+        The public prior if there is one; otherwise what the adversary's priors are on average.
         """
         cells = self.mechanism.grid.size
         if self.public_prior is not None:
             return self.public_prior
-        if isinstance(self.observer, Priors):
-            return np.asarray(self.observer.rows.mean(axis=0))
-        if isinstance(self.observer, Near):
-            return np.asarray(np.atleast_2d(self.observer.prior).sum(axis=0))
+        if isinstance(self.adversary, KnownPrior):
+            return np.asarray(self.adversary.rows.mean(axis=0))
+        if isinstance(self.adversary, PriorsWithin):
+            return np.asarray(np.atleast_2d(self.adversary.prior).sum(axis=0))
         start = np.zeros(cells)
-        start[list(self.observer.cells) if isinstance(self.observer, Starts) else slice(None)] = 1.0
+        start[
+            list(self.adversary.cells) if isinstance(self.adversary, StartsIn) else slice(None)
+        ] = 1.0
         return np.asarray(start / start.sum())
 
     @property
     def epsilons(self) -> tuple[float, ...]:
-        """What no leakage exceeds while its promise is kept; inf for a cap on beliefs."""
-        return tuple(largest_leakage(promise) for promise in self.promises)
+        """What no leakage exceeds while its guarantee is kept; inf for a cap on beliefs."""
+        return tuple(largest_leakage(guarantee) for guarantee in self.guarantees)
 
     @property
     def last_step(self) -> int | None:
@@ -75,11 +86,11 @@ class Terms:
 def make_terms(
     model: Models,
     events: Events,
-    mech: Mechanism,
-    epsilon: Epsilons,
+    mechanism: Mechanism,
+    guarantee: Guarantees,
     calibrator: str | Calibrator,
     public_prior: ArrayLike | None,
-    observer: Observer | None = None,
+    adversary: Adversary | None = None,
 ) -> Terms:
     """Check everything a Protector is given, and bring it to one form."""
     models = (model,) if isinstance(model, MarkovModel) else tuple(model)
@@ -87,26 +98,26 @@ def make_terms(
         raise InvalidParameter(
             "The 'model' of a Protector must be a MarkovModel or a sequence of at least one."
         )
-    if not isinstance(mech, Mechanism):
+    if not isinstance(mechanism, Mechanism):
         raise InvalidParameter(
-            f"The 'mech' of a Protector must be a Mechanism. Got {type(mech).__name__}. For a "
-            "matrix of your own use EmissionTable(grid, matrix)."
+            f"The 'mechanism' of a Protector must be a Mechanism. Got "
+            f"{type(mechanism).__name__}. For a matrix of your own use EmissionTable(grid, matrix)."
         )
-    if any(each.grid != mech.grid for each in models):
+    if any(each.grid != mechanism.grid for each in models):
         raise InvalidParameter(
             "The models and the mechanism of a Protector must be on one grid. Got "
-            f"{[repr(each.grid) for each in models]} and {mech.grid!r}."
+            f"{[repr(each.grid) for each in models]} and {mechanism.grid!r}."
         )
     names, formulas = _named_events(events)
     return Terms(
         models=models,
         event_names=names,
         events=formulas,
-        promises=_promises(epsilon, names),
-        observer=AnyStart() if observer is None else _observer(observer),
-        mechanism=mech,
+        guarantees=_guarantees(guarantee, names),
+        adversary=AnyPrior() if adversary is None else _adversary(adversary),
+        mechanism=mechanism,
         calibrator=_calibrator(calibrator),
-        public_prior=_prior(public_prior, mech.grid.size),
+        public_prior=_prior(public_prior, mechanism.grid.size),
     )
 
 
@@ -133,65 +144,65 @@ def _named_events(events: Events) -> tuple[tuple[str, ...], tuple[Event, ...]]:
     return tuple(pairs), tuple(pairs.values())
 
 
-def _promises(epsilon: Epsilons, names: tuple[str, ...]) -> tuple[Promise, ...]:
+def _guarantees(guarantee: Guarantees, names: tuple[str, ...]) -> tuple[Guarantee, ...]:
     values: tuple[object, ...]
-    if isinstance(epsilon, Mapping):
-        if set(epsilon) != set(names):
+    if isinstance(guarantee, Mapping):
+        if set(guarantee) != set(names):
             raise InvalidParameter(
-                f"The 'epsilon' of a Protector names {sorted(epsilon)}, its events are "
+                f"The 'guarantee' of a Protector names {sorted(guarantee)}, its events are "
                 f"{sorted(names)}. Give one value per event."
             )
-        values = tuple(epsilon[name] for name in names)
-    elif isinstance(epsilon, Sequence | np.ndarray) and not isinstance(epsilon, str):
-        values = tuple(epsilon)
+        values = tuple(guarantee[name] for name in names)
+    elif isinstance(guarantee, Sequence | np.ndarray) and not isinstance(guarantee, str):
+        values = tuple(guarantee)
     else:
-        values = (epsilon,) * len(names)
+        values = (guarantee,) * len(names)
     if len(values) != len(names):
         raise InvalidParameter(
-            "The 'epsilon' of a Protector must be one promise, or one per event "
+            "The 'guarantee' of a Protector must be one guarantee, or one per event "
             f"({len(names)}). Got {len(values)}."
         )
-    return tuple(_promise(value) for value in values)
+    return tuple(_guarantee(value) for value in values)
 
 
-def _promise(value: object) -> Promise:
-    if isinstance(value, Belief):
+def _guarantee(value: object) -> Guarantee:
+    if isinstance(value, BeliefBound):
         return value
-    if isinstance(value, Odds):
+    if isinstance(value, OddsBound):
         if min(value.up, value.down) > 0.0 and min(value.up, value.down) < math.inf:
             return value
         raise InvalidParameter(
-            "The Odds of a Protector must be > 0 in both directions, and finite in one at least. "
-            f"Got {value!r}. To release without a promise use calibrator='bare'."
+            "The OddsBound of a Protector must be > 0 in both directions, and finite in one at "
+            f"least. Got {value!r}. To release without a guarantee use calibrator='uncalibrated'."
         )
     bound = number(
         value,
-        "The 'epsilon' of a Protector",
+        "The 'guarantee' of a Protector",
         above=0.0,
         why="natural logarithm of the largest likelihood ratio, both ways",
-        hint="For one direction use Odds(up, down), for a cap on beliefs Belief(at_most).",
+        hint="For one direction use OddsBound(up, down), for a belief BeliefBound(at_most).",
     )
-    return Odds(bound, bound)
+    return OddsBound(bound, bound)
 
 
-def largest_leakage(promise: Promise) -> float:
-    """Return the largest leakage at which a promise may still be kept.
+def largest_leakage(guarantee: Guarantee) -> float:
+    """Return the largest leakage at which a guarantee may still be kept.
 
-    >>> largest_leakage(Odds(up=1.0, down=math.inf)), largest_leakage(Belief(0.2))
+    >>> largest_leakage(OddsBound(up=1.0, down=math.inf)), largest_leakage(BeliefBound(0.2))
     (1.0, inf)
     """
-    if isinstance(promise, Belief):
+    if isinstance(guarantee, BeliefBound):
         return math.inf
-    return max(bound for bound in (promise.up, promise.down) if bound < math.inf)
+    return max(bound for bound in (guarantee.up, guarantee.down) if bound < math.inf)
 
 
-def _observer(observer: Observer) -> Observer:
-    if not isinstance(observer, Observer):
+def _adversary(adversary: Adversary) -> Adversary:
+    if not isinstance(adversary, Adversary):
         raise InvalidParameter(
-            "The 'observer' of a Protector must be AnyStart(), Starts(cells), Priors(rows), "
-            f"Stale(steps) or Near(prior, factor). Got {type(observer).__name__}."
+            "The 'adversary' of a Protector must be AnyPrior(), StartsIn(cells), KnownPrior(rows), "
+            f"LastSeen(steps) or PriorsWithin(prior, factor). Got {type(adversary).__name__}."
         )
-    return observer
+    return adversary
 
 
 def _calibrator(calibrator: str | Calibrator) -> Calibrator:
@@ -200,7 +211,7 @@ def _calibrator(calibrator: str | Calibrator) -> Calibrator:
     if isinstance(calibrator, type) or not isinstance(calibrator, Calibrator):
         raise InvalidParameter(
             "The 'calibrator' of a Protector must be a name or an object with draw(), law(), "
-            f"describe() and promise. Got {calibrator!r}."
+            f"describe() and guarantee. Got {calibrator!r}."
         )
     return calibrator
 

@@ -1,13 +1,13 @@
 """What a person looks at: the HTML report and its figures."""
 
-from priste.report.assembly import bare_cells, bare_releases, stream_report
+from priste.report.assembly import stream_report, uncalibrated_cells, uncalibrated_releases
 from priste.report.audits import (
     anybody_learns,
     audit_cells,
     audit_releases,
     columns_of_cells,
     columns_of_releases,
-    keeps_its_promises,
+    keeps_its_guarantees,
     policy_of_ledger,
 )
 from priste.report.figures import figures_of, save_figures
@@ -34,15 +34,13 @@ __all__ = [
     "anybody_learns",
     "audit_cells",
     "audit_releases",
-    "bare_cells",
-    "bare_releases",
     "choose_ledgers",
     "columns_of_cells",
     "columns_of_releases",
     "constant_worth",
     "figures_of",
     "if_people_move_otherwise",
-    "keeps_its_promises",
+    "keeps_its_guarantees",
     "length",
     "odds",
     "percent",
@@ -54,6 +52,8 @@ __all__ = [
     "stream_report",
     "summarise_run",
     "together",
+    "uncalibrated_cells",
+    "uncalibrated_releases",
     "usefulness",
     "verdict",
     "who_learns_most",

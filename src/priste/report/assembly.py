@@ -1,8 +1,8 @@
 """From a policy and what was released under it to a report, ready to be shown.
 
 What is made from releases alone may be published with them. Distances, the comparison with
-the bare mechanism and the true path are made from true locations; a report that holds any of
-them says so (:attr:`~priste.report.stream_report.StreamReport.private`).
+the uncalibrated mechanism and the true path are made from true locations; a report that holds any
+of them says so (:attr:`~priste.report.stream_report.StreamReport.private`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.policy import Policy, explain_policy
 from priste.randomness import BitSource, Seed, bit_source
-from priste.release import Bare, Ledger, Release
+from priste.release import Ledger, Release, Uncalibrated
 from priste.report.audits import OnEvent, audit_releases, columns_of_releases
 from priste.report.other_movement import if_people_move_otherwise
 from priste.report.outline import Line
@@ -26,24 +26,26 @@ from priste.report.usefulness import Usefulness, usefulness
 from priste.traces import CellOfEachStep
 
 
-def bare_releases(policy: Policy, truth: CellOfEachStep, rng: Seed | BitSource = None) -> Ledger:
-    """Return what the mechanism alone would have released for these true cells: no promise.
+def uncalibrated_releases(
+    policy: Policy, truth: CellOfEachStep, rng: Seed | BitSource = None
+) -> Ledger:
+    """Return what the mechanism alone would have released for these true cells: no guarantee.
 
     It is drawn anew at each call and must never be published.
     """
-    protector = policy.protector(rng=rng, calibrator=Bare())
+    protector = policy.protector(rng=rng, calibrator=Uncalibrated())
     for cell in truth:
         protector.release(cell)
     return protector.ledger
 
 
-def bare_cells(
+def uncalibrated_cells(
     policy: Policy, truth: CellOfEachStep, rng: Seed | BitSource = None
 ) -> tuple[int | None, ...]:
     """Return the cells that the mechanism alone would have released, without measuring them."""
     places = policy.mechanism.output_cells()
     if policy.mechanism.uses_belief:  # its law depends on what was released before
-        return _cells(bare_releases(policy, truth, rng), places)
+        return _cells(uncalibrated_releases(policy, truth, rng), places)
     if places is None:
         return (None,) * len(truth)
     bits = bit_source(rng)
@@ -58,7 +60,7 @@ def stream_report(
     *,
     title: str,
     truth: CellOfEachStep | None = None,
-    bare: Ledger | None = None,
+    uncalibrated: Ledger | None = None,
     show_truth: bool = False,
     own_places: bool = False,
     outline: tuple[Line, ...] = (),
@@ -67,10 +69,10 @@ def stream_report(
     """Return the report of one stream.
 
     ``releases`` is its ledger. With the true cells ``truth`` the report tells distances, and
-    with ``bare``, a stream of :func:`bare_releases`, what the mechanism alone would have told. The
-    true path itself is in it only with ``show_truth``. ``own_places`` tells that the regions of
-    the policy are where this user lives or goes. ``outline`` is drawn on its maps; see
-    :func:`~priste.report.outline.read_outline`.
+    with ``uncalibrated``, a stream of :func:`uncalibrated_releases`, what the mechanism alone
+    would have told. The true path itself is in it only with ``show_truth``. ``own_places`` tells
+    that the regions of the policy are where this user lives or goes. ``outline`` is drawn on its
+    maps; see :func:`~priste.report.outline.read_outline`.
     """
     if truth is not None and len(truth) != len(releases):
         raise InvalidParameter(
@@ -80,20 +82,20 @@ def stream_report(
     if show_truth and truth is None:
         raise InvalidParameter("To show the truth, give it: the file that was protected.")
     guarded = audit_releases(policy, releases, on_event=on_event)
-    alone = {} if bare is None else audit_releases(policy, bare, beside=False)
+    alone = {} if uncalibrated is None else audit_releases(policy, uncalibrated, beside=False)
     # One event stands for all: it takes as long again for every other way to move.
     most_told = max(guarded, key=lambda name: guarded[name].max)
     otherwise = if_people_move_otherwise(policy, columns_of_releases(policy, releases), {most_told})
     grid, line = policy.grid, policy.timeline
     explained = explain_policy(policy)
     places = policy.mechanism.output_cells()
-    worth = None if truth is None else _worth(policy, truth, releases, bare)
+    worth = None if truth is None else _worth(policy, truth, releases, uncalibrated)
     return StreamReport(
         title=title,
         grid=grid,
         times=tuple(f"{line.time_of(step):%a %d %b %H:%M}" for step in range(len(releases))),
-        promise=(*explained.summary, explained.against, *explained.promised),
-        not_promised=(*explained.not_promised, *explained.unguarded),
+        guarantee=(*explained.summary, explained.against, *explained.guaranteed),
+        not_guaranteed=(*explained.not_guaranteed, *explained.unguarded),
         regions={name: each.cells for name, each in policy.regions.items() if each.cells},
         events=tuple(
             EventTrack(
@@ -102,7 +104,7 @@ def stream_report(
                 epsilon=event.epsilon,
                 steps=tuple(layer.step for layer in event.event.automaton().layers),
                 guarded=guarded[name],
-                bare=alone.get(name),
+                uncalibrated=alone.get(name),
                 otherwise=otherwise.get(name, {}),
             )
             for name, event in policy.events.items()
@@ -112,11 +114,11 @@ def stream_report(
         full_budget=policy.mechanism.budget,
         calibrator=policy.calibrator,
         own_places=own_places,
-        against=policy.chosen_observer.words,
+        against=policy.chosen_adversary.words,
         distances=() if truth is None else _distances(grid, truth, _cells(releases, places)),
-        bare_distances=()
-        if truth is None or bare is None
-        else _distances(grid, truth, _cells(bare, places)),
+        uncalibrated_distances=()
+        if truth is None or uncalibrated is None
+        else _distances(grid, truth, _cells(uncalibrated, places)),
         usefulness=worth,
         strip=()
         if worth is None
@@ -139,7 +141,7 @@ def stream_report(
 
 
 def _worth(
-    policy: Policy, truth: CellOfEachStep, releases: Ledger, bare: Ledger | None
+    policy: Policy, truth: CellOfEachStep, releases: Ledger, uncalibrated: Ledger | None
 ) -> Usefulness:
     places = policy.mechanism.output_cells()
     return usefulness(
@@ -148,7 +150,7 @@ def _worth(
         _cells(releases, places),
         [event.event for event in policy.events.values()],
         policy.timeline.step.total_seconds(),
-        None if bare is None else _cells(bare, places),
+        None if uncalibrated is None else _cells(uncalibrated, places),
     )
 
 

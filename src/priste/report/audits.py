@@ -14,7 +14,7 @@ from priste.audit import EventAudit, audit_stream
 from priste.audit.stream import asked_at_every_step
 from priste.errors import InvalidParameter
 from priste.policy import Policy
-from priste.quantify import AnyStart, passes
+from priste.quantify import AnyPrior, passes
 from priste.release import Ledger, PublicState, Release
 from priste.report.verdict import ledger_keeps
 
@@ -177,14 +177,14 @@ def audit_columns(
     *,
     beside: bool = True,
 ) -> EventAudit:
-    """Audit one event against the policy's observer, jointly over its models."""
+    """Audit one event against the policy's adversary, jointly over its models."""
     event = policy.events[name]
     return audit_stream(
         policy.models,
         {name: event.event},
         columns,
-        observer=policy.chosen_observer.observer,
-        promises={name: event.promise},
+        adversary=policy.chosen_adversary.adversary,
+        guarantees={name: event.guarantee},
         beside=beside,
     )[name]
 
@@ -195,19 +195,20 @@ def leakages(
     """Return the leakages of :func:`audit_columns`, and take no time for anything else."""
     event = policy.events[name]
     guarded = asked_at_every_step(
-        policy.models, event.event, policy.chosen_observer.observer, len(columns)
+        policy.models, event.event, policy.chosen_adversary.adversary, len(columns)
     )
     found = []
     for column in columns:
         guarded.observe(column)
-        found.append(guarded.leakage().over(event.promise))
+        found.append(guarded.leakage().over(event.guarantee))
     return found
 
 
-def keeps_its_promises(policy: Policy, releases: Ledger) -> bool:
-    """Tell whether a stream kept every promise of its policy, as far as possible by its ledger."""
+def keeps_its_guarantees(policy: Policy, releases: Ledger) -> bool:
+    """Tell whether a stream kept every guarantee of its policy, as far as possible by its
+    ledger."""
     told = [
-        ledger_keeps(event.promise, releases, number)
+        ledger_keeps(event.guarantee, releases, number)
         for number, event in enumerate(policy.events.values())
     ]
     if None in told:
@@ -219,16 +220,16 @@ def keeps_its_promises(policy: Policy, releases: Ledger) -> bool:
 def anybody_learns(policy: Policy, ledgers: Iterable[Ledger]) -> dict[str, float] | None:
     """Return what anybody could have learnt about each event from these streams, the largest.
 
-    None where the promise is against anybody: then the leakages say it.
+    None where the guarantee is against anybody: then the leakages say it.
     """
-    if policy.chosen_observer.observer == AnyStart():
+    if policy.chosen_adversary.adversary == AnyPrior():
         return None
     found = dict.fromkeys(policy.events, 0.0)
     for ledger in ledgers:
         own = policy_of_ledger(policy, ledger)
         columns = columns_of_releases(own, ledger)
         for name, event in own.events.items():
-            anybody = asked_at_every_step(own.models, event.event, AnyStart(), len(columns))
+            anybody = asked_at_every_step(own.models, event.event, AnyPrior(), len(columns))
             for column in columns:
                 anybody.observe(column)
                 # A verdict on what was found already costs less than a new bound.

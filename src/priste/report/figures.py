@@ -19,7 +19,7 @@ import numpy as np
 
 from priste.errors import InvalidParameter
 from priste.maps import Grid
-from priste.quantify import Belief
+from priste.quantify import BeliefBound
 from priste.report.map_view import MapView
 from priste.report.pictures import budget_chart, day_around, stream_map
 from priste.report.stream_report import EventTrack, StreamReport
@@ -171,12 +171,12 @@ def leakage_figure(report: StreamReport, event: EventTrack) -> Figure:
     with _canvas(7.4, 2.9) as (figure, axes):
         _mark_window(axes, event.steps)
         finite = [v for v in event.guarded.leakage if math.isfinite(v)]
-        if event.bare is not None:
-            finite += [v for v in event.bare.leakage if math.isfinite(v)]
+        if event.uncalibrated is not None:
+            finite += [v for v in event.uncalibrated.leakage if math.isfinite(v)]
         bounded = math.isfinite(event.epsilon)  # not where beliefs are, and not ratios
         top = 1.12 * max([event.epsilon * 1.25 if bounded else 0.1, *finite])
-        if event.bare is not None:
-            _line(axes, event.bare.leakage, steps, top, BARE, "mechanism alone", silent)
+        if event.uncalibrated is not None:
+            _line(axes, event.uncalibrated.leakage, steps, top, BARE, "mechanism alone", silent)
         if event.anybody and event.guarded.anybody:
             _line(axes, event.guarded.anybody, steps, top, QUIET, "to anybody at all", silent)
         _line(axes, event.guarded.leakage, steps, top, GUARDED, "with priste", silent)
@@ -186,7 +186,7 @@ def leakage_figure(report: StreamReport, event: EventTrack) -> Figure:
                 color=INK,
                 linewidth=1,
                 linestyle=(0, (4, 3)),
-                label=f"promised: ε = {event.epsilon:g}",
+                label=f"guaranteed: ε = {event.epsilon:g}",
             )
         axes.set(ylim=(0, top), ylabel="leakage (ln ratio)", title=f"Leakage about “{event.name}”")
         _time_axis(axes, report.times, steps)
@@ -199,18 +199,18 @@ def belief_figure(report: StreamReport, event: EventTrack) -> Figure:
     steps, silent = day_around(report, event), [False] * report.steps
     with _canvas(7.4, 2.6) as (figure, axes):
         _mark_window(axes, event.steps)
-        if event.bare is not None:
-            _line(axes, event.bare.belief, steps, 1.0, BARE, "mechanism alone", silent)
+        if event.uncalibrated is not None:
+            _line(axes, event.uncalibrated.belief, steps, 1.0, BARE, "mechanism alone", silent)
         _line(axes, event.guarded.belief, steps, 1.0, GUARDED, "with priste", silent)
-        if isinstance(event.promised, Belief):
+        if isinstance(event.guaranteed, BeliefBound):
             highest = event.guarded.highest_belief
             _line(axes, highest, steps, 1.0, QUIET, "the surest, with priste", silent)
             axes.axhline(
-                event.promised.at_most,
+                event.guaranteed.at_most,
                 color=INK,
                 linewidth=1,
                 linestyle=(0, (4, 3)),
-                label="promised",
+                label="guaranteed",
             )
         axes.axhline(
             event.guarded.prior_belief,
@@ -222,7 +222,7 @@ def belief_figure(report: StreamReport, event: EventTrack) -> Figure:
         axes.set(
             ylim=(-0.02, 1.02),
             ylabel="Pr(event | releases)",
-            title=f"What an observer believes about “{event.name}”",
+            title=f"What an adversary believes about “{event.name}”",
         )
         _time_axis(axes, report.times, steps)
         _legend_above(axes)
@@ -247,7 +247,7 @@ def distance_figure(report: StreamReport) -> Figure:
     """Draw the share of releases within a distance of the truth, with and without priste."""
     with _canvas(7.4, 2.6) as (figure, axes):
         for sample, ink, name in (
-            (report.bare_distances, BARE, "mechanism alone"),
+            (report.uncalibrated_distances, BARE, "mechanism alone"),
             (report.distances, GUARDED, "with priste"),
         ):
             if sample:
@@ -260,7 +260,7 @@ def distance_figure(report: StreamReport) -> Figure:
         )
         axes.set_ylim(0, 1.02)
         axes.set_xlim(left=0)
-        if report.distances or report.bare_distances:
+        if report.distances or report.uncalibrated_distances:
             _legend_above(axes)
     return figure
 
@@ -321,7 +321,7 @@ def figures_of(report: StreamReport) -> dict[str, Callable[[], Figure]]:
         figures[f"belief-{number}"] = partial(belief_figure, report, event)
     if budget_chart(report) is not None:  # a line that never moves tells nothing
         figures["budgets"] = partial(budget_figure, report)
-    if report.distances or report.bare_distances:
+    if report.distances or report.uncalibrated_distances:
         figures["distances"] = partial(distance_figure, report)
     return figures
 

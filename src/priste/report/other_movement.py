@@ -30,9 +30,9 @@ def if_people_move_otherwise(
 ) -> dict[str, dict[str, float]]:
     """Return, per event, the largest leakage of a stream under each relative of the first model.
 
-    Of all events, or of those in ``names``; by words that say how people then move. The observer is
-    the policy's, who knows that other model in place of the policy's. Nothing is promised about
-    these: they tell how much hangs on the model. Empty for a model that was read from a file.
+    Of all events, or of those in ``names``; by words that say how people then move. The adversary
+    is the policy's, who knows that other model in place of the policy's. Nothing is guaranteed
+    about these: they tell how much hangs on the model. Empty for a model that was read from a file.
     """
     wanted = [name for name in policy.events if names is None or name in names]
     found: dict[str, dict[str, float]] = {name: {} for name in wanted}

@@ -24,7 +24,7 @@ from priste.report.verdict import Verdict
 from priste.report.wording import length
 from priste.whole_files import write_whole
 
-MARKS = {Verdict.KEPT: "kept", Verdict.BROKEN: "broken", Verdict.NOT_PROMISED: "unpromised"}
+MARKS = {Verdict.KEPT: "kept", Verdict.BROKEN: "broken", Verdict.NOT_GUARANTEED: "unguaranteed"}
 """The style of each verdict."""
 
 
@@ -91,9 +91,11 @@ def _tiles(report: StreamReport) -> list[tuple[str, str]]:
     if report.distances:
         median = f"(median {report.median_metres:,.0f} m)"
         tiles.append((f"{report.mean_metres:,.0f} m", f"mean distance from the truth {median}"))
-    if report.bare_distances:
-        median = f"(median {report.bare_median_metres:,.0f} m)"
-        tiles.append((f"{report.bare_mean_metres:,.0f} m", f"with the mechanism alone {median}"))
+    if report.uncalibrated_distances:
+        median = f"(median {report.uncalibrated_median_metres:,.0f} m)"
+        tiles.append(
+            (f"{report.uncalibrated_mean_metres:,.0f} m", f"with the mechanism alone {median}")
+        )
     kept = report.verdict is Verdict.KEPT
     tiles.append((str(len(report.events)), "events kept deniable" if kept else "events"))
     return tiles

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from priste.quantify import Belief
+from priste.quantify import BeliefBound
 from priste.report.charts import (
     Chart,
     Line,
@@ -32,7 +32,7 @@ MOST_MULTIPLES = 14
 CURVE_POINTS = 60
 
 MOST_OVER = 3.0
-"""What is more than so many times the promise, or what was reached, goes off the chart."""
+"""What is more than so many times the guarantee, or what was reached, goes off the chart."""
 
 
 @dataclass(frozen=True)
@@ -156,13 +156,13 @@ def day_around(report: StreamReport, track: EventTrack) -> range:
 
 
 def _leakage_scale(tracks: Sequence[EventTrack]) -> Scale:
-    """Return one scale for all occurrences; what is far over the promise goes off the chart."""
+    """Return one scale for all occurrences; what is far over the guarantee goes off the chart."""
     told = [1e-3]
     others: list[float] = []
     for track in tracks:
         told += [v for v in track.guarded.leakage if math.isfinite(v)]
         others += track.guarded.anybody if track.anybody else ()
-        others += () if track.bare is None else track.bare.leakage
+        others += () if track.uncalibrated is None else track.uncalibrated.leakage
         if math.isfinite(track.epsilon):
             told.append(1.2 * track.epsilon)
     most = MOST_OVER * max(told)
@@ -183,13 +183,13 @@ def _leakage_chart(
         return Line(label, style, over_steps(values, steps, scale, silent))
 
     lines = []
-    if track.bare is not None:
+    if track.uncalibrated is not None:
         lines.append(
             line(
                 "mechanism alone",
-                "bare",
-                track.bare.leakage,
-                max(each.bare.max for each in tracks if each.bare is not None),
+                "uncalibrated",
+                track.uncalibrated.leakage,
+                max(each.uncalibrated.max for each in tracks if each.uncalibrated is not None),
             )
         )
     if track.anybody and guarded.anybody:
@@ -204,16 +204,20 @@ def _leakage_chart(
     lines.append(
         line("with priste", "told", guarded.leakage, max(each.guarded.max for each in tracks))
     )
-    promised = math.isfinite(track.epsilon)
+    guaranteed = math.isfinite(track.epsilon)
     return Chart(
         words=f"Leakage about {track.name} over time: {odds(guarded.max)} at most with priste"
-        + (f", {odds(track.bare.max)} with the mechanism alone" if track.bare is not None else "")
-        + (f"; promised are {odds(track.epsilon)}." if promised else "."),
+        + (
+            f", {odds(track.uncalibrated.max)} with the mechanism alone"
+            if track.uncalibrated is not None
+            else ""
+        )
+        + (f"; guaranteed are {odds(track.epsilon)}." if guaranteed else "."),
         lines=tuple(lines),
         across=time_marks(report.times, steps),
         up=value_marks(scale),
-        levels=(level(track.epsilon, f"promised: ε = {track.epsilon:g}", scale),)
-        if promised
+        levels=(level(track.epsilon, f"guaranteed: ε = {track.epsilon:g}", scale),)
+        if guaranteed
         else (),
         bands=bands_of(track.steps, steps),
     )
@@ -224,19 +228,23 @@ def _belief_chart(report: StreamReport, track: EventTrack) -> Chart:
     silent = [False] * report.steps  # beliefs move on in silence, with the event
     guarded, scale = track.guarded, Scale(0.0, 1.0)
     lines = []
-    if track.bare is not None:
+    if track.uncalibrated is not None:
         lines.append(
-            Line("mechanism alone", "bare", over_steps(track.bare.belief, steps, scale, silent))
+            Line(
+                "mechanism alone",
+                "uncalibrated",
+                over_steps(track.uncalibrated.belief, steps, scale, silent),
+            )
         )
     lines.append(Line("with priste", "told", over_steps(guarded.belief, steps, scale, silent)))
     levels = [level(guarded.prior_belief, "before any release", scale)]
-    if isinstance(track.promised, Belief):
+    if isinstance(track.guaranteed, BeliefBound):
         highest = over_steps(guarded.highest_belief, steps, scale, silent)
         lines.append(Line("the surest, with priste", "anybody", highest))
-        cap = track.promised.at_most
-        levels.append(level(cap, f"promised: at most {percent(cap)}", scale))
+        cap = track.guaranteed.at_most
+        levels.append(level(cap, f"guaranteed: at most {percent(cap)}", scale))
     return Chart(
-        words=f"What an observer believes about {track.name} over time: "
+        words=f"What an adversary believes about {track.name} over time: "
         f"{percent(guarded.prior_belief)} before any release, "
         f"{percent(max(guarded.belief, default=guarded.prior_belief))} at most with priste.",
         lines=tuple(lines),
@@ -249,8 +257,8 @@ def _belief_chart(report: StreamReport, track: EventTrack) -> Chart:
 
 def distance_chart(report: StreamReport) -> Chart | None:
     """Return the share of releases within a distance of the truth, with and without priste."""
-    samples = {"bare": report.bare_distances, "told": report.distances}
-    names = {"bare": "mechanism alone", "told": "with priste"}
+    samples = {"uncalibrated": report.uncalibrated_distances, "told": report.distances}
+    names = {"uncalibrated": "mechanism alone", "told": "with priste"}
     farthest = max((sample[-1] for sample in samples.values() if sample), default=0.0)
     if not farthest:
         return None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from priste.errors import InvalidParameter, LedgerError, TraceError
 from priste.policy import Policy, PolicyOf
 from priste.release import Ledger
-from priste.report.assembly import bare_releases, stream_report
+from priste.report.assembly import stream_report, uncalibrated_releases
 from priste.report.audits import policy_of_ledger
 from priste.report.outline import Line
 from priste.report.run_summary import RunSummary
@@ -50,7 +50,7 @@ def run_reports(
                 ledger,
                 title="What was released" if user is None else f"What was released for {user}",
                 truth=truth,
-                bare=None if truth is None else bare_releases(own, truth, seed),
+                uncalibrated=None if truth is None else uncalibrated_releases(own, truth, seed),
                 show_truth=show_truth,
                 own_places=of_user is not None,
                 outline=outline,

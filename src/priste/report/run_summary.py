@@ -17,8 +17,8 @@ from priste.events import near_events, near_reach
 from priste.policy import Policy, PolicyOf
 from priste.randomness import BitSource, Seed, bit_source
 from priste.release import Calibrator, Ledger
-from priste.report.assembly import bare_cells, released_cells
-from priste.report.audits import keeps_its_promises
+from priste.report.assembly import released_cells, uncalibrated_cells
+from priste.report.audits import keeps_its_guarantees
 from priste.report.usefulness import (
     Worth,
     constant_worth,
@@ -38,7 +38,7 @@ Flags = NDArray[np.bool_]
 class UserSummary:
     """One user: how much was released, the largest leakage about each event, and the distances.
 
-    ``leakage`` is in the order of the policy's events; ``kept`` tells whether all promises were;
+    ``leakage`` is in the order of the policy's events; ``kept`` tells whether all guarantees were;
     ``worth`` is None without the truth.
     """
 
@@ -69,7 +69,7 @@ class RunSummary:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the promise was kept for everybody."""
+        """Whether the guarantee was kept for everybody."""
         return verdict(self.calibrator, (user.kept for user in self.users))
 
     @property
@@ -105,9 +105,9 @@ class RunSummary:
         """Say where the price is paid, beside the mechanism alone; empty without the truth.
 
         >>> way = Worth(290.0, 2000.0, 90.0, 0.9, 0.9)
-        >>> bare = Worth(500.0, 480.0, 510.0, 0.4, 0.1)
+        >>> uncalibrated = Worth(500.0, 480.0, 510.0, 0.4, 0.1)
         >>> constant = Worth(2000.0, 2000.0, 2000.0, 0.1, 0.1)
-        >>> ways = {"with priste": way, "alone": bare, "one constant cell": constant}
+        >>> ways = {"with priste": way, "alone": uncalibrated, "one constant cell": constant}
         >>> print(RunSummary((), {}, ways, 0.1).lines()[-1])
         The mechanism alone would have been 500 m off on average, with 10.0 % in the true cell.
         """
@@ -188,10 +188,10 @@ class RunTotals:
                 )
             near = near_events(len(truth), self._events, self._reach)
             told = step_errors(own.grid, truth, released)
-            bare = step_errors(own.grid, truth, bare_cells(own, truth, self._bits))
+            uncalibrated = step_errors(own.grid, truth, uncalibrated_cells(own, truth, self._bits))
             worth = worth_of(told, near, own.grid.cell_size)
             self._sums["with priste"].add(told, near)
-            self._sums["alone"].add(bare, near)
+            self._sums["alone"].add(uncalibrated, near)
             for step, cell in enumerate(truth):
                 if cell is not None:
                     self._visits[int(near[step]), cell] += 1
@@ -204,7 +204,7 @@ class RunTotals:
                     max((release.leakage[k] for release in ledger), default=0.0)
                     for k in range(len(self._events))
                 ),
-                keeps_its_promises(own, ledger),
+                keeps_its_guarantees(own, ledger),
                 worth,
             )
         )
@@ -222,7 +222,7 @@ class RunTotals:
             ways,
             grid.cell_size,
             self._policy.calibrator,
-            self._policy.chosen_observer.words,
+            self._policy.chosen_adversary.words,
             self._own_places,
         )
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from priste.audit import EventAudit
 from priste.errors import InvalidParameter
 from priste.maps import Grid
-from priste.quantify import Odds, Promise
+from priste.quantify import Guarantee, OddsBound
 from priste.release import Calibrator
 from priste.report.strip import Day
 from priste.report.usefulness import Usefulness
@@ -23,10 +23,10 @@ from priste.report.wording import anybody_words, reached_words
 
 @dataclass(frozen=True)
 class EventTrack:
-    """One event's story: its promise, and what the releases told with and without priste.
+    """One event's story: its guarantee, and what the releases told with and without priste.
 
     ``steps`` are the steps the event speaks of. ``guarded`` is what priste's releases
-    told, ``bare`` what the same mechanism at full budget would have told, None if
+    told, ``uncalibrated`` what the same mechanism at full budget would have told, None if
     that was not computed. ``otherwise`` tells how far the same releases leak if people move
     otherwise than the model says, by words for how.
     """
@@ -36,7 +36,7 @@ class EventTrack:
     epsilon: float
     steps: tuple[int, ...]
     guarded: EventAudit
-    bare: EventAudit | None = None
+    uncalibrated: EventAudit | None = None
     otherwise: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -45,18 +45,18 @@ class EventTrack:
         return within(self.guarded.max, self.epsilon) and self.guarded.kept
 
     @property
-    def promised(self) -> Promise:
-        """What is promised; odds within ε both ways unless stated."""
-        return self.guarded.promise or Odds(self.epsilon, self.epsilon)
+    def guaranteed(self) -> Guarantee:
+        """What is guaranteed; odds within ε both ways unless stated."""
+        return self.guarded.guarantee or OddsBound(self.epsilon, self.epsilon)
 
     @property
     def reached(self) -> str:
-        """What was reached of what is promised, in words."""
-        return reached_words(self.promised, self.guarded)
+        """What was reached of what is guaranteed, in words."""
+        return reached_words(self.guaranteed, self.guarded)
 
     @property
     def anybody(self) -> str:
-        """What those learn whom the promise is not against; empty if there is nobody."""
+        """What those learn whom the guarantee is not against; empty if there is nobody."""
         return anybody_words(self.guarded)
 
 
@@ -68,8 +68,8 @@ class StreamReport:
     ``distances`` are the kilometres between true and released cells as a sorted
     sample, so that none can be assigned to its step; ``truth`` is there only when the
     reader asked to see it. Sequences that run over steps have equal length.
-    ``calibrator`` made the releases; None if that is unknown. ``against`` says whom the promise is
-    against. ``usefulness`` and its ``strip`` of
+    ``calibrator`` made the releases; None if that is unknown. ``against`` says whom the guarantee
+    is against. ``usefulness`` and its ``strip`` of
     days are there when the truth was at hand, and so is ``population`` (m,), where people are: it
     may be made from traces of others. ``own_places`` tells that ``regions`` are the user's own,
     which is as telling as where they were. ``outline`` holds lines in km, for context.
@@ -78,7 +78,7 @@ class StreamReport:
     title: str
     grid: Grid
     times: tuple[str, ...]
-    promise: tuple[str, ...]
+    guarantee: tuple[str, ...]
     regions: Mapping[str, tuple[int, ...]]
     events: tuple[EventTrack, ...]
     released: tuple[int | None, ...]
@@ -86,9 +86,9 @@ class StreamReport:
     full_budget: float
     calibrator: Calibrator | None = None
     against: str = "anybody, whatever they believe about where the user began"
-    not_promised: tuple[str, ...] = ()
+    not_guaranteed: tuple[str, ...] = ()
     distances: tuple[float, ...] = ()
-    bare_distances: tuple[float, ...] = ()
+    uncalibrated_distances: tuple[float, ...] = ()
     usefulness: Usefulness | None = field(default=None, repr=False)
     strip: tuple[Day, ...] = ()
     truth: tuple[int | None, ...] | None = field(default=None, repr=False)
@@ -113,7 +113,9 @@ class StreamReport:
                 f"Got {wrong}."
             )
         object.__setattr__(self, "distances", tuple(sorted(self.distances)))
-        object.__setattr__(self, "bare_distances", tuple(sorted(self.bare_distances)))
+        object.__setattr__(
+            self, "uncalibrated_distances", tuple(sorted(self.uncalibrated_distances))
+        )
 
     @property
     def steps(self) -> int:
@@ -122,7 +124,7 @@ class StreamReport:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the promise was kept, broken, or never made."""
+        """Whether the guarantee was kept, broken, or never made."""
         return verdict(self.calibrator, (event.within for event in self.events))
 
     @property
@@ -133,9 +135,9 @@ class StreamReport:
     @property
     def with_truth(self) -> bool:
         """Whether anything here was made from true locations."""
-        compared = any(event.bare is not None for event in self.events)
+        compared = any(event.uncalibrated is not None for event in self.events)
         shown = self.truth is not None or self.usefulness is not None
-        return bool(self.distances or self.bare_distances or compared or shown)
+        return bool(self.distances or self.uncalibrated_distances or compared or shown)
 
     @property
     def mean_metres(self) -> float:
@@ -143,9 +145,13 @@ class StreamReport:
         return 1000 * statistics.fmean(self.distances) if self.distances else math.nan
 
     @property
-    def bare_mean_metres(self) -> float:
-        """The same for the bare mechanism."""
-        return 1000 * statistics.fmean(self.bare_distances) if self.bare_distances else math.nan
+    def uncalibrated_mean_metres(self) -> float:
+        """The same for the uncalibrated mechanism."""
+        return (
+            1000 * statistics.fmean(self.uncalibrated_distances)
+            if self.uncalibrated_distances
+            else math.nan
+        )
 
     @property
     def median_metres(self) -> float:
@@ -153,6 +159,10 @@ class StreamReport:
         return 1000 * statistics.median(self.distances) if self.distances else math.nan
 
     @property
-    def bare_median_metres(self) -> float:
-        """The same for the bare mechanism."""
-        return 1000 * statistics.median(self.bare_distances) if self.bare_distances else math.nan
+    def uncalibrated_median_metres(self) -> float:
+        """The same for the uncalibrated mechanism."""
+        return (
+            1000 * statistics.median(self.uncalibrated_distances)
+            if self.uncalibrated_distances
+            else math.nan
+        )

@@ -1,4 +1,4 @@
-"""Whether a promise was kept: decided here, for the page, the exit code and every table."""
+"""Whether a guarantee was kept: decided here, for the page, the exit code and every table."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import math
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
-from priste.quantify import Belief, Promise
+from priste.quantify import BeliefBound, Guarantee
 from priste.release import Calibrator, Release
 
 
 class Verdict(StrEnum):
-    """What can be said of releases and their promise."""
+    """What can be said of releases and their guarantee."""
 
     KEPT = "kept"
     BROKEN = "broken"
-    NOT_PROMISED = "not promised"
+    NOT_GUARANTEED = "not guaranteed"
 
     @property
     def sentence(self) -> str:
         """The verdict as a sentence.
 
-        >>> Verdict.NOT_PROMISED.sentence
-        'Nothing was promised.'
+        >>> Verdict.NOT_GUARANTEED.sentence
+        'Nothing was guaranteed.'
         """
-        if self is Verdict.NOT_PROMISED:
-            return "Nothing was promised."
-        return f"The promise was {'kept' if self is Verdict.KEPT else 'not kept'}."
+        if self is Verdict.NOT_GUARANTEED:
+            return "Nothing was guaranteed."
+        return f"The guarantee was {'kept' if self is Verdict.KEPT else 'not kept'}."
 
 
 def within(leakage: float, epsilon: float) -> bool:
@@ -34,19 +34,19 @@ def within(leakage: float, epsilon: float) -> bool:
     return leakage <= epsilon
 
 
-def ledger_keeps(promise: Promise, releases: Sequence[Release], number: int) -> bool | None:
-    """Tell whether a ledger is within the promise about event ``number``; None if it cannot tell.
+def ledger_keeps(guarantee: Guarantee, releases: Sequence[Release], number: int) -> bool | None:
+    """Tell whether a ledger is within the guarantee about event ``number``; None if it cannot tell.
 
-    A ledger has one leakage per event, over the directions that the promise bounds: if these have
+    A ledger has one leakage per event, over the directions that the guarantee bounds: if these have
     different bounds, it may not tell whether the smaller one was kept.
     """
     if not releases:
         return True
-    if isinstance(promise, Belief):
+    if isinstance(guarantee, BeliefBound):
         if any(not release.belief for release in releases):
             return None
-        return all(within(release.belief[number], promise.at_most) for release in releases)
-    bounds = [bound for bound in (promise.up, promise.down) if bound < math.inf]
+        return all(within(release.belief[number], guarantee.at_most) for release in releases)
+    bounds = [bound for bound in (guarantee.up, guarantee.down) if bound < math.inf]
     reached = max(release.leakage[number] for release in releases)
     if all(within(reached, bound) for bound in bounds):
         return True
@@ -54,20 +54,20 @@ def ledger_keeps(promise: Promise, releases: Sequence[Release], number: int) -> 
 
 
 def verdict(calibrator: Calibrator | None, kept: Iterable[bool]) -> Verdict:
-    """Return the verdict on whether each promise held.
+    """Return the verdict on whether each guarantee held.
 
-    A calibrator that promises nothing (see ``Calibrator.promise``) cannot keep a promise, however
-    small the leakages turned out: they bound what is learnt by those who do not know how
+    A calibrator that guarantees nothing (see ``Calibrator.guarantee``) cannot keep a guarantee,
+    however small the leakages turned out: they bound what is learnt by those who do not know how
     releases were made. None stands for releases of unknown making, judged by their numbers.
 
     >>> from priste.release import Certified, Paper
     >>> [str(verdict(c, [True])) for c in (Certified(), Paper(), None)]
-    ['kept', 'not promised', 'kept']
+    ['kept', 'not guaranteed', 'kept']
     >>> str(verdict(None, [True, False]))
     'broken'
     """
-    if calibrator is not None and not calibrator.promise:
-        return Verdict.NOT_PROMISED
+    if calibrator is not None and not calibrator.guarantee:
+        return Verdict.NOT_GUARANTEED
     return Verdict.KEPT if all(kept) else Verdict.BROKEN
 
 
@@ -78,7 +78,7 @@ def together(verdicts: Iterable[Verdict]) -> Verdict:
     ('broken', 'kept')
     """
     found = set(verdicts)
-    for each in (Verdict.BROKEN, Verdict.NOT_PROMISED):
+    for each in (Verdict.BROKEN, Verdict.NOT_GUARANTEED):
         if each in found:
             return each
     return Verdict.KEPT

@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping
 
 from priste.audit import EventAudit
 from priste.maps import Grid
-from priste.quantify import AnyStart, Belief, Promise
+from priste.quantify import AnyPrior, BeliefBound, Guarantee
 
 
 def odds(leakage: float) -> str:
@@ -105,41 +105,41 @@ def who_learns_most(
     return f"Those who learn most think that the user began {places}."
 
 
-def reached_words(promise: Promise, audit: EventAudit) -> str:
-    """Say how far the releases went in what is promised.
+def reached_words(guarantee: Guarantee, audit: EventAudit) -> str:
+    """Say how far the releases went in what is guaranteed.
 
-    >>> from priste.quantify import Odds
+    >>> from priste.quantify import OddsBound
     >>> audit = EventAudit((0.5, 0.4), (0.1, 0.1), 0.1, {}, for_event=(0.5, 0.2),
     ...                    against_event=(0.3, 0.4), highest_belief=(0.11, 0.12))
-    >>> reached_words(Odds(0.5, 0.5), audit)
+    >>> reached_words(OddsBound(0.5, 0.5), audit)
     'odds moved by at most 1.65×'
-    >>> reached_words(Odds(0.5, math.inf), audit)
+    >>> reached_words(OddsBound(0.5, math.inf), audit)
     'odds that it happened rose by at most 1.65×'
-    >>> reached_words(Odds(0.5, 1.0), audit)
+    >>> reached_words(OddsBound(0.5, 1.0), audit)
     'odds that it happened rose by at most 1.65× and fell by at most 1.49×'
-    >>> reached_words(Belief(0.2), audit)
+    >>> reached_words(BeliefBound(0.2), audit)
     'the surest believes 12.0 %'
     """
-    if isinstance(promise, Belief):
+    if isinstance(guarantee, BeliefBound):
         highest = max(audit.highest_belief, default=math.nan)
         return f"the surest believes {percent(highest)}"
     up = max(audit.for_event or audit.leakage, default=0.0)
     down = max(audit.against_event or audit.leakage, default=0.0)
-    if promise.up == promise.down:
+    if guarantee.up == guarantee.down:
         return f"odds moved by at most {odds(max(up, down))}"
     parts = []
-    if promise.up < math.inf:
+    if guarantee.up < math.inf:
         parts.append(f"rose by at most {odds(max(up, 0.0))}")
-    if promise.down < math.inf:
+    if guarantee.down < math.inf:
         parts.append(f"fell by at most {odds(max(down, 0.0))}")
     return f"odds that it happened {' and '.join(parts)}"
 
 
 def anybody_words(audit: EventAudit) -> str:
-    """Say what anybody could have learnt, where the promise is against fewer; else nothing."""
-    if not audit.anybody or audit.observer == AnyStart():
+    """Say what anybody could have learnt, where the guarantee is against fewer; else nothing."""
+    if not audit.anybody or audit.adversary == AnyPrior():
         return ""
     return (
         "To anybody, whatever they believe about where the user began, odds can move "
-        f"{odds(audit.max_anybody)}: that is not promised."
+        f"{odds(audit.max_anybody)}: that is not guaranteed."
     )

@@ -16,7 +16,7 @@ from priste.policy import Ground, Policy, PolicyEvent
 from priste.policy.calendar import StepReader, periods
 from priste.policy.policy_reader import ELSEWHERE, occurrences
 from priste.policy.sections import EventSection
-from priste.quantify import Priors, Quantifier
+from priste.quantify import KnownPrior, Quantifier
 from priste.report import percent
 from priste.studio.event_picture import Structure, formula_of, structure_of
 from priste.studio.event_sentence import sentence
@@ -119,13 +119,13 @@ def chance_before(
 ) -> dict[str, float]:
     """Return how likely an event is before any release.
 
-    ``lowest`` and ``highest`` bound it over the priors of the policy's observer, from outside;
+    ``lowest`` and ``highest`` bound it over the priors of the policy's adversary, from outside;
     ``population`` is what somebody thinks who knows where people are, and all models alike:
     ``known`` is the quantifier of such a one, where there is one already.
     """
-    observer = policy.chosen_observer.observer
-    lowest, highest = Quantifier(policy.models, event.event, observer).prior_range()
-    known = known or Quantifier(policy.models, event.event, Priors(policy.population))
+    adversary = policy.chosen_adversary.adversary
+    lowest, highest = Quantifier(policy.models, event.event, adversary).prior_range()
+    known = known or Quantifier(policy.models, event.event, KnownPrior(policy.population))
     population = known.posterior(alike(policy, 1))
     return {"lowest": lowest, "highest": highest, "population": population}
 
@@ -145,7 +145,7 @@ def chances(policy: Policy) -> list[dict[str, Any]]:
         words = (
             f"{low} before any release"
             if low == high
-            else (f"between {low} and {high} before any release, as the observer's beliefs go")
+            else (f"between {low} and {high} before any release, as the adversary's beliefs go")
         )
         found.append({"name": name, "event": name.partition(", ")[0], **chance, "words": words})
     return found

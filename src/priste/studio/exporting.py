@@ -43,7 +43,8 @@ class Releases(Protocol):
 
 
 class HandedOut:
-    """Which run of somebody's days was exported: two of them would tell more than either promised.
+    """Which run of somebody's days was exported: two of them would tell more than either
+    guaranteed.
 
     Runs with a seed are experiments and take no part. What was exported here is remembered as long
     as the studio runs; ``register`` remembers for all commands, and is asked only about exports.
@@ -62,7 +63,7 @@ class HandedOut:
             raise Refused(
                 409,
                 "Another run of these days was exported already. Whoever sees both learns more "
-                "than either promises.",
+                "than either guarantees.",
                 "Hand out the first. If nothing of it was or will be handed out, ask again.",
             )
         place = None if self._register is None else self._register.earlier(made.order.trace)
@@ -70,7 +71,7 @@ class HandedOut:
             raise Refused(
                 409,
                 f"Some of these locations were released before: see {place}. Whoever sees both "
-                "releases learns more than either promises.",
+                "releases learns more than either guarantees.",
                 "Hand out the first. If nothing of it was or will be handed out, ask again.",
             )
 

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from priste.maps import kilometres
 from priste.policy import Policy, PolicyEvent
-from priste.quantify import AnyStart, Belief, Leakage, Priors, Quantifier
-from priste.release import Bare, Ledger, Protector
+from priste.quantify import AnyPrior, BeliefBound, KnownPrior, Leakage, Quantifier
+from priste.release import Ledger, Protector, Uncalibrated
 from priste.release.seeded_steps import SeededSteps, seed_of_user
-from priste.report import keeps_its_promises, odds, percent, usefulness, verdict
+from priste.report import keeps_its_guarantees, odds, percent, usefulness, verdict
 from priste.report.assembly import released_cells
 from priste.report.audits import StreamColumns
 from priste.report.strip import level, strip_of
@@ -49,11 +49,11 @@ class RunOrder:
 
 @dataclass(frozen=True)
 class RunMade:
-    """What a run made: the ledger, that of the bare mechanism, and the true cells."""
+    """What a run made: the ledger, that of the uncalibrated mechanism, and the true cells."""
 
     order: RunOrder
     ledger: Ledger = field(repr=False)
-    bare: Ledger = field(repr=False)
+    uncalibrated: Ledger = field(repr=False)
     truth: tuple[int | None, ...] = field(repr=False)
 
 
@@ -66,20 +66,20 @@ def follow(policies: Policies, order: RunOrder, tell: Tell) -> tuple[dict[str, A
     """Release a person's steps one by one, telling of each; return a summary and what was made."""
     policy = own_policy(policies, order)
     truth = true_cells(policy, order.trace)
-    population = Priors(policy.population)
+    population = KnownPrior(policy.population)
     known = [Quantifier(policy.models, each.event, population) for each in policy.events.values()]
     tell("start", _start(policy, order, len(truth), known))
     seeded = None if order.seed is None else SeededSteps(seed_of_user(order.seed, order.trace.user))
     guarded = _Side(policy, policy.protector(rng=seeded), known)
-    bare = _Side(policy, policy.protector(rng=order.seed, calibrator=Bare()), known)
+    uncalibrated = _Side(policy, policy.protector(rng=order.seed, calibrator=Uncalibrated()), known)
     for step, cell in enumerate(truth):
         if seeded is not None:
             seeded.begin(step)
-        shown, beside = guarded.take(cell), bare.take(cell)
+        shown, beside = guarded.take(cell), uncalibrated.take(cell)
         for told, found in zip(shown["events"], guarded.protector.told(), strict=True):
             told["worst"] = heaviest(worst_prior(policy, found), MOST_WORST)
         tell("step", _step(policy, step, cell, shown, beside))
-    made = RunMade(order, guarded.ledger, bare.ledger, truth)
+    made = RunMade(order, guarded.ledger, uncalibrated.ledger, truth)
     return _done(policy, guarded, made), made
 
 
@@ -131,12 +131,13 @@ class _Side:
 
 
 def worst_prior(policy: Policy, found: Leakage) -> NDArray[np.float64]:
-    """Return (m,) the prior that learns most: where one began, or for a stale observer was seen."""
-    observer = policy.chosen_observer.observer
+    """Return (m,) the prior that learns most: where one began, or for a stale adversary was
+    seen."""
+    adversary = policy.chosen_adversary.adversary
     weights = np.zeros(policy.grid.size)
     for row, weight in found.worst_prior.items():
-        if isinstance(observer, Priors):
-            weights += weight * observer.rows[row]
+        if isinstance(adversary, KnownPrior):
+            weights += weight * adversary.rows[row]
         else:
             weights[row] += weight
     return weights
@@ -164,21 +165,21 @@ def _start(
         "label": order.label,
         "steps": steps,
         "person": order.trace.user,
-        "against": policy.chosen_observer.words,
+        "against": policy.chosen_adversary.words,
         "events": [_event(policy, event, population) for event, population in events],
         "policy": order.text,
     }
 
 
 def _event(policy: Policy, event: PolicyEvent, known: Quantifier) -> dict[str, Any]:
-    promise = event.promise
+    guarantee = event.guarantee
     return {
         "name": event.name,
         "event": event.name.partition(", ")[0],
         "text": event.text,
-        "promise": promise.words(),
-        "bound": None if isinstance(promise, Belief) else event.epsilon,
-        "cap": promise.at_most if isinstance(promise, Belief) else None,
+        "guarantee": guarantee.words(),
+        "bound": None if isinstance(guarantee, BeliefBound) else event.epsilon,
+        "cap": guarantee.at_most if isinstance(guarantee, BeliefBound) else None,
         "steps": whole_numbers(steps_of(event.event)),
         "before": chance_before(policy, event, known),
     }
@@ -189,7 +190,7 @@ def _step(
     step: int,
     cell: int | None,
     guarded: dict[str, Any],
-    bare: dict[str, Any],
+    uncalibrated: dict[str, Any],
 ) -> dict[str, Any]:
     time = policy.timeline.time_of(step)
     error = _km(policy, cell, guarded["released"])
@@ -204,11 +205,13 @@ def _step(
         "level": level(error, policy.grid.cell_size),
         **guarded,
         "released": -1 if guarded["released"] is None else guarded["released"],
-        "bare": {
-            "released": -1 if bare["released"] is None else bare["released"],
-            "at": _place(policy, bare["released"]),
-            "error_m": None if (off := _km(policy, cell, bare["released"])) is None else 1000 * off,
-            "events": bare["events"],
+        "uncalibrated": {
+            "released": -1 if uncalibrated["released"] is None else uncalibrated["released"],
+            "at": _place(policy, uncalibrated["released"]),
+            "error_m": None
+            if (off := _km(policy, cell, uncalibrated["released"])) is None
+            else 1000 * off,
+            "events": uncalibrated["events"],
         },
     }
 
@@ -232,9 +235,9 @@ def _done(policy: Policy, guarded: _Side, made: RunMade) -> dict[str, Any]:
         released,
         [event.event for event in policy.events.values()],
         line.step.total_seconds(),
-        released_cells(policy, made.bare),
+        released_cells(policy, made.uncalibrated),
     )
-    found = verdict(policy.calibrator, [keeps_its_promises(policy, made.ledger)])
+    found = verdict(policy.calibrator, [keeps_its_guarantees(policy, made.ledger)])
     times = [line.time_of(step) for step in range(len(made.truth))]
     marked = {step for event in policy.events.values() for step in steps_of(event.event)}
     days = strip_of(times, line.step, worth.errors, policy.grid.cell_size, marked)
@@ -251,8 +254,8 @@ def _done(policy: Policy, guarded: _Side, made: RunMade) -> dict[str, Any]:
 def _ends(policy: Policy, guarded: _Side) -> Iterator[dict[str, Any]]:
     """Yield what was reached about each event, and what anybody else could have learnt."""
     anybody: list[float | None] = [None] * len(policy.events)
-    if policy.chosen_observer.observer != AnyStart():
-        anybody = [each.value for each in guarded.protector.leakage_against(AnyStart())]
+    if policy.chosen_adversary.adversary != AnyPrior():
+        anybody = [each.value for each in guarded.protector.leakage_against(AnyPrior())]
     rows = zip(policy.events, guarded.highest, guarded.surest, anybody, strict=True)
     for name, highest, surest, other in rows:
         yield {
@@ -266,6 +269,6 @@ def _ends(policy: Policy, guarded: _Side) -> Iterator[dict[str, Any]]:
 
 
 def outsider_words(leakage: float) -> str:
-    """Say what those learn whom the promise is not against."""
+    """Say what those learn whom the guarantee is not against."""
     moved = odds(leakage) if leakage < math.log(FAR) else f"more than {FAR:,}×"
-    return f"Not promised: to anybody, whatever they believe, odds can move {moved} by the end."
+    return f"Not guaranteed: to anybody, whatever they believe, odds can move {moved} by the end."

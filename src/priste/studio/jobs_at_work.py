@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from priste.audit.estimates import Estimate
 from priste.forecast import Cost, Metres, Row, refined_forecast
 from priste.policy import Policy
-from priste.quantify import Leakage, Priors, Quantifier
+from priste.quantify import KnownPrior, Leakage, Quantifier
 from priste.release import write_ledgers
 from priste.report import length, percent, render, run_reports
 from priste.report.audits import columns_of_releases
@@ -90,7 +90,7 @@ def forecast(order: ForecastOrder, tell: Tell) -> Made:
 
 def _foretold(row: Row) -> dict[str, Any]:
     cost = row.cost
-    what, _, against = row.promise.partition("; against ")
+    what, _, against = row.guarantee.partition("; against ")
     return {
         **_metres(cost.released),
         "alone": _metres(cost.alone),
@@ -101,7 +101,7 @@ def _foretold(row: Row) -> dict[str, Any]:
         "of_steps": cost.of_steps,
         "sentence": foretold_words(cost),
         "basis": row.basis(),
-        "promised": what,
+        "guaranteed": what,
         "against": against,
         "anybody": [
             {"event": name, "leakage": told, "words": outsider_words(told)}
@@ -159,32 +159,32 @@ class PriorOrder:
 
 
 def prior(order: PriorOrder, tell: Tell) -> Made:
-    """Say what a run tells somebody with a given prior, or with the worst of the observer's."""
+    """Say what a run tells somebody with a given prior, or with the worst of the adversary's."""
     policy = own_policy(_policies_of(order.made.order.folder), order.made.order)
     worst = order.prior == "worst"
     weights = None if worst else _weights(policy, order.prior)
     sides = {
         "": columns_of_releases(policy, order.made.ledger),
-        "bare_": columns_of_releases(policy, order.made.bare),
+        "uncalibrated_": columns_of_releases(policy, order.made.uncalibrated),
     }
-    observer = policy.chosen_observer.observer if weights is None else Priors(weights)
+    adversary = policy.chosen_adversary.adversary if weights is None else KnownPrior(weights)
     events: list[dict[str, Any]] = []
     shown = weights
     for number, (name, event) in enumerate(policy.events.items()):
         told: dict[str, Any] = {"name": name}
         for side, columns in sides.items():
-            asked = Quantifier(policy.models, event.event, observer)
+            asked = Quantifier(policy.models, event.event, adversary)
             leakages, beliefs = [], []
             found: Leakage | None = None
             for step, column in enumerate(columns):
                 asked.observe(column)
                 found = asked.leakage()
-                leakages.append(found.over(event.promise))
+                leakages.append(found.over(event.guarantee))
                 beliefs.append(asked.belief() if worst else asked.posterior(alike(policy, 1)))
                 tell("progress", {"done": step + 1, "total": len(columns), "event": number})
             told |= {f"{side}leakage": floats(leakages), f"{side}belief": floats(beliefs)}
             if not side:
-                before = Quantifier(policy.models, event.event, observer)
+                before = Quantifier(policy.models, event.event, adversary)
                 told["before"] = (
                     before.prior_belief() if worst else before.posterior(alike(policy, 1))
                 )
@@ -221,7 +221,7 @@ def _prior_words(chosen: str | Mapping[int, float], policy: Policy) -> str:
     words = {
         "uniform": "to whom every first cell is equally likely",
         "population": "who knows the population" + (" and your home" if policy.homes else ""),
-        "worst": "who learns most among those whom the promise is against",
+        "worst": "who learns most among those whom the guarantee is against",
     }
     known = words.get(chosen) if isinstance(chosen, str) else None
     return f"As seen by somebody {known or 'who thinks that you began in the painted cells'}."

@@ -99,7 +99,7 @@ class Watch:
             events = [
                 {
                     "name": str(name),
-                    "promise": str(each["promise"]),
+                    "guarantee": str(each["guarantee"]),
                     "leakage": float(each["leakage"]),
                     "belief": float(each["belief"]),
                 }

@@ -159,10 +159,10 @@ def opened(source: Source, setting: dict[str, Any] | None = None) -> dict[str, A
         },
         "suggestions": _suggestions(policy, source.trace),
         "population": floats(policy.population),
-        "observers": sliders.observers(policy),
+        "adversaries": sliders.adversaries(policy),
         "against_many": {"too_large": too_large(grid), "slow": slow(grid)},
-        "promises": sliders.promises(),
-        "upward": sliders.upward_promises(),
+        "guarantees": sliders.guarantees(),
+        "upward": sliders.upward_guarantees(),
         "beliefs": sliders.beliefs(),
         "protections": sliders.protections(grid.cell_size),
         "setting": setting,
@@ -184,7 +184,7 @@ def draft_setting(source: Source) -> dict[str, Any]:
     tables = tomllib.loads(source.draft)
     read = source.policies.policy(source.draft)
     release = dict(tables["release"])
-    promise = {
+    guarantee = {
         key: release.pop(key)
         for key in ("epsilon", "odds_up", "odds_down", "belief_at_most")
         if key in release
@@ -198,8 +198,8 @@ def draft_setting(source: Source) -> dict[str, Any]:
         "clock": clock,
         "mobility": tables["mobility"],
         "mechanism": tables["mechanism"],
-        "observer": tables.get("observer", ANYBODY),
-        "promise": promise,
+        "adversary": tables.get("adversary", ANYBODY),
+        "guarantee": guarantee,
         "calibrator": DEFAULT_CALIBRATOR,
         **release,
         "regions": [
@@ -211,7 +211,7 @@ def draft_setting(source: Source) -> dict[str, Any]:
                 "name": name,
                 "formula": table["formula"],
                 "every": table.get("every"),
-                **({"promise": own} if (own := _own_promise(table)) else {}),
+                **({"guarantee": own} if (own := _own_guarantee(table)) else {}),
             }
             for name, table in tables["events"].items()
         ],
@@ -223,7 +223,7 @@ def _shape_of(table: dict[str, Any]) -> dict[str, Any]:
     return {"shape": table} if set(table) <= SHAPE else {}
 
 
-def _own_promise(table: dict[str, Any]) -> dict[str, Any]:
+def _own_guarantee(table: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in table.items() if key not in ("formula", "every")}
 
 

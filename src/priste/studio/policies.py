@@ -85,13 +85,13 @@ def read_ground(text: str) -> Ground:
     A map of too many cells is one: everything else takes memory for each of them.
     """
     tables = tomllib.loads(text)
-    # Whether the map is too large for this observer is said in the studio's own words.
-    apart = {**tables, "observer": {"knows": "population"}}
+    # Whether the map is too large for this adversary is said in the studio's own words.
+    apart = {**tables, "adversary": {"knows": "population"}}
     try:
         found = PolicyReader(text, apart, Path("."), "The setting").ground()
     except PolicyError as error:
         raise mistakes(error) from None
-    check_size(found.grid, tables.get("observer", {}).get("knows"))
+    check_size(found.grid, tables.get("adversary", {}).get("knows"))
     return found
 
 

@@ -157,7 +157,7 @@ class Studio:
                 "seed": self._seed,
                 "formats": [str(each) for each in Format],
                 "calibrators": [
-                    {"name": name, "promise": each.promise, "words": each.explained}
+                    {"name": name, "guarantee": each.guarantee, "words": each.explained}
                     for name, each in CALIBRATORS.items()
                 ],
             }
@@ -275,8 +275,8 @@ class Studio:
             {
                 "summary": explained.summary,
                 "against": explained.against,
-                "promised": explained.promised,
-                "not_promised": explained.not_promised,
+                "guaranteed": explained.guaranteed,
+                "not_guaranteed": explained.not_guaranteed,
                 "unguarded": explained.unguarded,
                 "mechanism": noise_words(setting.get("mechanism")),
                 "policy": policy.source,

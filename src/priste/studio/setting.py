@@ -16,12 +16,12 @@ from typing import Any
 from priste.errors import PristeError
 from priste.maps import Grid
 from priste.policy.sections import (
+    AdversarySection,
     ClockSection,
+    GuaranteeSection,
     MapSection,
     MechanismSection,
     MobilitySection,
-    ObserverSection,
-    PromiseSection,
     RegionSection,
     ReleaseSection,
 )
@@ -34,15 +34,15 @@ PARTS = {
     "clock": frozenset(ClockSection.model_fields) - {"end"},
     "mobility": frozenset(MobilitySection.model_fields) - {"path"},
     "mechanism": frozenset(MechanismSection.model_fields),
-    "observer": frozenset(ObserverSection.model_fields) - {"population"},
-    "promise": frozenset(PromiseSection.model_fields),
+    "adversary": frozenset(AdversarySection.model_fields) - {"population"},
+    "guarantee": frozenset(GuaranteeSection.model_fields),
 }
 """What may stand in each part of a setting: what stands in that section of a policy, but for files,
 because a page has no business on this machine's disk."""
 
-RELEASE = frozenset(ReleaseSection.model_fields) - PARTS["promise"]
+RELEASE = frozenset(ReleaseSection.model_fields) - PARTS["guarantee"]
 SHAPE = frozenset(RegionSection.model_fields) - {"cells", "geojson"}
-EVENT = frozenset({"name", "formula", "every", "promise", "structure"})
+EVENT = frozenset({"name", "formula", "every", "guarantee", "structure"})
 KNOWN = frozenset({*PARTS, *RELEASE, "regions", "events"})
 
 MOST_STEPS = 20_000
@@ -74,9 +74,9 @@ def policy_text(setting: object, files: Collection[str] = ()) -> str:
     lines = ["# A policy of priste, written by its studio.", ""]
     for name in ("map", "clock", "mobility", "mechanism"):
         lines += _part(name, parts.get(name), files)
-    if parts.get("observer") is not None:
-        lines += _part("observer", parts["observer"], files)
-    lines += ["[release]", *_promise(parts.get("promise"), "promise")]
+    if parts.get("adversary") is not None:
+        lines += _part("adversary", parts["adversary"], files)
+    lines += ["[release]", *_guarantee(parts.get("guarantee"), "guarantee")]
     release = sorted((RELEASE | _parameters(setting)) & set(parts))
     lines += [f"{key} = {_value(parts[key], key)}" for key in release if parts[key] is not None]
     lines.append("")
@@ -90,8 +90,8 @@ def policy_text(setting: object, files: Collection[str] = ()) -> str:
         lines.append(f"formula = {_value(found.get('formula', ''), 'formula')}")
         if found.get("every") is not None:
             lines.append(f"every = {_value(found['every'], 'every')}")
-        if found.get("promise") is not None:
-            lines += _promise(found["promise"], "promise of an event")
+        if found.get("guarantee") is not None:
+            lines += _guarantee(found["guarantee"], "guarantee of an event")
         lines.append("")
     return "\n".join(lines)
 
@@ -163,8 +163,8 @@ def _nested(value: object, path: str) -> str:
     return _value(value, path)
 
 
-def _promise(given: object, what: str) -> list[str]:
-    values = _object({} if given is None else given, f"The {what}", PARTS["promise"])
+def _guarantee(given: object, what: str) -> list[str]:
+    values = _object({} if given is None else given, f"The {what}", PARTS["guarantee"])
     return [f"{key} = {_value(value, key)}" for key, value in values.items() if value is not None]
 
 

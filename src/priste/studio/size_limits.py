@@ -1,4 +1,5 @@
-"""How large a map may be: for some observers every first cell counts, and cells by cells are many.
+"""How large a map may be: for some adversaries every first cell counts, and cells by cells are
+many.
 
 Told before anything is computed, with what would do instead; a process that fills its memory
 tells the same minutes later.
@@ -18,7 +19,7 @@ MOST_CELLS = 40_000
 """The largest map that the studio takes."""
 
 FEW_ROWS = ("population", "starts")
-"""Observers of few beliefs: nothing is cells by cells."""
+"""Adversaries of few beliefs: nothing is cells by cells."""
 
 BYTES_PER_PAIR = 110.0
 SECONDS_PER_PAIR = 8.5e-7
@@ -30,7 +31,7 @@ SLOW = 2.0
 
 
 def check_size(grid: Grid, knows: str | None) -> None:
-    """Refuse a map that is too large for the studio, or for an observer who ``knows`` so much."""
+    """Refuse a map that is too large for the studio, or for an adversary who ``knows`` so much."""
     if grid.size > MOST_CELLS:
         raise _refused(
             f"The studio takes maps of up to {MOST_CELLS:,} cells. This one has {grid.size:,}. "
@@ -42,7 +43,7 @@ def check_size(grid: Grid, knows: str | None) -> None:
 
 
 def too_large(grid: Grid) -> str:
-    """Say that the map is too large for observers who may believe anything; empty if it is not.
+    """Say that the map is too large for adversaries who may believe anything; empty if it is not.
 
     >>> too_large(Grid(rows=20, columns=20, cell_size=0.5))
     ''
@@ -59,7 +60,7 @@ def too_large(grid: Grid) -> str:
 
 
 def slow(grid: Grid) -> str:
-    """Say how long releases take against observers who may believe anything; empty if not long.
+    """Say how long releases take against adversaries who may believe anything; empty if not long.
 
     >>> slow(Grid(rows=20, columns=20, cell_size=0.5))
     ''

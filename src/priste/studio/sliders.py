@@ -1,4 +1,4 @@
-"""The positions of the page's sliders: real observers, promises and noises, each in words."""
+"""The positions of the page's sliders: real adversaries, guarantees and noises, each in words."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from priste.errors import PristeError
 from priste.policy import Policy
-from priste.policy.observer_choice import ObserverChoice
-from priste.policy.sections import ObserverSection, PromiseSection
+from priste.policy.adversary_choice import AdversaryChoice
+from priste.policy.sections import AdversarySection, GuaranteeSection
 from priste.report import length, odds, percent
 from priste.studio.setting import alpha_of, metres_of
 
-OBSERVERS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+ADVERSARYS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("Knows the population", "Knows the population and your home", {"knows": "population"}),
     *(
         (
@@ -40,21 +40,21 @@ BELIEFS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
 METRES = (100.0, 250.0, 500.0, 1000.0, 2000.0)
 
 
-def observers(policy: Policy) -> list[dict[str, Any]]:
-    """Return the observers that this policy could be against, in order; some maps have fewer.
+def adversaries(policy: Policy) -> list[dict[str, Any]]:
+    """Return the adversaries that this policy could be against, in order; some maps have fewer.
 
     Each is in words with the homes that the policy knows, and ``without_home`` as it is when the
     place of that name is taken away.
     """
     found: list[dict[str, Any]] = []
     step: timedelta = policy.timeline.step
-    for plain, at_home, section in OBSERVERS:
+    for plain, at_home, section in ADVERSARYS:
         if section.get("hours", math.inf) * 3600 < step.total_seconds():
             continue  # the same as anybody: it is where the user began
-        choice = ObserverChoice(ObserverSection.model_validate(section), None, {}, step)
+        choice = AdversaryChoice(AdversarySection.model_validate(section), None, {}, step)
         try:
-            words = choice.observer(policy.models, policy.homes).words
-            without = choice.observer(policy.models).words
+            words = choice.adversary(policy.models, policy.homes).words
+            without = choice.adversary(policy.models).words
         except PristeError:
             continue
         found.append(
@@ -64,24 +64,24 @@ def observers(policy: Policy) -> list[dict[str, Any]]:
                 "title": at_home if policy.homes else plain,
                 "words": words,
                 "without_home": {"title": plain, "words": without},
-                "observer": section,
+                "adversary": section,
             }
         )
     return found
 
 
-def promises() -> list[dict[str, Any]]:
+def guarantees() -> list[dict[str, Any]]:
     """Return how far odds may move, strongest first."""
     return [
-        _promise(position, f"Odds within {odds(epsilon)}", {"epsilon": epsilon})
+        _guarantee(position, f"Odds within {odds(epsilon)}", {"epsilon": epsilon})
         for position, epsilon in enumerate(EPSILONS)
     ]
 
 
-def upward_promises() -> list[dict[str, Any]]:
+def upward_guarantees() -> list[dict[str, Any]]:
     """Return how far odds that it happened may rise, strongest first."""
     return [
-        _promise(position, f"Odds rise at most {odds(epsilon)}", {"odds_up": epsilon})
+        _guarantee(position, f"Odds rise at most {odds(epsilon)}", {"odds_up": epsilon})
         for position, epsilon in enumerate(EPSILONS)
     ]
 
@@ -89,15 +89,15 @@ def upward_promises() -> list[dict[str, Any]]:
 def beliefs() -> list[dict[str, Any]]:
     """Return how sure anybody may get, strongest first."""
     return [
-        _promise(position, f"Nobody surer than {percent(cap)}", {"belief_at_most": cap})
+        _guarantee(position, f"Nobody surer than {percent(cap)}", {"belief_at_most": cap})
         for position, cap in enumerate(BELIEFS)
     ]
 
 
-def _promise(position: int, title: str, promise: dict[str, float]) -> dict[str, Any]:
-    found = PromiseSection.model_validate(promise).promise()
+def _guarantee(position: int, title: str, guarantee: dict[str, float]) -> dict[str, Any]:
+    found = GuaranteeSection.model_validate(guarantee).guarantee()
     words = "" if found is None else found.words()
-    return {"position": position, "title": title, "words": words, "promise": promise}
+    return {"position": position, "title": title, "words": words, "guarantee": guarantee}
 
 
 def protections(cell_km: float) -> list[dict[str, Any]]:

@@ -96,18 +96,18 @@ def _owners(files: int, dated: Sequence[str] | None) -> str | None:
 def _kind_in_folder(path: Path, chosen: Format | None) -> Format | None:
     """Return the format of one file of a folder; None for a file that is beside the point.
 
-    A file whose name promises a format is never passed over: if it is broken, reading says so.
+    A file whose name guarantees a format is never passed over: if it is broken, reading says so.
     """
-    promised = format_of_name(path)
+    guaranteed = format_of_name(path)
     try:
         held = detect_format(path)
     except TraceError:
-        if promised is not None and chosen in (None, promised):
+        if guaranteed is not None and chosen in (None, guaranteed):
             raise
         return None
     if chosen is None or held is chosen:
         return held
-    return chosen if promised is chosen else None
+    return chosen if guaranteed is chosen else None
 
 
 def _user_of_file(root: Path, path: Path, kind: Format) -> str | None:

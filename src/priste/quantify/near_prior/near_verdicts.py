@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from priste.quantify.guarantees import Guarantee, Limits, as_limits
 from priste.quantify.leakage import Leakage, bounded_directions
 from priste.quantify.moments import Floats, Integers, Moments
-from priste.quantify.promises import Limits, Promise, as_limits
 from priste.quantify.worst_prior.verdicts import LEAST_LOGARITHM, columns_of, doubt, lines_of
 
 SLACK = 1e-8
@@ -25,9 +25,9 @@ _EVALUATION = 1.0 + 64 * 2.0**-53
 
 
 def near_passes(
-    moments: Moments, weights: Floats, factor: float, epsilon: float | Promise | Limits
+    moments: Moments, weights: Floats, factor: float, epsilon: float | Guarantee | Limits
 ) -> NDArray[np.bool_]:
-    """Whether every prior within ``factor`` of ``weights`` keeps a promise, shape (k,).
+    """Whether every prior within ``factor`` of ``weights`` keeps a guarantee, shape (k,).
 
     ``weights`` (n,) are > 0, one per row; a prior has weights proportional to these times
     numbers in [1, ``factor``]. ``epsilon`` and the rounding as in
@@ -79,13 +79,13 @@ def near_leakage(moments: Moments, weights: Floats, factor: float) -> Leakage:
 
 
 def near_leakages(
-    moments: Moments, weights: Floats, factor: float, promise: float | Promise | None = None
+    moments: Moments, weights: Floats, factor: float, guarantee: float | Guarantee | None = None
 ) -> Floats:
-    """The leakage of each candidate, shape (k,), over the directions that a promise bounds."""
+    """The leakage of each candidate, shape (k,), over the directions that a guarantee bounds."""
     if doubt(moments) == math.inf:
         return np.full(columns_of(moments), math.inf)
     logs, _ = _suprema(moments, weights, factor)
-    bounded = np.maximum(logs, LEAST_LOGARITHM)[bounded_directions(promise)].max(axis=0)
+    bounded = np.maximum(logs, LEAST_LOGARITHM)[bounded_directions(guarantee)].max(axis=0)
     return np.asarray(np.where((logs == -math.inf).all(axis=0), 0.0, bounded))
 
 

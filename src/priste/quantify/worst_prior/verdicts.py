@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
+from priste.quantify.guarantees import Guarantee, Limits, as_limits
 from priste.quantify.leakage import Leakage, bounded_directions
 from priste.quantify.moments import Moments
 from priste.quantify.posteriors import beliefs_within
-from priste.quantify.promises import Limits, Promise, as_limits
 from priste.quantify.worst_prior import kernels
 from priste.quantify.worst_prior.searching import column_search
 from priste.quantify.worst_prior.weights import pair_weights
@@ -37,7 +37,7 @@ FEW_ROWS = 12
 
 
 def worst_prior_leakage(
-    moments: Moments, promise: float | Promise | None = None, *, method: Method = "auto"
+    moments: Moments, guarantee: float | Guarantee | None = None, *, method: Method = "auto"
 ) -> Leakage:
     """Bound the log-likelihood ratio of event and complement over every prior, from above.
 
@@ -52,7 +52,7 @@ def worst_prior_leakage(
     ``worst_prior`` is empty. ``inf`` when no finite ratio bounds all priors, or only one
     above e^620. A direction whose supremum is below e^-34 is reported as that bound.
 
-    With a ``promise`` the ``worst_prior`` is that of a direction which it bounds; the numbers are
+    With a ``guarantee`` the ``worst_prior`` is that of a direction which it bounds; the numbers are
     the same.
 
     ``method`` "pairs" tests every pair of rows and "search" only those that can matter;
@@ -76,7 +76,7 @@ def worst_prior_leakage(
     for_event, against_event = _both(moments, ratios, pairs)
     if pairs.max() < 0:
         return Leakage(0.0, 0.0, 0.0, {})
-    side = max(bounded_directions(promise), key=(for_event, against_event).__getitem__)
+    side = max(bounded_directions(guarantee), key=(for_event, against_event).__getitem__)
     one, other = (int(row) for row in pairs[side, 0])
     prior = pair_weights(moments, one, other, float(ratios[side, 0]), reverse=side == 1)
     return Leakage(max(for_event, against_event), for_event, against_event, prior)
@@ -97,29 +97,29 @@ def _both(moments: Moments, ratios: Floats, pairs: NDArray[np.int64]) -> tuple[f
 
 
 def leakages(
-    moments: Moments, promise: float | Promise | None = None, *, method: Method = "auto"
+    moments: Moments, guarantee: float | Guarantee | None = None, *, method: Method = "auto"
 ) -> Floats:
     """The ``value`` of :func:`worst_prior_leakage` for each candidate column, shape (k,).
 
-    With a ``promise`` the largest over the directions that it bounds, as ``Leakage.over``. One set
-    of releases counts as one column. ``method`` as there.
+    With a ``guarantee`` the largest over the directions that it bounds, as ``Leakage.over``. One
+    set of releases counts as one column. ``method`` as there.
     """
     if doubt(moments) == math.inf:
         return np.full(columns_of(moments), math.inf)
     ratios, pairs = _suprema(moments, method)
-    bounded = _logarithms(moments, ratios)[bounded_directions(promise)]
+    bounded = _logarithms(moments, ratios)[bounded_directions(guarantee)]
     return np.where(pairs.max(axis=(0, 2)) < 0, 0.0, bounded.max(axis=0))
 
 
 def passes(
-    moments: Moments, epsilon: float | Promise | Limits, *, method: Method = "auto"
+    moments: Moments, epsilon: float | Guarantee | Limits, *, method: Method = "auto"
 ) -> NDArray[np.bool_]:
-    """Whether every prior keeps a promise after each candidate, shape (k,).
+    """Whether every prior keeps a guarantee after each candidate, shape (k,).
 
-    ``epsilon`` is >= 0 for both directions, an ``Odds``, a ``Belief``, or ``Limits``. True only
-    if it is certainly kept, given the error bounds of the moments; False may also mean doubt, when
-    e^leakage is within ``SLACK`` (and 8 times the relative error) of the bound. A direction
-    that is not bounded is not looked at. One set of releases counts as one column.
+    ``epsilon`` is >= 0 for both directions, an ``OddsBound``, a ``BeliefBound``, or ``Limits``.
+    True only if it is certainly kept, given the error bounds of the moments; False may also mean
+    doubt, when e^leakage is within ``SLACK`` (and 8 times the relative error) of the bound. A
+    direction that is not bounded is not looked at. One set of releases counts as one column.
     ``method`` as in :func:`worst_prior_leakage`.
 
     >>> import numpy as np
@@ -127,8 +127,8 @@ def passes(
     ...             np.array([0.25, 0.4]), np.array([0, 0]), 0.0, 0.0)
     >>> passes(m, 0.7), passes(m, 0.69)
     (array([ True]), array([False]))
-    >>> from priste.quantify.promises import Belief, Odds
-    >>> passes(m, Odds(up=math.inf, down=0.69)), passes(m, Belief(0.7))
+    >>> from priste.quantify.guarantees import BeliefBound, OddsBound
+    >>> passes(m, OddsBound(up=math.inf, down=0.69)), passes(m, BeliefBound(0.7))
     (array([ True]), array([ True]))
     """
     limits = as_limits(epsilon)

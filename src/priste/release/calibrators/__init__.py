@@ -1,6 +1,5 @@
 """The ways to choose the law of each release, and the table of those that have a name."""
 
-from priste.release.calibrators.bare import Bare
 from priste.release.calibrators.certified import Certified
 from priste.release.calibrators.optimal import Optimal
 from priste.release.calibrators.paper import Checker, Paper
@@ -12,17 +11,18 @@ from priste.release.calibrators.table import (
     calibrator_from_description,
     calibrator_of_name,
 )
+from priste.release.calibrators.uncalibrated import Uncalibrated
 
 __all__ = [
     "CALIBRATORS",
     "DEFAULT_CALIBRATOR",
     "RETIRED",
-    "Bare",
     "Certified",
     "Checker",
     "NamedCalibrator",
     "Optimal",
     "Paper",
+    "Uncalibrated",
     "calibrator_from_description",
     "calibrator_of_name",
 ]

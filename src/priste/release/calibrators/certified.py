@@ -2,7 +2,7 @@
 
 Before a step it looks for the largest budget at which *every* possible output keeps every
 event within its ε, and then draws once. So the law that was checked is the law of the
-release, and the promise holds against an adversary who knows the code, the events, ε, and the
+release, and the guarantee holds against an adversary who knows the code, the events, ε, and the
 budget in use.
 
 An uninformative release (the same column for every cell) multiplies the likelihood of the
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from priste.arguments import whole
 from priste.errors import InvalidParameter
 from priste.mechanisms import Mechanism
-from priste.quantify import Promise
+from priste.quantify import Guarantee
 from priste.randomness import BitSource
 from priste.release.calibrator import Draw, Law
 from priste.release.calibrators.cost import Costs
@@ -74,7 +74,7 @@ class Certified:
 
     ``pace`` in (0, 1] is the share of what is left of each ε that one step may use up, whatever
     the output: 1 takes the largest budget now and leaves little for later; less spreads a
-    stream's budget over more steps. The promise is the same for every pace.
+    stream's budget over more steps. The guarantee is the same for every pace.
 
     With ``guess`` (the default) each output is replaced by the best public guess: the output of
     least expected distance given past releases and what was drawn, under the public prediction.
@@ -87,7 +87,7 @@ class Certified:
     (1.0, 0.9170040432046712, 0.8408964152537145)
     """
 
-    promise = True
+    guarantee = True
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ class _Search:
         self,
         state: PublicState,
         ladder: tuple[float, ...],
-        limits: Sequence[Promise],
+        limits: Sequence[Guarantee],
         last_budget: float | None,
         suspects: Sequence[int],
     ) -> None:

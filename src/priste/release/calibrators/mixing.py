@@ -20,7 +20,7 @@ from priste.mechanisms.rows import settle_rows
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 Check = Callable[[Floats], Booleans]
-"""Columns (m, k) to verdicts (k,); True is a promise."""
+"""Columns (m, k) to verdicts (k,); True is a guarantee."""
 
 SMALLEST_ADDITION = 2.0**-40
 """Relative to the largest entry of a column: less than this is never added."""

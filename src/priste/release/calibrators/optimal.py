@@ -24,7 +24,7 @@ from priste.arguments import whole
 from priste.maps import Grid
 from priste.mechanisms import Mechanism
 from priste.mechanisms.rows import settle_rows
-from priste.quantify import Promise
+from priste.quantify import Guarantee
 from priste.randomness import BitSource
 from priste.release.calibrator import Draw, EventOperator, Law
 from priste.release.calibrators.cost import Cost, Costs
@@ -78,7 +78,7 @@ class Optimal:
     """Choose the law of least expected cost at every step, and check it exactly.
 
     ``cost`` is ``"distance"``, ``"squared"`` or a matrix (cells, outputs). By
-    default what is left of each promise is spent by a schedule that follows from the events
+    default what is left of each guarantee is spent by a schedule that follows from the events
     and the model alone; ``pace`` in (0, 1] is instead a fixed share of what is left that one step
     may use up. ``work`` >= 1 bounds the pivots of a step.
 
@@ -93,13 +93,13 @@ class Optimal:
     >>> from priste.release import Protector
     >>> grid = Grid(rows=3, columns=3, cell_size=1.0)
     >>> protector = Protector(MarkovModel.gaussian(grid, sigma=1.0), presence([0], [1, 2]),
-    ...                       PlanarLaplace(grid, alpha=2.0), epsilon=0.5,
+    ...                       PlanarLaplace(grid, alpha=2.0), guarantee=0.5,
     ...                       calibrator=Optimal(), rng=1)
     >>> protector.release(4).leakage[0] <= 0.5
     True
     """
 
-    promise = True
+    guarantee = True
 
     def __init__(
         self, *, cost: Cost = "distance", pace: float | None = None, work: int = WORK
@@ -174,7 +174,7 @@ class Optimal:
         state: PublicState,
         operators: list[EventOperator],
         sources: Sources,
-        limits: list[Promise],
+        limits: list[Guarantee],
         by_half: list[Floats],
         nothing: int,
     ) -> tuple[Floats, Integers] | None:
@@ -304,7 +304,7 @@ def _private(
     sources: Sources,
     columns: Floats,
     places: Integers,
-    limits: list[Promise],
+    limits: list[Guarantee],
 ) -> tuple[Floats, Integers] | None:
     """Return a law every column of which has passed the exact check, and its outputs.
 

@@ -1,4 +1,4 @@
-"""How much one step may use: where a search for a budget begins, its share of each promise."""
+"""How much one step may use: where a search for a budget begins, its share of each guarantee."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from priste.arguments import number
 from priste.mechanisms import Mechanism
-from priste.quantify import Belief, Odds, Promise
+from priste.quantify import BeliefBound, Guarantee, OddsBound
 
 if TYPE_CHECKING:
     from priste.release.public_state import PublicState
@@ -32,17 +32,19 @@ def checked_pace(pace: float, who: str) -> float:
     return number(pace, f"The 'pace' of {who}", above=0.0, most=1.0)
 
 
-def paced_limits(state: PublicState, pace: float) -> list[Promise]:
-    """Return per event the promise for this step: ``pace`` of what is left may be used up.
+def paced_limits(state: PublicState, pace: float) -> list[Guarantee]:
+    """Return per event the guarantee for this step: ``pace`` of what is left may be used up.
 
     What was leaked so far, over all bounded directions, counts in each of them. A release that
     says nothing keeps every one of these limits, as they leave the stream where it is.
     """
     return [
-        Belief(_between(sure, promise.at_most, pace))
-        if isinstance(promise, Belief)
-        else Odds(_between(leaked, promise.up, pace), _between(leaked, promise.down, pace))
-        for leaked, sure, promise in zip(state.leakage, state.belief, state.promises, strict=True)
+        BeliefBound(_between(sure, guarantee.at_most, pace))
+        if isinstance(guarantee, BeliefBound)
+        else OddsBound(_between(leaked, guarantee.up, pace), _between(leaked, guarantee.down, pace))
+        for leaked, sure, guarantee in zip(
+            state.leakage, state.belief, state.guarantees, strict=True
+        )
     ]
 
 

@@ -4,7 +4,7 @@ Draw at the full budget, check the drawn output, lower the budget and draw again
 fails. With a mechanism that uses the predicted location (a δ-location set) this is Algorithm
 3: the prediction is the posterior after past releases, pushed one step forward.
 
-**What it does not promise.** The check uses the column of the mechanism at the accepted budget.
+**What it does not guarantee.** The check uses the column of the mechanism at the accepted budget.
 The law of what is released is another one: the mixture over the rejections before it, and how
 often an output is rejected depends on the true cell. An adversary who knows the algorithm
 learns more than ε; :meth:`Paper.law` computes how much, and docs/release.md shows it. Use
@@ -22,7 +22,7 @@ import numpy as np
 from priste.arguments import number, whole
 from priste.errors import InvalidParameter
 from priste.mechanisms import Mechanism
-from priste.quantify import Belief, Moments, Near, Promise
+from priste.quantify import BeliefBound, Guarantee, Moments, PriorsWithin
 from priste.randomness import BitSource
 from priste.release.calibrator import Booleans, Draw, Floats, Law
 from priste.release.calibrators.pacing import finite_budget
@@ -51,7 +51,7 @@ class Paper:
     The exact check needs no limit and ignores it.
     """
 
-    promise = False
+    guarantee = False
 
     def __init__(
         self,
@@ -151,8 +151,8 @@ class Paper:
         if self._checker is None:
             return bool(state.passes(column[:, None])[0])
         undecided = False
-        for moments, promise in state.moments(column):
-            verdict = self._checker(moments, _plain(promise, state), self._check_seconds)
+        for moments, guarantee in state.moments(column):
+            verdict = self._checker(moments, _plain(guarantee, state), self._check_seconds)
             if verdict is False:
                 return False
             undecided |= verdict is None
@@ -169,15 +169,15 @@ class Paper:
         return accepted
 
 
-def _plain(promise: Promise, state: PublicState) -> float:
+def _plain(guarantee: Guarantee, state: PublicState) -> float:
     """Return the ε that a checker can decide about: both directions, any mixture of rows."""
-    if isinstance(promise, Belief) or promise.up != promise.down:
+    if isinstance(guarantee, BeliefBound) or guarantee.up != guarantee.down:
         raise InvalidParameter(
-            f"A 'checker' of Paper decides about one ε for both directions. Got {promise!r}."
+            f"A 'checker' of Paper decides about one ε for both directions. Got {guarantee!r}."
         )
-    if isinstance(state.terms.observer, Near):
+    if isinstance(state.terms.adversary, PriorsWithin):
         raise InvalidParameter(
-            "A 'checker' of Paper decides about all mixtures of some rows; the observer Near means "
-            "fewer. Use the exact check, or Priors(prior)."
+            "A 'checker' of Paper decides about all mixtures of some rows; the adversary "
+            "PriorsWithin means fewer. Use the exact check, or KnownPrior(prior)."
         )
-    return promise.up
+    return guarantee.up

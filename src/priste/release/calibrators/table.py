@@ -1,4 +1,4 @@
-"""All calibrators that have a name, in one table: what each promises, does and takes.
+"""All calibrators that have a name, in one table: what each guarantees, does and takes.
 
 A new calibrator is one class and one line here. Whatever offers a choice of calibrators (policies,
 their explanation, drafts, state files, experiments) takes names, words and parameters from it.
@@ -13,10 +13,10 @@ from typing import Any
 
 from priste.errors import InvalidParameter
 from priste.release.calibrator import Calibrator
-from priste.release.calibrators.bare import Bare
 from priste.release.calibrators.certified import Certified
 from priste.release.calibrators.optimal import Optimal
 from priste.release.calibrators.paper import Paper
+from priste.release.calibrators.uncalibrated import Uncalibrated
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class NamedCalibrator:
     """One line of the table.
 
     ``make`` takes the ``parameters`` by name, all optional; ``parameters`` tells what each means.
-    ``in_short`` is one line, ``explained`` a paragraph, both for people. ``promise`` is that of
+    ``in_short`` is one line, ``explained`` a paragraph, both for people. ``guarantee`` is that of
     the calibrators it makes. Files of earlier versions may lack a parameter, which then has the
     value in ``unless_stored``, or hold one of the ``retired``, which then has no meaning.
     ``in_policies`` is what a policy that says nothing about a parameter means.
     """
 
     make: Callable[..., Calibrator]
-    promise: bool
+    guarantee: bool
     in_short: str
     explained: str
     parameters: Mapping[str, str]
@@ -41,7 +41,7 @@ class NamedCalibrator:
 
 
 DEFAULT_CALIBRATOR = "optimal"
-"""One of those that promise; docs/optimal.md measures what it is worth beside the others."""
+"""One of those that guarantee; docs/optimal.md measures what it is worth beside the others."""
 
 RETIRED = MappingProxyType({"remap": "optimal"})
 """Calibrators of earlier versions, and which of the table goes on with streams they began."""
@@ -55,10 +55,10 @@ CALIBRATORS: Mapping[str, NamedCalibrator] = MappingProxyType(
     {
         "certified": NamedCalibrator(
             Certified,
-            Certified.promise,
-            "the largest budget at which every possible output keeps the promise",
+            Certified.guarantee,
+            "the largest budget at which every possible output keeps the guarantee",
             "Before each release the largest budget is chosen at which every possible output keeps "
-            "the promise. The choice depends on past releases alone, so the promise also holds "
+            "the guarantee. The choice depends on past releases alone, so the guarantee also holds "
             "against somebody who knows the code, this policy and the budget in use.",
             {
                 "pace": _PACE,
@@ -71,15 +71,15 @@ CALIBRATORS: Mapping[str, NamedCalibrator] = MappingProxyType(
         ),
         "optimal": NamedCalibrator(
             Optimal,
-            Optimal.promise,
+            Optimal.guarantee,
             "what is harmless is told, the rest is pooled, at the least expected cost",
             "The mechanism draws at its full budget. What it drew is replaced by the best guess of "
             "anybody who knows how people move; guesses that are harmless are released as they "
             "are, and the others are pooled, by a randomised table of least expected distance "
-            "under which every possible output keeps the promise. What is left of it is spent by a "
-            "schedule that follows from the events and the model. The table depends on past "
-            "releases alone, so the promise also holds against somebody who knows the code, this "
-            "policy and the table in use.",
+            "under which every possible output keeps the guarantee. What is left of it is "
+            "spent by a schedule that follows from the events and the model. The table depends "
+            "on past releases alone, so the guarantee also holds against somebody who knows "
+            "the code, this policy and the table in use.",
             {
                 "pace": _PACE + "; without it, by a schedule",
                 "cost": '"distance", "squared", or a matrix (cells, outputs)',
@@ -89,7 +89,7 @@ CALIBRATORS: Mapping[str, NamedCalibrator] = MappingProxyType(
         ),
         "paper": NamedCalibrator(
             Paper,
-            Paper.promise,
+            Paper.guarantee,
             "the published loop: draw, check, halve, draw again; for reproduction",
             "Each release follows the published loop: draw, check, halve the budget, draw again. "
             "Its check does not cover the rejected draws, so somebody who knows the loop can learn "
@@ -100,9 +100,9 @@ CALIBRATORS: Mapping[str, NamedCalibrator] = MappingProxyType(
                 "check_seconds": "the time limit of a check by a solver; None for no limit",
             },
         ),
-        "bare": NamedCalibrator(
-            Bare,
-            Bare.promise,
+        "uncalibrated": NamedCalibrator(
+            Uncalibrated,
+            Uncalibrated.guarantee,
             "the mechanism at full budget, no check; for comparison",
             "Each release is the mechanism's own draw at its full budget. Nothing is checked, so "
             "anything may be learnt. Use it to compare, not to protect people.",
@@ -137,7 +137,7 @@ def calibrator_from_description(description: Mapping[str, Any]) -> Calibrator:
 def calibrator_of_name(name: str) -> Calibrator:
     """Return the calibrator of a name with its default parameters.
 
-    >>> calibrator_of_name("optimal").promise
+    >>> calibrator_of_name("optimal").guarantee
     True
     """
     return _line(name).make()
@@ -146,12 +146,12 @@ def calibrator_of_name(name: str) -> Calibrator:
 def _line(kind: object) -> NamedCalibrator:
     if isinstance(kind, str) and kind in RETIRED:
         raise InvalidParameter(
-            f"The 'calibrator' {kind!r} was retired: {RETIRED[kind]!r} keeps the same promise with "
-            f"releases nearer to the truth. Use {RETIRED[kind]!r}."
+            f"The 'calibrator' {kind!r} was retired: {RETIRED[kind]!r} keeps the same guarantee "
+            f"with releases nearer to the truth. Use {RETIRED[kind]!r}."
         )
     if not isinstance(kind, str) or kind not in CALIBRATORS:
         raise InvalidParameter(
             f"The 'calibrator' must be one of {sorted(CALIBRATORS)} or an object with draw(), "
-            f"law(), describe() and promise. Got {kind!r}."
+            f"law(), describe() and guarantee. Got {kind!r}."
         )
     return CALIBRATORS[kind]

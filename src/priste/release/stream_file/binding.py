@@ -1,7 +1,7 @@
 """What a stream belongs to: a user, a policy, a data set; kept in its file, insisted on later.
 
 A journal of somebody else, or of another policy, is as well-formed as the right one. Continuing
-it would print wrong promises, so a door that opens a journal says what it expects to find.
+it would print wrong guarantees, so a door that opens a journal says what it expects to find.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def check_binding(
     ]
     raise StateError(
         f"The stream in {str(path)!r} belongs to something else: {'; '.join(differing)}. "
-        "Continuing it here would promise what is not so. It was left as it is; give the file "
+        "Continuing it here would guarantee what is not so. It was left as it is; give the file "
         "of this stream, or begin a new one at another path."
     )
 

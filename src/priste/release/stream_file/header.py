@@ -20,7 +20,7 @@ from priste.float_text import floats_from_text, floats_to_text
 from priste.maps import Grid
 from priste.mechanisms import Mechanism, mechanism_from_dict
 from priste.mobility import MarkovModel
-from priste.quantify import AnyStart, Odds, Promise, observer_from_dict, promise_from_dict
+from priste.quantify import AnyPrior, Guarantee, OddsBound, adversary_from_dict, guarantee_from_dict
 from priste.release.calibrator import Calibrator
 from priste.release.calibrators import calibrator_from_description
 from priste.release.terms import Terms, make_terms
@@ -36,12 +36,12 @@ def terms_to_json(terms: Terms) -> dict[str, Any]:
             for model in terms.models
         ],
         "events": [
-            {"name": name, "event": str(event), "promise": promise.describe()}
-            for name, event, promise in zip(
-                terms.event_names, terms.events, terms.promises, strict=True
+            {"name": name, "event": str(event), "guarantee": guarantee.describe()}
+            for name, event, guarantee in zip(
+                terms.event_names, terms.events, terms.guarantees, strict=True
             )
         ],
-        "observer": terms.observer.describe(),
+        "adversary": terms.adversary.describe(),
         "mechanism": {"fingerprint": _fingerprint(mechanism), "description": mechanism},
         "calibrator": terms.calibrator.describe(),
         "public_prior": None if terms.public_prior is None else floats_to_text(terms.public_prior),
@@ -52,12 +52,12 @@ def terms_from_json(
     header: Mapping[str, Any],
     path: Path,
     *,
-    mech: Mechanism | None = None,
+    mechanism: Mechanism | None = None,
     calibrator: Calibrator | None = None,
 ) -> Terms:
     """Restore terms from a header; ``path`` is for messages.
 
-    ``mech`` and ``calibrator`` stand in for parts that cannot be restored from their
+    ``mechanism`` and ``calibrator`` stand in for parts that cannot be restored from their
     description, such as a class of one's own. They must describe themselves as the file does.
     """
     try:
@@ -70,9 +70,9 @@ def terms_from_json(
                     "written by another version. Open it with the priste that wrote it."
                 )
         described = header["mechanism"]
-        if mech is None:
-            mech = mechanism_from_dict(grid, described["description"])
-        _must_match("mech", _fingerprint(mech.describe()), described["fingerprint"], path)
+        if mechanism is None:
+            mechanism = mechanism_from_dict(grid, described["description"])
+        _must_match("mechanism", _fingerprint(mechanism.describe()), described["fingerprint"], path)
         if calibrator is None:
             calibrator = calibrator_from_description(header["calibrator"])
         else:
@@ -81,27 +81,27 @@ def terms_from_json(
         return make_terms(
             models,
             {entry["name"]: parse_event(entry["event"], {}) for entry in header["events"]},
-            mech,
-            [_promise(entry) for entry in header["events"]],
+            mechanism,
+            [_guarantee(entry) for entry in header["events"]],
             calibrator,
             None if prior is None else floats_from_text(prior),
-            # Before there were observers, everybody was guarded against.
-            observer_from_dict(header["observer"]) if "observer" in header else AnyStart(),
+            # Before there were adversaries, everybody was guarded against.
+            adversary_from_dict(header["adversary"]) if "adversary" in header else AnyPrior(),
         )
     except StateError:
         raise
     except (PristeError, KeyError, TypeError, ValueError) as problem:
         raise StateError(
             f"The stream in {str(path)!r} cannot be restored: {problem} If its mechanism or "
-            "calibrator is a class of your own, give it as 'mech' or 'calibrator'."
+            "calibrator is a class of your own, give it as 'mechanism' or 'calibrator'."
         ) from problem
 
 
-def _promise(entry: Mapping[str, Any]) -> Promise:
-    """Return what is promised about an event; older files hold a number for both directions."""
-    if "promise" in entry:
-        return promise_from_dict(entry["promise"])
-    return Odds(entry["epsilon"], entry["epsilon"])
+def _guarantee(entry: Mapping[str, Any]) -> Guarantee:
+    """Return what is guaranteed about an event; older files hold a number for both directions."""
+    if "guarantee" in entry:
+        return guarantee_from_dict(entry["guarantee"])
+    return OddsBound(entry["epsilon"], entry["epsilon"])
 
 
 def _must_match(name: str, given: object, stored: object, path: Path) -> None:

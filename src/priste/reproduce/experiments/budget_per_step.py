@@ -259,20 +259,22 @@ def _location_set(settings: Settings, results: Results) -> list[Finding]:
     plain, within = panels(settings, [EARLY], None), panels(settings, [EARLY], DELTA)
     for without, with_set in zip(plain, within, strict=True):
         for (label, one), (_, other) in zip(without.cases, with_set.cases, strict=True):
-            bare = Curve.of(one, label, settings, results)
+            uncalibrated = Curve.of(one, label, settings, results)
             held = Curve.of(other, label, settings, results)
             budgets.append(
-                Comparison.of(f"{label}, plain less set", bare.budget_samples, held.budget_samples)
+                Comparison.of(
+                    f"{label}, plain less set", uncalibrated.budget_samples, held.budget_samples
+                )
             )
             distances.append(
                 Comparison.of(
-                    f"{label}, plain less set", bare.distance_samples, held.distance_samples
+                    f"{label}, plain less set", uncalibrated.distance_samples, held.distance_samples
                 )
             )
             literal = Curve.of(other.but(outside="excluded"), label, settings, results)
             excluded.append(
                 Comparison.of(
-                    f"{label}, plain less set", bare.budget_samples, literal.budget_samples
+                    f"{label}, plain less set", uncalibrated.budget_samples, literal.budget_samples
                 )
             )
             told = literal.stated_leakages

@@ -23,7 +23,7 @@ from priste.events import Event, pattern, presence
 from priste.maps import Grid
 from priste.mechanisms import PlanarLaplace
 from priste.mobility import MarkovModel
-from priste.quantify import Priors, Quantifier
+from priste.quantify import KnownPrior, Quantifier
 from priste.reproduce.experiments.experiment import Settings, Size
 from priste.reproduce.experiments.naive import naive_pattern_joint
 from priste.reproduce.running.jobs import Job, Result, Results, seed_of
@@ -149,7 +149,7 @@ def _joint(
     model: MarkovModel, event: Callable[[], Event], prior: Floats, columns: Sequence[Floats]
 ) -> float:
     """Return Pr(event, releases), the event made anew; nothing is released at step 0."""
-    quantifier = Quantifier(model, event(), Priors(prior))
+    quantifier = Quantifier(model, event(), KnownPrior(prior))
     quantifier.observe(None)
     for column in columns:
         quantifier.observe(column)

@@ -2,7 +2,7 @@
 
 The paper says that the mechanism runs inside ΔX_t and that a true location outside is replaced
 by the nearest inside, but not what the check takes the likelihood of an output to be at the
-cells outside. With zero, every release tells the observer that the user is inside: histories
+cells outside. With zero, every release tells the adversary that the user is inside: histories
 that lead elsewhere are excluded, and where they are those with or without the event no budget is
 small enough, not even 0. It is here to see what difference it makes, and protects nobody: the
 true law of a release is the one with surrogates.

@@ -209,7 +209,7 @@ def copt_dense(programme: Programme, limit: float, scale: float) -> Answer:
 def copt_lifted(programme: Programme, limit: float, scale: float, *, first: bool = False) -> Answer:
     """COPT with the three auxiliary variables: the fastest solver we found.
 
-    With ``first`` it stops at the first point that is checked to violate the promise.
+    With ``first`` it stops at the first point that is checked to violate the guarantee.
     """
     model, w = _copt_model(programme, limit)
     sums = model.addMVar(3, lb=0.0, ub=1.0)

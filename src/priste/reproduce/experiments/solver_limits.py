@@ -231,8 +231,8 @@ def _remarks(settings: Settings) -> tuple[str, ...]:
         "dense form; COPT, the fastest we found, a form with three auxiliary variables. Both get "
         "the numbers scaled and computed without cancellation, which the paper does not mention; "
         "without that they miss most violations.",
-        "A solver that accepts what is not private has broken the promise; from then on the stream "
-        "is over ε and every later check fails exactly, so such acceptances come in series.",
+        "A solver that accepts what is not private has broken the guarantee; from then on the "
+        "stream is over ε and every later check fails exactly, so such acceptances come in series.",
         "Few checks of a run are close to ε; `python -m benchmarks.worst_prior` asks the solvers "
         "about checks that are 1 % over it.",
     )

@@ -14,7 +14,8 @@ PAPER, PAPER_IN_A_SET, PAPER_FOLLOWED, PAPER_IN_A_SET_FOLLOWED = 0.07, 0.2, 3.5,
 """A run of the paper's loop, together with others or followed by the adversary."""
 
 CALIBRATORS = {"certified": 1.2, "optimal": 2.0}
-"""A run of those that promise, for each event; others are taken to be like the slowest of them."""
+"""A run of those that guarantee, for each event; others are taken to be like the slowest of
+them."""
 
 EVENT_TIMED = 0.09
 """One event of the runtime figure, ours and the naive sum."""

@@ -72,7 +72,7 @@ class TraceFormat:
     """Everything there is to know about one format.
 
     ``told_by`` says in words what ``recognises`` looks for in the first bytes; ``suffixes``
-    promise the format, ``other_suffixes`` promise another but may hold it. ``rewrite`` and
+    guarantee the format, ``other_suffixes`` guarantee another but may hold it. ``rewrite`` and
     ``write`` are None for a format that is only read. ``keepable`` names the fields that may be
     kept besides time and place; None: any name the file has. ``one_user`` tells that a file holds
     one user and no name, ``user_of_file`` whose a file of a folder is by its place.

@@ -28,7 +28,7 @@ def format_named(name: str) -> Format:
 
 
 def format_of_name(path: Path) -> Format | None:
-    """Return the format that a file's name promises, if any.
+    """Return the format that a file's name guarantees, if any.
 
     >>> format_of_name(Path("walk.GPX"))
     <Format.GPX: 'gpx'>
@@ -41,23 +41,23 @@ def detect_format(path: Path) -> Format:
     """Return the format of a file by its name and its first bytes, which must agree.
 
     Raises :class:`TraceError` for an empty file, one that nothing recognises, or one whose name
-    promises something else than it holds; ``format=`` overrides.
+    guarantees something else than it holds; ``format=`` overrides.
     """
     head = head_of(path)
     if not head.data:
         raise TraceError(f"{path.name} is empty: it holds no fix.")
     held = next((kind for kind, known in FORMATS.items() if known.recognises(head)), None)
-    promised = format_of_name(path)
+    guaranteed = format_of_name(path)
     if held is None:
-        if promised is not Format.CSV:
+        if guaranteed is not Format.CSV:
             raise TraceError(_unknown(path, head))
         if b"\0" in head.data:
             raise TraceError(f"{path.name} is named as CSV but is not text.")
         return Format.CSV
     fitting = (*FORMATS[held].suffixes, *FORMATS[held].other_suffixes)
-    if promised is not None and path.suffix.lower() not in fitting:
+    if guaranteed is not None and path.suffix.lower() not in fitting:
         raise TraceError(
-            f"{path.name} is named as {promised} but looks like {held}. State which with format=."
+            f"{path.name} is named as {guaranteed} but looks like {held}. State which with format=."
         )
     return held
 

@@ -2,7 +2,7 @@
 
 For one prior w over the rows of the event's moments let x be ā_w times the joint probability of
 the event with each source, and y be a_w times that of its negation. A mixture of sources
-with ratio R = x / y keeps the promise under w when e^-down <= R <= e^up: two rows of a linear
+with ratio R = x / y keeps the guarantee under w when e^-down <= R <= e^up: two rows of a linear
 programme. For searching only: whatever is found is checked exactly before it is used.
 """
 
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.quantify import Belief, Moments, Promise
-from priste.quantify.adversaries import AnyMixture
+from priste.quantify import BeliefBound, Guarantee, Moments
+from priste.quantify.prior_classes import AnyMixture
 from priste.release.calibrator import EventOperator
 
 Floats = NDArray[np.float64]
@@ -56,20 +56,20 @@ class Pull:
 
 
 class EventConditions:
-    """One event: its rows over the sources ``law`` (cells, sources), and its promise."""
+    """One event: its rows over the sources ``law`` (cells, sources), and its guarantee."""
 
-    def __init__(self, operator: EventOperator, promise: Promise, law: Floats) -> None:
+    def __init__(self, operator: EventOperator, guarantee: Guarantee, law: Floats) -> None:
         self._prior_event = operator.prior_event
         self._prior_complement = operator.prior_complement
-        self._adversary = operator.adversary
-        self._promise = promise
+        self._prior_class = operator.prior_class
+        self._guarantee = guarantee
         event, complement = operator.event @ law, operator.complement @ law
         alive = event.any(axis=1) | complement.any(axis=1)
         highest = int(operator.exponent[alive].max(initial=-(2**40)))
         self._exponent = np.clip(operator.exponent - highest, -900, 0)
         scale = np.ldexp(1.0, self._exponent.astype(np.int32))[:, None]
         self._event, self._complement = event * scale, complement * scale
-        self._any_mixture = isinstance(operator.adversary, AnyMixture)
+        self._any_mixture = isinstance(operator.prior_class, AnyMixture)
         self._few = self._any_mixture and len(event) <= FEW_ROWS
         self._mixtures = self._pairs() if self._few else np.zeros((0, len(event)))
 
@@ -82,11 +82,11 @@ class EventConditions:
         total = 0.5 * float(x.sum() + y.sum())
         if not (a > 0.0 and complement > 0.0 and 0.0 < total < math.inf):
             return None
-        if isinstance(self._promise, Belief):
-            odds = self._promise.at_most / (1.0 - self._promise.at_most)
+        if isinstance(self._guarantee, BeliefBound):
+            odds = self._guarantee.at_most / (1.0 - self._guarantee.at_most)
             up, down = math.log(odds * complement / a), math.inf
         else:
-            up, down = self._promise.up, self._promise.down
+            up, down = self._guarantee.up, self._guarantee.down
         return Pull(x / total, y / total, up, down)
 
     def first_pulls(self, reference: Floats | None) -> list[Pull]:
@@ -99,7 +99,7 @@ class EventConditions:
             weights += [each for _, each in self._grid_witnesses(everything)]
         else:
             moments = self._moments(everything)
-            weights.append(self._weights(self._adversary.leakage(_single(moments)).worst_prior))
+            weights.append(self._weights(self._prior_class.leakage(_single(moments)).worst_prior))
         return [pull for pull in (self.pull(each) for each in weights) if pull is not None]
 
     def grouped(self, groups: Floats) -> EventConditions:
@@ -109,9 +109,9 @@ class EventConditions:
         return twin
 
     def keeps(self, told: Floats) -> Booleans:
-        """Tell for columns (sources, k) whether they seem to keep the promise."""
+        """Tell for columns (sources, k) whether they seem to keep the guarantee."""
         if not self._few:
-            return self._adversary.passes(self._moments(told), self._promise)
+            return self._prior_class.passes(self._moments(told), self._guarantee)
         ratio = self._ratios(told)
         up, down = self._ends()
         return np.asarray((ratio.max(axis=0) <= up) & (ratio.min(axis=0) >= -down))
@@ -141,7 +141,7 @@ class EventConditions:
         mixed, ratio = self._mixtures, self._ratios(told)
         upwards = ratio.argmax(axis=0)
         found = [(place, mixed[row]) for place, row in enumerate(upwards)]
-        if not isinstance(self._promise, Belief) and self._promise.down < math.inf:
+        if not isinstance(self._guarantee, BeliefBound) and self._guarantee.down < math.inf:
             downwards = ratio.argmin(axis=0)
             found += [
                 (place, mixed[row]) for place, row in enumerate(downwards) if row != upwards[place]
@@ -153,15 +153,15 @@ class EventConditions:
         mixed = self._mixtures
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.log(mixed @ (self._event @ told)) - np.log(mixed @ (self._complement @ told))
-            if not isinstance(self._promise, Belief):
+            if not isinstance(self._guarantee, BeliefBound):
                 prior = np.log(mixed @ self._prior_event) - np.log(mixed @ self._prior_complement)
                 ratio -= prior[:, None]
         return np.asarray(np.nan_to_num(ratio, nan=0.0, posinf=700.0, neginf=-700.0))
 
     def _ends(self) -> tuple[float, float]:
-        if isinstance(self._promise, Belief):
-            return math.log(self._promise.at_most / (1.0 - self._promise.at_most)), math.inf
-        return self._promise.up, self._promise.down
+        if isinstance(self._guarantee, BeliefBound):
+            return math.log(self._guarantee.at_most / (1.0 - self._guarantee.at_most)), math.inf
+        return self._guarantee.up, self._guarantee.down
 
     def _pairs(self) -> Floats:
         """Return (n, rows): every row, and mixtures of two whose weight matters to some column."""
@@ -179,18 +179,18 @@ class EventConditions:
 
     def _searched_witnesses(self, told: Floats, mass: Floats) -> list[tuple[int, Floats]]:
         moments = self._moments(told)
-        fails = np.flatnonzero(~self._adversary.passes(moments, self._promise))
+        fails = np.flatnonzero(~self._prior_class.passes(moments, self._guarantee))
         worst = fails[np.argsort(-(mass @ told)[fails], kind="stable")][:WITNESSES]
         found = []
         for place in worst:
-            if isinstance(self._promise, Belief) and self._any_mixture:
+            if isinstance(self._guarantee, BeliefBound) and self._any_mixture:
                 with np.errstate(divide="ignore", invalid="ignore"):
                     odds = moments.event[:, place] / moments.complement[:, place]
                 weights = np.zeros(len(odds))
                 weights[int(np.argmax(np.nan_to_num(odds, nan=0.0)))] = 1.0
             else:
                 single = _single(moments, int(place))
-                weights = self._weights(self._adversary.leakage(single).worst_prior)
+                weights = self._weights(self._prior_class.leakage(single).worst_prior)
             found.append((int(place), weights))
         return found
 

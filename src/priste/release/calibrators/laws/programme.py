@@ -1,7 +1,7 @@
 """The linear programme of one step: which source is released as which target, at what price.
 
 Variables are the arcs on which a source may be sent to a target. The objective is the expected
-cost. Rows say that every source is sent somewhere, and that every target keeps the promise under
+cost. Rows say that every source is sent somewhere, and that every target keeps the guarantee under
 the priors written down so far. Priors that turn out to be violated are added in rounds. The work
 is bounded in pivots of the simplex method, so that the result is a function of the numbers that
 went in and not of a clock.
@@ -43,7 +43,7 @@ NEGLIGIBLE = 1e-9
 
 
 class Programme:
-    """Minimise ``costs`` (sources, targets) of a remap whose targets keep their promises.
+    """Minimise ``costs`` (sources, targets) of a remap whose targets keep their guarantees.
 
     ``arcs`` (sources, targets) tells what may be sent where; ``pulls`` are the priors to begin
     with. Each of the ``caps`` is other costs (sources, targets) and what these may be at most.

@@ -20,9 +20,9 @@ def guessed(
     """Return the law of the best public guess given what ``mechanism`` draws.
 
     Outputs with one guess become one output, whose column is the sum of theirs. In exact numbers
-    a sum of columns that keep a promise keeps it; the sums in floating point are checked again, and
-    None is returned where one of them does not pass. A mechanism that says nothing gives the best
-    release that says nothing.
+    a sum of columns that keep a guarantee keeps it; the sums in floating point are checked again,
+    and None is returned where one of them does not pass. A mechanism that says nothing gives the
+    best release that says nothing.
     """
     sources = sources_of(mechanism, state.predicted(), costs)
     cells, width = mechanism.grid.size, mechanism.outputs

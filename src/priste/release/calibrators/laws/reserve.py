@@ -1,8 +1,8 @@
-"""What is kept back: how much of a promise may be used up by a step, from public knowledge alone.
+"""What is kept back: how much of a guarantee may be used up by a step, from public knowledge alone.
 
 A stream that has told all it may about an event can tell hardly anything more until the model has
-forgotten the event: every output must then have one and the same ratio. So part of each promise is
-kept back for the steps to come. How much follows from how far apart the places of those with and
+forgotten the event: every output must then have one and the same ratio. So part of each guarantee
+is kept back for the steps to come. How much follows from how far apart the places of those with and
 without the event are (total variation, from the model and the public prior alone): a step that is
 more telling than all after it may use up more. What may be used grows with the steps, so a stream
 at its limit is given a little again at every step, and most of it while the model forgets. A part
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from priste.errors import InvalidParameter
 from priste.events import Event
 from priste.mobility import MarkovModel
-from priste.quantify import Belief, Odds, Priors, Promise, Quantifier
+from priste.quantify import BeliefBound, Guarantee, KnownPrior, OddsBound, Quantifier
 from priste.release.calibrators.laws.ties import first_of_largest
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 AT_ONCE = 0.4
-"""The share of a promise that may be used up at the first step already."""
+"""The share of a guarantee that may be used up at the first step already."""
 
 FOR_LATER, LAST = 0.15, 0.01
 """The shares that are given while the event is forgotten, and when it is."""
@@ -60,28 +60,31 @@ _of_terms: WeakKeyDictionary[Terms, dict[int, Floats]] = WeakKeyDictionary()
 _of_model: WeakKeyDictionary[MarkovModel, dict[tuple[Event, bytes], Floats]] = WeakKeyDictionary()
 
 
-def scheduled_limits(state: PublicState) -> list[Promise]:
-    """Return per event the promise for this step: what may be used up by now, of what is promised.
+def scheduled_limits(state: PublicState) -> list[Guarantee]:
+    """Return per event the guarantee for this step: what may be used up by now, of what is
+    guaranteed.
 
     Never less than what was told already, so a release that says nothing keeps every one of them.
     """
     return [
-        limited(promise, share_by(state.terms, number, state.step), leaked, first, sure)
-        for number, (promise, leaked, first, sure) in enumerate(
-            zip(state.promises, state.leakage, state.first_belief, state.belief, strict=True)
+        limited(guarantee, share_by(state.terms, number, state.step), leaked, first, sure)
+        for number, (guarantee, leaked, first, sure) in enumerate(
+            zip(state.guarantees, state.leakage, state.first_belief, state.belief, strict=True)
         )
     ]
 
 
-def limited(promise: Promise, share: float, leaked: float, first: float, sure: float) -> Promise:
-    """Return the promise for a step by which this share of it may be used up."""
-    if isinstance(promise, Belief):
-        return Belief(_belief_between(first, promise.at_most, share, sure))
+def limited(
+    guarantee: Guarantee, share: float, leaked: float, first: float, sure: float
+) -> Guarantee:
+    """Return the guarantee for a step by which this share of it may be used up."""
+    if isinstance(guarantee, BeliefBound):
+        return BeliefBound(_belief_between(first, guarantee.at_most, share, sure))
     up, down = (
         bound if bound == np.inf else min(bound, max(_between(leaked, bound, share), leaked))
-        for bound in (promise.up, promise.down)
+        for bound in (guarantee.up, guarantee.down)
     )
-    return Odds(up, down)
+    return OddsBound(up, down)
 
 
 def _between(leaked: float, bound: float, share: float) -> float:
@@ -100,7 +103,7 @@ def _belief_between(first: float, cap: float, share: float, sure: float) -> floa
 
 
 def share_by(terms: Terms, number: int, step: int) -> float:
-    """Return the share of the promise on the event of this number that may be used by a step.
+    """Return the share of the guarantee on the event of this number that may be used by a step.
 
     In (0, 1], never falling, and 1 once the model has forgotten the event.
     """
@@ -140,7 +143,7 @@ def sensitivity(model: MarkovModel, event: Event, prior: Floats) -> Floats:
     without any release, up to the step at which the model has forgotten the event. On large maps
     only the first steps after the event are walked, and the others continue them.
     """
-    quantifier = Quantifier(model, event, Priors(prior), method="stream")
+    quantifier = Quantifier(model, event, KnownPrior(prior), method="stream")
     last = event.last_step or 0
     walked = min(max(WALKED, WALKED_CELLS // model.grid.size), LONGEST_MEMORY)
     found: list[float] = []

@@ -5,7 +5,7 @@ those without it: the few others tell a cover story, kilometres from where they 
 stay in it. But whoever guards an event is likely to take part in it. So costs are expected over
 people of whom half have the event, each half where the model and the past releases place it, and
 neither half may be worse off than with one constant cell for everybody. Like the prediction this
-depends on public things alone; the promise does not depend on it.
+depends on public things alone; the guarantee does not depend on it.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ export const finiteMost = (values) =>
 
 /**
  * Draw curves, pairs of a class and its values, over `steps` moments.
- * `marks` are the steps that the event speaks of; `limits` are what was promised; `now` the moment shown.
+ * `marks` are the steps that the event speaks of; `limits` are what was guaranteed; `now` the moment shown.
  */
 export function chart({
   title,
@@ -107,21 +107,21 @@ function stretches(marks) {
 
 export function leakageChart({ curves, bound, ...rest }) {
   const guarded = finiteMost(curves.leakage);
-  const bare = finiteMost(curves.bareLeakage);
-  // The promise stays readable: what rises far above it is cut, and the words say how far it goes.
+  const uncalibrated = finiteMost(curves.uncalibratedLeakage);
+  // The guarantee stays readable: what rises far above it is cut, and the words say how far it goes.
   const top = Math.max(
     0.1,
     Math.max(guarded, bound ?? 0) * 1.25,
-    Math.min(bare * 1.05, 4 * Math.max(bound ?? 0, guarded, 0.25)),
+    Math.min(uncalibrated * 1.05, 4 * Math.max(bound ?? 0, guarded, 0.25)),
   );
-  const alone = known(curves.bareLeakage).includes(Infinity) ? Infinity : bare;
-  const words = `With priste at most ${odds(guarded)}${bound ? `, of ${odds(bound)} promised` : ""}; without it ${odds(alone)}.`;
+  const alone = known(curves.uncalibratedLeakage).includes(Infinity) ? Infinity : uncalibrated;
+  const words = `With priste at most ${odds(guarded)}${bound ? `, of ${odds(bound)} guaranteed` : ""}; without it ${odds(alone)}.`;
   return [
     chart({
       title: "How far odds can have moved",
       words,
       curves: [
-        ["without", curves.bareLeakage],
+        ["without", curves.uncalibratedLeakage],
         ["with", curves.leakage],
       ],
       limits: [bound],
@@ -138,19 +138,19 @@ export function beliefChart({ curves, cap, ...rest }) {
     1,
     Math.max(
       0.05,
-      1.15 * Math.max(finiteMost(curves.belief), finiteMost(curves.bareBelief), curves.before ?? 0, cap ?? 0),
+      1.15 * Math.max(finiteMost(curves.belief), finiteMost(curves.uncalibratedBelief), curves.before ?? 0, cap ?? 0),
     ),
   );
   const upto = (values) => known(values.slice(0, (rest.now ?? values.length) + 1)).at(-1);
   const last = upto(curves.belief);
-  const bare = upto(curves.bareBelief);
-  const words = `Before any release ${percent(curves.before)}; at this moment ${percent(last)} with priste${bare === undefined ? "" : `, ${percent(bare)} without it`}.`;
+  const uncalibrated = upto(curves.uncalibratedBelief);
+  const words = `Before any release ${percent(curves.before)}; at this moment ${percent(last)} with priste${uncalibrated === undefined ? "" : `, ${percent(uncalibrated)} without it`}.`;
   return [
     chart({
       title: "How sure that it happened",
       words,
       curves: [
-        ["without", curves.bareBelief],
+        ["without", curves.uncalibratedBelief],
         ["with", curves.belief],
       ],
       limits: [cap],
@@ -168,8 +168,8 @@ export const chartKeys = () =>
     "ul",
     { class: "keys", "aria-hidden": "true" },
     element("li", {}, element("span", { class: "line is-released" }), "with priste"),
-    element("li", {}, element("span", { class: "line is-bare" }), "noise alone"),
-    element("li", {}, element("span", { class: "line is-limit" }), "promised"),
+    element("li", {}, element("span", { class: "line is-uncalibrated" }), "noise alone"),
+    element("li", {}, element("span", { class: "line is-limit" }), "guaranteed"),
     element("li", {}, element("span", { class: "box when-key" }), "the event’s time"),
   );
 

@@ -117,7 +117,7 @@ function together(kept, hand, now) {
       { class: "keys", "aria-hidden": "true" },
       element("li", {}, element("span", { class: "line is-kept" }), "A"),
       element("li", {}, element("span", { class: "line is-released" }), "B"),
-      element("li", {}, element("span", { class: "line is-limit" }), "promised"),
+      element("li", {}, element("span", { class: "line is-limit" }), "guaranteed"),
       element("li", {}, element("span", { class: "box when-key" }), "the event’s time"),
     ),
     both.map(({ event, a, b, other }) => {
@@ -286,8 +286,8 @@ function swap(store) {
   const run = store.get("run");
   const forecast = store.get("forecast");
   const {
-    observer: { also = [], ...observer },
-    promise,
+    adversary: { also = [], ...adversary },
+    guarantee,
     mechanism,
     calibrator,
   } = kept.setting;
@@ -304,7 +304,7 @@ function swap(store) {
   }));
   store.set({
     kept: next,
-    protection: { ...store.get("protection"), observer, also, promise, mechanism, calibrator },
+    protection: { ...store.get("protection"), adversary, also, guarantee, mechanism, calibrator },
     regions,
     activeRegion: 0,
     events: kept.setting.events.map((event, number) => ({

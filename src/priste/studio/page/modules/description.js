@@ -5,18 +5,18 @@ import { metres, odds, percent } from "./words.js";
 
 /** The setting at hand in a few lines. */
 export function describe(store) {
-  const { observer, also, promise, mechanism, calibrator } = store.get("protection");
-  const observers = store.get("world").observers;
-  const found = observers.find((entry) => same(entry.observer, observer));
+  const { adversary, also, guarantee, mechanism, calibrator } = store.get("protection");
+  const adversaries = store.get("world").adversaries;
+  const found = adversaries.find((entry) => same(entry.adversary, adversary));
   const title = knowsHome(store) ? found?.title : found?.without_home.title;
-  const who = `${title ?? observer.knows}${observer.knows === "population" && also.length ? `, perhaps that the week began at ${also.join(" or ")}` : ""}`;
+  const who = `${title ?? adversary.knows}${adversary.knows === "population" && also.length ? `, perhaps that the week began at ${also.join(" or ")}` : ""}`;
   const what =
-    "belief_at_most" in promise
-      ? `at most ${percent(promise.belief_at_most)} sure`
-      : `odds ${"epsilon" in promise ? "either way" : "upwards"} at most ${odds(promise.epsilon ?? promise.odds_up)}`;
+    "belief_at_most" in guarantee
+      ? `at most ${percent(guarantee.belief_at_most)} sure`
+      : `odds ${"epsilon" in guarantee ? "either way" : "upwards"} at most ${odds(guarantee.epsilon ?? guarantee.odds_up)}`;
   return [
     `Against: ${who}`,
-    `Promise: ${what}`,
+    `Guarantee: ${what}`,
     mechanism.alpha ? `Noise: about ${metres(2000 / mechanism.alpha)}` : `Mechanism: ${mechanism.kind}`,
     `Calibrator: ${calibrator}`,
     `Secrets: ${

@@ -190,10 +190,10 @@ export function eventCard(store, id, change) {
   };
 }
 
-/** How far the beliefs of the chosen observer go; nothing where they are one. */
+/** How far the beliefs of the chosen adversary go; nothing where they are one. */
 function beliefsWords({ lowest, highest }) {
   const [low, high] = [percent(lowest), percent(highest)];
-  return low === high ? "" : `Between ${low} and ${high}, as beliefs of the observer go.`;
+  return low === high ? "" : `Between ${low} and ${high}, as beliefs of the adversary go.`;
 }
 
 function chanceWords(chances, event, known) {

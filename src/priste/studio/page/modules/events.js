@@ -166,7 +166,7 @@ export function openEvents(store, view, api) {
     if (!store.get("world") || events.length === 0 || !events.every((event) => event.answer?.ok)) return;
     const key = JSON.stringify([
       settingOf(store).events,
-      settingOf(store).observer,
+      settingOf(store).adversary,
       settingOf(store).regions,
     ]);
     if (key === lastAsked) return;

@@ -102,7 +102,7 @@ export function openExport(store, view, api) {
       ),
       row(
         "The report to share",
-        "What was released and what it tells, made from the releases alone: it may go where they go. It names your places and secrets, as the promise does.",
+        "What was released and what it tells, made from the releases alone: it may go where they go. It names your places and secrets, as the guarantee does.",
         () => save("the report to share", fromRun("report.html?shared=1"), "report-to-share.html"),
         !finished,
         first,

@@ -1,4 +1,4 @@
-// What a setting will cost and what it promises, asked anew whenever a choice changes.
+// What a setting will cost and what it guarantees, asked anew whenever a choice changes.
 
 import { Problem, inWords } from "./api.js";
 import { element, show } from "./elements.js";
@@ -8,22 +8,22 @@ import { missing, settingOf } from "./setting.js";
 import { metres, plural } from "./words.js";
 
 /**
- * Keep `node` showing the forecast, `glance` its one line that is always in sight, and `words` the promise
+ * Keep `node` showing the forecast, `glance` its one line that is always in sight, and `words` the guarantee
  * of the setting at hand.
  */
 export function openForecast(store, { node, glance, words }, api) {
-  // --- the promise in words ---------------------------------------------------------------------------------------
+  // --- the guarantee in words ---------------------------------------------------------------------------------------
   const explain = latest(300, (signal) => api.post("/explain", { setting: settingOf(store) }, { signal }), {
     answer: (found) =>
       show(
         words,
         element("p", {}, found.against),
-        found.promised.map((line) => element("p", {}, line)),
-        element("h4", {}, "Not promised"),
+        found.guaranteed.map((line) => element("p", {}, line)),
+        element("h4", {}, "Not guaranteed"),
         element(
           "ul",
           {},
-          found.not_promised.map((line) => element("li", { class: "small" }, line)),
+          found.not_guaranteed.map((line) => element("li", { class: "small" }, line)),
         ),
         found.unguarded.length
           ? [
@@ -227,7 +227,7 @@ function costs(found) {
       ? element(
           "div",
           {},
-          element("h4", {}, "Observers outside the class could learn"),
+          element("h4", {}, "Adversaries outside the class could learn"),
           element(
             "ul",
             { class: "list small" },

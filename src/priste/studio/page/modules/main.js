@@ -54,7 +54,7 @@ const store = new Store({
   info: null,
   opening: null,
   tab: "week",
-  layers: { truth: true, released: true, bare: false, population: true, worst: true },
+  layers: { truth: true, released: true, uncalibrated: false, population: true, worst: true },
 });
 const api = new Api(takeToken());
 const at = (id) => document.getElementById(id);
@@ -102,8 +102,8 @@ function begin(opened) {
     })),
     events: setting.events.map(eventOf),
     protection: {
-      ...known(setting.observer),
-      promise: setting.promise,
+      ...known(setting.adversary),
+      guarantee: setting.guarantee,
       mobility: setting.mobility,
       mechanism: setting.mechanism,
       calibrator: setting.calibrator ?? "optimal",
@@ -117,9 +117,9 @@ function begin(opened) {
   if (first) queueMicrotask(() => at("view-week").focus({ preventScroll: true }));
 }
 
-/** An observer and, apart from it, the places where they may know that the week began. */
-function known({ also, ...observer }) {
-  return { observer, also: also ?? [] };
+/** An adversary and, apart from it, the places where they may know that the week began. */
+function known({ also, ...adversary }) {
+  return { adversary, also: also ?? [] };
 }
 
 /** Ask the server to open something; while it does, and if it fails, the page says so. */

@@ -294,7 +294,7 @@ export function openMap(store, frame, legend, api) {
       rows.push(checkbox([line("is-true"), "true path"], layers.truth, toggle("truth")));
     if (run || store.get("live"))
       rows.push(checkbox([line("is-released"), "released path"], layers.released, toggle("released")));
-    if (run) rows.push(checkbox([line("is-bare"), "noise alone"], layers.bare, toggle("bare")));
+    if (run) rows.push(checkbox([line("is-uncalibrated"), "noise alone"], layers.uncalibrated, toggle("uncalibrated")));
     if (store.get("world")?.population)
       rows.push(checkbox("where you are expected", layers.population, toggle("population")));
     if (run) rows.push(checkbox("worst prior’s cells", layers.worst, toggle("worst")));
@@ -325,7 +325,7 @@ export function openMap(store, frame, legend, api) {
     if (empty)
       note.textContent = "The map opens with the first release.";
     else if (!mayPaint()) note.textContent = "";
-    else if (paintsPrior()) note.textContent = "Paint where this observer believes the week began.";
+    else if (paintsPrior()) note.textContent = "Paint where this adversary believes the week began.";
     else if (!active) note.textContent = "Make a place first, or click a numbered mark.";
     else
       note.textContent =

@@ -106,7 +106,7 @@ export function paintMoving(store, scene, brush, { cursor, outline }) {
     brush.label(middle, region.name, colour(tone(region.tone)), edge, lower);
   }
   for (const [name, ink, dash] of [
-    ["bare", "--bare", [5, 4]],
+    ["uncalibrated", "--uncalibrated", [5, 4]],
     ["released", "--released", []],
   ])
     if (layers[name] && done.length)
@@ -137,7 +137,7 @@ export function paintMoving(store, scene, brush, { cursor, outline }) {
   const now = done.at(-1);
   if (now) {
     if (layers.truth && now.truth) brush.dot(now.truth, 7, colour("--true"), edge);
-    if (layers.bare && now.bare) brush.dot(now.bare, 6, colour("--bare"), edge);
+    if (layers.uncalibrated && now.uncalibrated) brush.dot(now.uncalibrated, 6, colour("--uncalibrated"), edge);
     if (layers.released && now.released) brush.dot(now.released, 8, colour("--released"), edge);
   }
   if (live?.points.length) {

@@ -7,7 +7,7 @@ import { finite, inWords, unpacked } from "./api.js";
 import { knower } from "./setting.js";
 
 const priors = (known) => [
-  ["worst", "the worst observer of the class"],
+  ["worst", "the worst adversary of the class"],
   ["population", known],
   ["uniform", "one who thinks every start equally likely"],
   ["painted", "one whose belief I paint on the map"],
@@ -64,14 +64,14 @@ export function openPrior(store, api) {
       tell(
         prior === "worst"
           ? "Of everybody in the class, whoever has learnt most by each moment."
-          : `One observer: ${knower(store)}.`,
+          : `One adversary: ${knower(store)}.`,
       );
     } else if (run.state === "running" || run.state === "queued") {
       store.set({ view: null });
       tell("Drawn when the run is over; until then, as one sees it who knows the population.");
     } else if (prior === "painted" && painted.size === 0) {
       store.set({ view: null });
-      tell("Paint on the map where this observer believes the week began.");
+      tell("Paint on the map where this adversary believes the week began.");
     } else
       ask(
         run.id,
@@ -81,13 +81,13 @@ export function openPrior(store, api) {
   return node;
 }
 
-function curves({ before, leakage, belief, bare_leakage: bareLeakage, bare_belief: bareBelief, worst }) {
+function curves({ before, leakage, belief, uncalibrated_leakage: uncalibratedLeakage, uncalibrated_belief: uncalibratedBelief, worst }) {
   return {
     before,
     leakage: unpacked(leakage),
     belief: unpacked(belief),
-    bareLeakage: unpacked(bareLeakage),
-    bareBelief: unpacked(bareBelief),
+    uncalibratedLeakage: unpacked(uncalibratedLeakage),
+    uncalibratedBelief: unpacked(uncalibratedBelief),
     worst,
   };
 }
@@ -104,11 +104,11 @@ export function curvesOf(run, number, prior, view) {
     belief: every((step) =>
       surest ? (step.events[number]?.surest ?? step.events[number]?.belief) : step.events[number]?.belief,
     ),
-    bareLeakage: every((step) => step.bareEvents?.[number]?.leakage),
-    bareBelief: every((step) =>
+    uncalibratedLeakage: every((step) => step.uncalibratedEvents?.[number]?.leakage),
+    uncalibratedBelief: every((step) =>
       surest
-        ? (step.bareEvents?.[number]?.surest ?? step.bareEvents?.[number]?.belief)
-        : step.bareEvents?.[number]?.belief,
+        ? (step.uncalibratedEvents?.[number]?.surest ?? step.uncalibratedEvents?.[number]?.belief)
+        : step.uncalibratedEvents?.[number]?.belief,
     ),
   };
 }

@@ -11,10 +11,10 @@ const KINDS = [
   ["belief", "A cap on how sure"],
 ];
 
-const kindOf = (promise) => ("belief_at_most" in promise ? "belief" : "epsilon" in promise ? "both" : "up");
+const kindOf = (guarantee) => ("belief_at_most" in guarantee ? "belief" : "epsilon" in guarantee ? "both" : "up");
 
-/** The number of a promise that its slider moves. */
-const size = (promise) => promise.belief_at_most ?? promise.epsilon ?? promise.odds_up ?? promise.odds_down;
+/** The number of a guarantee that its slider moves. */
+const size = (guarantee) => guarantee.belief_at_most ?? guarantee.epsilon ?? guarantee.odds_up ?? guarantee.odds_down;
 
 export function openProtection(store, view, api) {
   const whom = slider("Whom do you fear?", "knows the population", "anybody");
@@ -43,7 +43,7 @@ export function openProtection(store, view, api) {
     element(
       "details",
       {},
-      element("summary", {}, "The whole promise in words"),
+      element("summary", {}, "The whole guarantee in words"),
       element("section", { class: "card" }, words),
     ),
     element(
@@ -58,15 +58,15 @@ export function openProtection(store, view, api) {
   // --- sliders -------------------------------------------------------------------------------------------
   const ladders = () => {
     const world = store.get("world");
-    const kind = kindOf(store.get("protection").promise);
+    const kind = kindOf(store.get("protection").guarantee);
     return {
-      observers: world.observers,
-      promises: kind === "belief" ? world.beliefs : kind === "up" ? world.upward : world.promises,
+      adversaries: world.adversaries,
+      guarantees: kind === "belief" ? world.beliefs : kind === "up" ? world.upward : world.guarantees,
       noises: world.protections,
     };
   };
-  whom.move((place) => change({ observer: ladders().observers[place].observer }));
-  sure.move((place) => change({ promise: ladders().promises[place].promise }));
+  whom.move((place) => change({ adversary: ladders().adversaries[place].adversary }));
+  sure.move((place) => change({ guarantee: ladders().guarantees[place].guarantee }));
   blur.move((place) =>
     change({ mechanism: { kind: "planar-laplace", alpha: ladders().noises[place].alpha } }),
   );
@@ -74,12 +74,12 @@ export function openProtection(store, view, api) {
   // Places that one who knows the population may know besides: most people know where somebody lives.
   store.watch(["world", "protection", "regions"], () => {
     if (!store.get("world")) return;
-    const { observer, also } = store.get("protection");
+    const { adversary, also } = store.get("protection");
     const places = store
       .get("regions")
       .filter((region) => region.cells.length)
       .map((region) => region.name);
-    besides.hidden = observer.knows !== "population" || places.length === 0;
+    besides.hidden = adversary.knows !== "population" || places.length === 0;
     // Boxes stay while they are pressed; only another list of places makes new ones.
     const key = JSON.stringify(places);
     if (besides.dataset.key !== key) {
@@ -107,27 +107,27 @@ export function openProtection(store, view, api) {
 
   store.watch(["world", "protection", "regions"], () => {
     if (!store.get("world")) return;
-    const { observer, promise, mechanism } = store.get("protection");
-    const { observers, promises, noises } = ladders();
-    const at = nearestObserver(observers, observer);
+    const { adversary, guarantee, mechanism } = store.get("protection");
+    const { adversaries, guarantees, noises } = ladders();
+    const at = nearestAdversary(adversaries, adversary);
     const inWords = (entry) => (knowsHome(store) ? entry : entry.without_home);
-    whom.show(observers.length, at, inWords(observers[at]).title, inWords(observers[at]).words);
-    whom.begin(inWords(observers[0]).title);
+    whom.show(adversaries.length, at, inWords(adversaries[at]).title, inWords(adversaries[at]).words);
+    whom.begin(inWords(adversaries[0]).title);
     const { too_large: tooLarge, slow } = store.get("world").against_many;
     const large = isOneOfMany(store) ? tooLarge || slow : "";
     if (sizeNote.textContent !== large) sizeNote.textContent = large;
     sizeNote.hidden = !large;
     sizeNote.className = tooLarge ? "says bad small" : "says note small";
     const step = nearest(
-      promises.map((entry) => size(entry.promise)),
-      size(promise),
+      guarantees.map((entry) => size(entry.guarantee)),
+      size(guarantee),
     );
     sure.show(
-      promises.length,
+      guarantees.length,
       step,
-      promiseTitle(promise),
-      promises[step].words && sameNumber(size(promises[step].promise), size(promise))
-        ? promises[step].words
+      guaranteeTitle(guarantee),
+      guarantees[step].words && sameNumber(size(guarantees[step].guarantee), size(guarantee))
+        ? guarantees[step].words
         : "",
     );
     if (mechanism.kind === "planar-laplace") {
@@ -144,7 +144,7 @@ export function openProtection(store, view, api) {
       );
       blur.node.hidden = false;
     } else blur.node.parentNode.hidden = mechanism.kind !== "planar-laplace";
-    const kind = kindOf(promise);
+    const kind = kindOf(guarantee);
     if (kinds.dataset.kind !== kind) {
       kinds.dataset.kind = kind;
       const focused = kinds.contains(document.activeElement);
@@ -156,16 +156,16 @@ export function openProtection(store, view, api) {
           kind,
           (value) => {
             const world = store.get("world");
-            const number = size(store.get("protection").promise);
+            const number = size(store.get("protection").guarantee);
             if (value === "belief")
               change({
-                promise:
+                guarantee:
                   world.beliefs[Math.min(world.beliefs.length - 1, Math.floor(world.beliefs.length / 2))]
-                    .promise,
+                    .guarantee,
               });
             else {
-              const epsilon = kindOf(store.get("protection").promise) === "belief" ? 1 : number;
-              change({ promise: value === "up" ? { odds_up: epsilon } : { epsilon } });
+              const epsilon = kindOf(store.get("protection").guarantee) === "belief" ? 1 : number;
+              change({ guarantee: value === "up" ? { odds_up: epsilon } : { epsilon } });
             }
           },
           { heard: true },
@@ -179,7 +179,7 @@ export function openProtection(store, view, api) {
   // --- the expert's numbers --------------------------------------------------------------------------------------
   function showExpert() {
     if (expert.contains(document.activeElement) && document.activeElement.matches("input")) return;
-    const { observer, promise, mechanism, calibrator, seed } = store.get("protection");
+    const { adversary, guarantee, mechanism, calibrator, seed } = store.get("protection");
     const number = (words, value, set, more = {}) =>
       field(
         words,
@@ -197,18 +197,18 @@ export function openProtection(store, view, api) {
           },
         }),
       );
-    const kind = kindOf(promise);
+    const kind = kindOf(guarantee);
     const rows = [];
     if (kind === "both")
-      rows.push(number("ε, both ways", promise.epsilon, (epsilon) => change({ promise: { epsilon } })));
+      rows.push(number("ε, both ways", guarantee.epsilon, (epsilon) => change({ guarantee: { epsilon } })));
     if (kind === "up")
-      rows.push(number("ε, upwards", promise.odds_up, (up) => change({ promise: { odds_up: up } })));
+      rows.push(number("ε, upwards", guarantee.odds_up, (up) => change({ guarantee: { odds_up: up } })));
     if (kind === "belief")
       rows.push(
         number(
           "belief at most",
-          promise.belief_at_most,
-          (most) => change({ promise: { belief_at_most: most } }),
+          guarantee.belief_at_most,
+          (most) => change({ guarantee: { belief_at_most: most } }),
           { max: "1" },
         ),
       );
@@ -233,17 +233,17 @@ export function openProtection(store, view, api) {
         ),
       ),
     );
-    if (observer.knows === "near")
+    if (adversary.knows === "near")
       rows.push(
-        number("within a factor", observer.factor, (factor) => change({ observer: { ...observer, factor } })),
+        number("within a factor", adversary.factor, (factor) => change({ adversary: { ...adversary, factor } })),
       );
-    if (observer.knows === "stale")
+    if (adversary.knows === "stale")
       rows.push(
-        number("stale by hours", observer.hours, (hours) => change({ observer: { ...observer, hours } })),
+        number("stale by hours", adversary.hours, (hours) => change({ adversary: { ...adversary, hours } })),
       );
     const makers = store
       .get("info")
-      ?.calibrators.filter((each) => each.promise)
+      ?.calibrators.filter((each) => each.guarantee)
       .map((each) => each.name) ?? [calibrator];
     rows.push(
       field(
@@ -279,12 +279,12 @@ export function openProtection(store, view, api) {
   openForecast(store, { node: forecast, glance, words }, api);
 }
 
-/** Titles for promises of any number, also those that no stop of the slider has. */
-function promiseTitle(promise) {
-  if ("belief_at_most" in promise)
-    return `Nobody gets more than ${exact(100 * promise.belief_at_most, 1)} % sure`;
-  const factor = exact(Math.exp(size(promise)), 2);
-  return "epsilon" in promise
+/** Titles for guarantees of any number, also those that no stop of the slider has. */
+function guaranteeTitle(guarantee) {
+  if ("belief_at_most" in guarantee)
+    return `Nobody gets more than ${exact(100 * guarantee.belief_at_most, 1)} % sure`;
+  const factor = exact(Math.exp(size(guarantee)), 2);
+  return "epsilon" in guarantee
     ? `Odds move at most ${factor} times, up or down`
     : `Odds rise at most ${factor} times`;
 }
@@ -300,11 +300,11 @@ function nearest(values, value) {
   return best;
 }
 
-function nearestObserver(observers, { knows, factor, hours }) {
-  const alike = observers
-    .map((entry, place) => [entry.observer, place])
+function nearestAdversary(adversaries, { knows, factor, hours }) {
+  const alike = adversaries
+    .map((entry, place) => [entry.adversary, place])
     .filter(([each]) => each.knows === knows);
-  if (alike.length === 0) return observers.length - 1;
+  if (alike.length === 0) return adversaries.length - 1;
   const wanted = factor ?? hours ?? 0;
   return alike.reduce((best, next) =>
     Math.abs((next[0].factor ?? next[0].hours ?? 0) - wanted) <

@@ -22,9 +22,9 @@ function stepOf(message) {
     level: message.level,
     budget: finite(message.budget),
     events: message.events.map((event) => ({ ...event, leakage: finite(event.leakage) })),
-    bare: message.bare?.at ?? null,
-    bareError: message.bare?.error_m ?? null,
-    bareEvents: message.bare?.events.map((event) => ({ ...event, leakage: finite(event.leakage) })) ?? null,
+    uncalibrated: message.uncalibrated?.at ?? null,
+    uncalibratedError: message.uncalibrated?.error_m ?? null,
+    uncalibratedEvents: message.uncalibrated?.events.map((event) => ({ ...event, leakage: finite(event.leakage) })) ?? null,
   };
 }
 
@@ -221,7 +221,7 @@ export function openRun(store, view, api) {
     show(
       tiles,
       tile(metres(mean((step) => step.error)), "mean distance so far"),
-      tile(metres(mean((step) => step.bareError)), "noise alone, so far"),
+      tile(metres(mean((step) => step.uncalibratedError)), "noise alone, so far"),
       tile(now ? metres(now.error) : "–", now ? now.label : "nothing yet"),
     );
     show(verdict, run.done ? verdictCard(run) : null);
@@ -265,9 +265,9 @@ export function openRun(store, view, api) {
           step.releasedCell < 0 ? "none" : String(step.releasedCell),
           metres(step.error),
           exact(curves.leakage[place], 3),
-          exact(nothing(curves.bareLeakage[place]), 3),
+          exact(nothing(curves.uncalibratedLeakage[place]), 3),
           percent(curves.belief[place]),
-          percent(nothing(curves.bareBelief[place])),
+          percent(nothing(curves.uncalibratedBelief[place])),
         ]),
     );
     return show(
@@ -277,7 +277,7 @@ export function openRun(store, view, api) {
         { class: "small" },
         event.sentence ?? sentenceOf(event),
         " ",
-        element("span", { class: "quiet" }, `Promised: ${event.promise}.`),
+        element("span", { class: "quiet" }, `Guaranteed: ${event.guarantee}.`),
       ),
       leakageChart({ ...common, bound: event.bound }),
       beliefChart({ ...common, cap: event.cap }),
@@ -335,8 +335,8 @@ function worstWords(worst, regions) {
     .join(", ");
   const whole = worst.reduce((sum, [, share]) => sum + share, 0);
   if (whole < 0.99)
-    return `At this moment the observer who learns most has a belief spread over the map; its heaviest cells, dashed, have ${told} of it.`;
-  return `At this moment the observer who learns most believes the week began in ${worst.length === 1 ? "one cell" : `${worst.length} cells`} of the map (dashed): ${told}.`;
+    return `At this moment the adversary who learns most has a belief spread over the map; its heaviest cells, dashed, have ${told} of it.`;
+  return `At this moment the adversary who learns most believes the week began in ${worst.length === 1 ? "one cell" : `${worst.length} cells`} of the map (dashed): ${told}.`;
 }
 
 const nothing = (value) => (Number.isNaN(value) ? null : value);
@@ -344,7 +344,7 @@ const tile = (number, words) =>
   element("div", { class: "tile" }, element("b", {}, number), element("span", {}, words));
 
 function verdictCard(run) {
-  const kind = { kept: "", broken: " broken" }[run.done.verdict] ?? " unpromised";
+  const kind = { kept: "", broken: " broken" }[run.done.verdict] ?? " unguaranteed";
   const ways = Object.entries(run.done.ways ?? {});
   return element(
     "section",

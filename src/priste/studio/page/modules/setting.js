@@ -5,7 +5,7 @@ import { unpacked } from "./api.js";
 /** Everything that decides what is released, as one value to post. */
 export function settingOf(store) {
   const opened = store.get("world").setting;
-  const { observer, also, promise, mobility, mechanism, calibrator, outside } = store.get("protection");
+  const { adversary, also, guarantee, mobility, mechanism, calibrator, outside } = store.get("protection");
   const regions = store
     .get("regions")
     .filter((region) => region.cells.length)
@@ -16,8 +16,8 @@ export function settingOf(store) {
     mobility: livingIn(regions, mobility),
     mechanism,
     // Only one who knows the population may know a place besides; all others know more, or something else.
-    observer: observer.knows === "population" && known.length ? { ...observer, also: known } : observer,
-    promise,
+    adversary: adversary.knows === "population" && known.length ? { ...adversary, also: known } : adversary,
+    guarantee,
     calibrator,
     ...(outside ? { outside } : {}),
     regions,
@@ -45,11 +45,11 @@ export function homeStays(store) {
 /** Who knows what the model knows, in words. */
 export const knower = (store) => `one who knows the population${knowsHome(store) ? " and your home" : ""}`;
 
-/** Whether two settings promise and release the same. */
+/** Whether two settings guarantee and release the same. */
 export const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
-/** Whether the observer at hand may believe anything about where the week began: that costs most. */
-export const isOneOfMany = (store) => !["population", "starts"].includes(store.get("protection").observer.knows);
+/** Whether the adversary at hand may believe anything about where the week began: that costs most. */
+export const isOneOfMany = (store) => !["population", "starts"].includes(store.get("protection").adversary.knows);
 
 /** What is still missing before anything can be computed, in words; empty when nothing is. */
 export function missing(store) {

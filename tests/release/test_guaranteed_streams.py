@@ -1,4 +1,4 @@
-"""Promises and observers in streams: long ones, files, ledgers, and changes of policy."""
+"""Guarantees and adversaries in streams: long ones, files, ledgers, and changes of policy."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ import numpy as np
 import pytest
 
 from priste import (
-    AnyStart,
-    Belief,
+    AnyPrior,
+    BeliefBound,
     Grid,
     InvalidParameter,
+    KnownPrior,
+    LastSeen,
     LocationSet,
     MarkovModel,
     Mechanism,
-    Near,
-    Odds,
+    OddsBound,
     PlanarLaplace,
-    Priors,
+    PriorsWithin,
     Protector,
     Quantifier,
     ReleaseRefused,
-    Stale,
-    Starts,
+    StartsIn,
     StateError,
     at_least,
     presence,
 )
 from priste.errors import LedgerError
-from priste.quantify import Observer, Promise
+from priste.quantify import Adversary, Guarantee
 from priste.release import Certified, Ledger, Paper, Release, read_ledgers, write_ledgers
 from priste.release.calibrators.pacing import paced_limits
 from priste.release.stream_file import journal as files
@@ -40,20 +40,20 @@ GRID = Grid(rows=3, columns=3, cell_size=1.0)
 MODEL = MarkovModel.gaussian(GRID, sigma=1.0)
 MECH = PlanarLaplace(GRID, alpha=2.0)
 EVENTS = {"clinic": presence([0, 1], range(3, 30)), "often": at_least(3, [8], range(40))}
-UNIFORM = Priors(np.full(9, 1 / 9))
+UNIFORM = KnownPrior(np.full(9, 1 / 9))
 ROUNDING = 1e-9
 
-OBSERVERS: dict[str, Observer] = {
-    "starts": Starts([3, 4, 8]),
-    "priors": Priors([np.full(9, 1 / 9), [0.5, 0, 0, 0, 0.5, 0, 0, 0, 0]]),
-    "stale": Stale(4),
-    "near": Near(np.full(9, 1 / 9), factor=2.0),
+ADVERSARYS: dict[str, Adversary] = {
+    "starts": StartsIn([3, 4, 8]),
+    "priors": KnownPrior([np.full(9, 1 / 9), [0.5, 0, 0, 0, 0.5, 0, 0, 0, 0]]),
+    "stale": LastSeen(4),
+    "near": PriorsWithin(np.full(9, 1 / 9), factor=2.0),
 }
 
 
-def stream(epsilon: object, observer: Observer | None = UNIFORM, **terms: object) -> Protector:
+def stream(epsilon: object, adversary: Adversary | None = UNIFORM, **terms: object) -> Protector:
     chosen: dict[str, object] = {"calibrator": Certified(guess=False), "rng": 1, **terms}
-    return Protector(MODEL, EVENTS, MECH, epsilon, observer=observer, **chosen)  # type: ignore[arg-type]
+    return Protector(MODEL, EVENTS, MECH, epsilon, adversary=adversary, **chosen)  # type: ignore[arg-type]
 
 
 def released(p: Protector, steps: int, seed: int = 5) -> list[Release]:
@@ -65,7 +65,7 @@ def test_caps_hold_in_a_long_stream(calibrator: str) -> None:
     """After every one of 60 releases the belief is within its cap, as a second reckoning finds."""
     quantifiers = {name: Quantifier(MODEL, event, UNIFORM) for name, event in EVENTS.items()}
     caps = {name: 0.5 + 0.5 * q.prior_belief() for name, q in quantifiers.items()}
-    p = stream({name: Belief(cap) for name, cap in caps.items()}, calibrator=calibrator)
+    p = stream({name: BeliefBound(cap) for name, cap in caps.items()}, calibrator=calibrator)
     for release in released(p, 60):
         column = p.ledger.column(release.step)
         if column is None:
@@ -79,15 +79,15 @@ def test_caps_hold_in_a_long_stream(calibrator: str) -> None:
     assert any(r.budget > 0 for r in p.ledger)
 
 
-@pytest.mark.parametrize("observer", OBSERVERS)
-@pytest.mark.parametrize("promise", [Odds(0.7, math.inf), Odds(0.3, 0.9), 0.5])
-def test_bounds_hold_in_a_long_stream(promise: float | Promise, observer: str) -> None:
+@pytest.mark.parametrize("adversary", ADVERSARYS)
+@pytest.mark.parametrize("guarantee", [OddsBound(0.7, math.inf), OddsBound(0.3, 0.9), 0.5])
+def test_bounds_hold_in_a_long_stream(guarantee: float | Guarantee, adversary: str) -> None:
     """After each of 20 releases the odds have moved within the bounds, for the whole class."""
-    who = OBSERVERS[observer]
-    p = stream(promise, who)
+    who = ADVERSARYS[adversary]
+    p = stream(guarantee, who)
     quantifiers = [Quantifier(MODEL, event, who) for event in EVENTS.values()]
-    bounds = p.promises[0]
-    assert isinstance(bounds, Odds)
+    bounds = p.guarantees[0]
+    assert isinstance(bounds, OddsBound)
     for release in released(p, 20):
         column = MECH.with_budget(release.budget).column(int(release.cell or 0))
         for quantifier, told in zip(quantifiers, release.leakage, strict=True):
@@ -102,32 +102,37 @@ def test_equal_odds_are_the_plain_number_to_the_last_bit() -> None:
     """A number and the Odds of that number both ways give the same stream, bit for bit."""
     for calibrator in ("certified", "optimal", "paper"):
         streams = [
-            stream(epsilon, AnyStart(), calibrator=calibrator, rng=3)
-            for epsilon in (0.4, Odds(0.4, 0.4), {"clinic": 0.4, "often": Odds(0.4, 0.4)})
+            stream(epsilon, AnyPrior(), calibrator=calibrator, rng=3)
+            for epsilon in (0.4, OddsBound(0.4, 0.4), {"clinic": 0.4, "often": OddsBound(0.4, 0.4)})
         ]
         told = [released(p, 4) for p in streams]
         assert told[0] == told[1] == told[2]
         assert [list(p.ledger.likelihoods) for p in streams[1:]] == [
             list(streams[0].ledger.likelihoods)
         ] * 2
-        assert streams[0].promises == streams[1].promises == streams[2].promises
+        assert streams[0].guarantees == streams[1].guarantees == streams[2].guarantees
 
 
-@pytest.mark.parametrize("observer", [None, *OBSERVERS.values()], ids=repr)
+@pytest.mark.parametrize("adversary", [None, *ADVERSARYS.values()], ids=repr)
 @pytest.mark.parametrize(
     "epsilon",
-    [0.5, Odds(0.5, math.inf), {"clinic": Odds(math.inf, 0.5), "often": 1.0}, Belief(0.9999)],
+    [
+        0.5,
+        OddsBound(0.5, math.inf),
+        {"clinic": OddsBound(math.inf, 0.5), "often": 1.0},
+        BeliefBound(0.9999),
+    ],
     ids=repr,
 )
-def test_terms_survive_a_file(tmp_path: Path, epsilon: object, observer: Observer | None) -> None:
-    """Observer, promises, beliefs and the law that comes next are the same after a restart."""
-    p = stream(epsilon, observer, journal=tmp_path / "j")
+def test_terms_survive_a_file(tmp_path: Path, epsilon: object, adversary: Adversary | None) -> None:
+    """Adversary, guarantees, beliefs and the law that comes next are the same after a restart."""
+    p = stream(epsilon, adversary, journal=tmp_path / "j")
     first = released(p, 5)
     law = p.law()
     p.close()
     with Protector.resume(tmp_path / "j") as q:
-        assert q.promises == p.promises
-        assert q.observer == (AnyStart() if observer is None else observer)
+        assert q.guarantees == p.guarantees
+        assert q.adversary == (AnyPrior() if adversary is None else adversary)
         assert list(q.ledger) == first
         assert q.belief == p.belief
         again = q.law()
@@ -137,12 +142,12 @@ def test_terms_survive_a_file(tmp_path: Path, epsilon: object, observer: Observe
 
 @pytest.mark.parametrize(
     "change",
-    [{"observer": None}, {"observer": {"observer": "nobody"}}, {"observer": []}, {"events": 3}],
+    [{"adversary": None}, {"adversary": {"adversary": "nobody"}}, {"adversary": []}, {"events": 3}],
 )
-def test_a_header_with_a_strange_observer_is_refused(
+def test_a_header_with_a_strange_adversary_is_refused(
     tmp_path: Path, change: dict[str, object]
 ) -> None:
-    """Only a header without any observer means everybody; what cannot be read is an error."""
+    """Only a header without any adversary means everybody; what cannot be read is an error."""
     p = stream(0.5)
     p.save(tmp_path / "s")
     header = files.read(tmp_path / "s").header
@@ -151,12 +156,12 @@ def test_a_header_with_a_strange_observer_is_refused(
         Protector.load(tmp_path / "bad")
 
 
-def test_a_header_with_a_strange_promise_is_refused(tmp_path: Path) -> None:
-    """A promise that cannot be read is an error, never another promise."""
+def test_a_header_with_a_strange_guarantee_is_refused(tmp_path: Path) -> None:
+    """A guarantee that cannot be read is an error, never another guarantee."""
     stream(0.5).save(tmp_path / "s")
     header = files.read(tmp_path / "s").header
-    for number, promise in enumerate((None, 0.5, {}, {"promise": "odds", "up": None})):
-        events = [{**each, "promise": promise} for each in header["events"]]
+    for number, guarantee in enumerate((None, 0.5, {}, {"guarantee": "odds", "up": None})):
+        events = [{**each, "guarantee": guarantee} for each in header["events"]]
         files.create(tmp_path / f"bad{number}", {**header, "events": events})
         with pytest.raises(StateError):
             Protector.load(tmp_path / f"bad{number}")
@@ -175,18 +180,18 @@ def test_a_record_with_strange_beliefs_is_refused(tmp_path: Path, belief: object
         Protector.load(tmp_path / "bad")
 
 
-def test_a_policy_may_change_its_observer_and_promises() -> None:
-    """Past releases count against the new class; with_policy keeps the observer unless told."""
+def test_a_policy_may_change_its_adversary_and_guarantees() -> None:
+    """Past releases count against the new class; with_policy keeps the adversary unless told."""
     p = stream(0.5)
     released(p, 8)
-    same = p.with_policy(EVENTS, Odds(0.5, math.inf))
-    assert same.observer == UNIFORM
-    assert same.promises == (Odds(0.5, math.inf),) * 2
+    same = p.with_policy(EVENTS, OddsBound(0.5, math.inf))
+    assert same.adversary == UNIFORM
+    assert same.guarantees == (OddsBound(0.5, math.inf),) * 2
     for old, new in zip(p.ledger, same.ledger, strict=True):
         assert (old.cell, old.budget, old.belief) == (new.cell, new.budget, new.belief)
     same.release(4)
-    anybody = same.with_policy(EVENTS, Odds(1e-3, 1e-3), observer=AnyStart())
-    assert anybody.observer == AnyStart()
+    anybody = same.with_policy(EVENTS, OddsBound(1e-3, 1e-3), adversary=AnyPrior())
+    assert anybody.adversary == AnyPrior()
     assert anybody.over_limit == ("clinic", "often")
     assert same.over_limit == ()
     with pytest.raises(ReleaseRefused):
@@ -196,94 +201,94 @@ def test_a_policy_may_change_its_observer_and_promises() -> None:
     released(sure, 8)
     assert max(sure.belief) > 1e-9
     with pytest.raises(InvalidParameter, match="before any release"):
-        sure.with_policy(EVENTS, Belief(1e-9))
+        sure.with_policy(EVENTS, BeliefBound(1e-9))
 
 
 @pytest.mark.parametrize("mech", [MECH, LocationSet(MECH, delta=0.1)], ids=["laplace", "set"])
 @pytest.mark.parametrize("calibrator", ["certified", "optimal"])
-def test_other_observers_can_be_asked_about(mech: Mechanism, calibrator: str) -> None:
-    """What anybody learns is what a stream under that observer reports for the same releases."""
-    p = Protector(MODEL, EVENTS, mech, 0.5, calibrator, rng=2, observer=UNIFORM)
+def test_other_adversaries_can_be_asked_about(mech: Mechanism, calibrator: str) -> None:
+    """What anybody learns is what a stream under that adversary reports for the same releases."""
+    p = Protector(MODEL, EVENTS, mech, 0.5, calibrator, rng=2, adversary=UNIFORM)
     released(p, 6)
     p.release(None)
-    own, anybody = p.leakage_against(UNIFORM), p.leakage_against(AnyStart())
+    own, anybody = p.leakage_against(UNIFORM), p.leakage_against(AnyPrior())
     for found, told, wider in zip(own, p.leakage, anybody, strict=True):
         assert found.value == pytest.approx(told, abs=ROUNDING)
         assert wider.value > found.value
-    counted = p.with_policy(EVENTS, 9.0, observer=AnyStart())
+    counted = p.with_policy(EVENTS, 9.0, adversary=AnyPrior())
     assert counted.leakage == pytest.approx([each.value for each in anybody], abs=ROUNDING)
 
 
-def test_pacing_takes_its_share_of_every_promise() -> None:
+def test_pacing_takes_its_share_of_every_guarantee() -> None:
     """Half of what is left, in each bounded direction and of a cap; free directions stay free."""
-    p = stream({"clinic": Odds(0.8, math.inf), "often": Belief(0.9)})
+    p = stream({"clinic": OddsBound(0.8, math.inf), "often": BeliefBound(0.9)})
     state = p.public_state()
     before = paced_limits(state, 0.5)
-    assert before[0] == Odds(0.4, math.inf)
-    assert before[1] == Belief(state.belief[1] + 0.5 * (0.9 - state.belief[1]))
+    assert before[0] == OddsBound(0.4, math.inf)
+    assert before[1] == BeliefBound(state.belief[1] + 0.5 * (0.9 - state.belief[1]))
     p.release(0)
     after, leaked = paced_limits(p.public_state(), 0.25), p.leakage[0]
-    assert after[0] == Odds(max(0.0, leaked + 0.25 * (0.8 - leaked)), math.inf)
+    assert after[0] == OddsBound(max(0.0, leaked + 0.25 * (0.8 - leaked)), math.inf)
 
 
 def test_a_solver_decides_about_plain_numbers_only() -> None:
-    """A checker of the paper's loop is never asked about a promise it does not know."""
+    """A checker of the paper's loop is never asked about a guarantee it does not know."""
     loop = Paper(checker=lambda moments, epsilon, seconds: True)
     assert stream(0.5, calibrator=loop).release(4).attempts == 1
-    for promise in (Odds(0.5, 1.0), Belief(0.9999)):
+    for guarantee in (OddsBound(0.5, 1.0), BeliefBound(0.9999)):
         with pytest.raises(InvalidParameter, match="checker"):
-            stream(promise, calibrator=loop).release(4)
+            stream(guarantee, calibrator=loop).release(4)
 
 
-def test_ledgers_say_what_was_promised_and_to_whom(tmp_path: Path) -> None:
-    """Promises, observer and beliefs go into the ledger's files and come back from them."""
-    p = stream({"clinic": Odds(0.5, math.inf), "often": Belief(0.9)})
+def test_ledgers_say_what_was_guaranteed_and_to_whom(tmp_path: Path) -> None:
+    """Guarantees, adversary and beliefs go into the ledger's files and come back from them."""
+    p = stream({"clinic": OddsBound(0.5, math.inf), "often": BeliefBound(0.9)})
     released(p, 3)
     q = stream(0.5, None)
     released(q, 2)
-    assert p.ledger.promises == p.promises
+    assert p.ledger.guarantees == p.guarantees
     assert p.ledger.against == UNIFORM.words()
     write_ledgers(tmp_path / "l.csv", list(EVENTS), {"ada": p.ledger, "ben": q.ledger})
     found = read_ledgers(tmp_path / "l.csv")
     for user, one in (("ada", p), ("ben", q)):
         assert list(found[user]) == list(one.ledger)
-        assert found[user].promises == one.promises
-        assert found[user].against == one.observer.words()
+        assert found[user].guarantees == one.guarantees
+        assert found[user].against == one.adversary.words()
     first, second, _ = (json.loads(line) for line in p.ledger.json_lines().splitlines())
     assert first["against"] == UNIFORM.words()
-    assert first["promise"]["often"] == {"promise": "belief", "at_most": 0.9}
-    assert "promise" not in second
+    assert first["guarantee"]["often"] == {"guarantee": "belief", "at_most": 0.9}
+    assert "guarantee" not in second
     assert tuple(second["belief"].values()) == p.ledger[1].belief
 
 
-def test_ledgers_from_before_there_were_promises_are_read(tmp_path: Path) -> None:
-    """An older file has no beliefs, promises or observer, and neither has what is read."""
+def test_ledgers_from_before_there_were_guarantees_are_read(tmp_path: Path) -> None:
+    """An older file has no beliefs, guarantees or adversary, and neither has what is read."""
     (tmp_path / "old.csv").write_text(
         "user,step,cell,budget,attempts,undecided,leakage:clinic\nada,0,4,0.5,1,0,0.25\n"
     )
     ledger = read_ledgers(tmp_path / "old.csv")["ada"]
     assert list(ledger) == [Release(0, 4, 0.5, (0.25,), 1)]
-    assert ledger.promises is None
+    assert ledger.guarantees is None
     assert ledger.against == ""
     (tmp_path / "bad.csv").write_text(
-        "user,step,cell,budget,attempts,undecided,leakage:a,promise:a\nada,0,4,0.5,1,0,0.25,{}\n"
+        "user,step,cell,budget,attempts,undecided,leakage:a,guarantee:a\nada,0,4,0.5,1,0,0.25,{}\n"
     )
     with pytest.raises(LedgerError, match="Line 2"):
         read_ledgers(tmp_path / "bad.csv")
     with pytest.raises(InvalidParameter, match="one entry per event"):
-        Ledger(("a",), [], promises=())
+        Ledger(("a",), [], guarantees=())
 
 
 def test_every_release_says_against_whom(tmp_path: Path) -> None:
-    """In words: drawn or silent, after a file, under another observer, and in a ledger's file."""
+    """In words: drawn or silent, after a file, under another adversary, and in a ledger's file."""
     p = stream(1.0)
     made = [*released(p, 3), p.release(None)]
     assert {release.against for release in made} == {UNIFORM.words()}
     p.save(tmp_path / "state")
     again = Protector.load(tmp_path / "state")
     assert {release.against for release in again.ledger} == {UNIFORM.words()}
-    other = p.with_policy(p.public_state().terms.events, 3.0, observer=Stale(2))
-    assert {release.against for release in other.ledger} == {Stale(2).words()}
+    other = p.with_policy(p.public_state().terms.events, 3.0, adversary=LastSeen(2))
+    assert {release.against for release in other.ledger} == {LastSeen(2).words()}
     write_ledgers(tmp_path / "ledger.csv", list(EVENTS), {"ada": p.ledger})
     (read,) = read_ledgers(tmp_path / "ledger.csv").values()
     assert {release.against for release in read} == {UNIFORM.words()}

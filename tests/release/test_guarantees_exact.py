@@ -1,7 +1,8 @@
-"""Every promise against every observer, kept by every calibrator that promises: by enumeration.
+"""Every guarantee against every adversary, kept by every calibrator that guarantees: by
+enumeration.
 
 The exact law of two or three steps is walked in fractions; each history is judged by the exact
-quantities of the observer's own priors.
+quantities of the adversary's own priors.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.drawn_examples import examples
+from tests.oracles.exact_adversaries import start_distributions
 from tests.oracles.exact_near import near_exceed, near_odds
-from tests.oracles.exact_observers import start_distributions
 from tests.release.exact_stream import (
     Moments,
     below_exp,
@@ -31,23 +32,23 @@ from tests.release.law_streams import histories
 from tests.release.small_streams import EVENTS, LINE, WALK
 
 from priste import (
-    AnyStart,
-    Belief,
+    AnyPrior,
+    BeliefBound,
     EmissionTable,
     Identity,
     InvalidParameter,
-    Near,
-    Odds,
-    Priors,
+    KnownPrior,
+    LastSeen,
+    OddsBound,
+    PriorsWithin,
     Protector,
     Quantifier,
-    Stale,
-    Starts,
+    StartsIn,
     at,
 )
 from priste.maps import Grid
 from priste.mobility import MarkovModel
-from priste.quantify import Observer, Promise
+from priste.quantify import Adversary, Guarantee
 from priste.release import Calibrator, Certified, Optimal, PublicState
 from priste.release.terms import make_terms
 
@@ -62,21 +63,21 @@ MECHANISM = EmissionTable(
     LINE, [[0.75, 0.1875, 0.0625], [0.125, 0.75, 0.125], [0.0625, 0.1875, 0.75]]
 )
 
-OBSERVERS: dict[str, Observer] = {
-    "any start": AnyStart(),
-    "some starts": Starts([1, 2]),
-    "one prior": Priors([0.25, 0.25, 0.5]),
-    "two priors": Priors([[0.25, 0.25, 0.5], [0.0, 0.5, 0.5]]),
-    "seen before": Stale(2),
-    "near": Near([0.25, 0.25, 0.5], factor=3.0),
-    "near, excluding": Near([0.0, 0.5, 0.5], factor=8.0),
+ADVERSARYS: dict[str, Adversary] = {
+    "any start": AnyPrior(),
+    "some starts": StartsIn([1, 2]),
+    "one prior": KnownPrior([0.25, 0.25, 0.5]),
+    "two priors": KnownPrior([[0.25, 0.25, 0.5], [0.0, 0.5, 0.5]]),
+    "seen before": LastSeen(2),
+    "near": PriorsWithin([0.25, 0.25, 0.5], factor=3.0),
+    "near, excluding": PriorsWithin([0.0, 0.5, 0.5], factor=8.0),
 }
-PROMISES: dict[str, Promise] = {
-    "both ways": Odds(0.5, 0.5),
-    "up": Odds(up=0.5, down=math.inf),
-    "down": Odds(up=math.inf, down=0.5),
-    "unequal": Odds(up=0.25, down=1.0),
-    "belief": Belief(0.9),
+GUARANTEES: dict[str, Guarantee] = {
+    "both ways": OddsBound(0.5, 0.5),
+    "up": OddsBound(up=0.5, down=math.inf),
+    "down": OddsBound(up=math.inf, down=0.5),
+    "unequal": OddsBound(up=0.25, down=1.0),
+    "belief": BeliefBound(0.9),
 }
 CALIBRATORS: dict[str, Calibrator] = {
     "certified": Certified(guess=False),
@@ -92,106 +93,114 @@ MAY_BE_SILENT = ("certified, guessed", "optimal, scheduled", "optimal")
 
 
 def exact_quantities(
-    observer: Observer, columns: list[list[Fraction]], model: MarkovModel = WALK
+    adversary: Adversary, columns: list[list[Fraction]], model: MarkovModel = WALK
 ) -> Moments:
     rows = moments(exact_matrix(model.transition(0).toarray()), EVENT, columns)
-    return mixed(rows, start_distributions(model, observer))
+    return mixed(rows, start_distributions(model, adversary))
 
 
-def learns(observer: Observer, rows: Moments, r: Fraction) -> bool:
+def learns(adversary: Adversary, rows: Moments, r: Fraction) -> bool:
     """Whether the ratio for the event is above r for some prior of the class."""
-    if isinstance(observer, Near):
-        weights = [Fraction(float(w)) for w in observer.prior]
-        return near_exceed(rows, weights, Fraction(observer.factor), r)
+    if isinstance(adversary, PriorsWithin):
+        weights = [Fraction(float(w)) for w in adversary.prior]
+        return near_exceed(rows, weights, Fraction(adversary.factor), r)
     return speaks_for(rows, r)
 
 
-def largest_belief(observer: Observer, rows: Moments) -> Fraction:
+def largest_belief(adversary: Adversary, rows: Moments) -> Fraction:
     """How sure the surest prior of the class is. Beliefs of mixtures lie between those of rows."""
-    if isinstance(observer, Near):
-        weights = [Fraction(float(w)) for w in observer.prior]
-        odds = near_odds(rows, weights, Fraction(observer.factor))
+    if isinstance(adversary, PriorsWithin):
+        weights = [Fraction(float(w)) for w in adversary.prior]
+        odds = near_odds(rows, weights, Fraction(adversary.factor))
         return Fraction(1) if odds is None else odds / (1 + odds)
     return max(b / (b + d) for _, _, b, d in rows if b + d)
 
 
-def keeps(observer: Observer, rows: Moments, promise: Promise) -> bool:
-    """Whether the promise is kept for every prior of the class, exactly."""
-    if isinstance(promise, Belief):
-        return largest_belief(observer, rows) <= Fraction(promise.at_most)
-    sides = ((rows, promise.up), (negated(rows), promise.down))
-    return not any(learns(observer, x, below_exp(bound)) for x, bound in sides if bound < math.inf)
+def keeps(adversary: Adversary, rows: Moments, guarantee: Guarantee) -> bool:
+    """Whether the guarantee is kept for every prior of the class, exactly."""
+    if isinstance(guarantee, BeliefBound):
+        return largest_belief(adversary, rows) <= Fraction(guarantee.at_most)
+    sides = ((rows, guarantee.up), (negated(rows), guarantee.down))
+    return not any(learns(adversary, x, below_exp(bound)) for x, bound in sides if bound < math.inf)
 
 
-def begun(promise: Promise, observer: Observer, calibrator: Calibrator) -> PublicState:
-    return PublicState(make_terms(WALK, EVENT, MECHANISM, promise, calibrator, None, observer))
+def begun(guarantee: Guarantee, adversary: Adversary, calibrator: Calibrator) -> PublicState:
+    return PublicState(make_terms(WALK, EVENT, MECHANISM, guarantee, calibrator, None, adversary))
 
 
 @pytest.mark.parametrize("calibrator", CALIBRATORS)
-@pytest.mark.parametrize("promise", PROMISES)
-@pytest.mark.parametrize("observer", OBSERVERS)
-def test_every_history_keeps_the_promise(observer: str, promise: str, calibrator: str) -> None:
+@pytest.mark.parametrize("guarantee", GUARANTEES)
+@pytest.mark.parametrize("adversary", ADVERSARYS)
+def test_every_history_keeps_the_guarantee(adversary: str, guarantee: str, calibrator: str) -> None:
     """The law is within the bounds for every prior of the class, and something is released."""
-    promised, who = PROMISES[promise], OBSERVERS[observer]
+    guaranteed, who = GUARANTEES[guarantee], ADVERSARYS[adversary]
     told = False
-    for state, columns in histories(begun(promised, who, CALIBRATORS[calibrator]), [], 2):
+    for state, columns in histories(begun(guaranteed, who, CALIBRATORS[calibrator]), [], 2):
         rows = exact_quantities(who, columns)
-        assert keeps(who, rows, promised)
+        assert keeps(who, rows, guaranteed)
         told |= len(set(columns[-1])) > 1
         belief = float(largest_belief(who, rows))
         assert belief <= state.belief[0] == pytest.approx(belief, abs=LEAKAGE_TOLERANCE)
-        if isinstance(promised, Belief):
+        if isinstance(guaranteed, BeliefBound):
             continue
-        told_of = ((rows, promised.up), (negated(rows), promised.down))
+        told_of = ((rows, guaranteed.up), (negated(rows), guaranteed.down))
         sides = [each for each, bound in told_of if bound < math.inf]
         above, below = state.leakage[0] + 1e-15, state.leakage[0] - LEAKAGE_TOLERANCE
         assert not any(learns(who, each, below_exp(above)) for each in sides)
         assert any(learns(who, each, below_exp(below)) for each in sides)
     # One public cell may cost less than any law under which both ways are bounded.
-    assert told or promise == "both ways" or calibrator in MAY_BE_SILENT
+    assert told or guarantee == "both ways" or calibrator in MAY_BE_SILENT
 
 
-@pytest.mark.parametrize("observer", [name for name in OBSERVERS if name != "any start"])
-def test_a_prior_outside_the_class_learns_more(observer: str) -> None:
-    """A smaller class is a weaker promise: some start learns more than ε after some history."""
-    who, promised = OBSERVERS[observer], PROMISES["both ways"]
-    walked = list(histories(begun(promised, who, Certified(guess=False)), [], 2))
-    assert all(keeps(who, exact_quantities(who, columns), promised) for _, columns in walked)
-    anybody = [exact_quantities(AnyStart(), columns) for _, columns in walked]
+@pytest.mark.parametrize("adversary", [name for name in ADVERSARYS if name != "any start"])
+def test_a_prior_outside_the_class_learns_more(adversary: str) -> None:
+    """A smaller class is a weaker guarantee: some start learns more than ε after some history."""
+    who, guaranteed = ADVERSARYS[adversary], GUARANTEES["both ways"]
+    walked = list(histories(begun(guaranteed, who, Certified(guess=False)), [], 2))
+    assert all(keeps(who, exact_quantities(who, columns), guaranteed) for _, columns in walked)
+    anybody = [exact_quantities(AnyPrior(), columns) for _, columns in walked]
     assert any(exceeds(rows, below_exp(0.5)) for rows in anybody)
 
 
 def test_a_direction_that_is_free_is_told() -> None:
     """Upwards only, some history speaks against the event by more than the bound upwards."""
     walked = histories(
-        begun(PROMISES["up"], Priors([0.25, 0.25, 0.5]), Certified(guess=False)), [], 2
+        begun(GUARANTEES["up"], KnownPrior([0.25, 0.25, 0.5]), Certified(guess=False)), [], 2
     )
-    rows = [exact_quantities(Priors([0.25, 0.25, 0.5]), columns) for _, columns in walked]
+    rows = [exact_quantities(KnownPrior([0.25, 0.25, 0.5]), columns) for _, columns in walked]
     assert any(speaks_for(negated(each), below_exp(0.5)) for each in rows)
 
 
 @pytest.mark.parametrize("calibrator", ["certified", "optimal"])
 def test_few_days_without_the_event_are_recognised(calibrator: str) -> None:
     """Upwards only, histories that exclude the event have at most 1 - e^-up of its negation."""
-    observer, up = OBSERVERS["one prior"], 0.5
+    adversary, up = ADVERSARYS["one prior"], 0.5
     terms = make_terms(
-        WALK, EVENT, Identity(LINE), Odds(up, math.inf), CALIBRATORS[calibrator], None, observer
+        WALK,
+        EVENT,
+        Identity(LINE),
+        OddsBound(up, math.inf),
+        CALIBRATORS[calibrator],
+        None,
+        adversary,
     )
     excluding = Fraction(0)
     for state, columns in histories(PublicState(terms), [], 3):
-        ((_, complement, b, d),) = exact_quantities(observer, columns)
+        ((_, complement, b, d),) = exact_quantities(adversary, columns)
         if state.step == 3 and b == 0:
             excluding += d / complement
     assert excluding <= 1 - 1 / (below_exp(up) + Fraction(1, 10**40))
 
 
-def test_the_walk_finds_a_broken_promise() -> None:
-    """The same judgement does find histories that break each promise when nobody cares."""
-    for promised in PROMISES.values():
-        state = PublicState(make_terms(WALK, EVENT, Identity(LINE), promised, "bare", None))
+def test_the_walk_finds_a_broken_guarantee() -> None:
+    """The same judgement does find histories that break each guarantee when nobody cares."""
+    for guaranteed in GUARANTEES.values():
+        state = PublicState(
+            make_terms(WALK, EVENT, Identity(LINE), guaranteed, "uncalibrated", None)
+        )
         walked = histories(state, [], 2)
         assert not all(
-            keeps(AnyStart(), exact_quantities(AnyStart(), columns), promised)
+            keeps(AnyPrior(), exact_quantities(AnyPrior(), columns), guaranteed)
             for _, columns in walked
         )
 
@@ -206,38 +215,38 @@ def priors(draw: st.DrawFn) -> list[float]:
     return [low / 16, (high - low) / 16, (16 - high) / 16]
 
 
-RANDOM_OBSERVERS: st.SearchStrategy[Observer] = st.one_of(
-    st.just(AnyStart()),
-    st.lists(st.integers(0, 2), min_size=1, max_size=3, unique=True).map(Starts),
-    st.lists(priors(), min_size=1, max_size=3).map(Priors),
-    st.integers(1, 3).map(Stale),
-    st.builds(Near, priors(), st.sampled_from([1.0, 2.0, 16.0])),
+RANDOM_ADVERSARYS: st.SearchStrategy[Adversary] = st.one_of(
+    st.just(AnyPrior()),
+    st.lists(st.integers(0, 2), min_size=1, max_size=3, unique=True).map(StartsIn),
+    st.lists(priors(), min_size=1, max_size=3).map(KnownPrior),
+    st.integers(1, 3).map(LastSeen),
+    st.builds(PriorsWithin, priors(), st.sampled_from([1.0, 2.0, 16.0])),
 )
-RANDOM_PROMISES: st.SearchStrategy[Promise] = st.one_of(
-    st.builds(Odds, BOUNDS, BOUNDS | st.just(math.inf)),
-    st.builds(Odds, st.just(math.inf), BOUNDS),
-    st.sampled_from([0.25, 0.5, 0.75, 0.95]).map(Belief),
+RANDOM_GUARANTEES: st.SearchStrategy[Guarantee] = st.one_of(
+    st.builds(OddsBound, BOUNDS, BOUNDS | st.just(math.inf)),
+    st.builds(OddsBound, st.just(math.inf), BOUNDS),
+    st.sampled_from([0.25, 0.5, 0.75, 0.95]).map(BeliefBound),
 )
 
 
 @examples(20)
-@given(RANDOM_OBSERVERS, RANDOM_PROMISES)
-def test_random_promises_are_kept_or_refused(observer: Observer, promised: Promise) -> None:
-    """Any promise to any observer: refused where no release could keep it, else always kept."""
-    before = exact_quantities(observer, [])
-    if isinstance(observer, Near):
-        before = [row for row, weight in zip(before, observer.prior, strict=True) if weight]
+@given(RANDOM_ADVERSARYS, RANDOM_GUARANTEES)
+def test_random_guarantees_are_kept_or_refused(adversary: Adversary, guaranteed: Guarantee) -> None:
+    """Any guarantee to any adversary: refused where no release could keep it, else always kept."""
+    before = exact_quantities(adversary, [])
+    if isinstance(adversary, PriorsWithin):
+        before = [row for row, weight in zip(before, adversary.prior, strict=True) if weight]
     is_open = any(a for a, *_ in before) and any(abar for _, abar, *_ in before)
     try:
-        state = begun(promised, observer, Certified(pace=0.5))
+        state = begun(guaranteed, adversary, Certified(pace=0.5))
     except InvalidParameter:
-        capped = isinstance(promised, Belief)
-        unkept = largest_belief(observer, exact_quantities(observer, []))
-        assert not is_open or (capped and unkept >= Fraction(promised.at_most) - ROUNDING)
+        capped = isinstance(guaranteed, BeliefBound)
+        unkept = largest_belief(adversary, exact_quantities(adversary, []))
+        assert not is_open or (capped and unkept >= Fraction(guaranteed.at_most) - ROUNDING)
         return
     assert is_open
     for _, columns in histories(state, [], 2):
-        assert keeps(observer, exact_quantities(observer, columns), promised)
+        assert keeps(adversary, exact_quantities(adversary, columns), guaranteed)
 
 
 # ---------------------------------------------------------------- several models
@@ -300,57 +309,57 @@ def test_models_are_guarded_jointly(calibrator: str) -> None:
     assert any(exceeds(joint_rows(columns), below_exp(2.0)) for columns in alone)
 
 
-# ---------------------------------------------------------------- what cannot be promised
+# ---------------------------------------------------------------- what cannot be guaranteed
 
 
 @pytest.mark.parametrize(
-    ("event", "observer", "what"),
+    ("event", "adversary", "what"),
     [
-        (at(1, [2]), Starts([0]), "cannot happen"),
-        (at(1, [0, 1]), Starts([0]), "happens for certain"),
-        (at(1, [0, 1, 2]), AnyStart(), "happens for certain"),
-        (at(1, [0]) & ~at(1, [0]), AnyStart(), "cannot happen"),
-        (at(0, [0]), Priors([0.0, 0.5, 0.5]), "cannot happen"),
-        (at(0, [0]), Near([0.0, 0.5, 0.5], 2.0), "cannot happen"),
+        (at(1, [2]), StartsIn([0]), "cannot happen"),
+        (at(1, [0, 1]), StartsIn([0]), "happens for certain"),
+        (at(1, [0, 1, 2]), AnyPrior(), "happens for certain"),
+        (at(1, [0]) & ~at(1, [0]), AnyPrior(), "cannot happen"),
+        (at(0, [0]), KnownPrior([0.0, 0.5, 0.5]), "cannot happen"),
+        (at(0, [0]), PriorsWithin([0.0, 0.5, 0.5], 2.0), "cannot happen"),
     ],
 )
-def test_events_that_are_not_open_are_refused(event, observer: Observer, what: str) -> None:
+def test_events_that_are_not_open_are_refused(event, adversary: Adversary, what: str) -> None:
     """An event that is impossible or certain for the whole class is an error, not leakage 0."""
     moves = MarkovModel(LINE, [[0.5, 0.5, 0.0], [0.25, 0.5, 0.25], [0.0, 0.5, 0.5]])
     with pytest.raises(InvalidParameter, match=what):
-        Protector(moves, event, MECHANISM, 0.5, observer=observer)
-    if observer == AnyStart():
+        Protector(moves, event, MECHANISM, 0.5, adversary=adversary)
+    if adversary == AnyPrior():
         return
     Protector(moves, event, MECHANISM, 0.5)  # open to those who know nothing
 
 
 def test_a_cap_below_what_is_believed_already_is_refused() -> None:
     """The message has both numbers; a cap just above the prior belief is accepted."""
-    observer = Priors([0.25, 0.25, 0.5])
-    prior = float(largest_belief(observer, exact_quantities(observer, [])))
+    adversary = KnownPrior([0.25, 0.25, 0.5])
+    prior = float(largest_belief(adversary, exact_quantities(adversary, [])))
     with pytest.raises(InvalidParameter, match=f"at most 0.2,.*{prior:.4}") as caught:
-        Protector(WALK, EVENT, MECHANISM, Belief(0.2), observer=observer)
+        Protector(WALK, EVENT, MECHANISM, BeliefBound(0.2), adversary=adversary)
     assert "knows the population" in str(caught.value)  # the next step
-    p = Protector(WALK, EVENT, MECHANISM, Belief(prior + 1e-9), observer=observer, rng=1)
+    p = Protector(WALK, EVENT, MECHANISM, BeliefBound(prior + 1e-9), adversary=adversary, rng=1)
     assert p.belief[0] == pytest.approx(prior, abs=1e-12)
     assert p.release(0).belief[0] <= prior + 1e-9
 
 
 @pytest.mark.parametrize(
     "epsilon",
-    [Odds(math.inf, math.inf), Odds(0.0, 1.0), Odds(1.0, 0.0), 0.0, -1.0, math.inf, math.nan, "1",
-     True, None, [0.5, 0.5], {"other": 0.5}, {}, [Belief(0.5), 1.0]],
+    [OddsBound(math.inf, math.inf), OddsBound(0.0, 1.0), OddsBound(1.0, 0.0), 0.0, -1.0, math.inf,
+    math.nan, "1", True, None, [0.5, 0.5], {"other": 0.5}, {}, [BeliefBound(0.5), 1.0]],
 )  # fmt: skip
-def test_hostile_promises_are_refused(epsilon) -> None:
-    """What is no promise, or promises nothing, is an InvalidParameter."""
-    with pytest.raises(InvalidParameter, match=r"epsilon|Odds"):
+def test_hostile_guarantees_are_refused(epsilon) -> None:
+    """What is no guarantee, or guarantees nothing, is an InvalidParameter."""
+    with pytest.raises(InvalidParameter, match=r"guarantee|OddsBound"):
         Protector(WALK, EVENT, MECHANISM, epsilon)
 
 
 @pytest.mark.parametrize(
-    "observer", ["any", 3, AnyStart, [0.5, 0.5], Starts([7]), Priors([0.5, 0.5])]
+    "adversary", ["any", 3, AnyPrior, [0.5, 0.5], StartsIn([7]), KnownPrior([0.5, 0.5])]
 )
-def test_hostile_observers_are_refused(observer) -> None:
-    """What is no observer, or one of another map, is an InvalidParameter."""
+def test_hostile_adversaries_are_refused(adversary) -> None:
+    """What is no adversary, or one of another map, is an InvalidParameter."""
     with pytest.raises(InvalidParameter):
-        Protector(WALK, EVENT, MECHANISM, 0.5, observer=observer)
+        Protector(WALK, EVENT, MECHANISM, 0.5, adversary=adversary)

@@ -1,4 +1,4 @@
-"""Promises: each direction by itself, beliefs row by row, symmetric odds as a plain number."""
+"""Guarantees: each direction by itself, beliefs row by row, symmetric odds as a plain number."""
 
 from __future__ import annotations
 
@@ -15,55 +15,69 @@ from tests.oracles.exact_worst_prior import integer_rows, pairs_exceed, reversed
 from tests.quantify.moment_cases import coarse, exact_moments, hostile_moments, smooth
 from tests.quantify.test_screening import screen, small_quantifier
 
-from priste import Belief, Grid, InvalidParameter, MarkovModel, Odds, PlanarLaplace, Quantifier
+from priste import (
+    BeliefBound,
+    Grid,
+    InvalidParameter,
+    MarkovModel,
+    OddsBound,
+    PlanarLaplace,
+    Quantifier,
+)
 from priste.events import presence
-from priste.quantify import Moments, as_promise, leakages, passes, promise_from_dict
+from priste.quantify import Moments, as_guarantee, guarantee_from_dict, leakages, passes
+from priste.quantify.guarantees import Limits, as_limits
 from priste.quantify.posteriors import largest_belief, largest_prior_belief
-from priste.quantify.promises import Limits, as_limits
 
 EXP_ERROR = Fraction(1, 2**50)
-PROMISES = [Odds(1.0, 1.0), Odds(0.5, math.inf), Odds(math.inf, 0.0), Odds(1, 2), Belief(0.2)]
+GUARANTEES = [
+    OddsBound(1.0, 1.0),
+    OddsBound(0.5, math.inf),
+    OddsBound(math.inf, 0.0),
+    OddsBound(1, 2),
+    BeliefBound(0.2),
+]
 
 
-@pytest.mark.parametrize("promise", PROMISES, ids=repr)
-def test_promises_survive_a_file(promise):
-    """describe() is strict JSON and reads back to an equal promise, with words."""
-    again = promise_from_dict(json.loads(json.dumps(promise.describe(), allow_nan=False)))
-    assert again == promise
-    assert hash(again) == hash(promise)
-    assert as_promise(promise) is promise
+@pytest.mark.parametrize("guarantee", GUARANTEES, ids=repr)
+def test_guarantees_survive_a_file(guarantee):
+    """describe() is strict JSON and reads back to an equal guarantee, with words."""
+    again = guarantee_from_dict(json.loads(json.dumps(guarantee.describe(), allow_nan=False)))
+    assert again == guarantee
+    assert hash(again) == hash(guarantee)
+    assert as_guarantee(guarantee) is guarantee
     assert len(again.words()) > 20
 
 
-def test_words_of_a_promise_to_nobody():
+def test_words_of_a_guarantee_to_nobody():
     """Both directions free is said plainly."""
-    assert "nothing is promised" in Odds(math.inf, math.inf).words()
-    assert "e^800" in Odds(800.0, 900.0).words()
+    assert "nothing is guaranteed" in OddsBound(math.inf, math.inf).words()
+    assert "e^800" in OddsBound(800.0, 900.0).words()
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Odds(-1.0, 1.0),
-        lambda: Odds(1.0, math.nan),
-        lambda: Odds("1", 1.0),
-        lambda: Odds(True, 1.0),
-        lambda: Belief(0.0),
-        lambda: Belief(1.0),
-        lambda: Belief(math.nan),
-        lambda: Belief(20),
-        lambda: Belief(None),
-        lambda: as_promise(-0.1),
-        lambda: as_promise("0.1"),
-        lambda: as_promise(None),
-        lambda: promise_from_dict({}),
-        lambda: promise_from_dict({"promise": "odds", "up": 1.0}),
-        lambda: promise_from_dict({"promise": "odds", "up": 1.0, "down": "far"}),
-        lambda: promise_from_dict({"promise": "belief", "at_most": None}),
-        lambda: promise_from_dict(7),
+        lambda: OddsBound(-1.0, 1.0),
+        lambda: OddsBound(1.0, math.nan),
+        lambda: OddsBound("1", 1.0),
+        lambda: OddsBound(True, 1.0),
+        lambda: BeliefBound(0.0),
+        lambda: BeliefBound(1.0),
+        lambda: BeliefBound(math.nan),
+        lambda: BeliefBound(20),
+        lambda: BeliefBound(None),
+        lambda: as_guarantee(-0.1),
+        lambda: as_guarantee("0.1"),
+        lambda: as_guarantee(None),
+        lambda: guarantee_from_dict({}),
+        lambda: guarantee_from_dict({"guarantee": "odds", "up": 1.0}),
+        lambda: guarantee_from_dict({"guarantee": "odds", "up": 1.0, "down": "far"}),
+        lambda: guarantee_from_dict({"guarantee": "belief", "at_most": None}),
+        lambda: guarantee_from_dict(7),
     ],
 )
-def test_hostile_promises_are_refused(make):
+def test_hostile_guarantees_are_refused(make):
     """Negative, NaN, text, percent instead of a share: refused with the rule."""
     with pytest.raises(InvalidParameter):
         make()
@@ -73,31 +87,33 @@ def test_hostile_promises_are_refused(make):
 @given(hostile_moments(), st.floats(0.0, 30.0), st.booleans())
 def test_each_direction_is_judged_by_itself(moments: Moments, bound: float, upwards: bool):
     """A True verdict on one direction is exact, whatever the other one does."""
-    promise = Odds(bound, math.inf) if upwards else Odds(math.inf, bound)
+    guarantee = OddsBound(bound, math.inf) if upwards else OddsBound(math.inf, bound)
     rows = integer_rows(moments)
     rows = rows if upwards else reversed_rows(rows)
     ratio = Fraction(math.exp(bound))
-    if passes(moments, promise)[0]:
+    if passes(moments, guarantee)[0]:
         assert not pairs_exceed(rows, ratio * (1 + EXP_ERROR))
     else:
         assert pairs_exceed(rows, ratio * (1 - Fraction(1, 10**8)))
-    both = passes(moments, Odds(bound, bound))
-    apart = passes(moments, Odds(bound, math.inf)) & passes(moments, Odds(math.inf, bound))
+    both = passes(moments, OddsBound(bound, bound))
+    apart = passes(moments, OddsBound(bound, math.inf)) & passes(
+        moments, OddsBound(math.inf, bound)
+    )
     assert both == apart == passes(moments, bound)
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_symmetric_odds_are_the_plain_number_to_the_last_bit(seed):
-    """passes flips at the same float for ε and for Odds(ε, ε)."""
+    """passes flips at the same float for ε and for OddsBound(ε, ε)."""
     moments = smooth(np.random.default_rng(seed), 6, 0.5)
     value = float(leakages(moments)[0])
     low, high = value - 1e-9, value + 1e-9
     while np.nextafter(low, high) < high:
         middle = low + (high - low) / 2
         verdict = bool(passes(moments, middle)[0])
-        assert verdict == bool(passes(moments, Odds(middle, middle))[0])
+        assert verdict == bool(passes(moments, OddsBound(middle, middle))[0])
         low, high = (low, middle) if verdict else (middle, high)
-    assert leakages(moments, high) == leakages(moments, Odds(high, high)) == leakages(moments)
+    assert leakages(moments, high) == leakages(moments, OddsBound(high, high)) == leakages(moments)
 
 
 @examples(150)
@@ -107,7 +123,7 @@ def test_beliefs_are_judged_exactly(moments: Moments, cap: float):
     rows = integer_rows(moments)
     shares = [Fraction(b, b + d) for _, _, b, d in rows if b + d]
     largest = max(shares, default=Fraction(0))
-    if passes(moments, Belief(cap))[0]:
+    if passes(moments, BeliefBound(cap))[0]:
         assert largest <= Fraction(cap)
     else:
         odds = Fraction(cap) / (1 - Fraction(cap))
@@ -119,21 +135,21 @@ def test_beliefs_are_judged_exactly(moments: Moments, cap: float):
 
 
 def test_doubt_fails_a_belief():
-    """What the error bounds leave open counts against the promise."""
+    """What the error bounds leave open counts against the guarantee."""
     even = exact_moments([0.5], [0.5], [0.5], [0.5])
-    assert passes(even, Belief(0.5 + 1e-9))[0]
+    assert passes(even, BeliefBound(0.5 + 1e-9))[0]
     loose = Moments(*(np.array([0.5]),) * 4, np.array([0]), 1e-6, 0.0)
-    assert not passes(loose, Belief(0.5 + 1e-9))[0]
-    assert passes(loose, Belief(0.5 + 1e-6))[0]
+    assert not passes(loose, BeliefBound(0.5 + 1e-9))[0]
+    assert passes(loose, BeliefBound(0.5 + 1e-6))[0]
     assert 0.5 + 4e-7 < largest_belief(loose) < 0.5 + 6e-7
     hopeless = Moments(*(np.array([0.5]),) * 4, np.array([0]), 0.7, 0.0)
     assert largest_belief(hopeless) == 1.0
-    assert not passes(hopeless, Belief(0.99))[0]
+    assert not passes(hopeless, BeliefBound(0.99))[0]
     in_doubt = Moments(*(np.array([x]) for x in (0.5, 0.5, 0.0, 0.0)), np.array([0]), 0.0, 1e-300)
     assert largest_belief(in_doubt) == 1.0
     excluded = exact_moments([0.5], [0.5], [0.0], [0.0])
     assert largest_belief(excluded) == 0.0
-    assert passes(excluded, Belief(0.01))[0]
+    assert passes(excluded, BeliefBound(0.01))[0]
 
 
 @examples(60)
@@ -143,43 +159,45 @@ def test_doubt_fails_a_belief():
     st.floats(0.3, 1.3),
     st.sampled_from(["up", "down", "belief"]),
 )
-def test_the_screen_agrees_with_the_plain_check_on_every_promise(seed, rank, tightness, kind):
+def test_the_screen_agrees_with_the_plain_check_on_every_guarantee(seed, rank, tightness, kind):
     """One direction alone and beliefs: what the screen decides, the plain check decides alike."""
     quantifier, columns = small_quantifier(seed)
     moments = quantifier.candidate_moments(columns)
     if kind == "belief":
         shares = moments.event / (moments.event + moments.complement)
-        limits = as_limits(Belief(float(min(tightness * shares.max(), 0.999))))
+        limits = as_limits(BeliefBound(float(min(tightness * shares.max(), 0.999))))
     else:
-        one = Odds(1.0, math.inf) if kind == "up" else Odds(math.inf, 1.0)
+        one = OddsBound(1.0, math.inf) if kind == "up" else OddsBound(math.inf, 1.0)
         bound = max(tightness * float(leakages(moments, one).max()), 0.0)
-        limits = as_limits(Odds(bound, math.inf) if kind == "up" else Odds(math.inf, bound))
+        limits = as_limits(
+            OddsBound(bound, math.inf) if kind == "up" else OddsBound(math.inf, bound)
+        )
     verdict, decided = screen(quantifier, columns, limits, rank)
     plain = passes(moments, limits)
     assert not (verdict & ~decided).any()
     np.testing.assert_array_equal(verdict[decided], plain[decided])
 
 
-def test_a_quantifier_judges_promises():
+def test_a_quantifier_judges_guarantees():
     """passes, leakage_if, leakage, belief and prior_belief agree with each other on a stream."""
     grid = Grid(rows=3, columns=3, cell_size=1.0)
     model = MarkovModel.gaussian(grid, sigma=1.0)
     q = Quantifier(model, presence([0, 1], [1, 2]))
     columns = PlanarLaplace(grid, alpha=0.8).emission()
     q.observe(columns[:, 8])
-    up, down = Odds(1.0, math.inf), Odds(math.inf, 1.0)
+    up, down = OddsBound(1.0, math.inf), OddsBound(math.inf, 1.0)
     for k in range(9):
         after = q.copy()
         after.observe(columns[:, k])
         found = after.leakage()
         assert q.leakage_if(columns, up)[k] == pytest.approx(found.for_event, abs=1e-9)
         assert q.leakage_if(columns, down)[k] == pytest.approx(found.against_event, abs=1e-9)
-        assert found.over(up) == found.for_event == found.over(Belief(0.5))
-        assert found.over(1.0) == found.over(Odds(math.inf, math.inf)) == found.value
+        assert found.over(up) == found.for_event == found.over(BeliefBound(0.5))
+        assert found.over(1.0) == found.over(OddsBound(math.inf, math.inf)) == found.value
         belief = after.belief()
         cap = np.array([[x] for x in columns[:, k]])
-        assert q.passes(cap, Belief(min(belief + 1e-9, 1 - 1e-9)))[0]
-        assert not q.passes(cap, Belief(belief - 1e-9))[0]
+        assert q.passes(cap, BeliefBound(min(belief + 1e-9, 1 - 1e-9)))[0]
+        assert not q.passes(cap, BeliefBound(belief - 1e-9))[0]
         assert after.prior_belief() == pytest.approx(q.prior_by_start().max(), rel=1e-9)
     assert (q.passes(columns, up) & q.passes(columns, down) == q.passes(columns, 1.0)).all()
     assert q.passes(columns, math.inf).all()
@@ -197,5 +215,7 @@ def test_coarse_rows_agree_in_both_directions():
     for _ in range(200):
         moments = coarse(rng, int(rng.integers(1, 6)))
         bound = float(rng.choice([0.0, 0.5, math.log(2), 2.0]))
-        apart = passes(moments, Odds(bound, math.inf)) & passes(moments, Odds(math.inf, bound))
+        apart = passes(moments, OddsBound(bound, math.inf)) & passes(
+            moments, OddsBound(math.inf, bound)
+        )
         assert apart == passes(moments, bound)

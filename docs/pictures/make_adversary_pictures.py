@@ -1,6 +1,6 @@
-"""Makes the picture of docs/observers.md and prints its table.
+"""Makes the picture of docs/adversaries.md and prints its table.
 
-Run ``python docs/pictures/make_observer_pictures.py``. Seeds are fixed, so the file is the same on
+Run ``python docs/pictures/make_adversary_pictures.py``. Seeds are fixed, so the file is the same on
 every run.
 """
 
@@ -12,7 +12,16 @@ from typing import Any
 import matplotlib
 import numpy as np
 
-from priste import AnyStart, Grid, MarkovModel, Near, PlanarLaplace, Protector, Quantifier, presence
+from priste import (
+    AnyPrior,
+    Grid,
+    MarkovModel,
+    PlanarLaplace,
+    PriorsWithin,
+    Protector,
+    Quantifier,
+    presence,
+)
 from priste.release import Certified
 
 FOLDER = Path(__file__).parent.parent / "images"
@@ -32,12 +41,12 @@ def town() -> dict[str, Any]:
     }
 
 
-def leakage(case: dict[str, Any], observer: Any, walks: list[np.ndarray]) -> float:
-    """The mean leakage of bare releases of the true cells, drawn with fixed seeds."""
+def leakage(case: dict[str, Any], adversary: Any, walks: list[np.ndarray]) -> float:
+    """The mean leakage of uncalibrated releases of the true cells, drawn with fixed seeds."""
     found = []
     for seed, walk in enumerate(walks):
         rng = np.random.default_rng(seed)
-        q = Quantifier(case["model"], case["event"], observer)
+        q = Quantifier(case["model"], case["event"], adversary)
         table = case["mech"].emission()
         for cell in walk:
             q.observe(table[:, rng.choice(len(table), p=table[cell] / table[cell].sum())])
@@ -45,13 +54,13 @@ def leakage(case: dict[str, Any], observer: Any, walks: list[np.ndarray]) -> flo
     return float(np.mean(found))
 
 
-def distance(case: dict[str, Any], observer: Any, walks: list[np.ndarray]) -> float:
-    """The mean distance (km) of certified releases at ε = 1 against an observer."""
+def distance(case: dict[str, Any], adversary: Any, walks: list[np.ndarray]) -> float:
+    """The mean distance (km) of certified releases at ε = 1 against an adversary."""
     found = []
     for seed, walk in enumerate(walks):
         guard = Protector(
             case["model"], {"clinic": case["event"]}, case["mech"], 1.0,
-            calibrator=Certified(), rng=seed, observer=observer,
+            calibrator=Certified(), rng=seed, adversary=adversary,
         )  # fmt: skip
         for cell in walk:
             found.append(case["grid"].distances_from(int(cell))[guard.release(int(cell)).cell])
@@ -65,10 +74,10 @@ def main() -> None:
     case = town()
     prior = case["model"].stationary()
     walks = [case["model"].sample(STEPS, rng=seed, start=prior) for seed in range(RUNS)]
-    observers = [Near(prior, factor) for factor in FACTORS]
+    adversaries = [PriorsWithin(prior, factor) for factor in FACTORS]
     rows = [
-        (leakage(case, observer, walks), distance(case, observer, walks))
-        for observer in (*observers, AnyStart())
+        (leakage(case, adversary, walks), distance(case, adversary, walks))
+        for adversary in (*adversaries, AnyPrior())
     ]
     for name, (leaked, far) in zip((*map("{:g}".format, FACTORS), "any"), rows, strict=True):
         print(f"| {name} | {leaked:.2f} | {far:.2f} |")
@@ -76,7 +85,7 @@ def main() -> None:
     left, right = figure.subplots(1, 2)
     places = (*FACTORS, FACTORS[-1] * 30)
     for axes, column, colour, label in (
-        (left, 0, LEAKAGE, "leakage of bare releases"),
+        (left, 0, LEAKAGE, "leakage of uncalibrated releases"),
         (right, 1, DISTANCE, "km from the truth, certified at ε = 1"),
     ):
         values = [row[column] for row in rows]
@@ -89,7 +98,7 @@ def main() -> None:
         axes.set_ylabel(label)
         axes.set_ylim(bottom=0)
         axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(FOLDER / "observers.png", dpi=130, metadata={"Software": None})
+    figure.savefig(FOLDER / "adversaries.png", dpi=130, metadata={"Software": None})
 
 
 if __name__ == "__main__":

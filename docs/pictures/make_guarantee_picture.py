@@ -1,6 +1,6 @@
-"""Makes the picture of docs/observers.md about one-sided promises, and prints its table.
+"""Makes the picture of docs/adversaries.md about one-sided guarantees, and prints its table.
 
-Run ``python docs/pictures/make_promise_picture.py``. Nothing is drawn at random: the shares are
+Run ``python docs/pictures/make_guarantee_picture.py``. Nothing is drawn at random: the shares are
 read off the exact law of the release.
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 
-from priste import Grid, Identity, MarkovModel, Odds, Priors, Protector, at
+from priste import Grid, Identity, KnownPrior, MarkovModel, OddsBound, Protector, at
 from priste.release import Optimal
 
 FOLDER = Path(__file__).parent.parent / "images"
@@ -26,8 +26,8 @@ def shares(up: float) -> tuple[float, float]:
     model = MarkovModel.gaussian(grid, sigma=1.0)
     population = model.stationary()
     law = Protector(
-        model, at(0, CLINIC), Identity(grid), Odds(up, math.inf), Optimal(pace=1.0),
-        observer=Priors(population),
+        model, at(0, CLINIC), Identity(grid), OddsBound(up, math.inf), Optimal(pace=1.0),
+        adversary=KnownPrior(population),
     ).law().outputs()  # fmt: skip
     without = np.array([0.0 if cell in CLINIC else population[cell] for cell in range(grid.size)])
     without /= without.sum()

@@ -1,4 +1,4 @@
-"""Observers: values that describe themselves, rows in exact arithmetic, classes that include."""
+"""Adversaries: values that describe themselves, rows in exact arithmetic, classes that include."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.drawn_examples import examples
-from tests.oracles.exact_observers import observer_rows
+from tests.oracles.exact_adversaries import adversary_rows
 from tests.oracles.exact_worst_prior import pairs_exceed, reversed_rows, whole_rows
 from tests.quantify.strategies import LAST_STEP, distributions, events, likelihoods, matrices
 from tests.quantify.test_recursions_exact import assert_within_bound, observed
 
 from priste import (
-    AnyStart,
+    AnyPrior,
     Grid,
     InvalidParameter,
+    KnownPrior,
+    LastSeen,
     MarkovModel,
-    Near,
     PlanarLaplace,
-    Priors,
+    PriorsWithin,
     Quantifier,
-    Stale,
-    Starts,
+    StartsIn,
 )
 from priste.events import at, presence
-from priste.quantify import observer_from_dict
+from priste.quantify import adversary_from_dict
 
 NOISE = 1e-12
 """Far above the rounding of these small cases, far below what is compared."""
@@ -40,45 +40,45 @@ def line(cells: int) -> Grid:
     return Grid(rows=1, columns=cells, cell_size=1.0)
 
 
-OBSERVERS = [
-    AnyStart(),
-    Starts([4, 1]),
-    Starts([3]),
-    Priors([0.1, 0.2, 0.7]),
-    Priors([[1.0, 0.0], [1 / 3, 2 / 3]]),
-    Stale(0),
-    Stale(steps=7),
-    Near([0.1, 0.2, 0.7], factor=2.5),
-    Near([[0.1, 0.4], [0.2, 0.3]], 1),
+ADVERSARYS = [
+    AnyPrior(),
+    StartsIn([4, 1]),
+    StartsIn([3]),
+    KnownPrior([0.1, 0.2, 0.7]),
+    KnownPrior([[1.0, 0.0], [1 / 3, 2 / 3]]),
+    LastSeen(0),
+    LastSeen(steps=7),
+    PriorsWithin([0.1, 0.2, 0.7], factor=2.5),
+    PriorsWithin([[0.1, 0.4], [0.2, 0.3]], 1),
 ]
 
 
-@pytest.mark.parametrize("observer", OBSERVERS, ids=repr)
-def test_observers_survive_a_file(observer):
-    """describe() is JSON, observer_from_dict gives the same observer to the bit, with words."""
-    text = json.dumps(observer.describe(), allow_nan=False)
-    again = observer_from_dict(json.loads(text))
-    assert again == observer
-    assert hash(again) == hash(observer)
-    assert type(again) is type(observer)
+@pytest.mark.parametrize("adversary", ADVERSARYS, ids=repr)
+def test_adversaries_survive_a_file(adversary):
+    """describe() is JSON, adversary_from_dict gives the same adversary to the bit, with words."""
+    text = json.dumps(adversary.describe(), allow_nan=False)
+    again = adversary_from_dict(json.loads(text))
+    assert again == adversary
+    assert hash(again) == hash(adversary)
+    assert type(again) is type(adversary)
     assert len(again.words()) > 20
-    assert sum(other == observer for other in OBSERVERS) == 1
+    assert sum(other == adversary for other in ADVERSARYS) == 1
 
 
 @pytest.mark.parametrize(
     "described",
     [
         {},
-        {"observer": "everybody"},
-        {"observer": "starts"},
-        {"observer": "starts", "cells": []},
-        {"observer": "starts", "cells": [1], "more": 2},
-        {"observer": "any start", "cells": [1]},
-        {"observer": "priors", "rows": "x"},
-        {"observer": "priors", "rows": ["AAAA"]},
-        {"observer": "stale", "steps": 1.5},
-        {"observer": "near", "prior": [], "joint": False, "factor": 2.0},
-        {"observer": "near", "factor": 2.0},
+        {"adversary": "everybody"},
+        {"adversary": "starts"},
+        {"adversary": "starts", "cells": []},
+        {"adversary": "starts", "cells": [1], "more": 2},
+        {"adversary": "any start", "cells": [1]},
+        {"adversary": "priors", "rows": "x"},
+        {"adversary": "priors", "rows": ["AAAA"]},
+        {"adversary": "stale", "steps": 1.5},
+        {"adversary": "near", "prior": [], "joint": False, "factor": 2.0},
+        {"adversary": "near", "factor": 2.0},
         None,
         [],
     ],
@@ -87,29 +87,29 @@ def test_observers_survive_a_file(observer):
 def test_foreign_descriptions_are_refused(described):
     """What describe() did not write is an InvalidParameter, never something else."""
     with pytest.raises(InvalidParameter):
-        observer_from_dict(described)
+        adversary_from_dict(described)
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Starts([]),
-        lambda: Starts([-1]),
-        lambda: Starts("12"),
-        lambda: Priors([0.5, 0.6]),
-        lambda: Priors([[0.5, 0.5], [0.5, math.nan]]),
-        lambda: Priors([]),
-        lambda: Stale(-1),
-        lambda: Stale(True),
-        lambda: Stale(2.0),
-        lambda: Near([0.5, 0.5], 0.99),
-        lambda: Near([0.5, 0.5], math.inf),
-        lambda: Near([0.5, 0.5], math.nan),
-        lambda: Near([0.5, 0.5], "2"),
-        lambda: Near([0.5, 0.6], 2.0),
-        lambda: Near([-0.5, 1.5], 2.0),
-        lambda: Near([[[1.0]]], 2.0),
-        lambda: Near(1.0, 2.0),
+        lambda: StartsIn([]),
+        lambda: StartsIn([-1]),
+        lambda: StartsIn("12"),
+        lambda: KnownPrior([0.5, 0.6]),
+        lambda: KnownPrior([[0.5, 0.5], [0.5, math.nan]]),
+        lambda: KnownPrior([]),
+        lambda: LastSeen(-1),
+        lambda: LastSeen(True),
+        lambda: LastSeen(2.0),
+        lambda: PriorsWithin([0.5, 0.5], 0.99),
+        lambda: PriorsWithin([0.5, 0.5], math.inf),
+        lambda: PriorsWithin([0.5, 0.5], math.nan),
+        lambda: PriorsWithin([0.5, 0.5], "2"),
+        lambda: PriorsWithin([0.5, 0.6], 2.0),
+        lambda: PriorsWithin([-0.5, 1.5], 2.0),
+        lambda: PriorsWithin([[[1.0]]], 2.0),
+        lambda: PriorsWithin(1.0, 2.0),
     ],
 )
 def test_hostile_values_are_refused_when_they_are_made(make):
@@ -118,21 +118,21 @@ def test_hostile_values_are_refused_when_they_are_made(make):
         make()
 
 
-def test_observers_never_change():
+def test_adversaries_never_change():
     """A value is frozen, and so are its arrays; the arrays given stay the caller's."""
     rows = np.array([[0.5, 0.5]])
-    observer = Priors(rows)
+    adversary = KnownPrior(rows)
     rows[0] = [1.0, 0.0]
-    assert observer.rows.tolist() == [[0.5, 0.5]]
+    assert adversary.rows.tolist() == [[0.5, 0.5]]
     with pytest.raises(AttributeError, match="never changes"):
-        observer.rows = rows
+        adversary.rows = rows
     with pytest.raises(ValueError, match="read-only"):
-        observer.rows[0, 0] = 1.0
+        adversary.rows[0, 0] = 1.0
 
 
 @st.composite
 def guarded(draw):
-    """(models, event, columns, observer): one or two models on 2 or 3 cells, cycles among them."""
+    """(models, event, columns, adversary): one or two models on 2 or 3 cells, cycles among them."""
     size = draw(st.integers(2, 3))
     grid = line(size)
     models = []
@@ -141,24 +141,24 @@ def guarded(draw):
         matrices_of = [draw(matrices(size)) for _ in range(phases)]
         models.append(MarkovModel(grid, matrices_of, cycle=True))
     kind = draw(st.sampled_from(["any", "starts", "priors", "stale"]))
-    observer = {
-        "any": AnyStart,
-        "starts": lambda: Starts(draw(st.sets(st.integers(0, size - 1), min_size=1))),
-        "priors": lambda: Priors(draw(st.lists(distributions(size), min_size=1, max_size=3))),
-        "stale": lambda: Stale(draw(st.integers(0, 4))),
+    adversary = {
+        "any": AnyPrior,
+        "starts": lambda: StartsIn(draw(st.sets(st.integers(0, size - 1), min_size=1))),
+        "priors": lambda: KnownPrior(draw(st.lists(distributions(size), min_size=1, max_size=3))),
+        "stale": lambda: LastSeen(draw(st.integers(0, 4))),
     }[kind]()
     count = draw(st.integers(0, LAST_STEP + 1))
-    return models, draw(events(size)), [draw(likelihoods(size)) for _ in range(count)], observer
+    return models, draw(events(size)), [draw(likelihoods(size)) for _ in range(count)], adversary
 
 
 @pytest.mark.parametrize("method", ["forward", "replay"])
 @examples(60)
 @given(guarded())
 def test_rows_agree_with_path_enumeration(method, case):
-    """Stacked rows of every observer are within the stated bound of the truth."""
-    models, event, columns, observer = case
-    q = observed(Quantifier(models, event, observer, method=method), columns)
-    exact = observer_rows(models, event, columns, observer, LAST_STEP + 1)
+    """Stacked rows of every adversary are within the stated bound of the truth."""
+    models, event, columns, adversary = case
+    q = observed(Quantifier(models, event, adversary, method=method), columns)
+    exact = adversary_rows(models, event, columns, adversary, LAST_STEP + 1)
     assert_within_bound(q.moments(), exact)
 
 
@@ -166,9 +166,9 @@ def test_rows_agree_with_path_enumeration(method, case):
 @given(guarded())
 def test_the_leakage_of_a_class_is_that_of_its_exact_rows(case):
     """leakage() is never below the exact supremum of the stacked rows, and hardly above it."""
-    models, event, columns, observer = case
-    q = observed(Quantifier(models, event, observer), columns)
-    rows = whole_rows(observer_rows(models, event, columns, observer, LAST_STEP + 1))
+    models, event, columns, adversary = case
+    q = observed(Quantifier(models, event, adversary), columns)
+    rows = whole_rows(adversary_rows(models, event, columns, adversary, LAST_STEP + 1))
     found = q.leakage()
     if not any(column is not None for column in columns):
         assert found.value == 0.0
@@ -187,15 +187,15 @@ def test_the_leakage_of_a_class_is_that_of_its_exact_rows(case):
 @given(guarded(), st.data())
 def test_the_worst_prior_lies_in_the_class_and_learns_that_much(case, data):
     """Asked with its own worst prior, the quantifier reports about its leakage."""
-    models, event, columns, observer = case
-    q = observed(Quantifier(models, event, observer), columns)
+    models, event, columns, adversary = case
+    q = observed(Quantifier(models, event, adversary), columns)
     found = q.leakage()
     if not found.worst_prior or not 0.0 < found.value < 20.0:
         return
     assert math.isclose(sum(found.worst_prior.values()), 1.0, rel_tol=1e-9)
     weights = np.zeros((len(models), q.rows // len(models)))
     size = models[0].grid.size
-    by_cell = isinstance(observer, AnyStart | Starts) or observer == Stale(0)
+    by_cell = isinstance(adversary, AnyPrior | StartsIn) or adversary == LastSeen(0)
     if by_cell:
         weights = np.zeros((len(models), size))
     named = found.worst_joint or {(0, cell): w for cell, w in found.worst_prior.items()}
@@ -248,46 +248,46 @@ def test_a_larger_class_never_leaks_less(seed):
     rng = np.random.default_rng(seed)
     rows = rng.dirichlet(np.ones(16), size=4)
 
-    def leak(observer):
-        return observed(Quantifier(model, event, observer), columns).leakage().value
+    def leak(adversary):
+        return observed(Quantifier(model, event, adversary), columns).leakage().value
 
-    anyone = leak(AnyStart())
-    assert leak(Priors(rows[0])) <= leak(Priors(rows)) + NOISE <= anyone + 2 * NOISE
-    assert leak(Starts([2, 7])) <= leak(Starts([2, 7, 9, 11])) + NOISE <= anyone + 2 * NOISE
-    ages = [leak(Stale(steps)) for steps in (0, 1, 3, 9, 40)]
+    anyone = leak(AnyPrior())
+    assert leak(KnownPrior(rows[0])) <= leak(KnownPrior(rows)) + NOISE <= anyone + 2 * NOISE
+    assert leak(StartsIn([2, 7])) <= leak(StartsIn([2, 7, 9, 11])) + NOISE <= anyone + 2 * NOISE
+    ages = [leak(LastSeen(steps)) for steps in (0, 1, 3, 9, 40)]
     assert ages[0] == anyone
     assert all(older <= newer + NOISE for newer, older in itertools.pairwise(ages))
 
 
 @pytest.mark.parametrize("history", [True, False])
-@pytest.mark.parametrize("asked", [AnyStart(), Starts([3]), Stale(2)], ids=repr)
-def test_asking_about_another_observer_is_making_it_so(history, asked):
-    """leakage(observer=...) of first cells equals a quantifier made with that observer."""
+@pytest.mark.parametrize("asked", [AnyPrior(), StartsIn([3]), LastSeen(2)], ids=repr)
+def test_asking_about_another_adversary_is_making_it_so(history, asked):
+    """leakage(adversary=...) of first cells equals a quantifier made with that adversary."""
     model, columns = city(1)
     event = presence([0, 1], [2, 3])
     method = "auto" if history else "forward"
     q = observed(Quantifier(model, event, method=method, history=history), columns)
     made = observed(Quantifier(model, event, asked), columns).leakage()
-    got = q.leakage(observer=asked)
+    got = q.leakage(adversary=asked)
     assert got.value == pytest.approx(made.value, abs=1e-9)
     assert got.worst_prior.keys() == made.worst_prior.keys()
-    assert q.leakage(observer=AnyStart()) == q.leakage()
+    assert q.leakage(adversary=AnyPrior()) == q.leakage()
 
 
 def test_asking_needs_a_history_or_first_cells():
     """From one known prior's rows nothing follows about anybody, unless the releases are kept."""
     model, columns = city(2)
     event = presence([0, 1], [2, 3])
-    prior = Priors(np.full(16, 1 / 16))
+    prior = KnownPrior(np.full(16, 1 / 16))
     anyone = observed(Quantifier(model, event), columns).leakage()
     kept = observed(Quantifier(model, event, prior), columns)
-    assert kept.leakage(observer=AnyStart()).value == pytest.approx(anyone.value, abs=1e-9)
+    assert kept.leakage(adversary=AnyPrior()).value == pytest.approx(anyone.value, abs=1e-9)
     assert kept.leakage().value < anyone.value
     forgetful = observed(Quantifier(model, event, prior, method="stream"), columns)
     with pytest.raises(InvalidParameter, match="history=True"):
-        forgetful.leakage(observer=AnyStart())
+        forgetful.leakage(adversary=AnyPrior())
     with pytest.raises(InvalidParameter, match="not both"):
-        kept.leakage(np.full(16, 1 / 16), observer=AnyStart())
+        kept.leakage(np.full(16, 1 / 16), adversary=AnyPrior())
 
 
 def test_stale_needs_a_past():
@@ -297,8 +297,8 @@ def test_stale_needs_a_past():
     pairs = MarkovModel.second_order(grid, np.full((2, 2), 0.5), np.full((2, 2, 2), 0.5))
     for model, why in ((finite, "3 moves"), (pairs, "second-order")):
         with pytest.raises(InvalidParameter, match=why):
-            Quantifier(model, at(1, [0]), Stale(1))
-        Quantifier(model, at(1, [0]), Stale(0))
+            Quantifier(model, at(1, [0]), LastSeen(1))
+        Quantifier(model, at(1, [0]), LastSeen(0))
 
 
 def test_a_cycle_is_followed_backwards():
@@ -307,10 +307,10 @@ def test_a_cycle_is_followed_backwards():
     swap, stay = np.array([[0.0, 1.0], [1.0, 0.0]]), np.eye(2)
     model = MarkovModel(grid, [stay, swap], cycle=True)
     event = at(0, [0])
-    assert Quantifier(model, event, Stale(1)).moments().prior_event.tolist() == [0.0, 1.0]
-    assert Quantifier(model, event, Stale(2)).moments().prior_event.tolist() == [0.0, 1.0]
-    assert Quantifier(model, event, Stale(3)).moments().prior_event.tolist() == [1.0, 0.0]
-    shifted = Quantifier(model.starting_at(1), event, Stale(1))
+    assert Quantifier(model, event, LastSeen(1)).moments().prior_event.tolist() == [0.0, 1.0]
+    assert Quantifier(model, event, LastSeen(2)).moments().prior_event.tolist() == [0.0, 1.0]
+    assert Quantifier(model, event, LastSeen(3)).moments().prior_event.tolist() == [1.0, 0.0]
+    shifted = Quantifier(model.starting_at(1), event, LastSeen(1))
     assert shifted.moments().prior_event.tolist() == [1.0, 0.0]
 
 

@@ -1,4 +1,4 @@
-"""The observer section of a policy: whom the promise is against, as an object and in words."""
+"""The adversary section of a policy: whom the guarantee is against, as an object and in words."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from priste.errors import InvalidParameter
 from priste.maps import Grid, Region
 from priste.mobility import MarkovModel
-from priste.policy.sections import ObserverSection
-from priste.quantify import AnyStart, Near, Observer, Priors, Stale, Starts
+from priste.policy.sections import AdversarySection
+from priste.quantify import Adversary, AnyPrior, KnownPrior, LastSeen, PriorsWithin, StartsIn
 
 SHARES_TOLERANCE = 1e-6
 """How far the shares in a population file may be from summing to 1; then they are divided by it."""
@@ -25,22 +25,22 @@ ANYBODY = "anybody, whatever they believe about where the user began"
 
 
 @dataclass(frozen=True)
-class ChosenObserver:
-    """An observer, and who that is in words for a person."""
+class ChosenAdversary:
+    """An adversary, and who that is in words for a person."""
 
-    observer: Observer
+    adversary: Adversary
     words: str
 
 
 @dataclass(frozen=True, eq=False)
-class ObserverChoice:
+class AdversaryChoice:
     """Whom a policy guards against, apart from the models that give "how people here move".
 
     ``shares`` (m,) is a population from a file, None for that of the models; ``places`` are the
     regions that 'also' names, with their cells.
     """
 
-    section: ObserverSection | None
+    section: AdversarySection | None
     shares: NDArray[np.float64] | None
     places: Mapping[str, tuple[int, ...]]
     step: timedelta
@@ -48,12 +48,12 @@ class ObserverChoice:
     @classmethod
     def read(
         cls,
-        section: ObserverSection | None,
+        section: AdversarySection | None,
         grid: Grid,
         regions: Mapping[str, Region],
         step: timedelta,
         folder: Path,
-    ) -> ObserverChoice:
+    ) -> AdversaryChoice:
         """Return what the section says; None means anybody."""
         named = (section.also if section is not None else None) or []
         for name in named:
@@ -66,27 +66,27 @@ class ObserverChoice:
         shares = None if file is None else read_shares(folder / file, grid)
         return cls(section, shares, {name: tuple(regions[name].cells) for name in named}, step)
 
-    def observer(
+    def adversary(
         self, models: Sequence[MarkovModel], homes: Collection[str] = ()
-    ) -> ChosenObserver:
-        """Return the observer of people who move by these models, which know these homes."""
+    ) -> ChosenAdversary:
+        """Return the adversary of people who move by these models, which know these homes."""
         section = self.section
         moves = " and ".join(["how people here move", *(f"that you live in {h}" for h in homes)])
         if section is None or section.knows == "anything":
-            return ChosenObserver(AnyStart(), ANYBODY)
+            return ChosenAdversary(AnyPrior(), ANYBODY)
         if section.knows == "stale":
-            # Fewer steps is a stronger observer: a part of a step is not counted in our favour.
+            # Fewer steps is a stronger adversary: a part of a step is not counted in our favour.
             steps = math.floor(timedelta(hours=section.hours or 0.0) / self.step)
-            return ChosenObserver(
-                Stale(steps),
-                f"an observer who knows {moves} and knew exactly where you were "
+            return ChosenAdversary(
+                LastSeen(steps),
+                f"an adversary who knows {moves} and knew exactly where you were "
                 f"{section.hours:g} hours before the first step, and nothing since",
             )
         places = " or ".join(self.places)
         cells = sorted({cell for listed in self.places.values() for cell in listed})
         if section.knows == "starts":
-            return ChosenObserver(
-                Starts(cells),
+            return ChosenAdversary(
+                StartsIn(cells),
                 f"anybody who knows that you began in {places}, whatever else they think",
             )
         rows = [self.shares] if self.shares is not None else [m.stationary() for m in models]
@@ -96,25 +96,25 @@ class ObserverChoice:
                     "knows = 'near' takes one population. With several models give a file: "
                     "population = 'shares.csv'."
                 )
-            return ChosenObserver(
-                Near(rows[0], section.factor or 1.0),
-                f"an observer who knows {moves}, and whose odds between any two places "
+            return ChosenAdversary(
+                PriorsWithin(rows[0], section.factor or 1.0),
+                f"an adversary who knows {moves}, and whose odds between any two places "
                 f"where you may have begun are within a factor {section.factor:g} of those of "
                 "people here",
             )
         known = np.zeros((len(cells), models[0].grid.size))
         known[np.arange(len(cells)), cells] = 1.0
         perhaps = f", and perhaps that you began in {places}" if places else ""
-        return ChosenObserver(
-            Priors(np.vstack([*rows, known])),
-            f"an observer who knows {moves}{perhaps}",
+        return ChosenAdversary(
+            KnownPrior(np.vstack([*rows, known])),
+            f"an adversary who knows {moves}{perhaps}",
         )
 
 
-def observer_section(words: str) -> ObserverSection:
-    """Read an observer as commands write it: the policy's word, and its value after a colon.
+def adversary_section(words: str) -> AdversarySection:
+    """Read an adversary as commands write it: the policy's word, and its value after a colon.
 
-    >>> observer_section("near:3").factor, observer_section("starts:home").also
+    >>> adversary_section("near:3").factor, adversary_section("starts:home").also
     (3.0, ['home'])
     """
     kind, _, value = words.partition(":")
@@ -127,10 +127,10 @@ def observer_section(words: str) -> ObserverSection:
             fields[takes] = float(value)
         elif value:
             raise ValueError(f"{kind!r} takes no value")
-        return ObserverSection.model_validate(fields)
+        return AdversarySection.model_validate(fields)
     except ValueError as error:
         raise InvalidParameter(
-            "An observer is written as anything, population, near:FACTOR (>= 1), stale:HOURS "
+            "An adversary is written as anything, population, near:FACTOR (>= 1), stale:HOURS "
             f"(>= 0) or starts:REGION. Got {words!r:.60}."
         ) from error
 

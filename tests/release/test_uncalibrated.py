@@ -1,4 +1,5 @@
-"""The bare mechanism as a calibrator: full budget always, measured honestly, never a promise."""
+"""The uncalibrated mechanism as a calibrator: full budget always, measured honestly, never a
+guarantee."""
 
 from pathlib import Path
 
@@ -6,7 +7,7 @@ import numpy as np
 import pytest
 
 from priste import Grid, MarkovModel, PlanarLaplace, Protector, Quantifier, presence
-from priste.release import Bare
+from priste.release import Uncalibrated
 
 GRID = Grid(rows=3, columns=3, cell_size=1.0)
 MODEL = MarkovModel.gaussian(GRID, sigma=1.0)
@@ -18,7 +19,7 @@ PATH = [0, 0, 1, 4]
 
 
 def stream(**options: object) -> Protector:
-    return Protector(MODEL, EVENT, MECHANISM, EPSILON, "bare", 3, **options)  # type: ignore[arg-type]
+    return Protector(MODEL, EVENT, MECHANISM, EPSILON, "uncalibrated", 3, **options)  # type: ignore[arg-type]
 
 
 def test_every_release_uses_the_full_budget() -> None:
@@ -46,10 +47,10 @@ def test_its_law_is_the_table() -> None:
 
 
 def test_it_can_be_resumed(tmp_path: Path) -> None:
-    """A journal of a bare stream is restored under its name, with nothing drawn again."""
-    path = tmp_path / "bare.journal"
+    """A journal of an uncalibrated stream is restored under its name, with nothing drawn again."""
+    path = tmp_path / "uncalibrated.journal"
     with stream(journal=path) as protector:
         first = [protector.release(cell) for cell in PATH]
     with Protector.resume(path, rng=9) as again:
         assert [again.release(8, step=k) for k in range(len(PATH))] == first
-    assert Bare().describe() == {"kind": "bare"}
+    assert Uncalibrated().describe() == {"kind": "uncalibrated"}

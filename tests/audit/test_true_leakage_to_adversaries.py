@@ -9,19 +9,19 @@ from tests.audit.exact_procedures import paper_histories
 from tests.oracles.exact_worst_prior import log_fraction, reversed_rows, supremum, whole_rows
 
 from priste import (
-    AnyStart,
-    Belief,
+    AnyPrior,
+    BeliefBound,
     EmissionTable,
     Grid,
+    KnownPrior,
+    LastSeen,
     MarkovModel,
-    Near,
-    Odds,
+    OddsBound,
     PlanarLaplace,
-    Priors,
+    PriorsWithin,
     Protector,
     Quantifier,
-    Stale,
-    Starts,
+    StartsIn,
     at,
     presence,
 )
@@ -57,22 +57,24 @@ def mixed(rows, weights):
     return found
 
 
-OBSERVERS = {
-    "any": (AnyStart(), np.eye(3)),
-    "known": (Priors(PRIOR), [PRIOR]),
-    "two priors": (Priors([PRIOR, FLAT]), [PRIOR, FLAT]),
-    "starts": (Starts([0, 2]), np.eye(3)[[0, 2]]),
-    "stale": (Stale(2), np.linalg.matrix_power(MODEL.transition(0).toarray(), 2)),
+ADVERSARYS = {
+    "any": (AnyPrior(), np.eye(3)),
+    "known": (KnownPrior(PRIOR), [PRIOR]),
+    "two priors": (KnownPrior([PRIOR, FLAT]), [PRIOR, FLAT]),
+    "starts": (StartsIn([0, 2]), np.eye(3)[[0, 2]]),
+    "stale": (LastSeen(2), np.linalg.matrix_power(MODEL.transition(0).toarray(), 2)),
 }
 
 
-@pytest.mark.parametrize("name", OBSERVERS)
-def test_every_sequence_of_the_loop_is_judged_against_the_observer(name) -> None:
+@pytest.mark.parametrize("name", ADVERSARYS)
+def test_every_sequence_of_the_loop_is_judged_against_the_adversary(name) -> None:
     """Both directions and the largest belief of all sequences equal those of exact fractions."""
-    observer, weights = OBSERVERS[name]
+    adversary, weights = ADVERSARYS[name]
     exact = paper_histories(MODEL, EVENT, MECH, 0.5, attempts=3, steps=2)
     found = {
-        h.outputs: h for h in output_histories(loop(), 2, observer=observer) if len(h.outputs) == 2
+        h.outputs: h
+        for h in output_histories(loop(), 2, adversary=adversary)
+        if len(h.outputs) == 2
     }
     assert set(found) == set(exact)
     for outputs, starts in exact.items():
@@ -93,7 +95,7 @@ def test_every_sequence_of_the_loop_is_judged_against_the_observer(name) -> None
 def test_a_larger_class_is_told_more() -> None:
     """Known, two priors, some starts, anybody: the true leakage never falls with the class."""
     values = [
-        true_leakage(loop(), 2, observer=OBSERVERS[name][0])["event"]
+        true_leakage(loop(), 2, adversary=ADVERSARYS[name][0])["event"]
         for name in ("known", "two priors", "any")
     ]
     assert values[0].value <= values[1].value < values[2].value
@@ -102,26 +104,30 @@ def test_a_larger_class_is_told_more() -> None:
 
 
 def test_the_worst_prior_belongs_to_the_class() -> None:
-    """It names the starts or priors of the observer, and reaches the value."""
-    found = true_leakage(loop(), 2, observer=Starts([0, 2]))["event"]
+    """It names the starts or priors of the adversary, and reaches the value."""
+    found = true_leakage(loop(), 2, adversary=StartsIn([0, 2]))["event"]
     assert set(found.worst_prior) <= {0, 2}
     assert sum(found.worst_prior.values()) == pytest.approx(1.0)
-    known = true_leakage(loop(), 2, observer=Priors(PRIOR))["event"]
+    known = true_leakage(loop(), 2, adversary=KnownPrior(PRIOR))["event"]
     assert known.worst_prior == {0: 1.0}
 
 
 def test_several_models_are_judged_jointly() -> None:
-    """An observer unsure which model holds learns more than under each alone."""
+    """An adversary unsure which model holds learns more than under each alone."""
     grid = Grid(rows=1, columns=2, cell_size=1.0)
     # Cells are drawn anew at every step, so that alone only the release of step 1 tells.
     models = [MarkovModel(grid, [row, row]) for row in ([0.9, 0.1], [0.1, 0.9])]
     event = at(1, [0])
     coin = EmissionTable(grid, [[0.75, 0.25], [0.25, 0.75]])
     alone = [
-        true_leakage(Protector(model, event, coin, 0.5, calibrator="bare"), 3)["event"].value
+        true_leakage(Protector(model, event, coin, 0.5, calibrator="uncalibrated"), 3)[
+            "event"
+        ].value
         for model in models
     ]
-    together = true_leakage(Protector(models, event, coin, 0.5, calibrator="bare"), 3)["event"]
+    together = true_leakage(Protector(models, event, coin, 0.5, calibrator="uncalibrated"), 3)[
+        "event"
+    ]
     columns = [coin.column(output) for output in together.worst.outputs]
     joint = Quantifier(models, event)
     for column in columns:
@@ -133,11 +139,11 @@ def test_several_models_are_judged_jointly() -> None:
     assert found.leakage[-1] == pytest.approx(together.value, abs=TOLERANCE)
 
 
-def test_sampled_runs_are_judged_against_the_observer() -> None:
+def test_sampled_runs_are_judged_against_the_adversary() -> None:
     """Each sampled run has the leakage that its sequence has in the enumeration."""
-    observer = Priors(PRIOR)
-    exact = [h.leakage[0] for h in output_histories(loop(), 2, sees="budgets", observer=observer)]
-    found = sampled_leakage(loop(), 2, runs=20, rng=3, observer=observer)["event"]
+    adversary = KnownPrior(PRIOR)
+    exact = [h.leakage[0] for h in output_histories(loop(), 2, sees="budgets", adversary=adversary)]
+    found = sampled_leakage(loop(), 2, runs=20, rng=3, adversary=adversary)["event"]
     for run in found.true:
         assert min(abs(value - run[-1]) for value in exact) < TOLERANCE
     assert found.value <= max(exact) + TOLERANCE
@@ -146,7 +152,7 @@ def test_sampled_runs_are_judged_against_the_observer() -> None:
 
 
 def test_rows_say_against_whom_and_what_anybody_learns() -> None:
-    """The table's lines hold the observer and, beside each figure, the one against anybody."""
+    """The table's lines hold the adversary and, beside each figure, the one against anybody."""
     rows = audit_procedure(
         MODEL,
         {"e": EVENT},
@@ -154,23 +160,23 @@ def test_rows_say_against_whom_and_what_anybody_learns() -> None:
         0.5,
         1,
         calibrators={"certified": Certified(guess=False)},
-        observer=Priors(PRIOR),
+        adversary=KnownPrior(PRIOR),
     )
     for row in rows:
         told = row.to_dict()
-        assert told["observer"] == Priors(PRIOR).words()
+        assert told["adversary"] == KnownPrior(PRIOR).words()
         assert row.anybody > row.true
-        assert told["promise"] == Odds(0.5, 0.5).words()
+        assert told["guarantee"] == OddsBound(0.5, 0.5).words()
         assert row.kept
 
 
-@pytest.mark.parametrize("name", OBSERVERS)
-def test_streams_are_audited_against_the_observer(name) -> None:
+@pytest.mark.parametrize("name", ADVERSARYS)
+def test_streams_are_audited_against_the_adversary(name) -> None:
     """Leakage per direction and the largest belief are the quantifier's, whatever way it goes."""
-    observer, _ = OBSERVERS[name]
+    adversary, _ = ADVERSARYS[name]
     columns = [MECH.column(0), None, MECH.column(2)]
-    found = audit_stream(MODEL, {"e": EVENT}, columns, observer=observer)["e"]
-    quantifier, anybody = Quantifier(MODEL, EVENT, observer), Quantifier(MODEL, EVENT)
+    found = audit_stream(MODEL, {"e": EVENT}, columns, adversary=adversary)["e"]
+    quantifier, anybody = Quantifier(MODEL, EVENT, adversary), Quantifier(MODEL, EVENT)
     for step, column in enumerate(columns):
         quantifier.observe(column)
         anybody.observe(column)
@@ -189,38 +195,40 @@ def test_streams_are_audited_against_the_observer(name) -> None:
             abs=TOLERANCE,
         )
         assert found.leakage[step] == max(found.for_event[step], found.against_event[step])
-    assert found.observer == observer
+    assert found.adversary == adversary
     assert found.max <= found.max_anybody + TOLERANCE
     assert math.isfinite(found.max)
 
 
-PROMISES = {
+GUARANTEES = {
     "both ways": 0.4,
-    "upwards only": Odds(0.4, math.inf),
-    "downwards only": Odds(math.inf, 0.4),
-    "two bounds": Odds(0.2, 0.6),
-    "belief": Belief(0.9),
+    "upwards only": OddsBound(0.4, math.inf),
+    "downwards only": OddsBound(math.inf, 0.4),
+    "two bounds": OddsBound(0.2, 0.6),
+    "belief": BeliefBound(0.9),
 }
-GUARDED = {"known": Priors(PRIOR), "near": Near(PRIOR, 2.0), "stale": Stale(2)}
+GUARDED = {"known": KnownPrior(PRIOR), "near": PriorsWithin(PRIOR, 2.0), "stale": LastSeen(2)}
 
 
 @pytest.mark.parametrize("calibrator", ["certified", "optimal"])
 @pytest.mark.parametrize("who", GUARDED)
-@pytest.mark.parametrize("promise", PROMISES.values(), ids=PROMISES)
-def test_the_true_law_keeps_every_promise_to_its_observer(calibrator, who, promise) -> None:
-    """Whatever is promised to whom, the whole procedure keeps it; anybody may learn more."""
-    guarded = Protector(MODEL, EVENT, MECH, promise, calibrator=calibrator, observer=GUARDED[who])
+@pytest.mark.parametrize("guarantee", GUARANTEES.values(), ids=GUARANTEES)
+def test_the_true_law_keeps_every_guarantee_to_its_adversary(calibrator, who, guarantee) -> None:
+    """Whatever is guaranteed to whom, the whole procedure keeps it; anybody may learn more."""
+    guarded = Protector(
+        MODEL, EVENT, MECH, guarantee, calibrator=calibrator, adversary=GUARDED[who]
+    )
     found = true_leakage(guarded, 2)["event"]
     assert found.kept
-    assert found.observer == GUARDED[who]
+    assert found.adversary == GUARDED[who]
     assert found.exceeding == 0.0
     assert found.anybody >= found.value - TOLERANCE
 
 
 def test_what_is_free_is_told_and_what_is_outside_the_class_learns_more() -> None:
     """Upwards only, the other direction goes beyond; and anybody learns more than the known one."""
-    plain, up = Certified(guess=False), Odds(0.2, math.inf)
-    one_way = Protector(MODEL, EVENT, MECH, up, plain, observer=Priors(PRIOR))
+    plain, up = Certified(guess=False), OddsBound(0.2, math.inf)
+    one_way = Protector(MODEL, EVENT, MECH, up, plain, adversary=KnownPrior(PRIOR))
     found = true_leakage(one_way, 2)["event"]
     assert found.for_event <= 0.2 + TOLERANCE < found.against_event
     assert found.anybody > 0.2 + TOLERANCE
@@ -228,9 +236,12 @@ def test_what_is_free_is_told_and_what_is_outside_the_class_learns_more() -> Non
 
 
 def test_the_loop_breaks_a_belief_that_it_was_given() -> None:
-    """The paper's loop checks nominal columns, whatever the promise: the audit shows the excess."""
+    """The paper's loop checks nominal columns, whatever the guarantee: the audit shows the
+    excess."""
     for cap in (0.70, 0.72, 0.75):
-        loop = Protector(MODEL, EVENT, MECH, Belief(cap), calibrator="paper", observer=Priors(FLAT))
+        loop = Protector(
+            MODEL, EVENT, MECH, BeliefBound(cap), calibrator="paper", adversary=KnownPrior(FLAT)
+        )
         found = true_leakage(loop, 1)["event"]
         if not found.kept:
             assert found.belief > cap

@@ -1,4 +1,4 @@
-"""What is promised about an event: how far odds may move, or how sure anybody may get.
+"""What is guaranteed about an event: how far odds may move, or how sure anybody may get.
 
 The values here are written by people and stored with streams. What a check compares with
 are the :class:`Limits` that follow from them.
@@ -38,14 +38,14 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Odds:
+class OddsBound:
     """The odds of the event rise by at most e^up and fall by at most e^down.
 
-    Both >= 0; ``math.inf`` leaves a direction free. A plain number ε means ``Odds(ε, ε)``.
+    Both >= 0; ``math.inf`` leaves a direction free. A plain number ε means ``OddsBound(ε, ε)``.
     With ``down=math.inf`` it may be told that the event did *not* happen, and days without it
     can be recognised as such (at most a share 1 - e^-up of them).
 
-    >>> Odds(up=1.0, down=math.inf).words()
+    >>> OddsBound(up=1.0, down=math.inf).words()
     'the odds that it happened rise by at most a factor 2.72; that it did not may be told'
     """
 
@@ -56,7 +56,7 @@ class Odds:
         for name in ("up", "down"):
             bound = number(
                 getattr(self, name),
-                f"The {name!r} of Odds",
+                f"The {name!r} of OddsBound",
                 least=0.0,
                 most=math.inf,
                 why="math.inf for a direction that is left free",
@@ -68,14 +68,14 @@ class Odds:
         return Limits(self.up, self.down, math.inf)
 
     def describe(self) -> dict[str, object]:
-        """Return what :func:`promise_from_dict` reads, ready for JSON."""
+        """Return what :func:`guarantee_from_dict` reads, ready for JSON."""
         up, down = number_to_json(self.up), number_to_json(self.down)
-        return {"promise": "odds", "up": up, "down": down}
+        return {"guarantee": "odds", "up": up, "down": down}
 
     def words(self) -> str:
-        """Return the promise as part of a sentence."""
+        """Return the guarantee as part of a sentence."""
         if self.up == self.down == math.inf:
-            return "the odds that it happened may change without bound: nothing is promised"
+            return "the odds that it happened may change without bound: nothing is guaranteed"
         if self.up == self.down:
             return (
                 f"the odds that it happened change by at most a factor {_factor(self.up)}, "
@@ -98,13 +98,13 @@ class Odds:
 
 
 @dataclass(frozen=True)
-class Belief:
-    """No observer of the class gets surer than ``at_most`` that the event happened; 0 < it < 1.
+class BeliefBound:
+    """No adversary of the class gets surer than ``at_most`` that the event happened; 0 < it < 1.
 
     It can be kept only if no prior of the class holds more before the first release. It says
     nothing about the other direction: that the event did not happen may be told.
 
-    >>> Belief(0.2).words()
+    >>> BeliefBound(0.2).words()
     'nobody gets more than 20 % sure that it happened'
     """
 
@@ -112,7 +112,7 @@ class Belief:
 
     def __post_init__(self) -> None:
         bound = number(
-            self.at_most, "The 'at_most' of Belief", above=0.0, below=1.0, hint="20 % is 0.2."
+            self.at_most, "The 'at_most' of BeliefBound", above=0.0, below=1.0, hint="20 % is 0.2."
         )
         object.__setattr__(self, "at_most", bound)
 
@@ -122,54 +122,57 @@ class Belief:
         return Limits(math.inf, math.inf, odds * (1.0 - 4.0 * UNIT_ROUNDOFF))
 
     def describe(self) -> dict[str, object]:
-        """Return what :func:`promise_from_dict` reads, ready for JSON."""
-        return {"promise": "belief", "at_most": self.at_most}
+        """Return what :func:`guarantee_from_dict` reads, ready for JSON."""
+        return {"guarantee": "belief", "at_most": self.at_most}
 
     def words(self) -> str:
-        """Return the promise as part of a sentence."""
+        """Return the guarantee as part of a sentence."""
         return f"nobody gets more than {100.0 * self.at_most:.4g} % sure that it happened"
 
 
-Promise: TypeAlias = Odds | Belief
-"""What may be promised about one event."""
+Guarantee: TypeAlias = OddsBound | BeliefBound
+"""What may be guaranteed about one event."""
 
 
-def as_promise(value: object, *, name: str = "'epsilon'") -> Promise:
-    """Return the promise that ``value`` means: itself, or ``Odds(ε, ε)`` for a number ε >= 0.
+def as_guarantee(value: object, *, name: str = "'epsilon'") -> Guarantee:
+    """Return the guarantee that ``value`` means: itself, or ``OddsBound(ε, ε)`` for a number ε >=
+    0.
 
-    >>> as_promise(0.5)
-    Odds(up=0.5, down=0.5)
+    >>> as_guarantee(0.5)
+    OddsBound(up=0.5, down=0.5)
     """
-    if isinstance(value, Odds | Belief):
+    if isinstance(value, OddsBound | BeliefBound):
         return value
     bound = as_float(value)
     if bound is None or bound < 0.0:
         raise InvalidParameter(
-            f"The {name} must be >= 0, an Odds(up, down) or a Belief(at_most). Got {shown(value)}."
+            f"The {name} must be >= 0, an OddsBound(up, down) or a BeliefBound(at_most). Got "
+            f"{shown(value)}."
         )
-    return Odds(bound, bound)
+    return OddsBound(bound, bound)
 
 
 def as_limits(value: object) -> Limits:
-    """Return what a check compares with: of a promise, or of whatever :func:`as_promise` reads."""
-    return value if isinstance(value, Limits) else as_promise(value).limits()
+    """Return what a check compares with: of a guarantee, or of whatever :func:`as_guarantee`
+    reads."""
+    return value if isinstance(value, Limits) else as_guarantee(value).limits()
 
 
-def promise_from_dict(described: Mapping[str, object]) -> Promise:
+def guarantee_from_dict(described: Mapping[str, object]) -> Guarantee:
     """Undo ``describe()``; raises ``InvalidParameter`` for anything else.
 
-    >>> promise_from_dict(Odds(1.0, math.inf).describe())
-    Odds(up=1.0, down=inf)
+    >>> guarantee_from_dict(OddsBound(1.0, math.inf).describe())
+    OddsBound(up=1.0, down=inf)
     """
-    kind = described.get("promise") if isinstance(described, Mapping) else None
-    if kind == "odds" and set(described) == {"promise", "up", "down"}:
+    kind = described.get("guarantee") if isinstance(described, Mapping) else None
+    if kind == "odds" and set(described) == {"guarantee", "up", "down"}:
         up, down = (math.inf if described[k] == "inf" else described[k] for k in ("up", "down"))
-        return Odds(up, down)  # type: ignore[arg-type]  # checked by Odds
-    if kind == "belief" and set(described) == {"promise", "at_most"}:
-        return Belief(described["at_most"])  # type: ignore[arg-type]  # checked by Belief
+        return OddsBound(up, down)  # type: ignore[arg-type]  # checked by OddsBound
+    if kind == "belief" and set(described) == {"guarantee", "at_most"}:
+        return BeliefBound(described["at_most"])  # type: ignore[arg-type]  # checked by BeliefBound
     raise InvalidParameter(
-        "A described promise must have 'promise' (odds or belief) and its bounds, as describe() "
-        f"wrote it. Got {shown(described)}."
+        "A described guarantee must have 'guarantee' (odds or belief) and its bounds, as "
+        f"describe() wrote it. Got {shown(described)}."
     )
 
 
