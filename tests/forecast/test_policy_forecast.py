@@ -262,3 +262,12 @@ def test_the_command_draws_and_explain_tells_in_short(folder: Path) -> None:
     assert "priste forecast" in told["cost"][1]
     quiet = runner.invoke(app, ["explain", policy, "--no-forecast", "--json"])
     assert json.loads(quiet.stdout)["cost"] == []
+
+
+def test_events_whose_names_look_like_periods_are_all_followed() -> None:
+    """Two events are two events, also where a comma makes their names look like one that recurs."""
+    text = POLICY[: POLICY.index("[events.visit]")].replace("steps = 12", "steps = 60")
+    text += "[events.\"visit, am\"]\nformula = 'presence(clinic, 2..3)'\n"
+    text += "[events.\"visit, pm\"]\nformula = 'presence(clinic, 55..56)'\n"
+    told = followed_steps(read_policy(text), hours=2.0)
+    assert told.nonzero()[0].tolist() == [*range(6), *range(53, 59)]

@@ -79,14 +79,14 @@ def test_an_event_that_began_before_the_stream_is_refused(tmp_path: Path) -> Non
         Stream.open("ada", read_policy(early), tmp_path, StreamOptions(), START + 10 * HOUR)
 
 
-def test_earlier_periods_are_found_by_name() -> None:
+def test_earlier_periods_are_found_by_their_label() -> None:
     """What is not settled is compiled again from the policy; what the policy lost is not."""
     events = RollingEvents(read_policy(DAILY), 0)
-    old = events.named("visit, 2026-03-05")
+    old = events.labelled("visit, 2026-03-05", 80)
     assert old is not None
     assert old.event.first_step == 28
-    assert events.named("visit, someday") is None
-    assert events.named("other, 2026-03-05") is None
+    assert events.labelled("visit, someday", 80) is None
+    assert events.labelled("other, 2026-03-05", 80) is None
 
 
 @pytest.mark.parametrize("mechanism", [PlanarLaplace(GRID, alpha=2.0), Identity(GRID)])

@@ -325,3 +325,12 @@ def test_memory_and_the_plain_keys_exclude_each_other(tmp_path) -> None:
     section = 'kind = "fit"\ntraces = "trips.csv"\nmemory = "auto"\ncycle = "day"'
     with pytest.raises(PolicyError, match="'memory', or 'cycle'"):
         read_policy(POLICY.replace(GAUSSIAN, section), folder=tmp_path)
+
+
+def test_two_events_with_one_label_are_refused() -> None:
+    """A ledger tells events apart by their labels, so no two may have the same."""
+    twin = "\n[events.\"night, 2026-03-04\"]\nformula = 'presence(clinic, 3..4)'\n"
+    with pytest.raises(PolicyError, match="two events are called 'night, 2026-03-04'"):
+        read_policy(NIGHTS + twin)
+    found = read_policy(NIGHTS).events["night, 2026-03-04"]
+    assert (found.name, found.period) == ("night", "2026-03-04")

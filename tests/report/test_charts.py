@@ -119,7 +119,7 @@ def test_labels_and_marks_stay_on_the_map_and_apart(cells: set[int]) -> None:
 def test_occurrences_of_a_recurring_event_share_a_card_and_a_scale() -> None:
     """Two weeks of one event are small multiples; who learns most is said by place."""
     (event,) = a_report().events
-    weeks = tuple(replace(event, name=f"visit, week {k}") for k in (1, 2))
+    weeks = tuple(replace(event, name="visit", period=f"week {k}") for k in (1, 2))
     report = a_report(events=(*weeks, replace(event, name="other")))
     visit, other = event_cards(report)
     assert (visit.name, visit.of, other.of) == ("visit", 2, 1)

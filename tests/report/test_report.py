@@ -23,6 +23,7 @@ def a_report(**changes: object) -> StreamReport:
     """Return a small stream that keeps its guarantee for one of two events."""
     kept = EventTrack(
         name="clinic <b>&",
+        period=None,
         text="presence(clinic, 2..3)",
         epsilon=0.5,
         steps=(2, 3),

@@ -18,6 +18,7 @@ from priste.report import (
     stream_report,
     uncalibrated_releases,
 )
+from priste.report.pictures import event_cards
 
 SAME_LEAKAGE = 1e-6
 
@@ -56,7 +57,7 @@ def test_the_page_tells_how_much_hangs_on_the_model(policy: Policy, ledger: Ledg
     """For the event about which most was told: the same releases under other spreads."""
     report = stream_report(policy, ledger, title="Ada")
     told = max(report.events, key=lambda event: event.guarded.max)
-    assert [event.name for event in report.events if event.otherwise] == [told.name]
+    assert [event.label for event in report.events if event.otherwise] == [told.label]
     wide = replace(policy, chosen_models=read_policy(QUICK.replace("sigma = 1.0", "sigma = 2.0"))
                    .chosen_models)  # fmt: skip
     cells = [release.cell for release in uncalibrated_releases(policy, PATHS["ada"], 1)]
@@ -176,3 +177,12 @@ def test_ledgers_are_audited_by_their_own_guarantee_and_adversary(guarantee: str
         [track.guarded.max_anybody for track in report.events], abs=SAME_LEAKAGE
     )
     assert "nan" not in render(report)
+
+
+def test_events_whose_names_look_like_periods_have_cards_of_their_own() -> None:
+    """A comma in a name does not make two events the days of one."""
+    text = QUICK.replace("[events.visit]", '[events."day, one"]')
+    text = text.replace("[events.homecoming]", '[events."day, two"]')
+    other = read_policy(text)
+    report = stream_report(other, released(other), title="Ada")
+    assert [card.name for card in event_cards(report)] == ["day, one", "day, two"]

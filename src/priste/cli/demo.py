@@ -41,7 +41,7 @@ class Demonstration:
             "folder": str(self.folder),
             "report": str(self.page),
             "events": {
-                event.name: {
+                event.label: {
                     "epsilon": event.epsilon,
                     "prior_belief": event.guarded.prior_belief,
                     "alone": _side(event.uncalibrated),

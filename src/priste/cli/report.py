@@ -54,7 +54,7 @@ class Written:
             "private": first.private,
             "verdict": str(self.verdict),
             "events": {
-                event.name: {
+                event.label: {
                     "epsilon": event.epsilon,
                     "max": max(report.events[k].guarded.max for report in self.reports)
                     if self.summary is None

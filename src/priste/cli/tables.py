@@ -111,7 +111,7 @@ def odds_table(report: StreamReport) -> Table:
             else _within(event.uncalibrated.max, event.epsilon)
         )
         table.add_row(
-            event.name, odds(event.epsilon), alone, _within(event.guarded.max, event.epsilon)
+            event.label, odds(event.epsilon), alone, _within(event.guarded.max, event.epsilon)
         )
     return table
 
@@ -124,7 +124,7 @@ def belief_table(report: StreamReport) -> Table:
     for event in report.events:
         alone = "–" if event.uncalibrated is None else percent(_last(event.uncalibrated.belief))
         table.add_row(
-            event.name,
+            event.label,
             percent(event.guarded.prior_belief),
             alone,
             percent(_last(event.guarded.belief)),

@@ -209,9 +209,9 @@ def followed_steps(policy: Policy, steps: int | None = None, *, hours: float = 2
         told[:steps] = True
         return told
     around = round(3600 * hours / policy.timeline.step.total_seconds())
-    firsts = {name.partition(", ")[0]: name for name in reversed(list(policy.events))}
-    for name in firsts.values():
-        for layer in policy.events[name].event.automaton().layers:
+    firsts = {each.name: each.event for each in reversed(list(policy.events.values()))}
+    for event in firsts.values():
+        for layer in event.automaton().layers:
             told[max(0, layer.step - around) : layer.step + around + 1] = True
     return told
 

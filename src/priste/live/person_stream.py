@@ -248,7 +248,7 @@ class Stream:
         left = settled(self._protector)
         for label in self._guarded:
             if label not in wanted and label not in left:
-                kept = self._events.named(label)
+                kept = self._events.labelled(label, step)
                 if kept is not None:
                     wanted[label] = kept
         if not wanted:  # all is settled, and a Protector guards one event at least
@@ -323,7 +323,9 @@ def _as_policy_events(protector: Protector) -> dict[str, PolicyEvent]:
     """Return what a resumed stream guards; the texts of its formulas are not kept."""
     terms = protector.public_state().terms
     listed = zip(terms.event_names, terms.events, terms.guarantees, strict=True)
-    return {name: PolicyEvent(name, "", event, guarantee) for name, event, guarantee in listed}
+    return {
+        name: PolicyEvent(name, None, "", event, guarantee) for name, event, guarantee in listed
+    }
 
 
 def _same(guarded: PolicyEvent | None, wanted: PolicyEvent) -> bool:

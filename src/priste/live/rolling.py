@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from datetime import date, datetime, time, timedelta
+from datetime import datetime, time, timedelta
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from priste.errors import EventSyntaxError, PolicyError
 from priste.events import Event, parse_event
 from priste.policy import Policy, PolicyEvent
 from priste.policy.calendar import NoSteps, Period, StepReader, period_of
+from priste.policy.policy import event_label
 from priste.quantify import Guarantee
 from priste.release import Protector
 from priste.traces import Timeline
@@ -54,35 +55,33 @@ class RollingEvents:
         for name, every in self._every.items():
             here = _period(self._policy.timeline, step, every)
             for period in (here, period_of(here.last + timedelta(days=1), every)):
-                asked.append((f"{name}, {period.name}", name, period))
+                asked.append((event_label(name, period.name), name, period))
         # Compiled once a period, not once a step.
         self._known = {
-            label: self._known[label] if label in self._known else self._made(label, name, period)
+            label: self._known[label] if label in self._known else self._made(name, period)
             for label, name, period in asked
         }
         return {label: made for label, made in self._known.items() if made is not None}
 
-    def named(self, label: str) -> PolicyEvent | None:
-        """Return the event of an earlier period by its name, if the policy still has it."""
+    def labelled(self, label: str, step: int) -> PolicyEvent | None:
+        """Return the event of a period up to a step by its label, if the policy still has it."""
         for name, every in self._every.items():
-            start = label.removeprefix(f"{name}, ").removeprefix("week of ")
-            try:
-                day = date.fromisoformat(start)
-            except ValueError:
-                continue
-            period = period_of(day, every)
-            if label == f"{name}, {period.name}":
-                return self._made(label, name, period)
+            period = _period(self._policy.timeline, step, every)
+            begin = _period(self._policy.timeline, self._origin, every).first
+            while period.last >= begin - timedelta(days=1):  # a night may begin the evening before
+                if label == event_label(name, period.name):
+                    return self._made(name, period)
+                period = period_of(period.first - timedelta(days=1), every)
         return None
 
-    def _made(self, label: str, name: str, period: Period | None) -> PolicyEvent | None:
+    def _made(self, name: str, period: Period | None) -> PolicyEvent | None:
         """Return the event of a period with the guarantee that the policy gives to its kind."""
         event = self._compiled(name, period)
         if event is None:
             return None
-        events = self._policy.events
-        like = next(e for n, e in events.items() if n == name or n.startswith(f"{name}, "))
-        return dataclasses.replace(like, name=label, event=event, partly=False)
+        like = next(each for each in self._policy.events.values() if each.name == name)
+        named = None if period is None else period.name
+        return dataclasses.replace(like, period=named, event=event, partly=False)
 
     def _compiled(self, name: str, period: Period | None) -> Event | None:
         """Return the event in steps of the stream; None if the period holds no such event.

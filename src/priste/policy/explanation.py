@@ -10,7 +10,7 @@ import numpy as np
 
 from priste.mechanisms import Identity, Mechanism, PlanarLaplace, Uniform
 from priste.policy.adversary_choice import ANYBODY
-from priste.policy.policy import Policy, PolicyEvent
+from priste.policy.policy import Policy, PolicyEvent, event_label
 from priste.policy.policy_draft import kilometres
 from priste.quantify import AnyPrior, OddsBound, Quantifier
 from priste.release.calibrators import CALIBRATORS
@@ -101,7 +101,7 @@ def explain_policy(policy: Policy) -> Explanation:
             "against an adversary who does not know which of them holds."
         )
     guaranteed = [
-        f"{event.name}: from all releases together, {event.guarantee.words()}"
+        f"{event.label}: from all releases together, {event.guarantee.words()}"
         f"{'' if event.epsilon == math.inf else f' (ε = {event.epsilon:g})'}."
         for event in policy.events.values()
     ]
@@ -169,11 +169,11 @@ def _not_guaranteed(policy: Policy) -> list[str]:
             told = "did not happen" if guarantee.down == math.inf else "happened"
             free = guarantee.up if guarantee.down == math.inf else guarantee.down
             found.append(
-                f"{event.name}: that it {told} may be told outright, of at most "
+                f"{event.label}: that it {told} may be told outright, of at most "
                 f"{1 - math.exp(-free):.0%} of the streams in which that is so."
             )
         elif not isinstance(guarantee, OddsBound):
-            found.append(f"{event.name}: that it did not happen may be told outright.")
+            found.append(f"{event.label}: that it did not happen may be told outright.")
     if not isinstance(policy.chosen_adversary.adversary, AnyPrior):
         found.append(
             "Adversaries who know something else about where you began. Beside each guaranteed "
@@ -194,11 +194,14 @@ def _not_guaranteed(policy: Policy) -> list[str]:
 def gaps_in_the_guard(policy: Policy) -> list[str]:
     """Say which days and weeks of recurring events are not guarded, or only in part."""
     cut = [
-        f"{event.name}: the clock holds only a part of its time; that part is guarded."
+        f"{event.label}: the clock holds only a part of its time; that part is guarded."
         for event in policy.events.values()
         if event.partly
     ]
-    missed = [f"{gap.event}, {gap.period}: not guarded, {gap.reason}." for gap in policy.unguarded]
+    missed = [
+        f"{event_label(gap.event, gap.period)}: not guarded, {gap.reason}."
+        for gap in policy.unguarded
+    ]
     return cut + missed
 
 
@@ -209,7 +212,7 @@ def _explained(policy: Policy, event: PolicyEvent) -> ExplainedEvent:
     )
     first, last = automaton.layers[0].step, automaton.layers[-1].step
     return ExplainedEvent(
-        name=event.name,
+        name=event.label,
         formula=event.text,
         guarantee=event.guarantee.words(),
         epsilon=None if event.epsilon == math.inf else event.epsilon,

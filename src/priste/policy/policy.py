@@ -33,15 +33,22 @@ from priste.traces.fingerprints import day_fingerprints
 class PolicyEvent:
     """An event of a policy: its name, the formula as written, the event, and its guarantee.
 
-    ``partly`` tells that the clock cuts off a part of the time that was written, so that only
-    the rest is guarded.
+    ``period`` names the day or week of a recurring event, and is None for an event that happens
+    once. ``partly`` tells that the clock cuts off a part of the time that was written, so that
+    only the rest is guarded.
     """
 
     name: str
+    period: str | None
     text: str
     event: Event
     guarantee: Guarantee
     partly: bool = False
+
+    @property
+    def label(self) -> str:
+        """The text that stands for (name, period) in ledgers and tables; it is never read back."""
+        return event_label(self.name, self.period)
 
     @property
     def epsilon(self) -> float:
@@ -53,6 +60,15 @@ class PolicyEvent:
             bounds = [b for b in (self.guarantee.up, self.guarantee.down) if b < math.inf]
             return max(bounds, default=math.inf)
         return math.inf
+
+
+def event_label(name: str, period: str | None) -> str:
+    """Return the text that stands for an event, or for one period of a recurring event.
+
+    >>> event_label("visit", None), event_label("visit", "2026-03-04")
+    ('visit', 'visit, 2026-03-04')
+    """
+    return name if period is None else f"{name}, {period}"
 
 
 @dataclass(frozen=True)
@@ -68,8 +84,8 @@ class Unguarded:
 class Policy:
     """Everything a policy file fixes; made by :func:`~priste.policy.load_policy`.
 
-    ``steps`` is the length of the stream. ``events`` are in the order of the file; a
-    recurring one stands there once per period, and ``unguarded`` lists the periods of the clock
+    ``steps`` is the length of the stream. ``events`` are in the order of the file, by their labels;
+    a recurring one stands there once per period, and ``unguarded`` lists the periods of the clock
     for which it could not be. All ``models`` are guarded against jointly.
     """
 

@@ -243,8 +243,8 @@ class PolicyReader:
 
     def _refuse_vacuous(self, policy: Policy) -> None:
         """Refuse events that the models make impossible, or certain, wherever one begins."""
-        for name, each in policy.events.items():
-            key = ("events", name.split(",")[0], "formula")
+        for label, each in policy.events.items():
+            key = ("events", each.name, "formula")
             with self._mistakes.at(key):
                 chances = np.concatenate(
                     [Quantifier(model, each.event).prior_by_start() for model in policy.models]
@@ -253,7 +253,7 @@ class PolicyReader:
                     word = "impossible" if chances.max() == 0.0 else "certain"
                     self._mistakes.add(
                         key,
-                        f"{name} is {word} under the mobility model, wherever the user begins; "
+                        f"{label} is {word} under the mobility model, wherever the user begins; "
                         "there is nothing to protect. Check the place, the times and the model",
                     )
         self._mistakes.raise_if_any()
@@ -430,7 +430,7 @@ class PolicyReader:
             with self._mistakes.at((*path, "formula")):
                 found, missed = occurrences(name, section, named, timeline, steps)
                 unguarded += missed
-                for label, event, partly in found:
+                for period, event, partly in found:
                     if (constant := event.automaton().constant) is not None:
                         self._mistakes.add(
                             (*path, "formula"),
@@ -438,7 +438,12 @@ class PolicyReader:
                             "the user does; there is nothing to protect",
                         )
                         break
-                    events[label] = PolicyEvent(label, section.formula, event, guarantee, partly)
+                    made = PolicyEvent(name, period, section.formula, event, guarantee, partly)
+                    if made.label in events:
+                        self._mistakes.add(
+                            path, f"two events are called {made.label!r}; rename one"
+                        )
+                    events[made.label] = made
         return events, unguarded
 
 
@@ -448,15 +453,16 @@ def occurrences(
     regions: Mapping[str, Any],
     timeline: Timeline,
     steps: int,
-) -> tuple[list[tuple[str, Event, bool]], list[Unguarded]]:
-    """Return the event, or one per period in which each of its times has a step.
+) -> tuple[list[tuple[str | None, Event, bool]], list[Unguarded]]:
+    """Return the event with period None, or one per period in which each of its times has a step.
 
     Each with whether the clock cuts a part of it off; and the periods that have to be left out.
     """
     if section.every is None:
         reader = StepReader(timeline, steps)
-        return [(name, parse_event(section.formula, regions, steps=reader), False)], []
-    found, missed = [], []
+        return [(None, parse_event(section.formula, regions, steps=reader), False)], []
+    found: list[tuple[str | None, Event, bool]] = []
+    missed = []
     opening = timeline.time_of(0).date()
     for period in periods(timeline, steps, section.every):
         reader = StepReader(timeline, steps, period)
@@ -468,7 +474,7 @@ def occurrences(
             if period.last >= opening:  # the period before the clock is not missed
                 missed.append(Unguarded(name, period.name, str(error.__cause__)))
             continue
-        found.append((f"{name}, {period.name}", event, reader.cut))
+        found.append((period.name, event, reader.cut))
     if not found:
         raise NoSteps(f"no {section.every} of the timeline holds a step for every time in it")
     return found, missed

@@ -99,7 +99,8 @@ def stream_report(
         regions={name: each.cells for name, each in policy.regions.items() if each.cells},
         events=tuple(
             EventTrack(
-                name=name,
+                name=event.name,
+                period=event.period,
                 text=event.text,
                 epsilon=event.epsilon,
                 steps=tuple(layer.step for layer in event.event.automaton().layers),

@@ -188,7 +188,7 @@ def leakage_figure(report: StreamReport, event: EventTrack) -> Figure:
                 linestyle=(0, (4, 3)),
                 label=f"guaranteed: ε = {event.epsilon:g}",
             )
-        axes.set(ylim=(0, top), ylabel="leakage (ln ratio)", title=f"Leakage about “{event.name}”")
+        axes.set(ylim=(0, top), ylabel="leakage (ln ratio)", title=f"Leakage about “{event.label}”")
         _time_axis(axes, report.times, steps)
         _legend_above(axes)
     return figure
@@ -222,7 +222,7 @@ def belief_figure(report: StreamReport, event: EventTrack) -> Figure:
         axes.set(
             ylim=(-0.02, 1.02),
             ylabel="Pr(event | releases)",
-            title=f"What an adversary believes about “{event.name}”",
+            title=f"What an adversary believes about “{event.label}”",
         )
         _time_axis(axes, report.times, steps)
         _legend_above(axes)

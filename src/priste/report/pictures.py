@@ -89,8 +89,7 @@ def event_cards(report: StreamReport) -> tuple[EventCard, ...]:
     """Return one card for each event; occurrences of a recurring one share a card and its scale."""
     groups: dict[str, list[tuple[str, EventTrack]]] = {}
     for track in report.events:
-        name, _, period = track.name.partition(", ")
-        groups.setdefault(name, []).append((period, track))
+        groups.setdefault(track.name, []).append((track.period or "", track))
     cards = []
     for name, members in groups.items():
         tracks = [track for _, track in members]
@@ -206,7 +205,7 @@ def _leakage_chart(
     )
     guaranteed = math.isfinite(track.epsilon)
     return Chart(
-        words=f"Leakage about {track.name} over time: {odds(guarded.max)} at most with priste"
+        words=f"Leakage about {track.label} over time: {odds(guarded.max)} at most with priste"
         + (
             f", {odds(track.uncalibrated.max)} with the mechanism alone"
             if track.uncalibrated is not None
@@ -244,7 +243,7 @@ def _belief_chart(report: StreamReport, track: EventTrack) -> Chart:
         cap = track.guaranteed.at_most
         levels.append(level(cap, f"guaranteed: at most {percent(cap)}", scale))
     return Chart(
-        words=f"What an adversary believes about {track.name} over time: "
+        words=f"What an adversary believes about {track.label} over time: "
         f"{percent(guarded.prior_belief)} before any release, "
         f"{percent(max(guarded.belief, default=guarded.prior_belief))} at most with priste.",
         lines=tuple(lines),

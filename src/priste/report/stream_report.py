@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from priste.audit import EventAudit
 from priste.errors import InvalidParameter
 from priste.maps import Grid
+from priste.policy.policy import event_label
 from priste.quantify import Guarantee, OddsBound
 from priste.release import Calibrator
 from priste.report.strip import Day
@@ -25,19 +26,25 @@ from priste.report.wording import anybody_words, reached_words
 class EventTrack:
     """One event's story: its guarantee, and what the releases told with and without priste.
 
-    ``steps`` are the steps the event speaks of. ``guarded`` is what priste's releases
-    told, ``uncalibrated`` what the same mechanism at full budget would have told, None if
+    ``period`` is the day or week of a recurring event. ``steps`` are those it speaks of.
+    ``guarded`` is what priste's releases told, ``uncalibrated`` what the same mechanism at full budget would have told, None if
     that was not computed. ``otherwise`` tells how far the same releases leak if people move
     otherwise than the model says, by words for how.
     """
 
     name: str
+    period: str | None
     text: str
     epsilon: float
     steps: tuple[int, ...]
     guarded: EventAudit
     uncalibrated: EventAudit | None = None
     otherwise: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The text that stands for the event, or for one period of it, in tables."""
+        return event_label(self.name, self.period)
 
     @property
     def within(self) -> bool:
@@ -102,7 +109,7 @@ class StreamReport:
         lengths = {
             "released": len(self.released),
             "budgets": len(self.budgets),
-            **{f"leakage of {e.name}": len(e.guarded.leakage) for e in self.events},
+            **{f"leakage of {e.label}": len(e.guarded.leakage) for e in self.events},
         }
         if self.truth is not None:
             lengths["truth"] = len(self.truth)

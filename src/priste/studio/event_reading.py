@@ -14,6 +14,7 @@ from priste.events import Event
 from priste.maps import Region
 from priste.policy import Ground, Policy, PolicyEvent
 from priste.policy.calendar import StepReader, periods
+from priste.policy.policy import event_label
 from priste.policy.policy_reader import ELSEWHERE, occurrences
 from priste.policy.sections import EventSection
 from priste.quantify import KnownPrior, Quantifier
@@ -77,8 +78,12 @@ def _read(event: Any, regions: Mapping[str, Any], ground: Ground, steps: int) ->
         "sentence": sentence(tree, section.every, ground.timeline),
         "steps": whole_numbers(sorted(every)),
         "occurrences": [
-            {"name": label, "steps": whole_numbers(steps_of(each)), "partly": partly}
-            for label, each, partly in found
+            {
+                "name": event_label(name, period),
+                "steps": whole_numbers(steps_of(each)),
+                "partly": partly,
+            }
+            for period, each, partly in found
         ],
         "unguarded": [{"period": gap.period, "reason": gap.reason} for gap in missed],
     }
@@ -147,5 +152,5 @@ def chances(policy: Policy) -> list[dict[str, Any]]:
             if low == high
             else (f"between {low} and {high} before any release, as the adversary's beliefs go")
         )
-        found.append({"name": name, "event": name.partition(", ")[0], **chance, "words": words})
+        found.append({"name": name, "event": event.name, **chance, "words": words})
     return found

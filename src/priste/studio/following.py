@@ -174,8 +174,8 @@ def _start(
 def _event(policy: Policy, event: PolicyEvent, known: Quantifier) -> dict[str, Any]:
     guarantee = event.guarantee
     return {
-        "name": event.name,
-        "event": event.name.partition(", ")[0],
+        "name": event.label,
+        "event": event.name,
         "text": event.text,
         "guarantee": guarantee.words(),
         "bound": None if isinstance(guarantee, BeliefBound) else event.epsilon,
