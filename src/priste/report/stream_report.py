@@ -27,8 +27,8 @@ class EventTrack:
     """One event's story: its guarantee, and what the releases told with and without priste.
 
     ``period`` is the day or week of a recurring event. ``steps`` are those it speaks of.
-    ``guarded`` is what priste's releases told, ``uncalibrated`` what the same mechanism at full budget would have told, None if
-    that was not computed. ``otherwise`` tells how far the same releases leak if people move
+    ``guarded`` is what priste's releases told, ``uncalibrated`` what the same mechanism
+    at full budget would have told, None if that was not computed. ``otherwise`` tells how far the same releases leak if people move
     otherwise than the model says, by words for how.
     """
 
