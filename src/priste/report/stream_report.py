@@ -28,8 +28,8 @@ class EventTrack:
 
     ``period`` is the day or week of a recurring event. ``steps`` are those it speaks of.
     ``guarded`` is what priste's releases told, ``uncalibrated`` what the same mechanism
-    at full budget would have told, None if that was not computed. ``otherwise`` tells how far the same releases leak if people move
-    otherwise than the model says, by words for how.
+    at full budget would have told, None if that was not computed. ``otherwise`` tells
+    how far the same releases leak if people move otherwise than the model says, by words for how.
     """
 
     name: str
