@@ -32,7 +32,7 @@ FREE_TO_ALL = {
     "exact_law",
     "float_text",
     "randomness",
-    "whole_files",
+    "atomic_files",
     "workers",
 }
 

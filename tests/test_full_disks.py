@@ -103,13 +103,13 @@ import numpy as np
 from priste import OutputError
 from priste.release import Ledger, Release, write_ledgers
 from priste.traces import Trace, write_traces
-from priste.whole_files import write_whole
+from priste.atomic_files import write_file
 releases = [Release(step, 0, 1.0, (0.0,), 1) for step in range(20_000)]
 times = np.arange(20_000) * 10**6
 writers = {
     "ledger": lambda: write_ledgers(place / "x", ["e"], {"ada": Ledger(("e",), releases)}),
     "result": lambda: write_traces([Trace("a", times, times * 0.0, times * 0.0)], place / "x.csv"),
-    "page": lambda: write_whole(place / "x.html", "x" * 600_000),
+    "page": lambda: write_file(place / "x.html", "x" * 600_000),
 }
 for what, write in writers.items():
     try:
@@ -161,7 +161,7 @@ def test_a_disk_that_is_read_only(tmp_path: Path) -> None:
     script = """
 import subprocess
 from priste import Grid, MarkovModel, OutputError, PlanarLaplace, Protector, StateError, presence
-from priste.whole_files import write_whole
+from priste.atomic_files import write_file
 grid = Grid(rows=3, columns=3, cell_size=1.0)
 model = MarkovModel.gaussian(grid, sigma=1.0)
 with Protector(model, presence([0], [1]), PlanarLaplace(grid, 1.0), 0.5, "uncalibrated",
@@ -176,7 +176,7 @@ for act in (lambda: Protector.resume(place / "j"), lambda: p.save(place / "k")):
     except StateError as problem:
         pass
 try:
-    write_whole(place / "x", "x")
+    write_file(place / "x", "x")
     raise SystemExit("it was written to")
 except OutputError as problem:
     assert "cannot be written to" in str(problem), problem

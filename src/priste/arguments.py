@@ -1,8 +1,8 @@
-"""Checks of arguments: one reading of "a whole number", "a number", "one of these", one wording.
+"""Checks of arguments: integers, floats and choices.
 
-Each returns the value as a plain Python object, or raises :class:`InvalidParameter` with who
-complains, the rule, the value and the next step. ``what`` names the argument and its owner, as in
-``"The 'pace' of Certified"``. A bool is never a number; numpy's numbers are. NaN is no number.
+Each returns the value as a plain Python object, or raises :class:`InvalidParameter` with its fields
+set: ``parameter``, ``owner`` (a class or function, may be empty), the rule, the value and the hint.
+A bool is never a number; numpy's numbers are. NaN is never a number.
 """
 
 from __future__ import annotations
@@ -14,18 +14,15 @@ from typing import TypeVar
 
 import numpy as np
 
-from priste.errors import InvalidParameter
+from priste.errors import InvalidParameter, NoValue
 
 _Choice = TypeVar("_Choice")
 
-_LONGEST_TEXT = 60
-_LONGEST_INTEGER = 10**40
 
+def is_int(value: object) -> bool:
+    """Tell whether a value is an integer of Python or numpy; a bool is not, nor is 1.0.
 
-def is_whole(value: object) -> bool:
-    """Tell whether a value is a whole number of Python or numpy; a bool is not, nor is 1.0.
-
-    >>> is_whole(3), is_whole(True), is_whole(3.0)
+    >>> is_int(3), is_int(True), is_int(3.0)
     (True, False, False)
     """
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
@@ -48,9 +45,10 @@ def as_float(value: object) -> float | None:
     return None if math.isnan(found) else found
 
 
-def whole(
+def check_int(
     value: object,
-    what: str,
+    parameter: str,
+    owner: str = "",
     *,
     least: int = 0,
     most: int | None = None,
@@ -61,28 +59,33 @@ def whole(
     """Return a whole number in ``[least, most]``.
 
     ``why`` explains the rule within the sentence, ``hint`` is a sentence of its own at the end.
-    With ``secret`` the value, which may be where somebody is, stays out of the message.
+    With ``secret`` the value, which may be where somebody is, is kept out of the error.
 
-    >>> whole(3, "The 'runs' of an audit", least=1)
+    >>> check_int(3, "runs", "an audit", least=1)
     3
-    >>> whole(0, "The 'runs' of an audit", least=1)
+    >>> check_int(0, "runs", "an audit", least=1)
     Traceback (most recent call last):
     ...
     priste.errors.InvalidParameter: The 'runs' of an audit must be a whole number >= 1. Got 0.
     """
-    if is_whole(value):
+    if is_int(value):
         found: int = operator.index(value)  # type: ignore[arg-type]  # whole, as just checked
         if least <= found and (most is None or found <= most):
             return found
     range_text = f">= {least}" if most is None else f"from {least} to {most}"
     raise InvalidParameter(
-        _message(f"{what} must be a whole number {range_text}", why, value, hint, secret)
+        _rule(f"must be a whole number {range_text}", why),
+        parameter=parameter,
+        owner=owner,
+        value=NoValue.SECRET if secret else value,
+        hint=hint,
     )
 
 
-def number(
+def check_float(
     value: object,
-    what: str,
+    parameter: str,
+    owner: str = "",
     *,
     above: float | None = None,
     least: float | None = None,
@@ -96,9 +99,9 @@ def number(
     It is > ``above`` or >= ``least``, and < ``below`` or <= ``most``. ``most=math.inf`` lets
     infinity through.
 
-    >>> number(1, "The 'pace' of Certified", above=0, most=1)
+    >>> check_float(1, "pace", "Certified", above=0, most=1)
     1.0
-    >>> number(0.0, "The 'pace' of Certified", above=0, most=1)
+    >>> check_float(0.0, "pace", "Certified", above=0, most=1)
     Traceback (most recent call last):
     ...
     priste.errors.InvalidParameter: The 'pace' of Certified must be a number in (0, 1]. Got 0.0.
@@ -114,15 +117,19 @@ def number(
     ):
         return found
     rule = _number_rule(above, least, below, most)
-    raise InvalidParameter(_message(f"{what} must be {rule}", why, value, hint, secret=False))
+    raise InvalidParameter(
+        _rule(f"must be {rule}", why), parameter=parameter, owner=owner, value=value, hint=hint
+    )
 
 
-def one_of(value: object, choices: Iterable[_Choice], what: str, *, hint: str = "") -> _Choice:
+def check_choice(
+    value: object, choices: Iterable[_Choice], parameter: str, owner: str = "", *, hint: str = ""
+) -> _Choice:
     """Return the choice that equals ``value``, of the same type.
 
-    >>> one_of("first", ("first", "majority"), "The 'rule'")
+    >>> check_choice("first", ("first", "majority"), "rule")
     'first'
-    >>> one_of("last", ("first", "majority"), "The 'rule'")
+    >>> check_choice("last", ("first", "majority"), "rule")
     Traceback (most recent call last):
     ...
     priste.errors.InvalidParameter: The 'rule' must be one of 'first', 'majority'. Got 'last'.
@@ -132,19 +139,9 @@ def one_of(value: object, choices: Iterable[_Choice], what: str, *, hint: str = 
         if isinstance(value, type(choice)) and value == choice:
             return choice
     names = ", ".join(repr(choice) for choice in known)
-    raise InvalidParameter(_message(f"{what} must be one of {names}", "", value, hint, False))
-
-
-def shown(value: object) -> str:
-    """Return a value for an error message, short whatever it is.
-
-    >>> shown(-1.5), shown(10**5000)
-    ('-1.5', 'an integer of more than 40 digits')
-    """
-    if isinstance(value, int) and abs(value) >= _LONGEST_INTEGER:
-        return "an integer of more than 40 digits"  # Python refuses to write very long ones
-    text = repr(value)
-    return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 3] + "..."
+    raise InvalidParameter(
+        f"must be one of {names}", parameter=parameter, owner=owner, value=value, hint=hint
+    )
 
 
 def _number_rule(
@@ -162,6 +159,5 @@ def _number_rule(
     return f"finite and {low or high}" if low or high else "a finite number"
 
 
-def _message(rule: str, why: str, value: object, hint: str, secret: bool) -> str:
-    got = "Got something else" if secret else f"Got {shown(value)}"
-    return f"{rule}{f' ({why})' if why else ''}. {got}.{f' {hint}' if hint else ''}"
+def _rule(rule: str, why: str) -> str:
+    return f"{rule} ({why})" if why else rule

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from priste.arguments import number
+from priste.arguments import check_float
 from priste.maps import Grid
 from priste.mechanisms import Mechanism
 from priste.mechanisms.registry import mechanism_from_dict
@@ -53,7 +53,7 @@ def at_level(mechanism: Mechanism, alpha: float) -> Mechanism:
     >>> at_level(PlanarLaplace(Grid(2, 2, 1.0), alpha=0.5), 3.0)
     PlanarLaplace(2x2 cells, budget=3)
     """
-    alpha = number(alpha, "The 'alpha' of an assumed mechanism", least=0.0, hint="It is per km.")
+    alpha = check_float(alpha, "alpha", "an assumed mechanism", least=0.0, hint="It is per km.")
     if alpha > mechanism.budget:
         raised = _raised(mechanism.describe(), alpha)
         if raised is not None:

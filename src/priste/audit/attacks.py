@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from priste.arguments import whole
+from priste.arguments import check_int
 from priste.audit.estimates import CONFIDENCE, Estimate, area_under_curve, proportion
 from priste.audit.procedure import Procedure, Run
 from priste.audit.true_leakage import MAX_HISTORIES, Sees, output_histories
@@ -91,7 +91,7 @@ def event_attack(
     start = procedure.prior(None if prior is None else np.asarray(prior, dtype=np.float64))
     length = max(steps, 1 + (happening.last_step or 0))
     bits = bit_source(rng)
-    whole(runs, "The 'runs' of an attack", least=2)
+    check_int(runs, "runs", "an attack", least=2)
     happened, scores = [], []
     known: dict[tuple[tuple[int, ...], tuple[float, ...]], float] = {}
     for _ in range(runs):

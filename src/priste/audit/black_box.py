@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from priste.arguments import number, whole
+from priste.arguments import check_float, check_int
 from priste.audit.black_box_power import SETS, Excess, error_share, smallest_excess, streams_for
 from priste.audit.estimates import clopper_pearson_high, clopper_pearson_low
 from priste.errors import InvalidParameter
@@ -105,9 +105,9 @@ def black_box_check(
     test stops at the first look that refutes ``epsilon``. ``outcome`` makes of a ledger what
     is compared; it must be coarse enough that outcomes repeat.
     """
-    number(error, "The 'error' of a black-box check", above=0.0, below=1.0)
-    whole(looks, "The 'looks' of a black-box check", least=1)
-    whole(streams_per_look, "The 'streams_per_look' of a black-box check", least=2)
+    check_float(error, "error", "a black-box check", above=0.0, below=1.0)
+    check_int(looks, "looks", "a black-box check", least=1)
+    check_int(streams_per_look, "streams_per_look", "a black-box check", least=2)
     if to_find is not None:
         streams_per_look = streams_for(epsilon, to_find, looks=looks, error=error)
     bits = bit_source(rng)

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.arguments import number, whole
+from priste.arguments import check_float, check_int
 from priste.errors import InvalidParameter
 
 SETS = 4
@@ -47,7 +47,7 @@ class Excess:
     power: float = 0.9
 
     def __post_init__(self) -> None:
-        number(self.excess, "The 'excess' to find", above=0.0, most=math.inf)
+        check_float(self.excess, "excess", "what a check is to find", above=0.0, most=math.inf)
         _check_shares(self.probability, self.power)
 
 
@@ -70,10 +70,10 @@ def detection_power(
     >>> round(detection_power(0.5, 0.1, probability=0.1, streams_per_look=1000), 3)
     0.0
     """
-    number(epsilon, "The 'epsilon' of a black-box check", least=0.0)
-    whole(streams_per_look, "The 'streams_per_look' of a black-box check", least=2)
-    whole(looks, "The 'looks' of a black-box check", least=1)
-    number(error, "The 'error' of a black-box check", above=0.0, below=1.0)
+    check_float(epsilon, "epsilon", "a black-box check", least=0.0)
+    check_int(streams_per_look, "streams_per_look", "a black-box check", least=2)
+    check_int(looks, "looks", "a black-box check", least=1)
+    check_float(error, "error", "a black-box check", above=0.0, below=1.0)
     other = probability * math.exp(-(epsilon + excess))
     return max(
         _power_of_one_look(
@@ -189,5 +189,5 @@ def _refuting_counts(
 
 
 def _check_shares(probability: float, power: float) -> None:
-    number(probability, "The 'probability' of what a check is to find", above=0.0, most=1.0)
-    number(power, "The 'power' of a check", above=0.0, below=1.0)
+    check_float(probability, "probability", "what a check is to find", above=0.0, most=1.0)
+    check_float(power, "power", "a check", above=0.0, below=1.0)

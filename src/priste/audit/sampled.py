@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.arguments import whole
+from priste.arguments import check_int
 from priste.audit.estimates import Estimate, proportion
 from priste.audit.procedure import Procedure
 from priste.audit.true_leakage import is_broken
@@ -88,7 +88,7 @@ def sampled_leakage(
     """
     procedure = Procedure(protector)
     terms = procedure.terms
-    whole(runs, "The 'runs' of an audit", least=1)
+    check_int(runs, "runs", "an audit", least=1)
     against = procedure.adversary(adversary)
     bits = bit_source(rng)
     moving = terms.models[0] if truth is None else truth

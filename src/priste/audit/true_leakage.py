@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.arguments import one_of, whole
+from priste.arguments import check_choice, check_int
 from priste.audit.procedure import Node, Procedure
 from priste.errors import InvalidParameter
 from priste.quantify import (
@@ -152,8 +152,8 @@ def output_histories(
     ``max_histories`` TooManyHistories is raised. One step is possible for any map.
     """
     procedure = Procedure(protector)
-    whole(steps, "The 'steps' of an audit", least=1)
-    one_of(sees, ("outputs", "budgets"), "The 'sees' of an audit")
+    check_int(steps, "steps", "an audit", least=1)
+    check_choice(sees, ("outputs", "budgets"), "sees", "an audit")
     against = procedure.adversary(adversary)
     walk = _Walk(procedure, steps, sees, max_histories)
     start = _Branch.at_start(procedure, against, procedure.prior(prior))

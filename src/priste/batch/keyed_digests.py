@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
+from priste.atomic_files import private_folder, write_file
 from priste.errors import OutputExists, StateError
 from priste.traces import Trace
-from priste.whole_files import private_folder, write_whole
 
 _HOUR = 3_600_000_000
 _SECOND = 1_000_000
@@ -51,7 +51,7 @@ class Recognition:
         path = folder / "recognition.key"
         if not path.exists():
             with suppress(OutputExists):  # another process was first: its key counts
-                write_whole(path, secrets.token_bytes(32))
+                write_file(path, secrets.token_bytes(32))
         try:
             key = path.read_bytes()
         except OSError as problem:

@@ -14,7 +14,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import priste
-from priste.arguments import whole
+from priste.arguments import check_int
+from priste.atomic_files import check_apart
 from priste.batch.batch_report import BatchReport
 from priste.batch.cluster import cluster_at
 from priste.batch.continuing import Continuation
@@ -39,7 +40,6 @@ from priste.policy import Policy
 from priste.release import write_ledgers
 from priste.traces import Traces
 from priste.traces.writing import RowChoice
-from priste.whole_files import check_apart
 from priste.workers import Nursery
 
 OnProgress = Callable[[int, int], None]
@@ -99,7 +99,7 @@ def protect_file(
 
     Everything that can be wrong with the run is found before anything is drawn.
     """
-    whole(workers, "The 'workers'", least=1)
+    check_int(workers, "workers", least=1)
     if not 0.0 < sample <= 1.0:
         raise InvalidParameter(f"The 'sample' must be > 0 and at most 1. Got {sample!r}.")
     if keep and rows == "steps":

@@ -16,8 +16,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from priste.atomic_files import private_folder
 from priste.errors import StateError
-from priste.whole_files import private_folder
 
 PATIENCE = 60.0
 """Seconds to wait for another run that is writing to the register."""

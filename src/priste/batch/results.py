@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import priste
+from priste.atomic_files import check_writable, write_file
 from priste.batch.parts import Ledgers, Parts, ReleasedCells
 from priste.batch.workspace import LEDGER_SUFFIX, WORKSPACE_SUFFIX, file_digest
 from priste.errors import OutputError, OutputExists
@@ -27,7 +28,6 @@ from priste.traces.fixes import microseconds
 from priste.traces.formats.known import FORMATS
 from priste.traces.points import ReleasedPoints
 from priste.traces.writing import RowChoice
-from priste.whole_files import check_writable, write_whole
 
 MANIFEST = "manifest.json"
 FORMAT, VERSION = "priste-released", 1
@@ -152,7 +152,7 @@ def write_in_parts(
     for folder, files in zip(folders, listed, strict=True):
         _remove_others(folder, {entry["file"] for entry in files})
         told = _manifest(policy, files, parts.totals().problems, sampled)
-        write_whole(folder / MANIFEST, told, private=False)
+        write_file(folder / MANIFEST, told, private=False)
     written = sum(entry["releases"] for entry in listed[0])
     return WritingReport(str(destination.path), written, 0, 0, 0)
 

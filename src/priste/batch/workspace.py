@@ -28,10 +28,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from priste.atomic_files import private_folder, remove_abandoned_drafts, sync, take_lock, write_file
 from priste.batch.keyed_digests import Recognition
 from priste.batch.parts import checked_bytes, checksum
 from priste.errors import LedgerError, OutputExists, StateError
-from priste.whole_files import private_folder, sweep, sync, take_lock, write_whole
 
 LEDGER_SUFFIX, WORKSPACE_SUFFIX = ".ledger.csv", ".priste"
 """Behind the name of a result: its ledger, if that is one file, and the folder of its run."""
@@ -88,7 +88,7 @@ class Workspace:
                 raise StateError(
                     f"Another process is at work in {str(self.folder)!r}. Wait for it to end."
                 )
-            sweep(self.folder)
+            remove_abandoned_drafts(self.folder)
             shutil.rmtree(self.folder / TEMPORARY, ignore_errors=True)
             # The secret is there from before the first draw until the last part is kept.
             self.was_at_work = (self.folder / SECRET).exists()
@@ -155,7 +155,7 @@ class Workspace:
         path = self.folder / SECRET
         if not path.exists():
             with suppress(OutputExists):
-                write_whole(path, secrets.token_bytes(SECRET_BYTES))
+                write_file(path, secrets.token_bytes(SECRET_BYTES))
         found = path.read_bytes()
         if len(found) != SECRET_BYTES:
             raise self.refusal(f"{SECRET} is not what it wrote")
@@ -183,7 +183,7 @@ class Workspace:
         """Keep a part: it is on the disk, then in the manifest, then its forerunner goes."""
         before = self.known.parts.get(number)
         generation = 0 if before is None else before.generation + 1
-        write_whole(self.folder / part_name(number, generation), data, overwrite=True)
+        write_file(self.folder / part_name(number, generation), data, overwrite=True)
         told = FinishedPart(generation, checksum(data), fixes, users)
         line = {
             "part": number,

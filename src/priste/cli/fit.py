@@ -115,10 +115,10 @@ def fit(
     overwrite: Overwrite = False,
 ) -> Fitting:
     """Fit a mobility model on traces, on the map and clock of a policy."""
+    from priste.atomic_files import check_apart, check_writable
     from priste.mobility import home_habits_of
     from priste.policy import cell_sequences, chosen_memory, load_ground, population_model
     from priste.policy.formula_models import nights
-    from priste.whole_files import check_apart, check_writable
 
     check_writable(output, overwrite=overwrite)
     check_apart({"model": output}, {"traces": traces, "policy": policy})

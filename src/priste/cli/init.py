@@ -105,8 +105,8 @@ def init(
     overwrite: Overwrite = False,
 ) -> Draft:
     """Write a commented policy that works as it stands, from traces if some are given."""
+    from priste.atomic_files import check_apart, check_writable, write_file
     from priste.policy import drafted, read_policy
-    from priste.whole_files import check_apart, check_writable, write_whole
 
     inputs = traces or []
     check_writable(output, overwrite=overwrite)
@@ -130,9 +130,9 @@ def init(
         check_writable(homes, overwrite=overwrite)
     with progress("Reading the policy"):
         policy = read_policy(draft.text, folder=output.parent)
-    write_whole(output, draft.text, overwrite=overwrite)  # as private as the traces it is from
+    write_file(output, draft.text, overwrite=overwrite)  # as private as the traces it is from
     if draft.homes is not None:
-        write_whole(homes, draft.homes, overwrite=overwrite)
+        write_file(homes, draft.homes, overwrite=overwrite)
     places = None if draft.homes is None else homes
     foreseen = _foreseen(policy) if forecast else None
     return Draft(

@@ -175,10 +175,10 @@ def protect(
     overwrite: Overwrite = False,
 ) -> Protection:
     """Release a file of locations under a policy; run it again to go on after a stop."""
+    from priste.atomic_files import check_apart, check_writable
     from priste.batch import ledger_of, protect_file, workspace_of
     from priste.policy import gaps_in_the_guard, load_policy, workload
     from priste.report import MOST_SHOWN, run_reports, summarise_run, write_html
-    from priste.whole_files import check_apart, check_writable
 
     with workers_that_load(workers, cluster) as nursery:
         destination = output or beside(source)

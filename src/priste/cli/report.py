@@ -108,6 +108,7 @@ def report(
     overwrite: Overwrite = False,
 ) -> Written:
     """Make the HTML report of a finished run, and figures as PNG and PDF."""
+    from priste.atomic_files import check_apart, check_writable
     from priste.batch import ledger_of, refuse_changed_ledger
     from priste.policy import load_policy
     from priste.release import is_ledger, read_ledgers
@@ -119,7 +120,6 @@ def report(
         summarise_run,
         write_html,
     )
-    from priste.whole_files import check_apart, check_writable
 
     check_writable(output, overwrite=overwrite)
     ledger = released if is_ledger(released) else ledger_of(released)

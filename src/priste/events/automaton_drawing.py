@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from priste.arguments import whole
+from priste.arguments import check_int
 from priste.events.automaton import Automaton, Layer
 from priste.events.printing import cells_text
 
@@ -101,4 +101,4 @@ def _count(worlds: int) -> str:
 
 
 def _check_max_layers(max_layers: int) -> None:
-    whole(max_layers, "The 'max_layers' of a drawing", least=1)
+    check_int(max_layers, "max_layers", "a drawing", least=1)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, NoReturn
 
-from priste.arguments import whole
+from priste.arguments import check_int
 from priste.errors import InvalidParameter
 from priste.events.trajectories import trajectory_cells
 
@@ -105,9 +105,10 @@ class Event:
         than ``max_worlds`` worlds are needed after some step, or when the way there
         is far wider than that; the message says where and why.
         """
-        whole(
+        check_int(
             max_worlds,
-            "The 'max_worlds' of Event.automaton",
+            "max_worlds",
+            "Event.automaton",
             least=2,
             why="every event that can go both ways needs two worlds",
         )

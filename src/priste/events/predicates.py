@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from priste.arguments import whole
+from priste.arguments import check_int
 from priste.errors import InvalidParameter
 from priste.events.formula import And, At, AtLeast, Event
 from priste.maps.cells import Cells, cell_numbers
@@ -78,7 +78,7 @@ def at_least(k: int, cells: Cells, steps: Iterable[int]) -> Event:
     >>> gym_twice.automaton().width
     3
     """
-    count = whole(k, "The 'k' of at_least", why="how many of the steps are spent in the cells")
+    count = check_int(k, "k", "at_least", why="how many of the steps are spent in the cells")
     region = cell_numbers(cells, name="cells")
     return counting(count, region, step_numbers(steps, "at_least"), "at_least")
 
@@ -106,7 +106,7 @@ def pattern_of(places: Iterable[tuple[int, frozenset[int]]]) -> Event:
 
 def step_number(step: object, name: str, who: str) -> int:
     """Return a checked step number as a plain ``int``."""
-    return whole(step, f"The '{name}' of {who}", why="steps count from 0")
+    return check_int(step, name, who, why="steps count from 0")
 
 
 def step_numbers(steps: Iterable[int], who: str) -> list[int]:

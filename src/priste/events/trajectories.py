@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from priste.arguments import is_whole
+from priste.arguments import is_int
 from priste.errors import InvalidParameter
 
 
@@ -25,7 +25,7 @@ def trajectory_cells(trajectory: Sequence[int], last_step: int | None) -> list[i
         ) from None
     cells = []
     for step, entry in enumerate(entries):
-        if not is_whole(entry):
+        if not is_int(entry):
             raise InvalidParameter(
                 "A trajectory must hold whole cell numbers. "
                 f"Its entry at step {step} has the type {type(entry).__name__}."

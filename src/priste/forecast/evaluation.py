@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from priste.arguments import is_whole, whole
+from priste.arguments import check_int, is_int
 from priste.errors import InvalidParameter
 from priste.events import Event, near_events
 from priste.forecast import measures
@@ -132,7 +132,7 @@ def evaluate(
             "evaluate() needs the 'grid' that its cells are of. Got "
             f"{type(grid).__name__}. Only traces carry positions of their own."
         )
-    reach = whole(near_steps, "The 'near_steps' of evaluate")
+    reach = check_int(near_steps, "near_steps", "evaluate")
     true_paths = _people(truth, grid, "truth")
     told = _people(released, grid, "released")
     uncalibrated = None if alone is None else _people(alone, grid, "alone")
@@ -241,7 +241,7 @@ def _is_path(given: Any) -> bool:
 def _path(cells: Any, grid: Grid, name: str) -> Integers:
     path = [-1 if cell is None else cell for cell in cells]
     missing = [cell is None for cell in cells]
-    if not all(is_whole(cell) for cell in path) or any(
+    if not all(is_int(cell) for cell in path) or any(
         not gap and not 0 <= cell < grid.size for cell, gap in zip(path, missing, strict=True)
     ):
         # The value stays out of the message: it may be where somebody was.

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from priste.atomic_files import check_writable, write_file
 from priste.audit.estimates import Estimate
 from priste.errors import InvalidParameter
 from priste.forecast.policy_cost import Row
 from priste.forecast.simulation import Cost, Metres
-from priste.whole_files import check_writable, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -174,9 +174,9 @@ def save_forecast(rows: Sequence[Row], path: str | Path, *, overwrite: bool = Fa
     path = Path(path)
     kind = check_plot(path, overwrite=overwrite)
     if kind == "html":
-        return write_whole(path, forecast_page(rows), overwrite=overwrite)
+        return write_file(path, forecast_page(rows), overwrite=overwrite)
     drawn = io.BytesIO()
     dateless = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
     with matplotlib.rc_context(STYLE):
         forecast_figure(rows).savefig(drawn, format=kind, dpi=160, metadata=dateless[kind])
-    return write_whole(path, drawn.getvalue(), overwrite=overwrite)
+    return write_file(path, drawn.getvalue(), overwrite=overwrite)

@@ -15,11 +15,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from priste.atomic_files import write_file
 from priste.errors import StateError
 from priste.live.point import Point
 from priste.policy import Policy
 from priste.release.stream_file.checkpoint import checkpoint_of
-from priste.whole_files import write_whole
 
 _VERSION = 1
 
@@ -116,7 +116,7 @@ class StateFolder:
         )
 
     def _write(self, name: str, content: dict[str, Any]) -> None:
-        write_whole(self.folder / name, json.dumps(content), overwrite=True)
+        write_file(self.folder / name, json.dumps(content), overwrite=True)
 
 
 def ground_of(policy: Policy) -> str:

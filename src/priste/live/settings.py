@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-from priste.arguments import number
+from priste.arguments import check_float
 from priste.errors import InvalidParameter
 from priste.live.addresses import (
     RECORDED,
@@ -180,7 +180,7 @@ def _person(name: str, table: dict[str, Any], folder: Path, expose: bool) -> Per
         options=StreamOptions(
             missing=_typed(table, "missing", str, "cover"),
             hold=read_span(_typed(table, "hold", str, "0s")),
-            accuracy=None if accuracy is None else number(accuracy, f"'accuracy' of {name}"),
+            accuracy=None if accuracy is None else check_float(accuracy, "accuracy", name),
         ),
         clock="fixes" if clock == "fixes" else "wall",
     )

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from priste.atomic_files import write_file
 from priste.errors import StateError
-from priste.whole_files import write_whole
 
 if TYPE_CHECKING:
     from priste.live.retrying import Line
@@ -30,7 +30,7 @@ def write_status(service: Service, *, running: bool = True) -> None:
         "port": service.port,
         "people": {person.name: _person(person) for person in service.people.values()},
     }
-    write_whole(service.settings.state / FILE, json.dumps(content, indent=1), overwrite=True)
+    write_file(service.settings.state / FILE, json.dumps(content, indent=1), overwrite=True)
 
 
 def _person(person: Person) -> dict[str, Any]:

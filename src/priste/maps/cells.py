@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from priste.arguments import is_whole, shown
-from priste.errors import InvalidParameter
+from priste.arguments import is_int
+from priste.errors import InvalidParameter, shown
 
 Cells: TypeAlias = Iterable[int]
 """Any iterable of cell numbers; a ``Region`` is one."""
@@ -70,7 +70,7 @@ def read_cell_numbers(cells: Cells, *, name: str) -> frozenset[int]:
 
 
 def _cell_number(entry: object, name: str) -> int:
-    if is_whole(entry):
+    if is_int(entry):
         number = operator.index(entry)  # type: ignore[arg-type]  # whole, as just checked
         if 0 <= number < CELL_NUMBER_LIMIT:
             return number

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from priste.arguments import number
+from priste.arguments import check_float
 from priste.errors import InvalidParameter
 from priste.maps.projection import check_degrees
 
@@ -142,8 +142,8 @@ def _parts(geometry: object, name: str, depth: int) -> Iterator[PointPart | Poly
 def _point(position: object, name: str) -> PointPart:
     if not _is_array(position) or len(position) < 2:
         raise _broken(f"{name}: a position must be [longitude, latitude]")
-    longitude = number(position[0], f"GeoJSON, {name}: a longitude")
-    latitude = number(position[1], f"GeoJSON, {name}: a latitude")
+    longitude = check_float(position[0], "longitude", f"GeoJSON, {name},")
+    latitude = check_float(position[1], "latitude", f"GeoJSON, {name},")
     # Some writers go on counting past the date line.
     turned = longitude + 360.0 if -360.0 <= longitude < -180.0 else longitude
     check_degrees(latitude, turned, f"GeoJSON, {name}: a point")

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from priste.arguments import number, whole
+from priste.arguments import check_float, check_int
 from priste.errors import InvalidParameter, OutsideMap
 from priste.maps.coordinates import as_plain, read_km, read_pair
 from priste.maps.covering import frame_around
@@ -392,12 +392,12 @@ def _slot(position: NDArray[np.float64], count: int, cell_size: float) -> NDArra
 
 
 def _count(value: object, name: str) -> int:
-    return whole(value, f"The '{name}' of Grid", least=1, most=LARGEST_MAP)
+    return check_int(value, name, "Grid", least=1, most=LARGEST_MAP)
 
 
 def _cell_size(value: object) -> float:
-    return number(
-        value, "The 'cell_size' of Grid", least=SMALLEST_CELL_KM, most=LARGEST_CELL_KM, why="km"
+    return check_float(
+        value, "cell_size", "Grid", least=SMALLEST_CELL_KM, most=LARGEST_CELL_KM, why="km"
     )
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from priste.arguments import number
+from priste.arguments import check_float
 from priste.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class LocalProjection:
 
     def __post_init__(self) -> None:
         for name in ("latitude", "longitude", "corner_east", "corner_north"):
-            value = number(getattr(self, name), f"The '{name}' of LocalProjection")
+            value = check_float(getattr(self, name), name, "LocalProjection")
             object.__setattr__(self, name, value)
         check_degrees(self.latitude, self.longitude, "The centre of LocalProjection")
 
@@ -129,8 +129,8 @@ def check_box(
 
     ``east < west`` is read as across longitude 180° and comes back a turn (360°) larger.
     """
-    south, north = number(south, f"{who}: 'south'"), number(north, f"{who}: 'north'")
-    west, east = number(west, f"{who}: 'west'"), number(east, f"{who}: 'east'")
+    south, north = check_float(south, "south", who), check_float(north, "north", who)
+    west, east = check_float(west, "west", who), check_float(east, "east", who)
     check_degrees([south, north], [west, east], who)
     if east < west:
         east += 360.0

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.arguments import number
+from priste.arguments import check_float
 from priste.errors import InvalidParameter, OutsideMap
 from priste.maps.cells import Cells, read_cell_numbers
 from priste.maps.coverage import (
@@ -87,8 +87,14 @@ class Region:
     ) -> Region:
         """Cover a rectangle given in km from the map's south-west corner."""
         _check_rule(grid, cover)
-        x_min, y_min = number(x_min, "'x_min'"), number(y_min, "'y_min'")
-        x_max, y_max = number(x_max, "'x_max'"), number(y_max, "'y_max'")
+        x_min, y_min = (
+            check_float(x_min, "x_min", "Region.box"),
+            check_float(y_min, "y_min", "Region.box"),
+        )
+        x_max, y_max = (
+            check_float(x_max, "x_max", "Region.box"),
+            check_float(y_max, "y_max", "Region.box"),
+        )
         if not (x_min < x_max and y_min < y_max):
             raise InvalidParameter(
                 "Region.box must have x_min < x_max and y_min < y_max (km). "
@@ -103,8 +109,8 @@ class Region:
     ) -> Region:
         """Cover a disc: centre in km from the map's south-west corner, radius in km."""
         _check_rule(grid, cover)
-        x, y = number(x, "'x' of Region.circle"), number(y, "'y' of Region.circle")
-        radius = number(radius_km, "The 'radius_km' of a circle")
+        x, y = check_float(x, "x", "Region.circle"), check_float(y, "y", "Region.circle")
+        radius = check_float(radius_km, "radius_km", "a circle")
         if not radius > 0.0:
             raise InvalidParameter(
                 f"The 'radius_km' of a circle must be > 0. Got {radius!r}. "
@@ -158,9 +164,12 @@ class Region:
         centre lies on the map.
         """
         _check_rule(grid, cover)
-        lat, lon = number(lat, "'lat'"), number(lon, "'lon'")
+        lat, lon = (
+            check_float(lat, "lat", "Region.circle_latlon"),
+            check_float(lon, "lon", "Region.circle_latlon"),
+        )
         check_degrees(lat, lon, "The centre of Region.circle_latlon")
-        radius = number(radius_km, "The 'radius_km' of a circle")
+        radius = check_float(radius_km, "radius_km", "a circle")
         if radius > LARGEST_RADIUS_KM:
             raise InvalidParameter(
                 f"The 'radius_km' of Region.circle_latlon must be at most {LARGEST_RADIUS_KM:g}. "

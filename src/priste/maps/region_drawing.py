@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.arguments import whole
+from priste.arguments import check_int
 from priste.maps.grid import Grid
 
 WHOLLY, PARTLY, NOT_AT_ALL = "#", "+", "."
@@ -21,7 +21,7 @@ def draw_cells(grid: Grid, mask: NDArray[np.bool_], *, width: int, height: int) 
     One character stands for a square block of cells, as small as the space allows.
     """
     for name, value in (("width", width), ("height", height)):
-        whole(value, f"The '{name}' of a drawing", least=1)
+        check_int(value, name, "a drawing", least=1)
     block = max(math.ceil(grid.columns / width), math.ceil(grid.rows / height))
     covered = mask.reshape(grid.rows, grid.columns).astype(np.int64)
     counts, totals = _block_sums(covered, block), _block_sums(np.ones_like(covered), block)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from priste.arguments import number
+from priste.arguments import check_float
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.mechanisms.mechanism import Mechanism, refuse_large_table
@@ -63,8 +63,8 @@ class EmissionTable(Mechanism):
         for array in (self._given, self._background):
             array.flags.writeable = False
         self._output_cells = self._meaning(output_cells)
-        self._budget = number(
-            budget, "The 'budget' of EmissionTable", least=0, most=1, why="a share from 0 to 1"
+        self._budget = check_float(
+            budget, "budget", "EmissionTable", least=0, most=1, why="a share from 0 to 1"
         )
 
     @property

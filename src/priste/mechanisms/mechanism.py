@@ -23,7 +23,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from priste.arguments import number, whole
+from priste.arguments import check_float, check_int
 from priste.errors import InvalidParameter
 from priste.exact_law import ExactLaw
 from priste.maps import Grid
@@ -208,21 +208,23 @@ class Mechanism(ABC):
 
     def _checked_cell(self, cell: int) -> int:
         # The message leaves the value out: it is where the user is.
-        return whole(
+        return check_int(
             cell,
-            f"The 'cell' given to {type(self).__name__}",
+            "cell",
+            type(self).__name__,
             most=self._grid.size - 1,
             hint="cell_at() of the grid finds cells.",
             secret=True,
         )
 
     def _checked_output(self, output: int) -> int:
-        return whole(output, f"The 'output' given to {type(self).__name__}", most=self._outputs - 1)
+        return check_int(output, "output", type(self).__name__, most=self._outputs - 1)
 
     def _checked_budget(self, budget: float) -> float:
-        return number(
+        return check_float(
             budget,
-            f"The 'budget' given to {type(self).__name__}.with_budget",
+            "budget",
+            f"{type(self).__name__}.with_budget",
             least=0,
             most=self.budget,
             why="its own budget is the largest",

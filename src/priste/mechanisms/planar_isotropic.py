@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from priste.arguments import number
+from priste.arguments import check_float
 from priste.errors import InvalidParameter
 from priste.maps import Cells, Grid
 from priste.mechanisms.hull_integrals import HullMasses
@@ -62,9 +62,10 @@ class PlanarIsotropic(RestrictedMechanism):
         delta: float | None = None,
         belief: ArrayLike | None = None,
     ) -> None:
-        value = number(
+        value = check_float(
             alpha,
-            "The 'alpha' of PlanarIsotropic",
+            "alpha",
+            "PlanarIsotropic",
             least=0,
             why="per unit of its norm; 0 is uninformative",
             hint="For an exact release use Identity(grid).",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.arguments import number
+from priste.arguments import check_float
 from priste.maps import Grid
 from priste.mechanisms.laplace_integrals import LaplaceTable, laplace_table
 from priste.mechanisms.mechanism import FLOOR, ROUNDING_SLIP, Mechanism
@@ -38,9 +38,10 @@ class PlanarLaplace(Mechanism):
     """
 
     def __init__(self, grid: Grid, alpha: float) -> None:
-        level = number(
+        level = check_float(
             alpha,
-            "The 'alpha' of PlanarLaplace",
+            "alpha",
+            "PlanarLaplace",
             above=0,
             why="per km",
             hint="For an exact release use Identity(grid), for a silent one Uniform(grid).",

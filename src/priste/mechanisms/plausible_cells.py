@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from priste.arguments import number
+from priste.arguments import check_float
 from priste.errors import InvalidParameter
 from priste.exact_law import ExactLaw
 from priste.maps import Cells, Grid, cell_numbers
@@ -42,9 +42,10 @@ def checked_belief(belief: ArrayLike, grid: Grid, *, who: str) -> NDArray[np.flo
 
 def checked_delta(delta: float, *, who: str) -> float:
     """Return delta as a float in [0, 1), or raise InvalidParameter."""
-    return number(
+    return check_float(
         delta,
-        f"The 'delta' of {who}",
+        "delta",
+        who,
         least=0,
         below=1,
         hint="It is the probability that may be left out of the set; 0 keeps every possible cell.",

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from priste.arguments import number
+from priste.arguments import check_float
 from priste.mobility.validation import FloatArray
 
 Factors = tuple[FloatArray, FloatArray]
@@ -36,7 +36,7 @@ def seldom_beyond(factors: Factors, leaving: Leaving, share: float, owner: str) 
     >>> round(float(share_beyond((rows, columns), np.ones(16))), 2)
     0.1
     """
-    wanted = number(share, f"The 'beyond' of {owner}", above=0, most=1)
+    wanted = check_float(share, "beyond", owner, above=0, most=1)
 
     def enough(place: int) -> bool:
         made = _rarer(factors, place)

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from scipy import sparse
 
-from priste.arguments import number
+from priste.arguments import check_float
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.mobility.structured import SeparableTransition
@@ -70,7 +70,7 @@ def gaussian_transition(
     Both forms are the same matrix up to one rounding per entry. "auto" is dense up to
     ``DENSE_LIMIT`` cells and separable above.
     """
-    sigma = number(sigma, "The 'sigma' of a Gaussian model (km)", above=0, most=MAX_NUMBER)
+    sigma = check_float(sigma, "sigma", "a Gaussian model", why="km", above=0, most=MAX_NUMBER)
     if form not in ("auto", "dense", "separable"):
         raise InvalidParameter(
             f"The 'form' of a Gaussian model must be 'auto', 'dense' or 'separable'. Got {form!r}."
@@ -87,7 +87,7 @@ def cells_within(grid: Grid, reach: float) -> sparse.csr_array:
     Each stored entry is the squared distance in units of the cell size, plus 1 so that
     the pair of a cell with itself is stored too.
     """
-    reach = number(reach, "The 'reach' (km)", least=0, most=MAX_NUMBER)
+    reach = check_float(reach, "reach", "a Gaussian model", why="km", least=0, most=MAX_NUMBER)
     furthest = reach / grid.cell_size * (1 + _REACH_SLACK)
     rows, columns = grid.rows, grid.columns
     down = int(min(furthest, rows - 1))
@@ -126,7 +126,7 @@ def truncated_gaussian(grid: Grid, sigma: float, reach: float) -> SparseTransiti
     The cut matrix *is* the model: moves beyond ``reach`` have probability 0 in it.
     :func:`mass_beyond` says how much of the whole Gaussian was cut in each row.
     """
-    sigma = number(sigma, "The 'sigma' of a Gaussian model (km)", above=0, most=MAX_NUMBER)
+    sigma = check_float(sigma, "sigma", "a Gaussian model", why="km", above=0, most=MAX_NUMBER)
     matrix = cells_within(grid, reach)
     with np.errstate(over="ignore", under="ignore"):
         unit = grid.cell_size / sigma
@@ -143,8 +143,8 @@ def mass_beyond(grid: Grid, sigma: float, reach: float) -> FloatArray:
 
     A sum of positive terms, so that it is accurate to a few roundings however small.
     """
-    sigma = number(sigma, "The 'sigma' of a Gaussian model (km)", above=0, most=MAX_NUMBER)
-    reach = number(reach, "The 'reach' (km)", least=0, most=MAX_NUMBER)
+    sigma = check_float(sigma, "sigma", "a Gaussian model", why="km", above=0, most=MAX_NUMBER)
+    reach = check_float(reach, "reach", "a Gaussian model", why="km", least=0, most=MAX_NUMBER)
     furthest = reach / grid.cell_size * (1 + _REACH_SLACK)
     row_factor, column_factor = gaussian_factors(grid, sigma)
     offsets = np.abs(np.subtract.outer(np.arange(grid.columns), np.arange(grid.columns)))

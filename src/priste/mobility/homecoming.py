@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from priste.arguments import is_whole, number
+from priste.arguments import check_float, is_int
 from priste.errors import InvalidParameter
 from priste.maps import Grid, kilometres
 from priste.mobility.model import MarkovModel
@@ -58,7 +58,7 @@ class HomeHabits:
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if value is not None:
-                number(value, f"The {name!r} of HomeHabits", least=0, below=1)
+                check_float(value, name, "HomeHabits", least=0, below=1)
 
     def at(self, dark: bool) -> tuple[float, float]:
         """Return both chances at a step by day or at night."""
@@ -118,7 +118,7 @@ def _first_order(model: MarkovModel) -> Schedule:
 
 def _home(grid: Grid, home: Collection[int]) -> IntArray:
     """Return the cells of a home in order; no message repeats them."""
-    whole = all(is_whole(cell) and 0 <= cell < grid.size for cell in home)
+    whole = all(is_int(cell) and 0 <= cell < grid.size for cell in home)
     if len(home) == 0 or not whole:
         raise InvalidParameter(
             f"A home must be cells of the map, whole numbers from 0 to {grid.size - 1}, and one at "

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from priste.arguments import number
+from priste.arguments import check_float
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.mobility.beyond import seldom_beyond
@@ -32,7 +32,7 @@ def lingering_gaussian(
     array([[0.5 , 0.5 ],
            [0.25, 0.75]])
     """
-    sigma = number(sigma, "The 'sigma' of lingering_gaussian (km)", above=0, most=MAX_NUMBER)
+    sigma = check_float(sigma, "sigma", "lingering_gaussian", why="km", above=0, most=MAX_NUMBER)
     stays = probability_array(stay, name="'stay' of lingering_gaussian")
     if stays.shape != (grid.size,) or np.any(stays >= 1.0):
         raise InvalidParameter(

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from priste.arguments import number, whole
+from priste.arguments import check_float, check_int
 from priste.errors import InvalidParameter
 from priste.exact_law import ExactLaw
 from priste.maps import Grid
@@ -139,15 +139,15 @@ class MarkovModel:
         owner = "MarkovModel.fit"
         _check_grid(grid, owner)
         choice = as_smoothing(smoothing)
-        order = whole(order, f"The 'order' of {owner}", least=1)
-        per_phase = whole(steps_per_phase, f"The 'steps_per_phase' of {owner}", least=1)
-        phases = 1 if cycle is None else whole(cycle, "The 'cycle' (phases)", least=1)
+        order = check_int(order, "order", owner, least=1)
+        per_phase = check_int(steps_per_phase, "steps_per_phase", owner, least=1)
+        phases = 1 if cycle is None else check_int(cycle, "cycle", owner, why="phases", least=1)
         if order > 2 or (order == 2 and phases > 1):
             raise InvalidParameter(
                 f"The 'order' of {owner} must be 1, or 2 without a cycle. "
                 f"Got order={order}, cycle={cycle!r}."
             )
-        backoff = number(backoff, f"The 'backoff' of {owner}", above=0, most=MAX_NUMBER)
+        backoff = check_float(backoff, "backoff", owner, above=0, most=MAX_NUMBER)
         sequences = checked_sequences(cell_sequences, grid.size, owner=owner)
         moves = moves_of(sequences, checked_offsets(offsets, len(sequences), owner=owner))
         if not moves.sources.size:
@@ -253,7 +253,7 @@ class MarkovModel:
 
     def transition(self, step: int) -> Transition:
         """Return the move from ``step`` to ``step + 1``; refuses steps beyond ``horizon``."""
-        return self._schedule.at(whole(step, "The 'step' of a MarkovModel", least=0))
+        return self._schedule.at(check_int(step, "step", "a MarkovModel", least=0))
 
     def states(self, step: int) -> int:
         """Return the number of states at ``step``; at step 0 they are the m cells, in order."""
@@ -261,7 +261,7 @@ class MarkovModel:
 
     def cell_of_state(self, step: int) -> IntArray:
         """Return the cell of each state at ``step``, read-only."""
-        step = whole(step, "The 'step' of a MarkovModel", least=0)
+        step = check_int(step, "step", "a MarkovModel", least=0)
         if self.horizon is not None and step > self.horizon:
             self._schedule.at(step)
         return self._cells if step == 0 else self._cells_of_pairs
@@ -273,7 +273,7 @@ class MarkovModel:
         its first ``step`` matrices. A model that is the same at every step is returned as
         it is, and so is a second-order one: it knows no clock.
         """
-        step = whole(step, "The 'step' of MarkovModel.starting_at", least=0)
+        step = check_int(step, "step", "MarkovModel.starting_at", least=0)
         if self.period == 1:
             return self
         self._schedule.at(step)
@@ -310,7 +310,7 @@ class MarkovModel:
         >>> MarkovModel(grid, [[0, 1], [1, 0]]).sample(4, start=0)
         array([0, 1, 0, 1])
         """
-        steps = whole(steps, "The 'steps' of MarkovModel.sample", least=1)
+        steps = check_int(steps, "steps", "MarkovModel.sample", least=1)
         if self.horizon is not None and steps > self.horizon + 1:
             raise InvalidParameter(
                 f"The 'steps' of MarkovModel.sample must be at most {self.horizon + 1} for a model "
@@ -330,7 +330,7 @@ class MarkovModel:
         if start is None:
             return source.below(size)
         if isinstance(start, int | np.integer):
-            cell = whole(start, "The 'start' cell of MarkovModel.sample", least=0)
+            cell = check_int(start, "start", "MarkovModel.sample", why="a cell", least=0)
             if cell >= size:
                 raise InvalidParameter(
                     f"The 'start' cell of MarkovModel.sample must be below {size}."

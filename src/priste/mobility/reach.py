@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from priste.arguments import number
+from priste.arguments import check_float
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.mobility.validation import FloatArray
@@ -20,7 +20,7 @@ LARGEST_DECAY = 8.0
 
 def checked_decay(decay: object, owner: str) -> float:
     """Return a decay: a multiple of 0.5 from 0.5 to ``LARGEST_DECAY``."""
-    value = number(decay, f"The 'decay' of {owner}", least=0.5, most=LARGEST_DECAY)
+    value = check_float(decay, "decay", owner, least=0.5, most=LARGEST_DECAY)
     if value * 2 != int(value * 2):
         raise InvalidParameter(f"The 'decay' of {owner} must be a multiple of 0.5. Got {decay!r}.")
     return value

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from priste.arguments import whole
+from priste.arguments import check_int
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.mobility.gaussian import MAX_NONZEROS
@@ -123,9 +123,9 @@ def _read_mapping(
     for pair, row in table.items():
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise InvalidParameter(f"The keys of the {name} must be pairs of cells. Got {pair!r}.")
-        cells = [whole(cell, f"The cells of the {name}", least=0) for cell in pair]
+        cells = [check_int(cell, "cells", f"the {name}", least=0) for cell in pair]
         if isinstance(row, Mapping):
-            targets = [whole(to, f"The cells of the {name}", least=0) for to in row]
+            targets = [check_int(to, "cells", f"the {name}", least=0) for to in row]
             values = probability_array(list(row.values()), name=name)
         else:
             values = probability_array(row, name=name)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from priste.arguments import is_whole, whole
+from priste.arguments import check_int, is_int
 from priste.errors import InvalidParameter
 from priste.mobility.validation import IntArray
 
@@ -57,7 +57,7 @@ def _from_items(sequence: object, index: int, owner: str) -> tuple[IntArray, np.
             f"Got {type(sequence).__name__}."
         ) from None
     for position, item in enumerate(items):
-        if item is not None and not is_whole(item):
+        if item is not None and not is_int(item):
             raise InvalidParameter(
                 f"The sequences of {owner} must hold whole numbers, or None for a gap. "
                 f"Sequence {index} has a {type(item).__name__} at position {position}."
@@ -94,13 +94,13 @@ def checked_offsets(offsets: Iterable[int] | None, count: int, *, owner: str) ->
         raise InvalidParameter(
             f"The 'offsets' of {owner} must be one whole number per sequence. Got {offsets!r}."
         )
-    name = f"'offsets' of {owner}"
-    numbers = [whole(offset, f"The {name}") for offset in offsets]
-    if any(number > LATEST_STEP for number in numbers):
-        raise InvalidParameter(f"The {name} must be at most {LATEST_STEP}.")
+    numbers = [check_int(offset, "offsets", owner, most=LATEST_STEP) for offset in offsets]
     if len(numbers) != count:
         raise InvalidParameter(
-            f"The {name} must hold one number per sequence ({count}). Got {len(numbers)}."
+            f"must hold one number per sequence ({count})",
+            parameter="offsets",
+            owner=owner,
+            value=len(numbers),
         )
     return numbers
 

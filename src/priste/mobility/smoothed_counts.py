@@ -16,7 +16,7 @@ from typing import Literal, Protocol
 import numpy as np
 from scipy import sparse
 
-from priste.arguments import number
+from priste.arguments import check_float
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.mobility.gaussian import (
@@ -88,7 +88,7 @@ class AddEverywhere:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        number(self.weight, "The 'weight' of AddEverywhere", above=0, most=MAX_NUMBER)
+        check_float(self.weight, "weight", "AddEverywhere", above=0, most=MAX_NUMBER)
 
     def prior(
         self, grid: Grid, counts: sparse.csr_array
@@ -108,9 +108,9 @@ class AddNearby:
     reach: float | None = None
 
     def __post_init__(self) -> None:
-        number(self.weight, "The 'weight' of AddNearby", above=0, most=MAX_NUMBER)
+        check_float(self.weight, "weight", "AddNearby", above=0, most=MAX_NUMBER)
         if self.reach is not None:
-            number(self.reach, "The 'reach' of AddNearby (km)", least=0, most=MAX_NUMBER)
+            check_float(self.reach, "reach", "AddNearby", why="km", least=0, most=MAX_NUMBER)
 
     def prior(
         self, grid: Grid, counts: sparse.csr_array
@@ -137,11 +137,11 @@ class GaussianPrior:
     reach: float | None = None
 
     def __post_init__(self) -> None:
-        number(self.strength, "The 'strength' of GaussianPrior", above=0, most=MAX_NUMBER)
+        check_float(self.strength, "strength", "GaussianPrior", above=0, most=MAX_NUMBER)
         if self.sigma is not None:
-            number(self.sigma, "The 'sigma' of GaussianPrior (km)", above=0, most=MAX_NUMBER)
+            check_float(self.sigma, "sigma", "GaussianPrior", why="km", above=0, most=MAX_NUMBER)
         if self.reach is not None:
-            number(self.reach, "The 'reach' of GaussianPrior (km)", least=0, most=MAX_NUMBER)
+            check_float(self.reach, "reach", "GaussianPrior", why="km", least=0, most=MAX_NUMBER)
 
     def scaled_to(self, grid: Grid, counts: sparse.csr_array) -> GaussianPrior:
         """Return this choice with its ``sigma`` taken from the counted moves if it has none."""
@@ -182,7 +182,7 @@ def as_smoothing(smoothing: object) -> Smoothing:
     if smoothing is None:
         return GaussianPrior()
     if isinstance(smoothing, int | float | np.integer | np.floating):
-        weight = number(smoothing, "The 'smoothing' of MarkovModel.fit", least=0, most=MAX_NUMBER)
+        weight = check_float(smoothing, "smoothing", "MarkovModel.fit", least=0, most=MAX_NUMBER)
         return AddEverywhere(weight) if weight > 0.0 else MaximumLikelihood()
     if isinstance(smoothing, MaximumLikelihood | AddEverywhere | AddNearby | GaussianPrior):
         return smoothing

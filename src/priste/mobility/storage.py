@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from priste.atomic_files import atomic_output
 from priste.errors import OutputError, StateError
 from priste.maps import Grid
 from priste.mobility.origin import ModelOrigin
@@ -25,7 +26,6 @@ from priste.mobility.schedule import Schedule
 from priste.mobility.structured import AnyTransition, BlendedTransition, SeparableTransition
 from priste.mobility.transitions import DenseTransition, SparseTransition
 from priste.mobility.validation import frozen_ints
-from priste.whole_files import whole
 
 FORMAT = "priste mobility model"
 VERSION = 2
@@ -174,7 +174,7 @@ def write_model(
 
 
 def _replace(target: Path, arrays: Arrays) -> None:
-    with whole(target, overwrite=True) as draft, draft.open("wb") as file:
+    with atomic_output(target, overwrite=True) as draft, draft.open("wb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]  # the stub mistakes a keyword
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from priste.arguments import number, whole
+from priste.arguments import check_float, check_int
 from priste.errors import InvalidParameter
 from priste.float_text import floats_from_text, floats_to_text
 from priste.maps import cell_numbers
@@ -139,7 +139,7 @@ class LastSeen(_Value):
     steps: int
 
     def __init__(self, steps: int) -> None:
-        self.steps = whole(steps, "The 'steps' of LastSeen")
+        self.steps = check_int(steps, "steps", "LastSeen")
 
     def describe(self) -> dict[str, object]:
         """Return what :func:`adversary_from_dict` reads, ready for JSON."""
@@ -175,9 +175,10 @@ class PriorsWithin(_Value):
     factor: float
 
     def __init__(self, prior: ArrayLike, factor: float) -> None:
-        self.factor = number(
+        self.factor = check_float(
             factor,
-            "The 'factor' of PriorsWithin",
+            "factor",
+            "PriorsWithin",
             least=1.0,
             most=LARGEST_FACTOR,
             hint="For every prior on given cells use StartsIn(cells).",

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from priste.arguments import as_float, number, shown
-from priste.errors import InvalidParameter
+from priste.arguments import as_float, check_float
+from priste.errors import InvalidParameter, shown
 from priste.float_text import number_to_json
 from priste.quantify.rounding import UNIT_ROUNDOFF
 
@@ -54,9 +54,10 @@ class OddsBound:
 
     def __post_init__(self) -> None:
         for name in ("up", "down"):
-            bound = number(
+            bound = check_float(
                 getattr(self, name),
-                f"The {name!r} of OddsBound",
+                name,
+                "OddsBound",
                 least=0.0,
                 most=math.inf,
                 why="math.inf for a direction that is left free",
@@ -111,8 +112,8 @@ class BeliefBound:
     at_most: float
 
     def __post_init__(self) -> None:
-        bound = number(
-            self.at_most, "The 'at_most' of BeliefBound", above=0.0, below=1.0, hint="20 % is 0.2."
+        bound = check_float(
+            self.at_most, "at_most", "BeliefBound", above=0.0, below=1.0, hint="20 % is 0.2."
         )
         object.__setattr__(self, "at_most", bound)
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.arguments import shown
-from priste.errors import InvalidParameter
+from priste.errors import InvalidParameter, shown
 from priste.mobility import MarkovModel
 from priste.quantify.adversaries import Adversary, AnyPrior, PriorsWithin
 from priste.quantify.assembly import PriorSums, known_prior_leakage

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from priste.arguments import whole
+from priste.arguments import check_int
 from priste.errors import InvalidParameter
 from priste.quantify.lifted import LiftedChain
 from priste.quantify.moments import Floats
@@ -34,9 +34,10 @@ def location_posterior(
 
 
 def _checked_step(step: object, following: int) -> int:
-    return whole(
+    return check_int(
         step,
-        "The 'step' of location_posterior",
+        "step",
+        "location_posterior",
         most=following,
         why="the observed steps and the next one",
     )

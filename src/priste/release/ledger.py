@@ -18,10 +18,10 @@ from typing import TextIO, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from priste.atomic_files import atomic_output, write_file
 from priste.errors import InvalidParameter, LedgerError, PristeError
 from priste.float_text import floats_from_text, number_to_json
 from priste.quantify import Guarantee, guarantee_from_dict
-from priste.whole_files import whole, write_whole
 
 _FIXED = ("user", "step", "cell", "budget", "attempts", "undecided")
 _LEAKAGE = "leakage:"
@@ -212,7 +212,7 @@ class Ledger(Sequence[Release]):
             raise InvalidParameter(
                 f"A ledger is exported to .csv or .jsonl. Got the suffix {path.suffix!r}."
             )
-        write_whole(path, writers[path.suffix](), private=False)
+        write_file(path, writers[path.suffix](), private=False)
 
 
 Ledgers = Mapping[str | None, Ledger]
@@ -236,7 +236,7 @@ def write_ledgers(path: Path, events: Sequence[str], ledgers: Ledgers) -> None:
     column holds their likelihoods.
     """
     with (
-        whole(path, overwrite=True, private=False) as draft,
+        atomic_output(path, overwrite=True, private=False) as draft,
         draft.open("w", encoding="utf-8", newline="") as file,
     ):
         _write_csv(file, events, ledgers, with_users=True)

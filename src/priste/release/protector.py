@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from priste.arguments import whole
+from priste.arguments import check_int
 from priste.errors import InvalidParameter, PristeError, ReleaseRefused, StateError
 from priste.mechanisms import Mechanism
 from priste.quantify import Adversary, Guarantee, Leakage, Quantifier
@@ -299,7 +299,7 @@ class Protector:
     def _checked_step(self, step: int | None) -> int:
         if step is None:
             return self._state.step
-        wanted = whole(step, "The 'step' of a release", hint="None is the next step.")
+        wanted = check_int(step, "step", "a release", hint="None is the next step.")
         if wanted - self._state.step > MAX_SKIPPED_STEPS:
             raise InvalidParameter(
                 f"A release may skip at most {MAX_SKIPPED_STEPS} steps; the next step is "
@@ -310,9 +310,10 @@ class Protector:
     def _checked_cell(self, cell: int | None) -> int | None:
         if cell is None:
             return None
-        return whole(
+        return check_int(
             cell,
-            "The 'cell' of a release",
+            "cell",
+            "a release",
             most=self._terms.mechanism.grid.size - 1,
             hint="None is a missing fix; cell_at() of the grid finds cells.",
             secret=True,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from priste.arguments import number
+from priste.arguments import check_float
 from priste.errors import InvalidParameter
 from priste.events import Event
 from priste.mechanisms import Mechanism
@@ -175,9 +175,10 @@ def _guarantee(value: object) -> Guarantee:
             "The OddsBound of a Protector must be > 0 in both directions, and finite in one at "
             f"least. Got {value!r}. To release without a guarantee use calibrator='uncalibrated'."
         )
-    bound = number(
+    bound = check_float(
         value,
-        "The 'guarantee' of a Protector",
+        "guarantee",
+        "a Protector",
         above=0.0,
         why="natural logarithm of the largest likelihood ratio, both ways",
         hint="For one direction use OddsBound(up, down), for a belief BeliefBound(at_most).",

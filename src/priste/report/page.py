@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from priste.atomic_files import write_file
 from priste.audit import EventAudit
 from priste.report.crowd import crowd
 from priste.report.pages import page, script
@@ -22,7 +23,6 @@ from priste.report.stream_report import StreamReport
 from priste.report.strip import LEVEL_WORDS, longest_vague
 from priste.report.verdict import Verdict
 from priste.report.wording import length
-from priste.whole_files import write_whole
 
 MARKS = {Verdict.KEPT: "kept", Verdict.BROKEN: "broken", Verdict.NOT_GUARANTEED: "unguaranteed"}
 """The style of each verdict."""
@@ -70,7 +70,7 @@ def write_html(
 
     Raises OutputExists if there is something at the path and ``overwrite`` is not asked for.
     """
-    return write_whole(path, render(reports, summary), overwrite=overwrite)
+    return write_file(path, render(reports, summary), overwrite=overwrite)
 
 
 def _shown(report: StreamReport) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from priste.arguments import whole
+from priste.arguments import check_int
+from priste.atomic_files import write_file
 from priste.report.figures import STYLE, svg
 from priste.reproduce.catalogue import chosen
 from priste.reproduce.experiments.experiment import Experiment, Finding, Outcome, Settings, Table
@@ -24,7 +25,6 @@ from priste.reproduce.page import render
 from priste.reproduce.running.execution import perform_all
 from priste.reproduce.running.provenance import account_of_machine
 from priste.reproduce.running.store import Store
-from priste.whole_files import write_whole
 
 OnProgress = Callable[[str, int, int], None]
 """Called with the name of the experiment, and the CPU seconds that are done and that are expected
@@ -70,7 +70,7 @@ def reproduce(
     folder = Path(folder)
     experiments = chosen(names)
     count = os.cpu_count() or 1 if workers is None else workers
-    whole(count, "The 'workers' of a reproduction", least=1)
+    check_int(count, "workers", "a reproduction", least=1)
     made = []
     with Store(folder) as store:
         for experiment in experiments:
@@ -176,4 +176,4 @@ def _json(value: Any) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    write_whole(path, text, overwrite=True, private=False)
+    write_file(path, text, overwrite=True, private=False)

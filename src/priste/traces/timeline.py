@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.arguments import whole
+from priste.arguments import check_int
 from priste.errors import InvalidParameter, OutsideMap
 from priste.maps import Cells, Grid
 from priste.traces.fixes import Trace, microseconds, utc_datetime
@@ -302,7 +302,7 @@ class Timeline:
         return microseconds(found[-1] if latest else found[0])
 
     def _step_number(self, step: int) -> int:
-        return whole(step, "A step")
+        return check_int(step, "step", "a Timeline")
 
     def _count(self, numbers: NDArray[np.int64], steps: int | None) -> int:
         count = max(int(numbers[-1]) + 1, 0) if steps is None else self._step_number(steps)

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.arguments import whole
+from priste.arguments import check_int
 from priste.maps import Grid
 from priste.traces.fixes import Trace, microseconds
 
@@ -89,7 +89,7 @@ def residents(count: int, days: int = 14, *, seed: int = 1) -> list[Trace]:
     They are what a mobility model of the town is fitted on: one in eight works at the
     hospital, and one in fifteen weekdays somebody goes there as a patient.
     """
-    whole(count, "The 'count' of residents", least=1)
+    check_int(count, "count", "residents", least=1)
     return [_resident(number, days, seed) for number in range(1, count + 1)]
 
 
@@ -126,7 +126,7 @@ def _plan() -> Grid:
 
 def _days(days: int) -> int:
     # After four weeks the clocks change, and midnights are no longer 24 hours apart.
-    return whole(days, "The 'days' in the town", least=1, most=28)
+    return check_int(days, "days", "the town", least=1, most=28)
 
 
 def _is_workday(day: int) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
+from priste.atomic_files import atomic_output, check_apart
 from priste.errors import InvalidParameter, TraceError
 from priste.maps import Grid
 from priste.randomness import BitSource, Seed
@@ -23,7 +24,6 @@ from priste.traces.reading import Traces
 from priste.traces.reading_options import Columns, ReadingOptions
 from priste.traces.timeline import Timeline
 from priste.traces.zones import Zone, zone_of
-from priste.whole_files import check_apart, whole
 
 RowChoice = Literal["fixes", "steps"]
 _How = TypeVar("_How")
@@ -97,7 +97,9 @@ def write_released(
     if rows == "steps":
         return _write_steps(traces, target, released, points, overwrite)
     written, rewrite = 0, _able(FORMATS[source.format].rewrite, source.format)
-    with whole(target, folder=source.is_folder, overwrite=overwrite, private=False) as draft:
+    with atomic_output(
+        target, folder=source.is_folder, overwrite=overwrite, private=False
+    ) as draft:
         for file in source.files:
             path = draft / file.name if source.is_folder else draft
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -138,7 +140,7 @@ def write_traces(
     place = None if zone is None else zone_of(zone)
     reading = ReadingOptions(Columns.of(columns), place, ClockRange(), None)
     folder = FORMATS[kind].is_folder and format_of_name(target) is not kind
-    with whole(target, folder=folder, overwrite=overwrite, private=False) as draft:
+    with atomic_output(target, folder=folder, overwrite=overwrite, private=False) as draft:
         _write_plain(traces, draft, kind, reading)
 
 
@@ -183,7 +185,9 @@ def _write_steps(
     elif known.options_of is not None:
         reading = known.options_of(source, reading)
         unnamed = reading.columns.user is None
-    with whole(target, folder=source.is_folder, overwrite=overwrite, private=False) as draft:
+    with atomic_output(
+        target, folder=source.is_folder, overwrite=overwrite, private=False
+    ) as draft:
         if source.is_folder and not known.is_folder:
             for user in released:
                 trace = of(user)

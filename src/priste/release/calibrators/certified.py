@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.arguments import whole
+from priste.arguments import check_int
 from priste.errors import InvalidParameter
 from priste.mechanisms import Mechanism
 from priste.quantify import Guarantee
@@ -98,7 +98,7 @@ class Certified:
         guess: bool = True,
     ) -> None:
         for name, value in (("steps_per_halving", steps_per_halving), ("halvings", halvings)):
-            whole(value, f"The '{name}' of Certified", least=1, most=1000)
+            check_int(value, name, "Certified", least=1, most=1000)
         if not isinstance(guess, bool):
             raise InvalidParameter(f"The 'guess' of Certified must be a bool. Got {guess!r}.")
         self._pace = checked_pace(pace, "Certified")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.arguments import whole
+from priste.arguments import check_int
 from priste.maps import Grid
 from priste.mechanisms import Mechanism
 from priste.mechanisms.rows import settle_rows
@@ -106,7 +106,7 @@ class Optimal:
     ) -> None:
         self._pace = None if pace is None else checked_pace(pace, "Optimal")
         self._costs = Costs(cost, "Optimal")
-        self._work = whole(work, "The 'work' of Optimal", least=1)
+        self._work = check_int(work, "work", "Optimal", least=1)
 
     def choose(self, state: PublicState) -> ColumnLaw:
         """Return the law for this step; the true cell has no part in it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from priste.arguments import number
+from priste.arguments import check_float
 from priste.mechanisms import Mechanism
 from priste.quantify import BeliefBound, Guarantee, OddsBound
 
@@ -29,7 +29,7 @@ def finite_budget(mechanism: Mechanism) -> float:
 
 def checked_pace(pace: float, who: str) -> float:
     """Return the pace of a calibrator, or raise InvalidParameter."""
-    return number(pace, f"The 'pace' of {who}", above=0.0, most=1.0)
+    return check_float(pace, "pace", who, above=0.0, most=1.0)
 
 
 def paced_limits(state: PublicState, pace: float) -> list[Guarantee]:

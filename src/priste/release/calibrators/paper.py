@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from priste.arguments import number, whole
+from priste.arguments import check_float, check_int
 from priste.errors import InvalidParameter
 from priste.mechanisms import Mechanism
 from priste.quantify import BeliefBound, Guarantee, Moments, PriorsWithin
@@ -61,15 +61,13 @@ class Paper:
         check_seconds: float | None = None,
         checker: Checker | None = None,
     ) -> None:
-        self._decay = number(decay, "The 'decay' of Paper", above=0.0, below=1.0)
-        self._max_attempts = whole(
-            max_attempts, "The 'max_attempts' of Paper", least=1, most=10_000
-        )
+        self._decay = check_float(decay, "decay", "Paper", above=0.0, below=1.0)
+        self._max_attempts = check_int(max_attempts, "max_attempts", "Paper", least=1, most=10_000)
         self._check_seconds = check_seconds
         if check_seconds is not None:
             hint = "None is no limit."
-            self._check_seconds = number(
-                check_seconds, "The 'check_seconds' of Paper", above=0.0, hint=hint
+            self._check_seconds = check_float(
+                check_seconds, "check_seconds", "Paper", above=0.0, hint=hint
             )
         self._checker = checker
 

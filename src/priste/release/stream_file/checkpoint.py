@@ -36,13 +36,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from priste.atomic_files import write_file
 from priste.errors import OutputError
 from priste.quantify import StreamSnapshot
 from priste.quantify.bands import Band
 from priste.quantify.scaling import ScaledRows
 from priste.release.prediction import PredictionSnapshot
 from priste.release.public_state import StateSnapshot
-from priste.whole_files import write_whole
 
 FORMAT, VERSION = "priste-checkpoint", 1
 
@@ -80,7 +80,7 @@ def keep(path: Path, chain: str, state: StateSnapshot | None) -> None:
     if state is None or state.bytes > LARGEST:
         return
     try:
-        write_whole(checkpoint_of(path), encode(Checkpoint(chain, state)), overwrite=True)
+        write_file(checkpoint_of(path), encode(Checkpoint(chain, state)), overwrite=True)
     except OutputError as problem:
         _log.warning("No checkpoint was kept beside %s: %s", path, problem)
 

@@ -37,8 +37,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from priste.atomic_files import take_lock, write_file
 from priste.errors import OutputError, OutputExists, StateError
-from priste.whole_files import take_lock, write_whole
 
 FORMAT = "priste-stream"
 VERSION = 1
@@ -227,7 +227,7 @@ def create(path: Path, header: Json, records: Iterable[Json] = ()) -> str:
     """Create a state file in one piece and return its chain; StateError if the path is taken."""
     data, chain = encode(header, records)
     try:
-        write_whole(path, data)
+        write_file(path, data)
     except OutputExists as problem:
         raise StateError(
             f"There is already a file at {str(path)!r}; it was not touched. Continue its stream "
@@ -266,7 +266,7 @@ def replace(path: Path, header: Json, records: Sequence[Json]) -> str:
                 "to be saved; it was not touched. Choose another path."
             )
         data, chain = encode(header, records)
-        write_whole(path, data, overwrite=True)
+        write_file(path, data, overwrite=True)
     except OutputError as problem:
         raise _unwritten(path, problem) from problem
     finally:

@@ -14,10 +14,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from priste.atomic_files import take_lock
 from priste.errors import StateError
 from priste.reproduce.running.jobs import Job, Result, Results
 from priste.reproduce.running.provenance import source_digest
-from priste.whole_files import take_lock
 
 STORE = "results.jsonl"
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.arguments import whole
+from priste.arguments import check_int
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.traces import Trace
@@ -49,8 +49,8 @@ def city_dweller(seed: int, grid: Grid, days: int) -> Trace:
 
     A pure function of its arguments; all places lie on the map. ``days`` is 1 to 1000.
     """
-    seed = whole(seed, "The 'seed' of a city", least=0)
-    if whole(days, "The 'days' in a city", least=1) > MOST_DAYS:
+    seed = check_int(seed, "seed", "a city", least=0)
+    if check_int(days, "days", "a city", least=1) > MOST_DAYS:
         raise InvalidParameter(f"The 'days' in a city must be at most {MOST_DAYS}. Got {days!r}.")
     rng = np.random.default_rng([seed, 0x636974])
     diary = _Diary(_Town(rng, grid.width), rng)

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.arguments import number, whole
+from priste.arguments import check_float, check_int
 from priste.errors import InvalidParameter, TraceError
 from priste.maps import Grid, LocalProjection
 from priste.mobility.validation import MAX_NUMBER
@@ -42,12 +42,10 @@ class Cut:
     longest_gap: float = 10.0
 
     def __post_init__(self) -> None:
-        whole(self.side, "The 'side' of a world (cells)", least=SMALLEST_SIDE)
-        number(self.cell_size, "The 'cell_size' of a world (km)", above=0, most=MAX_NUMBER)
+        check_int(self.side, "side", "a world", why="cells", least=SMALLEST_SIDE)
+        check_float(self.cell_size, "cell_size", "a world", why="km", above=0, most=MAX_NUMBER)
         for name in ("minutes", "longest_gap"):
-            value = number(
-                getattr(self, name), f"The '{name}' of a world", above=0, most=MAX_NUMBER
-            )
+            value = check_float(getattr(self, name), name, "a world", above=0, most=MAX_NUMBER)
             if not 1e-3 <= value <= _LONGEST_MINUTES:
                 raise InvalidParameter(
                     f"The '{name}' of a world must be in [0.001, {_LONGEST_MINUTES:g}] minutes. "

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache, partial
 from typing import Any, Literal, get_args
 
-from priste.arguments import number, whole
+from priste.arguments import check_float, check_int
 from priste.errors import InvalidParameter, TraceError
 from priste.maps import Grid
 from priste.mobility import (
@@ -74,8 +74,8 @@ class World:
         In a recorded world these are consecutive recorded steps, and :class:`TraceError` is
         raised when so many were nowhere recorded.
         """
-        seed = whole(seed, "The 'seed' of a walk", least=0)
-        return self.walker(seed, whole(steps, "The 'steps' of a walk", least=1))
+        seed = check_int(seed, "seed", "a walk", least=0)
+        return self.walker(seed, check_int(steps, "steps", "a walk", least=1))
 
 
 def world_of(spec: Mapping[str, Any]) -> World:
@@ -117,9 +117,9 @@ class GaussianWorld:
     start: Literal["uniform"] = "uniform"
 
     def __post_init__(self) -> None:
-        whole(self.side, "The 'side' of a world (cells)", least=SMALLEST_SIDE)
-        number(self.cell_size, "The 'cell_size' of a world (km)", above=0, most=MAX_NUMBER)
-        number(self.sigma, "The 'sigma' of a world", above=0, most=MAX_NUMBER)
+        check_int(self.side, "side", "a world", why="cells", least=SMALLEST_SIDE)
+        check_float(self.cell_size, "cell_size", "a world", why="km", above=0, most=MAX_NUMBER)
+        check_float(self.sigma, "sigma", "a world", above=0, most=MAX_NUMBER)
         _one_of("sigma_means", self.sigma_means, get_args(SigmaMeaning))
         _one_of("start", self.start, ("uniform",))
 
@@ -204,9 +204,9 @@ class GeolifeWorld(_RecordedWorld):
                 "A world of kind 'geolife' needs the 'folder' of the data set as text. "
                 f"Got {self.folder!r}. Without it take the kind 'city'."
             )
-        whole(self.user_rank, "The 'user_rank' of a world", least=0)
-        whole(self.steps, "The 'steps' of a world", least=2)
-        whole(self.windows, "The 'windows' of a world", least=1)
+        check_int(self.user_rank, "user_rank", "a world", least=0)
+        check_int(self.steps, "steps", "a world", least=2)
+        check_int(self.windows, "windows", "a world", least=1)
 
     def made(self) -> World:
         """Return the world; reads users until the rank is reached."""

@@ -1,6 +1,6 @@
 """Results that appear whole under their name, or not at all.
 
-Every file and folder that priste makes for people goes through :func:`whole`. What is guaranteed:
+Every file and folder that priste makes for people goes through :func:`atomic_output`. Guarantees:
 
 - The name appears at the very end, when all bytes are on the disk; after a crash, a full disk or an
   error it is as before.
@@ -77,7 +77,7 @@ def check_writable(path: PathLike, *, overwrite: bool = False, folder: bool = Fa
 
 
 @contextmanager
-def whole(
+def atomic_output(
     path: PathLike, *, overwrite: bool = False, private: bool = True, folder: bool = False
 ) -> Iterator[Path]:
     """Yield the path of a draft to write to; it gets the name ``path`` when the block ends well.
@@ -88,7 +88,7 @@ def whole(
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as place:
-    ...     with whole(Path(place) / "a.txt") as draft:
+    ...     with atomic_output(Path(place) / "a.txt") as draft:
     ...         _ = draft.write_text("all of it")
     ...     (Path(place) / "a.txt").read_text()
     'all of it'
@@ -114,11 +114,11 @@ def whole(
         ) from problem
 
 
-def write_whole(
+def write_file(
     path: PathLike, content: str | bytes, *, overwrite: bool = False, private: bool = True
 ) -> Path:
     """Write a file in one piece; text is UTF-8, and its line ends stay as they are."""
-    with whole(path, overwrite=overwrite, private=private) as draft:
+    with atomic_output(path, overwrite=overwrite, private=private) as draft:
         draft.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
     return Path(path)
 
@@ -189,7 +189,7 @@ def sync(path: PathLike) -> None:
         os.close(handle)
 
 
-def sweep(folder: PathLike) -> None:
+def remove_abandoned_drafts(folder: PathLike) -> None:
     """Remove every draft in a folder whose writer is no more."""
     for path in Path(folder).iterdir():
         if _ANY_DRAFT.fullmatch(path.name):

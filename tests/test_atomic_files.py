@@ -21,18 +21,18 @@ from priste import (
     PlanarLaplace,
     Protector,
     StateError,
+    atomic_files,
     presence,
-    whole_files,
 )
+from priste.atomic_files import atomic_output, check_writable, remove_abandoned_drafts, write_file
 from priste.batch.keyed_digests import Recognition
 from priste.batch.workspace import Workspace
 from priste.reproduce.running.store import Store
-from priste.whole_files import check_writable, sweep, whole, write_whole
 
 
 def write_while(target: Path, happening: Callable[[], object], **options: bool) -> None:
     """Write a result, while something else happens."""
-    with whole(target, **options) as draft:
+    with atomic_output(target, **options) as draft:
         (draft / "a" if draft.is_dir() else draft).write_text("ours")
         happening()
 
@@ -48,7 +48,7 @@ def names(folder: Path) -> set[str]:
 def test_a_result_appears_at_the_end(tmp_path: Path) -> None:
     """While it is written the name is free, afterwards it holds all of it, and no draft stays."""
     target = tmp_path / "a.csv"
-    with whole(target) as draft:
+    with atomic_output(target) as draft:
         draft.write_text("half")
         assert not target.exists()
         draft.write_text("all")
@@ -58,7 +58,7 @@ def test_a_result_appears_at_the_end(tmp_path: Path) -> None:
 
 def test_an_error_leaves_everything_as_it_was(tmp_path: Path) -> None:
     """Whatever is raised, the old content stays and the draft goes."""
-    target = write_whole(tmp_path / "a", "old")
+    target = write_file(tmp_path / "a", "old")
     for error in (ValueError("no"), KeyboardInterrupt()):
         with pytest.raises(type(error)):
             write_while(target, partial(fail, error), overwrite=True)
@@ -73,10 +73,10 @@ def test_nothing_is_replaced_unasked(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     for name, what in (("file", "file"), ("dangling", "file"), ("folder", "folder")):
         with pytest.raises(OutputExists, match=f"already a {what} at") as caught:
-            write_whole(tmp_path / name, "x")
+            write_file(tmp_path / name, "x")
         assert "not touched" in str(caught.value)
     with pytest.raises(OutputExists):
-        write_whole(tmp_path / "folder", "x", overwrite=True)
+        write_file(tmp_path / "folder", "x", overwrite=True)
     late = tmp_path / "late"
     with pytest.raises(OutputExists, match="already a file"):
         write_while(late, lambda: late.write_text("theirs, meanwhile"))
@@ -89,7 +89,7 @@ def test_links_are_replaced_and_not_followed(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("precious")
     (tmp_path / "out").symlink_to(victim)
-    write_whole(tmp_path / "out", "new", overwrite=True)
+    write_file(tmp_path / "out", "new", overwrite=True)
     assert victim.read_text() == "precious"
     assert (tmp_path / "out").read_text() == "new"
     assert not (tmp_path / "out").is_symlink()
@@ -97,16 +97,16 @@ def test_links_are_replaced_and_not_followed(tmp_path: Path) -> None:
 
 def test_a_planted_draft_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even under a name that somebody foretold, a link in the draft's place is not followed."""
-    with whole(tmp_path / "a") as one:
+    with atomic_output(tmp_path / "a") as one:
         first = one.name
-    with whole(tmp_path / "b") as other:
+    with atomic_output(tmp_path / "b") as other:
         assert other.name != first.replace(".a.", ".b.")
     victim = tmp_path / "victim"
     victim.write_text("precious")
     (tmp_path / ".c.planted").symlink_to(victim)
-    monkeypatch.setattr(whole_files, "_draft_name", lambda name: f".{name}.planted")
+    monkeypatch.setattr(atomic_files, "_draft_name", lambda name: f".{name}.planted")
     with pytest.raises(OutputError, match="exists"):
-        write_whole(tmp_path / "c", "x")
+        write_file(tmp_path / "c", "x")
     assert victim.read_text() == "precious"
 
 
@@ -115,10 +115,10 @@ def test_private_means_private_whatever_the_umask(tmp_path: Path, umask: int) ->
     """A private draft and result have mode 0600; others have what the umask leaves."""
     before = os.umask(umask)
     try:
-        with whole(tmp_path / "mine") as draft:
+        with atomic_output(tmp_path / "mine") as draft:
             assert stat.S_IMODE(draft.stat().st_mode) == 0o600
         if umask != 0o777:
-            write_whole(tmp_path / "all", "", private=False)
+            write_file(tmp_path / "all", "", private=False)
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "mine").stat().st_mode) == 0o600
@@ -130,11 +130,11 @@ def test_folders_too(tmp_path: Path) -> None:
     """A folder appears with all of its files, in the place of nothing or of an empty folder."""
     (tmp_path / "empty").mkdir()
     for name in ("new", "empty"):
-        with whole(tmp_path / name, folder=True) as draft:
+        with atomic_output(tmp_path / name, folder=True) as draft:
             (draft / "deep").mkdir()
             (draft / "deep" / "a").write_text("x")
         assert (tmp_path / name / "deep" / "a").read_text() == "x"
-    with pytest.raises(OutputExists, match="folder"), whole(tmp_path / "new", folder=True):
+    with pytest.raises(OutputExists, match="folder"), atomic_output(tmp_path / "new", folder=True):
         pass
     with pytest.raises(ValueError, match="no"):
         write_while(tmp_path / "other", partial(fail, ValueError("no")), folder=True)
@@ -152,12 +152,12 @@ def test_places_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, p
     with pytest.raises(OutputError):
         check_writable(path, overwrite=True)
     with pytest.raises(OutputError):
-        write_whole(path, "x", overwrite=True)
+        write_file(path, "x", overwrite=True)
 
 
 def test_long_names_are_fine(tmp_path: Path) -> None:
     """The longest name that the file system takes can be written; its draft is shorter."""
-    write_whole(tmp_path / ("ü" * 127), "x")
+    write_file(tmp_path / ("ü" * 127), "x")
     assert (tmp_path / ("ü" * 127)).read_text() == "x"
 
 
@@ -168,7 +168,7 @@ def test_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", refuse)
-    write_whole(tmp_path / "a", "x")
+    write_file(tmp_path / "a", "x")
     assert (tmp_path / "a").read_text() == "x"
     other = tmp_path / "b"
     with pytest.raises(OutputExists):
@@ -188,7 +188,7 @@ def test_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Protector(*parts, 0.5, "uncalibrated", journal=tmp_path / "j", rng=1) as stream:
         made = stream.release(0)
     monkeypatch.setattr(fcntl, "flock", refuse)
-    write_whole(tmp_path / "a", "x")
+    write_file(tmp_path / "a", "x")
     assert names(tmp_path) == {"a", "j"}
     assert list(Protector.load(tmp_path / "j").ledger) == [made]
     with pytest.raises(StateError, match=r"cannot be locked \(No locks available"):
@@ -203,8 +203,8 @@ def test_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 KILLED = """
 import os, signal, sys
-from priste.whole_files import whole
-with whole(sys.argv[1], folder=sys.argv[2] == "folder") as draft:
+from priste.atomic_files import atomic_output
+with atomic_output(sys.argv[1], folder=sys.argv[2] == "folder") as draft:
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -217,10 +217,10 @@ def test_what_a_killed_writer_left_is_swept(tmp_path: Path, kind: str) -> None:
     assert done.returncode == -signal.SIGKILL
     (left,) = names(tmp_path)
     assert left.startswith(".out.")
-    with whole(target, folder=kind == "folder") as living:
+    with atomic_output(target, folder=kind == "folder") as living:
         assert names(tmp_path) == {living.name}
-        sweep(tmp_path)
-        with whole(target, folder=kind == "folder") as second:
+        remove_abandoned_drafts(tmp_path)
+        with atomic_output(target, folder=kind == "folder") as second:
             assert names(tmp_path) == {living.name, second.name}
             (tmp_path / "seen").touch()
         (target.unlink if kind == "file" else target.rmdir)()
@@ -230,10 +230,10 @@ def test_what_a_killed_writer_left_is_swept(tmp_path: Path, kind: str) -> None:
 FULL = """
 import resource, sys
 from priste import OutputError
-from priste.whole_files import write_whole
+from priste.atomic_files import write_file
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 try:
-    write_whole(sys.argv[1], b"x" * 100_000, overwrite=True)
+    write_file(sys.argv[1], b"x" * 100_000, overwrite=True)
 except OutputError as error:
     print(error)
 """
@@ -241,7 +241,7 @@ except OutputError as error:
 
 def test_when_there_is_no_room(tmp_path: Path) -> None:
     """A write that the system refuses half way leaves the old file, no draft, and says why."""
-    target = write_whole(tmp_path / "out", "old")
+    target = write_file(tmp_path / "out", "old")
     done = subprocess.run(
         [sys.executable, "-c", FULL, str(target)], capture_output=True, text=True, check=True
     )
@@ -253,6 +253,6 @@ def test_when_there_is_no_room(tmp_path: Path) -> None:
 
 def test_errors_about_other_files_stay_what_they_are(tmp_path: Path) -> None:
     """Reading something that is not there is not called a failure to write."""
-    with pytest.raises(FileNotFoundError), whole(tmp_path / "out"):
+    with pytest.raises(FileNotFoundError), atomic_output(tmp_path / "out"):
         Path("/nowhere/at/all").read_text()
     assert names(tmp_path) == set()
