@@ -30,7 +30,7 @@ from priste import (
     StartsIn,
 )
 from priste.events import at, presence
-from priste.quantify import adversary_from_dict
+from priste.quantify import PerModel, adversary_from_dict
 
 NOISE = 1e-12
 """Far above the rounding of these small cases, far below what is compared."""
@@ -50,6 +50,7 @@ ADVERSARYS = [
     LastSeen(steps=7),
     PriorsWithin([0.1, 0.2, 0.7], factor=2.5),
     PriorsWithin([[0.1, 0.4], [0.2, 0.3]], 1),
+    PerModel([KnownPrior([0.1, 0.9]), LastSeen(2)]),
 ]
 
 

@@ -64,7 +64,7 @@ def test_steps_beyond_the_model_are_refused():
     with pytest.raises(InvalidParameter):
         q.candidate_moments([[0.5], [0.25]])
     with pytest.raises(InvalidParameter):
-        q.candidate_operator()
+        q.candidate_operators()
     assert q.step == 3
     assert q.moments() is before
 

@@ -120,7 +120,8 @@ def test_candidates_equal_observing_them(method, data):
         )
         assert_within_bound(one, oracle(model, event, [*columns, candidate]))
     assert q.step == len(columns)
-    by_event, by_complement, exponent = q.candidate_operator()
+    (operator,) = q.candidate_operators()
+    by_event, by_complement, exponent = operator.event, operator.complement, operator.exponent
     for candidate in candidates:
         exact = oracle(model, event, [*columns, candidate])
         for row in range(size):

@@ -20,7 +20,7 @@ from priste.audit.procedure import Procedure
 from priste.audit.true_leakage import is_broken
 from priste.events import Event
 from priste.mobility import MarkovModel
-from priste.quantify import Adversary, AnyPrior, Guarantee, Leakage, Quantifier
+from priste.quantify import Adversary, AnyPrior, Family, Guarantee, Leakage, Quantifier
 from priste.randomness import BitSource, Seed, bit_source
 from priste.release import Protector
 from priste.release.terms import largest_leakage
@@ -97,11 +97,19 @@ def sampled_leakage(
     for name, event, guarantee in zip(
         terms.event_names, terms.events, procedure.guarantees, strict=True
     ):
-        true = [stream_path(terms.models, event, run.likelihoods, against) for run in drawn]
-        nominal = [stream_path(terms.models, event, run.nominal, against) for run in drawn]
+        true = [
+            stream_path(terms.models, event, run.likelihoods, against, terms.family)
+            for run in drawn
+        ]
+        nominal = [
+            stream_path(terms.models, event, run.nominal, against, terms.family) for run in drawn
+        ]
         anybody = true
         if against != AnyPrior():
-            anybody = [stream_path(terms.models, event, run.likelihoods) for run in drawn]
+            anybody = [
+                stream_path(terms.models, event, run.likelihoods, None, terms.family)
+                for run in drawn
+            ]
         over = sum(any(step.breaks(guarantee) for step in path) for path in true)
         found[name] = SampledLeakage(
             guarantee,
@@ -132,9 +140,10 @@ def stream_path(
     event: Event,
     likelihoods: Sequence[Floats | None],
     adversary: Adversary | None = None,
+    family: Family = "joint",
 ) -> tuple[PathStep, ...]:
-    """Return what is told after each step, jointly over the models."""
-    quantifier = Quantifier(models, event, adversary)
+    """Return what is told after each step to an adversary of the models."""
+    quantifier = Quantifier(models, event, adversary, family=family)
     path = []
     for likelihood in likelihoods:
         quantifier.observe(likelihood)

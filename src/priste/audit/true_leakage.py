@@ -246,15 +246,15 @@ class _Branch:
 
     @staticmethod
     def at_start(procedure: Procedure, adversary: Adversary, prior: Floats) -> _Branch:
-        models = procedure.terms.models
+        models, family = procedure.terms.models, procedure.terms.family
         quantifiers = []
         for event in procedure.terms.events:
             each = {
-                "adversary": Quantifier(models, event, adversary, method="forward"),
+                "adversary": Quantifier(models, event, adversary, family=family, method="forward"),
                 "known": Quantifier(models[0], event, KnownPrior(prior), method="forward"),
             }
             if adversary != AnyPrior():
-                each["anybody"] = Quantifier(models, event, method="forward")
+                each["anybody"] = Quantifier(models, event, family=family, method="forward")
             quantifiers.append(each)
         return _Branch(procedure.start, quantifiers)
 
@@ -408,7 +408,10 @@ def _worst_prior(
     moments = added([quantifier.moments() for quantifier in quantifiers])
     found = quantifiers[0].prior_class.leakage(moments)
     labels = np.concatenate(
-        [start_rows(adversary, model).labels for model in procedure.terms.models]
+        [
+            start_rows(adversary.of_model(number), model).labels
+            for number, model in enumerate(procedure.terms.models)
+        ]
     )
     named: dict[int, float] = {}
     for row, weight in found.worst_prior.items():

@@ -5,10 +5,13 @@ from priste.quantify.adversaries import (
     AnyPrior,
     KnownPrior,
     LastSeen,
+    PerModel,
     PriorsWithin,
     StartsIn,
     adversary_from_dict,
+    as_adversary,
 )
+from priste.quantify.candidate_operator import CandidateOperator
 from priste.quantify.guarantees import (
     BeliefBound,
     Guarantee,
@@ -24,20 +27,24 @@ from priste.quantify.possible_paths import (
     possible_paths_leakage,
 )
 from priste.quantify.prior_classes import PriorClass
-from priste.quantify.quantifier import Quantifier
+from priste.quantify.quantifier import FAMILIES, Family, Quantifier
 from priste.quantify.stream_snapshot import StreamSnapshot
 from priste.quantify.worst_prior import leakages, passes, worst_prior_leakage
 
 __all__ = [
+    "FAMILIES",
     "Adversary",
     "AnyPrior",
     "BeliefBound",
+    "CandidateOperator",
+    "Family",
     "Guarantee",
     "KnownPrior",
     "LastSeen",
     "Leakage",
     "Moments",
     "OddsBound",
+    "PerModel",
     "PossiblePaths",
     "PossiblePathsLeakage",
     "PriorClass",
@@ -46,6 +53,7 @@ __all__ = [
     "StartsIn",
     "StreamSnapshot",
     "adversary_from_dict",
+    "as_adversary",
     "as_guarantee",
     "guarantee_from_dict",
     "leakages",

@@ -12,7 +12,7 @@ LastSeen(steps=8)
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -35,6 +35,10 @@ class _Value:
 
     def describe(self) -> dict[str, object]:
         raise NotImplementedError
+
+    def of_model(self, number: int) -> Adversary:
+        """Return the adversary under one of several models: the same one, unless told."""
+        return self  # type: ignore[return-value]  # every subclass is one
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Value) and self.describe() == other.describe()
@@ -217,11 +221,69 @@ class PriorsWithin(_Value):
         return f"PriorsWithin(<prior on {self.prior.shape[-1]} cells>, factor={self.factor!r})"
 
 
+class PerModel(_Value):
+    """One adversary for each of several models, in the order of the models.
+
+    With ``family="each"`` the adversary who holds a model has the priors given for that model, such
+    as its own stationary distribution. With ``family="joint"`` the rows of all of them are mixed,
+    which every adversary allows whose priors are all mixtures of its rows.
+
+    >>> PerModel([LastSeen(steps=2), AnyPrior()]).of_model(1)
+    AnyPrior()
+    """
+
+    parts: tuple[Adversary, ...]
+
+    def __init__(self, parts: Sequence[Adversary]) -> None:
+        given = tuple(parts)
+        if not given or not all(isinstance(each, Adversary) for each in given):
+            raise InvalidParameter(
+                "PerModel needs one adversary for each model. Got "
+                f"{[type(each).__name__ for each in given]}."
+            )
+        if any(isinstance(each, PerModel) for each in given):
+            raise InvalidParameter("The parts of PerModel must not be PerModel themselves.")
+        self.parts = given
+
+    def of_model(self, number: int) -> Adversary:
+        """Return the adversary of the model with this number."""
+        return self.parts[number]
+
+    def describe(self) -> dict[str, object]:
+        """Return what :func:`adversary_from_dict` reads, ready for JSON."""
+        return {"adversary": "per model", "parts": [part.describe() for part in self.parts]}
+
+    def words(self) -> str:
+        """Return who is meant, as part of a sentence."""
+        different = list(dict.fromkeys(part.words() for part in self.parts))
+        if len(different) == 1:
+            return f"for each of {len(self.parts)} models {different[0]}"
+        return "; or ".join(
+            f"under model {number}, {part.words()}" for number, part in enumerate(self.parts, 1)
+        )
+
+    def __repr__(self) -> str:
+        return f"PerModel({list(self.parts)})"
+
+
 LARGEST_FACTOR = 1e6
 """Beyond this doubles would leave the bound in doubt; ``StartsIn`` is nearly the same and exact."""
 
-Adversary: TypeAlias = AnyPrior | StartsIn | KnownPrior | LastSeen | PriorsWithin
+Adversary: TypeAlias = AnyPrior | StartsIn | KnownPrior | LastSeen | PriorsWithin | PerModel
 """Any of the classes of priors."""
+
+
+def as_adversary(value: object, *, name: str) -> Adversary:
+    """Return the adversary that ``value`` means: itself, or ``PerModel`` for a sequence of them."""
+    if isinstance(value, Adversary):
+        return value
+    if isinstance(value, Sequence) and all(isinstance(each, Adversary) for each in value):
+        return PerModel(value)
+    raise InvalidParameter(
+        f"The {name} must be AnyPrior(), StartsIn(cells), KnownPrior(rows), LastSeen(steps) or "
+        "PriorsWithin(prior, factor), or one of these for each model. Got "
+        f"{type(value).__name__}."
+    )
 
 
 def adversary_from_dict(described: Mapping[str, object]) -> Adversary:
@@ -230,8 +292,8 @@ def adversary_from_dict(described: Mapping[str, object]) -> Adversary:
         return _read(described)
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidParameter(
-            "A described adversary must have 'adversary' (any start, starts, priors, stale or "
-            "near) and its values, as describe() wrote them."
+            "A described adversary must have 'adversary' (any start, starts, priors, stale, "
+            "near or per model) and its values, as describe() wrote them."
         ) from error
 
 
@@ -246,6 +308,8 @@ def _read(described: Mapping[str, object]) -> Adversary:
         return LastSeen(**values)  # type: ignore[arg-type]  # checked by the class
     if kind == "priors":
         return KnownPrior(_rows(values.pop("rows")), **values)
+    if kind == "per model":
+        return PerModel([adversary_from_dict(part) for part in values.pop("parts")])  # type: ignore[attr-defined]  # TypeError if none
     if kind == "near":
         lines, joint = _rows(values.pop("prior")), values.pop("joint")
         return PriorsWithin(lines if joint else lines.ravel(), **values)  # type: ignore[arg-type]  # as above

@@ -23,7 +23,8 @@ class Leakage:
     of some rows. Rows that are no cells are named by their number (``KnownPrior``), or by the cell
     where the user was seen last (``LastSeen``). It is empty when no prior makes the comparison
     possible. With several models ``worst_joint`` maps (model, cell) to weights, and
-    ``worst_prior`` is its sum over models.
+    ``worst_prior`` is its sum over models. Where each of several models is tested by itself,
+    ``model`` is the number of the one under which ``value`` is reached; None elsewhere.
 
     >>> Leakage(0.5, 0.5, 0.25, {3: 1.0}).value
     0.5
@@ -34,6 +35,7 @@ class Leakage:
     against_event: float
     worst_prior: dict[int, float]
     worst_joint: dict[tuple[int, int], float] = field(default_factory=dict)
+    model: int | None = None
 
     def over(self, guarantee: float | Guarantee) -> float:
         """Return the larger of the directions that a guarantee bounds.

@@ -47,9 +47,9 @@ def candidates_of(moments: Moments, chosen: Integers | slice) -> Moments:
     )
 
 
-def rows_of(moments: Moments, chosen: Integers) -> Moments:
+def rows_of(moments: Moments, chosen: Integers | slice) -> Moments:
     """Return some of the rows, with the same error bounds."""
-    return Moments(
+    return Moments.of_checked(
         moments.prior_event[chosen],
         moments.prior_complement[chosen],
         moments.event[chosen],

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from priste.quantify.guarantees import Guarantee, Limits
 from priste.quantify.leakage import Leakage
-from priste.quantify.moment_sums import rows_of
+from priste.quantify.moment_sums import candidates_of, rows_of
 from priste.quantify.moments import Floats, Integers, Moments
 from priste.quantify.near_prior import near_beliefs, near_leakage, near_leakages, near_passes
 from priste.quantify.posteriors import largest_belief, largest_prior_belief
@@ -143,3 +143,57 @@ class WithinFactor:
 
     def _numbered(self, prior: dict[int, float]) -> dict[int, float]:
         return {int(self._rows[place]): weight for place, weight in prior.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class EachOf:
+    """One class for each of several groups of rows, which are never mixed with each other.
+
+    A guarantee is kept when it is in every group; a bound is the largest of those of the groups.
+    """
+
+    groups: tuple[tuple[slice, PriorClass], ...]
+
+    def passes(self, moments: Moments, guarantee: float | Guarantee | Limits) -> Booleans:
+        kept = np.ones(1 if moments.candidates is None else moments.candidates, dtype=np.bool_)
+        for rows, group in self.groups:
+            left = np.flatnonzero(kept)
+            if not len(left):
+                break
+            part = rows_of(moments, rows)
+            if len(left) < len(kept):
+                part = candidates_of(part, left)
+            kept[left] = group.passes(part, guarantee)
+        return kept
+
+    def leakage(self, moments: Moments) -> Leakage:
+        found = [group.leakage(rows_of(moments, rows)) for rows, group in self.groups]
+        worst = max(range(len(found)), key=lambda place: found[place].value)
+        first = self.groups[worst][0].start
+        return Leakage(
+            max(each.value for each in found),
+            max(each.for_event for each in found),
+            max(each.against_event for each in found),
+            {first + row: weight for row, weight in found[worst].worst_prior.items()},
+        )
+
+    def directions(self, moments: Moments) -> tuple[float, float]:
+        found = [group.directions(rows_of(moments, rows)) for rows, group in self.groups]
+        return max(up for up, _ in found), max(down for _, down in found)
+
+    def leakages(self, moments: Moments, guarantee: float | Guarantee | None = None) -> Floats:
+        found = [group.leakages(rows_of(moments, rows), guarantee) for rows, group in self.groups]
+        return np.asarray(np.max(found, axis=0))
+
+    def belief(self, moments: Moments) -> float:
+        return max(group.belief(rows_of(moments, rows)) for rows, group in self.groups)
+
+    def prior_belief(self, moments: Moments) -> float:
+        return max(group.prior_belief(rows_of(moments, rows)) for rows, group in self.groups)
+
+    def undecided_prior(self, moments: Moments) -> dict[int, float]:
+        for rows, group in self.groups:
+            found = group.undecided_prior(rows_of(moments, rows))
+            if found:
+                return {rows.start + row: weight for row, weight in found.items()}
+        return {}

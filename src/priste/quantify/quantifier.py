@@ -5,15 +5,23 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from priste.arguments import check_choice
 from priste.errors import InvalidParameter, shown
 from priste.mobility import MarkovModel
-from priste.quantify.adversaries import Adversary, AnyPrior, PriorsWithin
+from priste.quantify.adversaries import (
+    Adversary,
+    AnyPrior,
+    PerModel,
+    PriorsWithin,
+    as_adversary,
+)
 from priste.quantify.assembly import PriorSums, known_prior_leakage
+from priste.quantify.candidate_operator import CandidateOperator
 from priste.quantify.guarantees import Guarantee, Limits, as_limits
 from priste.quantify.inputs import (
     checked_candidates,
@@ -24,8 +32,8 @@ from priste.quantify.inputs import (
 from priste.quantify.leakage import Leakage
 from priste.quantify.model_stream import Method, ModelStream, check_history
 from priste.quantify.moment_sums import stacked
-from priste.quantify.moments import Floats, Integers, Moments
-from priste.quantify.prior_classes import AnyMixture, PriorClass, WithinFactor
+from priste.quantify.moments import Floats, Moments
+from priste.quantify.prior_classes import AnyMixture, EachOf, PriorClass, WithinFactor
 from priste.quantify.screening import screened, worthwhile_rank
 from priste.quantify.smoothing import location_posterior
 from priste.quantify.start_rows import FirstCells, start_rows
@@ -37,6 +45,10 @@ if TYPE_CHECKING:
     from priste.events import Event
 
 Booleans = NDArray[np.bool_]
+Family = Literal["each", "joint"]
+
+FAMILIES: tuple[Family, ...] = ("each", "joint")
+"""What an adversary may know of several models: which one holds, or not."""
 
 CHUNK_ENTRIES = 160_000
 """How many numbers of candidate columns are weighed at once, about what a processor caches.
@@ -54,9 +66,12 @@ class Quantifier:
     mixtures, those of somebody who saw the user some steps before, or those near a given one.
     Each adversary has rows, distributions of the first cell, of which all its priors are mixtures.
 
-    ``model`` may be a sequence of models on one map that are guarded jointly: the adversary does
-    not know which one holds, releases may tell, and every joint prior over model and row counts.
-    The rows of all models are stacked, in order.
+    ``model`` may be a sequence of models on one map; the rows of all models are stacked, in order.
+    ``family`` says what the adversary knows of them. "joint" (the default): the adversary does not
+    know which model holds, releases may tell, and every joint prior over model and row counts.
+    "each": the adversary holds one of the models and is not unsure which; every model is tested by
+    itself, rows of different models are never mixed, and each answer is the largest over the
+    models. ``adversary`` may be a sequence, one for each model.
 
     ``method`` says how the joint probabilities are computed; the numbers are the same
     up to the stated error. "forward" keeps an operator of rows x worlds x states
@@ -97,8 +112,9 @@ class Quantifier:
         self,
         model: MarkovModel | Sequence[MarkovModel],
         event: Event,
-        adversary: Adversary | None = None,
+        adversary: Adversary | Sequence[Adversary] | None = None,
         *,
+        family: Family = "joint",
         method: Method = "auto",
         history: bool = True,
     ) -> None:
@@ -111,18 +127,26 @@ class Quantifier:
                 f"grid. Got {shown([getattr(each, 'grid', each) for each in models])}."
             )
         self._cells = models[0].grid.size
-        self._adversary = AnyPrior() if adversary is None else adversary
+        self._family: Family = check_choice(family, FAMILIES, "family", "a Quantifier")
+        self._adversary = _fitting(adversary, len(models))
         self._streams = [
-            ModelStream(each, event, start_rows(self._adversary, each), method, history)
-            for each in models
+            ModelStream(
+                each, event, start_rows(self._adversary.of_model(number), each), method, history
+            )
+            for number, each in enumerate(models)
         ]
-        self._prior_class = _prior_class(self._adversary, self._streams)
+        self._prior_class = _prior_class(self._adversary, self._streams, self._family)
         self._moments: Moments | None = None
 
     @property
     def adversary(self) -> Adversary:
         """Whom the answers are about."""
         return self._adversary
+
+    @property
+    def family(self) -> Family:
+        """Whether the adversary holds one of the models ("each") or is unsure which ("joint")."""
+        return self._family
 
     @property
     def prior_class(self) -> PriorClass:
@@ -233,23 +257,27 @@ class Quantifier:
         self._check_next_step()
         return stacked([stream.candidate_moments(columns) for stream in self._streams])
 
-    def candidate_operator(self) -> tuple[Floats, Floats, Integers]:
-        """Return (H_event, H_complement, exponent) of the next release.
+    def candidate_operators(self) -> tuple[CandidateOperator, ...]:
+        """Return how b and d depend on the next release, for each group of rows that may be mixed.
 
-        For a release with likelihood e (m,), ``b = (H_event @ e) * 2.0**exponent`` and
-        ``d = (H_complement @ e) * 2.0**exponent``, row by row; H are (rows, m), the largest
-        entry of a row in [0.5, 1). Entries more than a factor 2**1022 below it may lose
-        digits. Takes rows x worlds x states floats of memory, whatever the method.
+        One group for one model or a joint family, one per model for a family of "each". Takes
+        rows x worlds x states floats of memory, whatever the method.
         """
         self._check_next_step()
-        parts = [stream.operator().by_row() for stream in self._streams]
-        values = np.concatenate([part[0] for part in parts]) if len(parts) > 1 else parts[0][0]
-        return values[:, 0], values[:, 1], np.concatenate([part[1] for part in parts])
+        groups = [[stream] for stream in self._streams]
+        if isinstance(self._prior_class, EachOf):
+            judges = [judge for _, judge in self._prior_class.groups]
+        else:
+            groups, judges = [list(self._streams)], [self._prior_class]
+        return tuple(_operator(*each) for each in zip(groups, judges, strict=True))
 
     # ------------------------------------------------------------------ answers
 
     def leakage(
-        self, prior: ArrayLike | None = None, *, adversary: Adversary | None = None
+        self,
+        prior: ArrayLike | None = None,
+        *,
+        adversary: Adversary | Sequence[Adversary] | None = None,
     ) -> Leakage:
         """Return how far the releases tell the event from its negation.
 
@@ -269,7 +297,7 @@ class Quantifier:
         if adversary is not None:
             if prior is not None:
                 raise InvalidParameter("Give leakage() a 'prior' or an 'adversary', not both.")
-            asked = self._asked(adversary)
+            asked = self._asked(_fitting(adversary, len(self._streams)))
             return asked._named(asked._worst())
         if prior is not None:
             weights = self._weights(prior)
@@ -299,14 +327,23 @@ class Quantifier:
             joint[model, label] = weight
             named[label] = named.get(label, 0.0) + weight
         several = len(self._streams) > 1
-        return replace(found, worst_prior=named, worst_joint=joint if several else {})
+        held = {model for model, _ in joint} if several and self._family == "each" else set()
+        return replace(
+            found,
+            worst_prior=named,
+            worst_joint=joint if several else {},
+            model=min(held, default=None),
+        )
 
     def _asked(self, adversary: Adversary) -> Quantifier:
         """Return this quantifier with another adversary; only for its moments."""
         if adversary == self._adversary:
             return self
         twin = copy.copy(self)
-        rows = [start_rows(adversary, stream.chain.model) for stream in self._streams]
+        rows = [
+            start_rows(adversary.of_model(number), stream.chain.model)
+            for number, stream in enumerate(self._streams)
+        ]
         twin._adversary = adversary
         if all(
             isinstance(mine.starts, FirstCells) and np.isin(asked.support, mine.starts.labels).all()
@@ -324,7 +361,7 @@ class Quantifier:
                 f"does not say how they look to {adversary.words()}. Make it with "
                 "history=True, or with an adversary whose rows are first cells, such as AnyPrior()."
             )
-        twin._prior_class = _prior_class(adversary, twin._streams)
+        twin._prior_class = _prior_class(adversary, twin._streams, self._family)
         return twin
 
     def leakage_if(
@@ -506,8 +543,54 @@ class Quantifier:
             )
 
 
-def _prior_class(adversary: Adversary, streams: Sequence[ModelStream]) -> PriorClass:
+def _fitting(adversary: Adversary | Sequence[Adversary] | None, models: int) -> Adversary:
+    """Return the adversary that is meant; one for each model where there are several."""
+    if adversary is None:
+        return AnyPrior()
+    meant = as_adversary(adversary, name="'adversary' of a Quantifier")
+    if isinstance(meant, PerModel) and len(meant.parts) != models:
+        raise InvalidParameter(
+            f"The 'adversary' of a Quantifier must be one, or one for each of {models} models. Got "
+            f"{len(meant.parts)}."
+        )
+    return meant
+
+
+def _operator(streams: Sequence[ModelStream], judge: PriorClass) -> CandidateOperator:
+    parts = [stream.operator().by_row() for stream in streams]
+    values = np.concatenate([part[0] for part in parts]) if len(parts) > 1 else parts[0][0]
+    prior = np.concatenate([stream.prior_rows for stream in streams], axis=1)
+    exponent = np.concatenate([part[1] for part in parts])
+    starts = tuple(stream.starts for stream in streams)
+    return CandidateOperator(
+        prior[0], prior[1], values[:, 0], values[:, 1], exponent, judge, starts
+    )
+
+
+def _prior_class(
+    adversary: Adversary, streams: Sequence[ModelStream], family: Family
+) -> PriorClass:
     """Return the class of weights over the stacked rows that an adversary means."""
+    if family == "each" and len(streams) > 1:
+        ends = np.cumsum([0, *(stream.rows for stream in streams)]).tolist()
+        return EachOf(
+            tuple(
+                (
+                    slice(ends[number], ends[number + 1]),
+                    _prior_class(adversary.of_model(number), [stream], "joint"),
+                )
+                for number, stream in enumerate(streams)
+            )
+        )
+    if isinstance(adversary, PerModel):
+        if len(streams) == 1:
+            return _prior_class(adversary.parts[0], streams, family)
+        if any(isinstance(part, PriorsWithin) for part in adversary.parts):
+            raise InvalidParameter(
+                "Several models with family='joint' take PriorsWithin once, with a joint prior "
+                "over model and first cell, not one for each model. Use family='each', or one "
+                "PriorsWithin((models, m) prior, factor)."
+            )
     if not isinstance(adversary, PriorsWithin):
         return AnyMixture()
     prior = (

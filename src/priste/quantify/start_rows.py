@@ -54,6 +54,9 @@ class StartRows(Protocol):
     def blended(self, weights: Floats) -> Floats:
         """Return (cells,), the distribution of the first cell under weights over the rows."""
 
+    def weights_of(self, prior: Floats) -> Floats:
+        """Return weights (rows,), summing to 1, that stand for a prior (cells,)."""
+
 
 @dataclass(frozen=True, eq=False)
 class FirstCells:
@@ -83,6 +86,12 @@ class FirstCells:
         first[self.labels] = weights
         return first
 
+    def weights_of(self, prior: Floats) -> Floats:
+        inside = prior[self.labels]
+        if not inside.any():
+            return np.full(len(inside), 1.0 / len(inside))
+        return inside if len(inside) == self.size else inside / inside.sum()
+
 
 @dataclass(frozen=True, eq=False)
 class GivenPriors:
@@ -108,6 +117,9 @@ class GivenPriors:
 
     def blended(self, weights: Floats) -> Floats:
         return np.asarray(weights @ self.rows)
+
+    def weights_of(self, prior: Floats) -> Floats:
+        return np.full(len(self.rows), 1.0 / len(self.rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +158,9 @@ class SeenBefore:
         for move in self.moves:
             rows = moved_ahead(rows, move, stages=may_lose_products(move))
         return np.asarray(rows.plain()[0][0])
+
+    def weights_of(self, prior: Floats) -> Floats:
+        return prior  # as if it had been the same when the user was seen
 
 
 def start_rows(adversary: Adversary, model: MarkovModel) -> StartRows:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
-from priste.quantify import PriorClass
+from priste.quantify import CandidateOperator
 from priste.randomness import BitSource
 
 if TYPE_CHECKING:
@@ -26,22 +26,14 @@ Booleans = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class EventOperator:
-    """How the joint probabilities of an event depend on the next release.
+    """How the joint probabilities of the event with a ``number`` depend on the next release.
 
-    For a column e (m,) and row i: ``b_i = (event @ e)_i * 2**exponent_i`` and ``d_i = (complement @
-    e)_i * 2**exponent_i``; ``prior_event`` is a, ``prior_complement`` ā, all (rows,), and
-    ``number`` the place of the event. Rows are those of the adversary, of each model in turn:
-    first cells, or given priors. ``adversary`` says which mixtures of the rows count, and judges
-    moments with these rows. For searching: only ``PublicState.passes`` decides.
+    An event has one for each group of rows that may be mixed: one per model where each of several
+    models is guarded by itself. For searching: only ``PublicState.passes`` decides.
     """
 
     number: int
-    prior_event: Floats
-    prior_complement: Floats
-    event: Floats
-    complement: Floats
-    exponent: NDArray[np.int64]
-    prior_class: PriorClass
+    operator: CandidateOperator
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from priste.arguments import check_int
 from priste.errors import InvalidParameter, PristeError, ReleaseRefused, StateError
 from priste.mechanisms import Mechanism
-from priste.quantify import Adversary, Guarantee, Leakage, Quantifier
+from priste.quantify import Adversary, Family, Guarantee, Leakage, Quantifier
 from priste.randomness import BitSource, Seed, bit_source
 from priste.release.calibrator import Calibrator, Draw, Law
 from priste.release.calibrators import DEFAULT_CALIBRATOR
@@ -39,11 +39,13 @@ _log = logging.getLogger("priste.release")
 class Protector:
     """Release locations one by one so that every guarded event stays deniable.
 
-    ``model`` is how people move, or a sequence of models that are guarded jointly: the adversary
-    does not know which one holds. ``events`` is an event, a sequence, or a mapping from names to
-    events; ``guarantee`` one guarantee or one per event: a number (both directions), an
-    ``OddsBound`` or a ``BeliefBound``. ``adversary`` is whom they are kept against, ``AnyPrior()``
-    by default: every prior over the first cell (and the model). ``calibrator`` is ``"optimal"``
+    ``model`` is how people move, or a sequence of models: with ``family="each"`` the adversary
+    holds one of them, with ``"joint"`` (the default, and stronger) is unsure which. ``events`` is
+    an event, a sequence, or a mapping from names to events; ``guarantee`` one guarantee or one per
+    event: a number (both directions), an ``OddsBound`` or a ``BeliefBound``. ``adversary`` is whom
+    they are kept against, ``AnyPrior()``
+    by default: every prior over the first cell (and the model); a sequence has one for each model.
+    ``calibrator`` is ``"optimal"``
     (the default), ``"certified"``, ``"paper"``, ``"uncalibrated"``, or an object with the methods
     of :class:`~priste.release.Calibrator`; the last two guarantee nothing against those who know
     the code. ``rng`` None draws from the
@@ -86,12 +88,15 @@ class Protector:
         calibrator: str | Calibrator = DEFAULT_CALIBRATOR,
         rng: Seed | BitSource = None,
         *,
-        adversary: Adversary | None = None,
+        adversary: Adversary | Sequence[Adversary] | None = None,
+        family: Family = "joint",
         public_prior: ArrayLike | None = None,
         journal: str | Path | None = None,
         binding: Mapping[str, str] | None = None,
     ) -> None:
-        terms = make_terms(model, events, mechanism, guarantee, calibrator, public_prior, adversary)
+        terms = make_terms(
+            model, events, mechanism, guarantee, calibrator, public_prior, adversary, family
+        )
         self._begin(PublicState(terms), rng, journal, binding)
 
     def _begin(
@@ -145,6 +150,7 @@ class Protector:
             terms.calibrator,
             rng,
             adversary=terms.adversary,
+            family=terms.family,
             public_prior=terms.public_prior,
         )
 
@@ -227,7 +233,10 @@ class Protector:
         """
         with self._turn:
             terms, walked = self._terms, PublicState(self._terms)
-            quantifiers = [Quantifier(terms.models, event, adversary) for event in terms.events]
+            quantifiers = [
+                Quantifier(terms.models, event, adversary, family=terms.family)
+                for event in terms.events
+            ]
             for entry in self._entries:
                 column, error = recorded_column(entry, walked)
                 for quantifier in quantifiers:
@@ -501,7 +510,7 @@ class Protector:
         events: Events,
         guarantee: Guarantees,
         *,
-        adversary: Adversary | None = None,
+        adversary: Adversary | Sequence[Adversary] | None = None,
         journal: str | Path | None = None,
         binding: Mapping[str, str] | None = None,
     ) -> Self:
@@ -525,6 +534,7 @@ class Protector:
                 # The prediction goes on as it began, whoever is guarded against now.
                 old.public_prior if adversary is None else old.expected_start(),
                 old.adversary if adversary is None else adversary,
+                old.family,
             )
             new = self._under(terms, self._bits)
             new._binding = self._binding if binding is None else checked_binding(binding)

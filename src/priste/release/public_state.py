@@ -62,7 +62,7 @@ class PublicState:
         self.terms = terms
         # A stream asks about hundreds of columns a step, for as long as it lasts.
         self._quantifiers = [
-            Quantifier(terms.models, event, terms.adversary, method="stream")
+            Quantifier(terms.models, event, terms.adversary, family=terms.family, method="stream")
             for event in terms.events
         ]
         self._check_that_guarantees_can_be_kept()
@@ -171,19 +171,10 @@ class PublicState:
             yield quantifier.candidate_moments(column[:, None]), guarantee
 
     def operators(self) -> Iterator[EventOperator]:
-        """Yield what turns a candidate column into its quantities, per event."""
+        """Yield what turns a candidate column into its quantities, per event and group of rows."""
         for number, quantifier in enumerate(self._quantifiers):
-            event, complement, exponent = quantifier.candidate_operator()
-            prior = quantifier.moments()
-            yield EventOperator(
-                number,
-                prior.prior_event,
-                prior.prior_complement,
-                event,
-                complement,
-                exponent,
-                quantifier.prior_class,
-            )
+            for operator in quantifier.candidate_operators():
+                yield EventOperator(number, operator)
 
     def chosen(self, who: object, choose: Callable[[PublicState], Chosen]) -> Chosen:
         """Return what a calibrator chooses in this state; it is asked once."""

@@ -9,20 +9,23 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from priste.arguments import check_float
+from priste.arguments import check_choice, check_float
 from priste.errors import InvalidParameter
 from priste.events import Event
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
 from priste.quantify import (
+    FAMILIES,
     Adversary,
     AnyPrior,
     BeliefBound,
+    Family,
     Guarantee,
     KnownPrior,
     OddsBound,
     PriorsWithin,
     StartsIn,
+    as_adversary,
 )
 from priste.release.calibrator import Calibrator
 from priste.release.calibrators import calibrator_of_name
@@ -40,7 +43,8 @@ class Terms:
     """What a stream is released under; made and checked by :func:`make_terms`.
 
     ``guarantees`` has one entry per event; each is kept against every prior of ``adversary`` over
-    the model that holds and the first cell. Predictions use the first model and ``public_prior``
+    the first cell, under each of the models or jointly over the model that holds, as ``family``
+    says. Predictions use the first model and ``public_prior``
     (None for uniform).
     """
 
@@ -52,6 +56,7 @@ class Terms:
     mechanism: Mechanism
     calibrator: Calibrator
     public_prior: NDArray[np.float64] | None
+    family: Family
 
     def expected_start(self) -> NDArray[np.float64]:
         """Return (m,), where the stream is predicted to begin.
@@ -61,14 +66,13 @@ class Terms:
         cells = self.mechanism.grid.size
         if self.public_prior is not None:
             return self.public_prior
-        if isinstance(self.adversary, KnownPrior):
-            return np.asarray(self.adversary.rows.mean(axis=0))
-        if isinstance(self.adversary, PriorsWithin):
-            return np.asarray(np.atleast_2d(self.adversary.prior).sum(axis=0))
+        adversary = self.adversary.of_model(0)
+        if isinstance(adversary, KnownPrior):
+            return np.asarray(adversary.rows.mean(axis=0))
+        if isinstance(adversary, PriorsWithin):
+            return np.asarray(np.atleast_2d(adversary.prior).sum(axis=0))
         start = np.zeros(cells)
-        start[
-            list(self.adversary.cells) if isinstance(self.adversary, StartsIn) else slice(None)
-        ] = 1.0
+        start[list(adversary.cells) if isinstance(adversary, StartsIn) else slice(None)] = 1.0
         return np.asarray(start / start.sum())
 
     @property
@@ -90,7 +94,8 @@ def make_terms(
     guarantee: Guarantees,
     calibrator: str | Calibrator,
     public_prior: ArrayLike | None,
-    adversary: Adversary | None = None,
+    adversary: Adversary | Sequence[Adversary] | None = None,
+    family: Family = "joint",
 ) -> Terms:
     """Check everything a Protector is given, and bring it to one form."""
     models = (model,) if isinstance(model, MarkovModel) else tuple(model)
@@ -114,10 +119,15 @@ def make_terms(
         event_names=names,
         events=formulas,
         guarantees=_guarantees(guarantee, names),
-        adversary=AnyPrior() if adversary is None else _adversary(adversary),
+        adversary=(
+            AnyPrior()
+            if adversary is None
+            else as_adversary(adversary, name="'adversary' of a Protector")
+        ),
         mechanism=mechanism,
         calibrator=_calibrator(calibrator),
         public_prior=_prior(public_prior, mechanism.grid.size),
+        family=check_choice(family, FAMILIES, "family", "a Protector"),
     )
 
 
@@ -195,15 +205,6 @@ def largest_leakage(guarantee: Guarantee) -> float:
     if isinstance(guarantee, BeliefBound):
         return math.inf
     return max(bound for bound in (guarantee.up, guarantee.down) if bound < math.inf)
-
-
-def _adversary(adversary: Adversary) -> Adversary:
-    if not isinstance(adversary, Adversary):
-        raise InvalidParameter(
-            "The 'adversary' of a Protector must be AnyPrior(), StartsIn(cells), KnownPrior(rows), "
-            f"LastSeen(steps) or PriorsWithin(prior, factor). Got {type(adversary).__name__}."
-        )
-    return adversary
 
 
 def _calibrator(calibrator: str | Calibrator) -> Calibrator:

@@ -180,8 +180,7 @@ class Optimal:
     ) -> tuple[Floats, Integers] | None:
         """Return columns (cells, k) and their places among the targets; they sum to 1."""
         events = [
-            EventConditions(operator, limits[operator.number], sources.law)
-            for operator in operators
+            EventConditions(each.operator, limits[each.number], sources.law) for each in operators
         ]
         touched = [each for each in events if each.is_touched(sources.mass, TOUCHED)]
         if not touched:

@@ -42,6 +42,7 @@ def terms_to_json(terms: Terms) -> dict[str, Any]:
             )
         ],
         "adversary": terms.adversary.describe(),
+        "family": terms.family,
         "mechanism": {"fingerprint": _fingerprint(mechanism), "description": mechanism},
         "calibrator": terms.calibrator.describe(),
         "public_prior": None if terms.public_prior is None else floats_to_text(terms.public_prior),
@@ -87,6 +88,7 @@ def terms_from_json(
             None if prior is None else floats_from_text(prior),
             # Before there were adversaries, everybody was guarded against.
             adversary_from_dict(header["adversary"]) if "adversary" in header else AnyPrior(),
+            header["family"],
         )
     except StateError:
         raise

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.quantify import BeliefBound, Guarantee, Moments
+from priste.quantify import BeliefBound, CandidateOperator, Guarantee, Moments
 from priste.quantify.prior_classes import AnyMixture
-from priste.release.calibrator import EventOperator
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
@@ -58,10 +57,11 @@ class Pull:
 class EventConditions:
     """One event: its rows over the sources ``law`` (cells, sources), and its guarantee."""
 
-    def __init__(self, operator: EventOperator, guarantee: Guarantee, law: Floats) -> None:
+    def __init__(self, operator: CandidateOperator, guarantee: Guarantee, law: Floats) -> None:
         self._prior_event = operator.prior_event
         self._prior_complement = operator.prior_complement
-        self._prior_class = operator.prior_class
+        self._prior_class = operator.judge
+        self._weights_of = operator.weights_of
         self._guarantee = guarantee
         event, complement = operator.event @ law, operator.complement @ law
         alive = event.any(axis=1) | complement.any(axis=1)
@@ -69,7 +69,7 @@ class EventConditions:
         self._exponent = np.clip(operator.exponent - highest, -900, 0)
         scale = np.ldexp(1.0, self._exponent.astype(np.int32))[:, None]
         self._event, self._complement = event * scale, complement * scale
-        self._any_mixture = isinstance(operator.prior_class, AnyMixture)
+        self._any_mixture = isinstance(operator.judge, AnyMixture)
         self._few = self._any_mixture and len(event) <= FEW_ROWS
         self._mixtures = self._pairs() if self._few else np.zeros((0, len(event)))
 
@@ -93,7 +93,7 @@ class EventConditions:
         """Return the conditions to begin with: of the reference prior and of the worst so far."""
         rows = len(self._prior_event)
         even = np.full(rows, 1.0 / rows)
-        weights = [even if reference is None or len(reference) != rows else reference]
+        weights = [even if reference is None else self._weights_of(reference)]
         everything = np.ones((self._event.shape[1], 1))
         if self._few:
             weights += [each for _, each in self._grid_witnesses(everything)]

@@ -149,10 +149,11 @@ def sensitivity(model: MarkovModel, event: Event, prior: Floats) -> Floats:
     found: list[float] = []
     while len(found) <= last + walked:
         try:
-            with_event, without, _ = quantifier.candidate_operator()
+            (operator,) = quantifier.candidate_operators()
             quantifier.observe(None)
         except InvalidParameter:  # the model ends here
             return np.array(found or [0.0])
+        with_event, without = operator.event, operator.complement
         parts = with_event[0].sum(), without[0].sum()
         if min(parts) <= 0.0:
             return np.array(found or [0.0])

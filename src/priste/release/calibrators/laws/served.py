@@ -21,6 +21,7 @@ from priste.release.calibrators.laws.ties import set_apart
 from priste.release.prediction import Prediction
 
 if TYPE_CHECKING:
+    from priste.quantify import CandidateOperator
     from priste.release.calibrator import EventOperator
     from priste.release.public_state import PublicState
     from priste.release.terms import Terms
@@ -71,14 +72,13 @@ def halves(state: PublicState, operators: list[EventOperator]) -> list[Floats]:
     Where the releases have excluded one half of an event, the prediction stands in for both.
     """
     start = state.terms.expected_start()
-    return [half for operator in operators for half in _halves(operator, start)] or [
+    return [half for each in operators for half in _halves(each.operator, start)] or [
         state.predicted()
     ]
 
 
-def _halves(operator: EventOperator, start: Floats) -> list[Floats]:
-    rows = len(operator.prior_event)
-    weights = start if len(start) == rows else np.full(rows, 1.0 / rows)
+def _halves(operator: CandidateOperator, start: Floats) -> list[Floats]:
+    weights = operator.weights_of(start)
     scale = np.clip(operator.exponent - operator.exponent.max(), -900, 0).astype(np.int32)
     weights = weights * np.ldexp(1.0, scale)
     found = [weights @ operator.event, weights @ operator.complement]
