@@ -33,7 +33,7 @@ from priste.batch.parts import journals_in
 from priste.batch.register import Register, hours_to_bytes
 from priste.batch.workspace import FORMAT, MANIFEST, VERSION, read_manifest
 from priste.live.addresses import read_input, read_output
-from priste.live.keeping import StateFolder
+from priste.live.keeping import StateFolder, ground_of
 from priste.live.protocols import gpsd, nmea, osmand, owntracks
 from priste.live.settings import load_settings
 from priste.policy import read_policy
@@ -447,7 +447,15 @@ def live_addresses(rng: random.Random, folder: Path) -> object:
 
 def live_state(rng: random.Random, folder: Path) -> object:
     """The small files of a stream's folder."""
-    stream = {"version": 1, "origin": 3, "ground": "ab"}
+    policy = read_policy(POLICY)
+    stream = {
+        "version": 2,
+        "person": "ada",
+        "stream": "5f",
+        "origin": 3,
+        "ground": ground_of(policy),
+        "journal": False,
+    }
     latest = {
         "person": "ada",
         "step": 3,
@@ -459,8 +467,9 @@ def live_state(rng: random.Random, folder: Path) -> object:
     for name, content in (("stream.json", stream), ("latest.json", latest)):
         text = as_json(harmed_json(content, rng), rng)
         (folder / name).write_text(text, encoding="utf-8", errors="replace")
-    found = StateFolder(folder)
-    return (found.origin, found.latest)[rng.randrange(2)]()
+    folder.chmod(0o700)
+    found = StateFolder(folder, "ada")
+    return (lambda: found.origin(policy), found.latest, lambda: found.binding)[rng.randrange(3)]()
 
 
 def live_messages(rng: random.Random, folder: Path) -> object:

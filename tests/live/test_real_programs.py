@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import os
@@ -40,6 +41,7 @@ from priste.batch.streams import protect_stream
 from priste.live import retrying
 from priste.live.addresses import read_input, read_output
 from priste.live.person_stream import StreamOptions
+from priste.live.protocols.fields import UNKNOWN_DEVICE
 from priste.live.protocols.nmea import _framed, _minutes
 from priste.live.settings import PersonSettings, Settings
 from priste.policy import read_policy
@@ -168,6 +170,24 @@ def test_mosquitto_pub_to_mosquitto_sub(
     written = hearing.out + assistant.out + hearing_again.out + folder_bytes(tmp_path / "state")
     assert_no_truth(bytes(written))
     assert b"clinic" not in hearing.out + assistant.out
+
+
+@pytest.mark.parametrize("device", ["ada/phone", "ada"])
+def test_messages_of_other_devices_are_not_taken(
+    tmp_path: Path, broker: tuple[Child, int], device: str
+) -> None:
+    """With 'devices' only their messages count, whatever else the topic holds."""
+    _, port = broker
+    chosen = settings(tmp_path, inputs=(f"owntracks+mqtt://127.0.0.1:{port}/owntracks/+/+",))
+    person = dataclasses.replace(chosen.people[0], devices=frozenset({device}))
+    with serving(dataclasses.replace(chosen, people=(person,))) as live:
+        line = live.person.inputs[0]
+        wait_for(lambda: line.state == "connected", "priste is subscribed")
+        publish(port, "owntracks/ben/phone", owntracks(0))
+        publish(port, "owntracks/ada/phone", owntracks(0))
+        wait_for(lambda: line.messages == 1, "Ada's message arrives")
+        assert line.reasons == {UNKNOWN_DEVICE: 1}
+        assert live.person.stream.counts.kept == 1
 
 
 def messages(child: Child, topic: bytes) -> list[dict[str, object]]:

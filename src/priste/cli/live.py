@@ -276,12 +276,12 @@ def show_status(found: dict[str, Any], out: Console) -> None:
         for way, arrow in (("in", "from"), ("out", "to  ")):
             for line in person[way]:
                 more = "".join(
-                    f", {line[what]} {what}"
-                    for what in ("refused", "waiting", "dropped")
-                    if line[what]
+                    f", {line[what]} {what}" for what in ("waiting", "dropped") if line[what]
                 )
                 out.print(
                     f"  {arrow}  {line['address']}: {line['state']}, "
                     f"{line['messages']} messages{more}",
                     markup=False,
                 )
+                for reason, count in line["refused"].items():
+                    out.print(f"        refused {count}: {reason}", markup=False)

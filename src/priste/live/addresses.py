@@ -119,7 +119,7 @@ def _read(text: str, kinds: dict[str, int | None], option: str, folder: Path) ->
             f"Got {kind[:40]!r}."
         )
     try:
-        parts = urlsplit(text)
+        parts = urlsplit(text, allow_fragments=False)  # '#' belongs to topics
         port = parts.port
         options = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
     except ValueError:

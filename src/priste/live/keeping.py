@@ -1,60 +1,112 @@
 """The state folder of one person: what must outlive the process, and no true location.
 
-``stream.json``    where the stream begins and what it was begun under; written once
+``stream.json``    whose stream it is, where it begins and what it was begun under
 ``NNNNNN.journal`` the Protector's journal; a change of events begins the next number
 ``latest.json``    the point that apps were last given
 
-All files are private (0600, the folder 0700) and written whole or not at all.
+Journals are bound to the person and to the random name that stream.json gives the stream. All files
+are private (0600, the folder 0700) and written whole or not at all.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from priste.atomic_files import write_file
+from priste.atomic_files import private_folder, remove_abandoned_drafts, write_file
 from priste.errors import StateError
 from priste.live.point import Point
 from priste.policy import Policy
 from priste.release.stream_file.checkpoint import checkpoint_of
 
-_VERSION = 1
+STREAM = "stream.json"
+_VERSION = 2
 
 
 class StateFolder:
-    """The files of one stream."""
+    """The files of one person's stream.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    Raises OutputError for a folder that is a link, belongs to somebody else or lets others in.
+    """
 
-    def origin(self) -> int | None:
-        """Return the step at which the stream begins; None before it has begun."""
-        found = self._read("stream.json")
+    def __init__(self, folder: Path, person: str) -> None:
+        self.folder = private_folder(folder)
+        self.person = person
+        remove_abandoned_drafts(folder)  # drafts of a process that was killed
+
+    @property
+    def binding(self) -> dict[str, str]:
+        """What the journals of this folder belong to; StateError before the stream has begun."""
+        found = self._begun()
+        if found is None or not isinstance(stream := found.get("stream"), str):
+            raise self._damaged(STREAM)
+        return {"person": self.person, "stream": stream}
+
+    def origin(self, policy: Policy) -> int | None:
+        """Return the step at which the stream begins; None before it has begun.
+
+        Raises StateError for the stream of another person, for a policy that changed in more than
+        its events, and where a file of the stream is missing.
+        """
+        found = self._begun()
         if found is None:
+            left = [path.name for path in self.folder.iterdir()]
+            if left:
+                raise self._refusal(
+                    f"{STREAM} is missing, which tells when its steps were, but {left[0]} is there"
+                )
             return None
+        if found.get("person") != self.person:
+            raise self._refusal(f"it is not a stream of {self.person!r}")
         if type(origin := found.get("origin")) is not int:
-            raise self._damaged("stream.json")
+            raise self._damaged(STREAM)
+        if found.get("ground") != ground_of(policy):
+            raise StateError(
+                f"The stream in {str(self.folder)!r} was begun on another map, clock, mobility "
+                "model, adversary, mechanism or calibrator. Only events and guarantees may change "
+                "while a stream goes on: undo the change, or begin a new stream in another state "
+                "folder. Releases of both about the same time together may tell more than either "
+                "guarantees."
+            )
+        if found.get("journal") and self.journal() is None:
+            raise self._refusal("its journal is missing, so what was released is not known")
         return origin
 
     def begin(self, policy: Policy, origin: int) -> None:
-        """Write down where a stream begins, and what cannot change while it goes on."""
-        ground = {"version": _VERSION, "origin": origin, "ground": ground_of(policy)}
-        self._write("stream.json", ground)
+        """Write down whose stream this is, where it begins, and what cannot change."""
+        self._write(
+            STREAM,
+            {
+                "version": _VERSION,
+                "person": self.person,
+                "stream": secrets.token_hex(16),
+                "origin": origin,
+                "ground": ground_of(policy),
+                "journal": False,
+            },
+        )
 
-    def check_ground(self, policy: Policy) -> None:
-        """Raise StateError if the policy changed in more than its events."""
-        found = self._read("stream.json")
-        if found is None or found.get("ground") == ground_of(policy):
-            return
-        raise StateError(
-            f"The stream in {str(self.folder)!r} was begun on another map, clock, mobility model, "
-            "adversary, mechanism or calibrator. Only events and guarantees may change while a "
-            "stream goes on: undo the change, or begin a new stream in another state folder. "
-            "Releases of both about the same time together may tell more than either guarantees."
+    def has_journal(self) -> None:
+        """Write down that a journal was begun: from now on one must be there."""
+        found = self._begun()
+        if found is not None and not found.get("journal"):
+            self._write(STREAM, {**found, "journal": True})
+
+    def _begun(self) -> dict[str, Any] | None:
+        found = self._read(STREAM)
+        if found is not None and found.get("version") != _VERSION:
+            raise self._damaged(STREAM)
+        return found
+
+    def _refusal(self, reason: str) -> StateError:
+        return StateError(
+            f"The stream in {str(self.folder)!r} cannot be continued: {reason}. Drawing again for "
+            "the same steps could tell more than is guaranteed, so nothing was drawn. Restore what "
+            "was there, or choose another state folder for another stream."
         )
 
     def journal(self) -> Path | None:
@@ -84,6 +136,8 @@ class StateFolder:
             point.seconds, point.clock, float(point.lat + point.lon + point.accuracy)
         except (KeyError, TypeError, ValueError, OverflowError) as problem:
             raise self._damaged("latest.json") from problem
+        if point.person != self.person:
+            raise self._refusal(f"latest.json is not a point of {self.person!r}")
         return point
 
     def keep_latest(self, point: Point) -> None:

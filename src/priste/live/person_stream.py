@@ -7,7 +7,8 @@ A release is on the disk before it is returned, so nothing is ever drawn twice.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -76,10 +77,16 @@ class Counts:
     """What a stream has seen since it was opened; numbers alone."""
 
     kept: int = 0
-    refused: int = 0
     released: int = 0
     covered: int = 0
     silent: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    """How many fixes were refused, by the reason."""
+
+    @property
+    def refused(self) -> int:
+        """How many fixes were refused."""
+        return self.reasons.total()
 
 
 class Stream:
@@ -89,16 +96,16 @@ class Stream:
     """
 
     def __init__(
-        self, person: str, policy: Policy, folder: Path, options: StreamOptions, origin: int
+        self, state: StateFolder, policy: Policy, options: StreamOptions, origin: int
     ) -> None:
-        self.person = person
+        self.person = state.person
         self.policy = policy
         self.options = options
         self.origin = origin
         self.counts = Counts()
         diagonal = math.hypot(policy.grid.cell_size, policy.grid.cell_size)
         self.accuracy = options.accuracy or float(round(500 * diagonal))
-        self._state = StateFolder(folder)
+        self._state = state
         self._seeded = None if options.seed is None else SeededSteps(options.seed)
         self._bits: BitSource = self._seeded or SystemBits()
         self._events = RollingEvents(policy, origin)
@@ -116,16 +123,25 @@ class Stream:
     ) -> Stream:
         """Continue the stream of a folder, or begin one at ``now``.
 
-        Raises StateError if the folder holds a stream on other ground, is in use or damaged;
-        InvalidParameter if the policy's clock has not begun.
+        Raises StateError if the folder holds a stream of somebody else or on other ground, is in
+        use or damaged; OutputError if others may enter it; InvalidParameter if the policy's clock
+        has not begun.
         """
-        state = StateFolder(folder)
-        origin = state.origin()
+        state = StateFolder(folder, person)
+        origin = state.origin(policy)
         if origin is None:
             origin = first_step(policy, policy.timeline.step_at(now))
             state.begin(policy, origin)
-        state.check_ground(policy)
-        return cls(person, policy, folder, options, origin)
+        return cls(state, policy, options, origin)
+
+    def recover(self) -> None:
+        """Open the journal again after it could not be written; the disk decides what counts.
+
+        Fixes of the running steps are kept. Raises StateError while it still cannot be opened.
+        """
+        self.close()
+        self._protector = self._open_protector()
+        self.latest = self._last_point()
 
     # ------------------------------------------------------------------ looking
 
@@ -160,7 +176,7 @@ class Stream:
         if taken is Taken.KEPT:
             self.counts.kept += 1
         else:
-            self.counts.refused += 1
+            self.counts.reasons[str(taken)] += 1
         return taken
 
     def _taken(self, fix: Fix, now: datetime) -> Taken:
@@ -281,7 +297,8 @@ class Stream:
     def _open_protector(self) -> Protector:
         journal = self._state.journal()
         if journal is not None:
-            protector = Protector.resume(journal, rng=self._bits)
+            protector = Protector.resume(journal, rng=self._bits, binding=self._state.binding)
+            self._state.has_journal()
             self._state.drop_old_journals()
             self._guarded = _as_policy_events(protector)
             self._events.due(self.origin + protector.next_step)  # now, not at the end of a step
@@ -293,8 +310,21 @@ class Stream:
                 "event that is still to come, or let it recur with every = 'week'."
             )
         begun = self.policy.starting_at(self.origin, events)
+        protector = Protector(
+            begun.models,
+            {name: each.event for name, each in events.items()},
+            begun.mechanism,
+            {name: each.guarantee for name, each in events.items()},
+            begun.calibrator,
+            self._bits,
+            adversary=begun.chosen_adversary.adversary,
+            public_prior=begun.public_prior,
+            journal=self._state.next_journal(),
+            binding=self._state.binding,
+        )
+        self._state.has_journal()
         self._guarded = events
-        return begun.protector(rng=self._bits, journal=self._state.next_journal())
+        return protector
 
     def _last_point(self) -> Point | None:
         """Return what apps were last given, or should have been when the process ended."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from priste.errors import StateError
 from priste.live.logs import tell
 
 FIRST_PAUSE = 0.2
@@ -21,9 +21,15 @@ class Line:
     address: str
     state: str = "starting"
     messages: int = 0
-    refused: int = 0
     waiting: int = 0
     dropped: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    """How often messages were refused, by the reason."""
+
+    @property
+    def refused(self) -> int:
+        """How many messages were refused."""
+        return self.reasons.total()
 
 
 async def keep_trying(line: Line, attempt: Callable[[], Awaitable[None]]) -> None:
@@ -37,8 +43,8 @@ async def keep_trying(line: Line, attempt: Callable[[], Awaitable[None]]) -> Non
         try:
             await attempt()
             line.state = "closed by the other side"
-        except (asyncio.CancelledError, StateError):
-            raise  # a stream that cannot be kept must stop the service
+        except asyncio.CancelledError:
+            raise
         except Exception as problem:
             # Only its type: the text may quote what was received.
             line.state = f"failed: {type(problem).__name__}"

@@ -7,8 +7,10 @@ import signal
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from priste.atomic_files import private_folder
+from priste.errors import OutputError, StateError
 from priste.live.addresses import Address
 from priste.live.clock import SteadyClock
 from priste.live.logs import quiet_libraries, tell
@@ -26,6 +28,9 @@ from priste.live.status import write_status
 from priste.policy import load_policy
 from priste.traces import Fix
 
+if TYPE_CHECKING:
+    from priste.live.web_server import WebServer
+
 GRACE = timedelta(seconds=3)
 """How long after its end a step waits for fixes on their way (a tenth of a step at most)."""
 
@@ -34,6 +39,9 @@ MOST_COVERED = 100
 
 LONGEST_LEAP = 50_000
 """Steps that recorded fixes may leap: every step between takes a moment."""
+
+NOTHING_OUT = "nothing is released until its files can be written"
+"""How the state of a person begins whose journal or latest point cannot be written."""
 
 _TICK = 5.0
 """Seconds after which the clock is looked at again, whatever the step."""
@@ -54,6 +62,7 @@ class Person:
         self.state = "waiting for the first step to end"
         self._clock = clock
         self._by_fixes = settings.clock == "fixes"
+        self._broken = False
         self._turn = asyncio.Lock()
         self._news = asyncio.Event()
         self._seen: datetime | None = None
@@ -79,6 +88,11 @@ class Person:
                 for name, (guarantee, leakage, belief) in self.stream.told().items()
             },
         }
+
+    def owns(self, *names: str) -> bool:
+        """Tell whether messages of a device are this person's; without 'devices' all are."""
+        devices = self.settings.devices
+        return not devices or not devices.isdisjoint(names)
 
     def now(self) -> datetime:
         """The time by which fixes are judged."""
@@ -139,8 +153,19 @@ class Person:
         return min(max((timeline.time_of(step + 1) + self._grace - now).total_seconds(), 0), _TICK)
 
     async def _release(self, step: int) -> None:
-        """Release a step in a thread, then tell everybody."""
-        point = await asyncio.to_thread(self.stream.release, step)
+        """Release a step in a thread, then tell everybody.
+
+        Where the journal or the point cannot be written nothing goes out, and the next call tries
+        again from what is on the disk. Nothing is asked of the service but to wait for room.
+        """
+        try:
+            point = await asyncio.to_thread(self._released, step)
+        except (OSError, OutputError, StateError) as problem:
+            self._broken = True
+            if not self.state.startswith(NOTHING_OUT):
+                tell("nothing is released", person=self.name, why=type(problem).__name__)
+            self.state = f"{NOTHING_OUT}: {problem}"
+            return
         if point is None:
             return
         self.state = "releasing"
@@ -148,6 +173,13 @@ class Person:
             self.state = f"only covers go out: {self.stream.trouble}"
         tell("release", person=self.name, step=point.step, step_time=point.clock)
         self._offer(point)
+
+    def _released(self, step: int) -> Point | None:
+        if self._broken:
+            self.stream.recover()
+            self._broken = False
+            tell("journal opened again", person=self.name)
+        return self.stream.release(step)
 
     def _offer(self, point: Point) -> None:
         for outlet in self.outlets:
@@ -178,14 +210,19 @@ class Service:
         self.clock = clock or SteadyClock()
         self.people: dict[str, Person] = {}
         self.port: int | None = None
+        self.web: WebServer | None = None
         self.started = datetime.now(UTC)
-        self._devices: dict[str, Person] = {}
         self._stop = asyncio.Event()
+        self._status_trouble = ""
 
     def open(self) -> None:
         """Read every policy and continue every stream; PristeError if one cannot be."""
+        for person in self.settings.people:
+            for address in person.inputs:
+                if "mqtt" in address.kind:
+                    mqtt_topic.check(address, person)
         policies = [load_policy(person.policy) for person in self.settings.people]
-        self.settings.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(self.settings.state)
         now = self.clock.now()
         for person, policy in zip(self.settings.people, policies, strict=True):
             begin = policy.timeline.start if person.clock == "fixes" else now
@@ -193,16 +230,12 @@ class Service:
                 person.name, policy, self.settings.state / person.name, person.options, begin
             )
             stream.warm_up()
-            made = self.people[person.name] = Person(person, stream, self.clock)
-            self._devices.update(dict.fromkeys(person.devices, made))
+            self.people[person.name] = Person(person, stream, self.clock)
 
     def by_device(self, *names: str) -> Person | None:
-        """Return the person of the first known device; a person alone may have every device."""
-        if len(self.people) == 1:
-            (alone,) = self.people.values()
-            if not alone.settings.devices:
-                return alone
-        return next((self._devices[name] for name in names if name in self._devices), None)
+        """Return the person whose device it is; a person alone may have every device."""
+        people = self.people.values()
+        return next((each for name in names for each in people if each.owns(name)), None)
 
     def by_name(self, name: str) -> Person | None:
         """Return a person."""
@@ -213,7 +246,7 @@ class Service:
         self._stop.set()
 
     async def run(self, ready: Callable[[Service], None] | None = None) -> None:
-        """Run until stopped by :meth:`stop`, SIGTERM or SIGINT, or until all recordings are over.
+        """Run until :meth:`stop`, SIGTERM, SIGINT or SIGHUP, or until all recordings are over.
 
         :meth:`open` comes first. ``ready`` is called when every server listens.
         """
@@ -222,9 +255,9 @@ class Service:
         loop.set_exception_handler(
             lambda _, context: tell("failed", why=type(context.get("exception")).__name__)
         )
-        for number in (signal.SIGTERM, signal.SIGINT):
-            with suppress(NotImplementedError, ValueError, RuntimeError):
-                loop.add_signal_handler(number, self.stop)
+        for name in ("SIGTERM", "SIGINT", "SIGHUP"):
+            with suppress(AttributeError, NotImplementedError, ValueError, RuntimeError):
+                loop.add_signal_handler(getattr(signal, name), self.stop)
         tasks = [asyncio.create_task(job) for job in self._jobs()]
         recordings = [asyncio.create_task(job) for job in self._recordings()]
         try:
@@ -276,9 +309,10 @@ class Service:
             from priste.live.web import application
             from priste.live.web_server import WebServer
 
-            web = WebServer(self.settings, application(self.settings, self.by_device, self.by_name))
-            self.port = web.port
-            jobs.append(web.run())
+            app = application(self.settings, self.by_device, self.by_name)
+            self.web = WebServer(self.settings, app)
+            self.port = self.web.port
+            jobs.append(self.web.run())
         for person in self.people.values():
             if person.settings.clock == "wall":
                 jobs.append(person.run())
@@ -298,8 +332,19 @@ class Service:
 
     async def _keep_status(self) -> None:
         while True:
-            await asyncio.to_thread(write_status, self)
+            await asyncio.to_thread(self._write_status)
             await asyncio.sleep(_STATUS_EVERY)
+
+    def _write_status(self, *, running: bool = True) -> None:
+        """Write the status; a disk that is full or descriptors that are used up end nothing."""
+        why = ""
+        try:
+            write_status(self, running=running)
+        except (OSError, OutputError) as problem:
+            why = type(problem).__name__
+        if why != self._status_trouble:
+            tell("status cannot be written" if why else "status is written again", why=why)
+        self._status_trouble = why
 
     async def _end(self, tasks: list[asyncio.Task[None]]) -> None:
         for task in tasks:
@@ -307,7 +352,7 @@ class Service:
         await asyncio.gather(*tasks, return_exceptions=True)
         for person in self.people.values():
             person.state = "stopped"
-        write_status(self, running=False)
+        self._write_status(running=False)
         for person in self.people.values():
             person.stream.close()
         tell("stopped")

@@ -57,7 +57,7 @@ def _line(line: Line) -> dict[str, Any]:
         "address": line.address,
         "state": line.state,
         "messages": line.messages,
-        "refused": line.refused,
+        "refused": dict(line.reasons),
         "waiting": line.waiting,
         "dropped": line.dropped,
     }

@@ -17,6 +17,9 @@ LARGEST_MESSAGE = 65_536
 LONGEST_NAME = 128
 """Characters of the name of a device."""
 
+UNKNOWN_DEVICE = "a message is of a device that nobody here has"
+"""Why a message is refused that names none of the ``devices`` of a person."""
+
 _LAST_SECOND = 253_402_300_799  # of the year 9999
 
 

@@ -32,16 +32,16 @@ def read(message: bytes | str, device: str | None = None) -> Fix:
     return made_fix(device, from_unix(said.get("tst")), said.get("lat"), said.get("lon"))
 
 
-def device_of_topic(topic: str) -> str:
-    """Return the device of a topic ``owntracks/user/device``, as user/device.
+def names_of_topic(topic: str) -> tuple[str, str, str]:
+    """Return the names of the device that publishes to ``owntracks/user/device``.
 
-    >>> device_of_topic("owntracks/ada/phone")
-    'ada/phone'
+    >>> names_of_topic("owntracks/ada/phone")
+    ('ada/phone', 'ada', 'phone')
     """
     parts = topic.split("/")
     if len(parts) != 3 or not all(parts):
         raise Unreadable("a topic is not owntracks/user/device")
-    return device_name("/".join(parts[1:]))
+    return device_name("/".join(parts[1:])), parts[1], parts[2]
 
 
 def write(point: Point) -> bytes:

@@ -122,8 +122,10 @@ class Serving:
                     for answer in client.talk.hear(received, self._latest):
                         if not client.send(answer):
                             return
-        except (Unreadable, ConnectionError):
-            self.line.refused += 1
+        except Unreadable as problem:
+            self.line.reasons[str(problem)] += 1
+        except ConnectionError:
+            pass  # a client that is gone
         finally:
             self._let_go(client)
 

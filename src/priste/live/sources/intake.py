@@ -15,6 +15,10 @@ class Intake(Protocol):
         """The time by which fixes are judged."""
         ...
 
+    def owns(self, *names: str) -> bool:
+        """Tell whether messages of a device are this person's, by any of its names."""
+        ...
+
     async def take(self, fix: Fix) -> None:
         """Take a fix; waits while a recorded stream catches up."""
         ...

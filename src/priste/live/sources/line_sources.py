@@ -29,8 +29,8 @@ async def run(address: Address, intake: Intake, line: Line) -> None:
         async for text in _lines(address, line):
             try:
                 fix = read(text)
-            except Unreadable:
-                line.refused += 1
+            except Unreadable as problem:
+                line.reasons[str(problem)] += 1
                 continue
             if fix is not None:
                 line.messages += 1
