@@ -82,7 +82,7 @@ def runtime_against_event(lengths: Sequence[int], widths: Sequence[int]) -> list
                 q = Quantifier(model, event, KnownPrior(prior))
                 for column in [None, *columns]:
                     q.observe(column)
-                moments = q.moments()
+                moments = q.joint_probabilities()
                 joint.append(math.ldexp(moments.event[0], int(moments.exponent[0])))
 
             ours.append(best_seconds(quantify, repeats=3))
@@ -130,7 +130,7 @@ def known_prior_step(sides: Sequence[int]) -> list[dict[str, Any]]:
 
         def step(q: Quantifier = q, column: np.ndarray = column) -> None:
             q.observe(column)
-            q.moments()
+            q.joint_probabilities()
 
         def uncalibrated(alpha: np.ndarray = alpha, matrix: np.ndarray = matrix) -> np.ndarray:
             return alpha @ matrix
@@ -162,11 +162,11 @@ def growth(sides: Sequence[int], kind: str) -> list[dict[str, Any]]:
             q = Quantifier(model, event, method="forward")
             for _ in range(7):
                 q.observe(column)
-            q.moments()
+            q.joint_probabilities()
 
             def work(q: Quantifier = q, column: np.ndarray = column) -> None:
                 q.observe(column)
-                q.moments()
+                q.joint_probabilities()
         else:
             options: dict[str, Any] = {"reach": 4.0} if kind == "sparse" else {}
             model = MarkovModel.gaussian(grid, sigma=4.0, **options)
@@ -177,7 +177,7 @@ def growth(sides: Sequence[int], kind: str) -> list[dict[str, Any]]:
                 q = Quantifier(model, event, method="replay")
                 for _ in range(8):
                     q.observe(column)
-                q.moments()
+                q.joint_probabilities()
 
         seconds = best_seconds(work, repeats=2)
         tracemalloc.start()
@@ -281,10 +281,10 @@ def near_verdicts(sides: Sequence[int]) -> list[dict[str, Any]]:
         for cell in (3 * side + 3, 4 * side + 4):
             q.observe(laplace_column(grid, cell))
         chosen = np.linspace(0, grid.size - 1, min(grid.size, 400)).astype(int)
-        moments = q.candidate_moments(np.stack([laplace_column(grid, c) for c in chosen], axis=1))
-        bound = float(np.median(q.prior_class.leakages(moments)))
-        verdicts = best_seconds(partial(q.prior_class.passes, moments, bound), repeats=3)
-        leakages = best_seconds(partial(q.prior_class.leakages, moments), repeats=3)
+        moments = q.candidate_joint(np.stack([laplace_column(grid, c) for c in chosen], axis=1))
+        bound = float(np.median(q.judge.leakages(moments)))
+        verdicts = best_seconds(partial(q.judge.passes, moments, bound), repeats=3)
+        leakages = best_seconds(partial(q.judge.leakages, moments), repeats=3)
         points.append(
             {
                 "cells": grid.size,

@@ -31,7 +31,7 @@ from rich.console import Console
 from benchmarks.circumstances import circumstances
 from benchmarks.parts import asked_for
 from priste import AnyPrior, Grid, KnownPrior, MarkovModel, PlanarLaplace, Protector, presence
-from priste.quantify import Adversary, Moments
+from priste.quantify import Adversary, JointProbabilities
 from priste.quantify.warm_up import warm_up
 from priste.release import Calibrator, Certified, Optimal, Paper
 from priste.reproduce.experiments.quadratic_programmes import is_installed, solver_check
@@ -136,7 +136,7 @@ def mean_of(runs: list[dict[str, Any]]) -> dict[str, float]:
 def deciding(engine: str, limit: float) -> Paper:
     """The paper's loop with a solver in the place of the exact check."""
 
-    def decide(moments: Moments, epsilon: float, seconds: float | None) -> bool | None:
+    def decide(moments: JointProbabilities, epsilon: float, seconds: float | None) -> bool | None:
         violated = solver_check(engine, moments, epsilon, seconds or NO_LIMIT).violated
         return None if violated is None else not violated
 

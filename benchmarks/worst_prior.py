@@ -27,7 +27,7 @@ from tests.oracles.exact_worst_prior import integer_rows, pairs_exceed, reversed
 
 from benchmarks.circumstances import circumstances
 from priste import Grid, MarkovModel, PlanarLaplace, Quantifier, presence
-from priste.quantify import Moments, leakages, passes
+from priste.quantify import JointProbabilities, leakages, passes
 from priste.quantify.warm_up import warm_up
 from priste.reproduce.experiments.quadratic_programmes import ENGINES, is_installed, solver_check
 
@@ -66,7 +66,7 @@ def seconds_of(work: Callable[[], object], repeats: int = 5, inner: int = 10) ->
     return min(times)
 
 
-def paper_checks(sigma: float, alpha: float, seed: int) -> list[Moments]:
+def paper_checks(sigma: float, alpha: float, seed: int) -> list[JointProbabilities]:
     """Every check that one run of the paper's loop makes, one candidate each."""
     grid = Grid(rows=20, columns=20, cell_size=1.0)
     model = MarkovModel.gaussian(grid, sigma=sigma)
@@ -78,7 +78,7 @@ def paper_checks(sigma: float, alpha: float, seed: int) -> list[Moments]:
         for mechanism in levels:
             table = mechanism.emission()
             column = table[:, rng.choice(grid.size, p=table[cell] / table[cell].sum())]
-            moments = quantifier.candidate_moments(column[:, None])
+            moments = quantifier.candidate_joint(column[:, None])
             checks.append(moments)
             if passes(moments, EPSILON)[0]:
                 break
@@ -88,7 +88,7 @@ def paper_checks(sigma: float, alpha: float, seed: int) -> list[Moments]:
     return checks
 
 
-def exactly_violated(moments: Moments, epsilon: float) -> bool:
+def exactly_violated(moments: JointProbabilities, epsilon: float) -> bool:
     """The verdict of exact arithmetic on the stored numbers."""
     from fractions import Fraction
 
@@ -102,7 +102,7 @@ def _weakness(engine: str) -> tuple[bool, bool, str]:
     return "first violation" not in engine, "lifted" not in engine, engine
 
 
-def against_solvers(checks: Sequence[Moments], console: Console) -> dict[str, Any]:
+def against_solvers(checks: Sequence[JointProbabilities], console: Console) -> dict[str, Any]:
     """Time and verdict of every engine on a sample of the checks."""
     rng = np.random.default_rng(2019)
     sample = [checks[k] for k in rng.choice(len(checks), size=SAMPLE, replace=False)]
@@ -191,7 +191,7 @@ def against_solvers(checks: Sequence[Moments], console: Console) -> dict[str, An
     return report
 
 
-def own_verdicts(checks: Sequence[Moments]) -> dict[str, Any]:
+def own_verdicts(checks: Sequence[JointProbabilities]) -> dict[str, Any]:
     """Every check of all runs by ours, and once more within 1e-6 of its own threshold.
 
     A check is undecided when it is refused although the leakage is within epsilon.
@@ -230,7 +230,7 @@ def growth(sides: Sequence[int]) -> list[dict[str, Any]]:
         rng = np.random.default_rng(1)
         for _ in range(4):
             quantifier.observe(mechanism.column(int(rng.integers(grid.size))))
-        moments = quantifier.moments()
+        moments = quantifier.joint_probabilities()
         value = float(leakages(moments)[0])
         size = grid.size
         times = {
@@ -261,7 +261,7 @@ def all_candidates(sigma: float, alpha: float) -> dict[str, Any]:
     rng = np.random.default_rng(3)
     verdicts, values = [], []
     for step in range(11):
-        moments = quantifier.candidate_moments(table)
+        moments = quantifier.candidate_joint(table)
         if step % 2 == 0:
             verdicts.append(seconds_of(lambda m=moments: passes(m, EPSILON), 3, 2))
             values.append(seconds_of(lambda m=moments: leakages(m), 3, 2))

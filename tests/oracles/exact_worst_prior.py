@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
 
-from priste.quantify.moments import Moments
+from priste.quantify.joint_probabilities import JointProbabilities
 
 Row = tuple[int, int, int, int]
 
@@ -24,7 +24,7 @@ ABOVE_ALL_FINITE = Fraction(2) ** 20000
 """No finite supremum of rows of floats with exponents up to 4000 reaches this."""
 
 
-def integer_rows(moments: Moments, column: int | None = None) -> list[Row]:
+def integer_rows(moments: JointProbabilities, column: int | None = None) -> list[Row]:
     """The stored numbers of one column, as they are, in integers."""
     b = moments.event if column is None else moments.event[:, column]
     d = moments.complement if column is None else moments.complement[:, column]

@@ -160,7 +160,7 @@ def test_rows_agree_with_path_enumeration(method, case):
     models, event, columns, adversary = case
     q = observed(Quantifier(models, event, adversary, method=method), columns)
     exact = adversary_rows(models, event, columns, adversary, LAST_STEP + 1)
-    assert_within_bound(q.moments(), exact)
+    assert_within_bound(q.joint_probabilities(), exact)
 
 
 @examples(80)
@@ -308,11 +308,20 @@ def test_a_cycle_is_followed_backwards():
     swap, stay = np.array([[0.0, 1.0], [1.0, 0.0]]), np.eye(2)
     model = MarkovModel(grid, [stay, swap], cycle=True)
     event = at(0, [0])
-    assert Quantifier(model, event, LastSeen(1)).moments().prior_event.tolist() == [0.0, 1.0]
-    assert Quantifier(model, event, LastSeen(2)).moments().prior_event.tolist() == [0.0, 1.0]
-    assert Quantifier(model, event, LastSeen(3)).moments().prior_event.tolist() == [1.0, 0.0]
+    assert Quantifier(model, event, LastSeen(1)).joint_probabilities().prior_event.tolist() == [
+        0.0,
+        1.0,
+    ]
+    assert Quantifier(model, event, LastSeen(2)).joint_probabilities().prior_event.tolist() == [
+        0.0,
+        1.0,
+    ]
+    assert Quantifier(model, event, LastSeen(3)).joint_probabilities().prior_event.tolist() == [
+        1.0,
+        0.0,
+    ]
     shifted = Quantifier(model.starting_at(1), event, LastSeen(1))
-    assert shifted.moments().prior_event.tolist() == [1.0, 0.0]
+    assert shifted.joint_probabilities().prior_event.tolist() == [1.0, 0.0]
 
 
 def test_models_must_share_a_map():

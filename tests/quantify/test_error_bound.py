@@ -27,13 +27,13 @@ def test_each_observation_adds_its_roundings_and_row_sums(cells):
     model = MarkovModel(Grid(rows=1, columns=cells, cell_size=1.0), matrix)
     q = Quantifier(model, at(0, [0]))
     q.observe(rng.random(cells))
-    before = q.moments().relative_error
+    before = q.joint_probabilities().relative_error
     q.observe(rng.random(cells))
-    added = q.moments().relative_error - before
+    added = q.joint_probabilities().relative_error - before
     least = (cells + 1) * UNIT_ROUNDOFF + model.row_sum_error + EMISSION_ROW_SUM_ERROR
     assert least <= added <= least + SLACK_PER_STEP * UNIT_ROUNDOFF
     q.observe(None)
-    silent = q.moments().relative_error - before - added
+    silent = q.joint_probabilities().relative_error - before - added
     least = cells * UNIT_ROUNDOFF + model.row_sum_error
     assert least <= silent <= least + SLACK_PER_STEP * UNIT_ROUNDOFF
 
@@ -44,7 +44,7 @@ def test_the_final_sums_are_counted():
     model = MarkovModel(Grid(rows=1, columns=cells, cell_size=1.0), np.eye(cells))
     q = Quantifier(model, at(0, [0]))
     q.observe(np.ones(cells))
-    assert q.moments().relative_error >= 2 * cells * UNIT_ROUNDOFF
+    assert q.joint_probabilities().relative_error >= 2 * cells * UNIT_ROUNDOFF
 
 
 def test_the_bound_of_many_roundings_is_rounded_up_and_gives_up_in_time():

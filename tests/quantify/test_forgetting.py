@@ -43,12 +43,16 @@ def test_forgetting_changes_no_number(actions, seed):
             forgetful.observe(column)
         elif action == "ask":
             assert forgetful.leakage() == kept.leakage()
-            np.testing.assert_array_equal(forgetful.moments().event, kept.moments().event)
+            np.testing.assert_array_equal(
+                forgetful.joint_probabilities().event, kept.joint_probabilities().event
+            )
         else:
             columns = rng.random((20, 3))
             np.testing.assert_array_equal(forgetful.leakage_if(columns), kept.leakage_if(columns))
         assert forgetful.step == kept.step
-    assert forgetful.moments().relative_error == kept.moments().relative_error
+    assert (
+        forgetful.joint_probabilities().relative_error == kept.joint_probabilities().relative_error
+    )
 
 
 @pytest.mark.parametrize("asking", [True, False])
@@ -62,13 +66,13 @@ def test_memory_does_not_grow_with_the_steps(asking):
     def growth(quantifier: Quantifier) -> int:
         for step in range(10):
             quantifier.observe(columns[step % 5])
-        quantifier.moments()
+        quantifier.joint_probabilities()
         before = tracemalloc.get_traced_memory()[0]
         for step in range(60):
             quantifier.observe(columns[step % 5])
             if asking:
-                quantifier.moments()
-        quantifier.moments()
+                quantifier.joint_probabilities()
+        quantifier.joint_probabilities()
         return tracemalloc.get_traced_memory()[0] - before
 
     event, starts = presence([0], [2]), [0, 1, 2]
@@ -129,10 +133,10 @@ def test_what_a_large_operator_forgets_is_made_again(monkeypatch: pytest.MonkeyP
     quantifier = Quantifier(model, presence([0], [2]), method="stream")
     columns = np.random.default_rng(3).random((9, 4))
     quantifier.observe(columns[:, 0])
-    before = quantifier.candidate_moments(columns)
+    before = quantifier.candidate_joint(columns)
     other = quantifier.copy()
     quantifier.observe(columns[:, 1])
-    quantifier.moments()
-    again = other.candidate_moments(columns)
+    quantifier.joint_probabilities()
+    again = other.candidate_joint(columns)
     np.testing.assert_array_equal(again.event, before.event)
     np.testing.assert_array_equal(again.complement, before.complement)

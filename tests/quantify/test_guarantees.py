@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.drawn_examples import examples
 from tests.oracles.exact_worst_prior import integer_rows, pairs_exceed, reversed_rows
-from tests.quantify.moment_cases import coarse, exact_moments, hostile_moments, smooth
+from tests.quantify.joint_cases import coarse, exact_joint, hostile_joint, smooth
 from tests.quantify.test_screening import screen, small_quantifier
 
 from priste import (
@@ -25,7 +25,7 @@ from priste import (
     Quantifier,
 )
 from priste.events import presence
-from priste.quantify import Moments, as_guarantee, guarantee_from_dict, leakages, passes
+from priste.quantify import JointProbabilities, as_guarantee, guarantee_from_dict, leakages, passes
 from priste.quantify.guarantees import Limits, as_limits
 from priste.quantify.posteriors import largest_belief, largest_prior_belief
 
@@ -84,8 +84,10 @@ def test_hostile_guarantees_are_refused(make):
 
 
 @examples(150)
-@given(hostile_moments(), st.floats(0.0, 30.0), st.booleans())
-def test_each_direction_is_judged_by_itself(moments: Moments, bound: float, upwards: bool):
+@given(hostile_joint(), st.floats(0.0, 30.0), st.booleans())
+def test_each_direction_is_judged_by_itself(
+    moments: JointProbabilities, bound: float, upwards: bool
+):
     """A True verdict on one direction is exact, whatever the other one does."""
     guarantee = OddsBound(bound, math.inf) if upwards else OddsBound(math.inf, bound)
     rows = integer_rows(moments)
@@ -117,8 +119,8 @@ def test_symmetric_odds_are_the_plain_number_to_the_last_bit(seed):
 
 
 @examples(150)
-@given(hostile_moments(), st.floats(1e-6, 1.0 - 1e-6))
-def test_beliefs_are_judged_exactly(moments: Moments, cap: float):
+@given(hostile_joint(), st.floats(1e-6, 1.0 - 1e-6))
+def test_beliefs_are_judged_exactly(moments: JointProbabilities, cap: float):
     """Belief passes iff every row's exact posterior is within the cap, up to rounding."""
     rows = integer_rows(moments)
     shares = [Fraction(b, b + d) for _, _, b, d in rows if b + d]
@@ -136,18 +138,20 @@ def test_beliefs_are_judged_exactly(moments: Moments, cap: float):
 
 def test_doubt_fails_a_belief():
     """What the error bounds leave open counts against the guarantee."""
-    even = exact_moments([0.5], [0.5], [0.5], [0.5])
+    even = exact_joint([0.5], [0.5], [0.5], [0.5])
     assert passes(even, BeliefBound(0.5 + 1e-9))[0]
-    loose = Moments(*(np.array([0.5]),) * 4, np.array([0]), 1e-6, 0.0)
+    loose = JointProbabilities(*(np.array([0.5]),) * 4, np.array([0]), 1e-6, 0.0)
     assert not passes(loose, BeliefBound(0.5 + 1e-9))[0]
     assert passes(loose, BeliefBound(0.5 + 1e-6))[0]
     assert 0.5 + 4e-7 < largest_belief(loose) < 0.5 + 6e-7
-    hopeless = Moments(*(np.array([0.5]),) * 4, np.array([0]), 0.7, 0.0)
+    hopeless = JointProbabilities(*(np.array([0.5]),) * 4, np.array([0]), 0.7, 0.0)
     assert largest_belief(hopeless) == 1.0
     assert not passes(hopeless, BeliefBound(0.99))[0]
-    in_doubt = Moments(*(np.array([x]) for x in (0.5, 0.5, 0.0, 0.0)), np.array([0]), 0.0, 1e-300)
+    in_doubt = JointProbabilities(
+        *(np.array([x]) for x in (0.5, 0.5, 0.0, 0.0)), np.array([0]), 0.0, 1e-300
+    )
     assert largest_belief(in_doubt) == 1.0
-    excluded = exact_moments([0.5], [0.5], [0.0], [0.0])
+    excluded = exact_joint([0.5], [0.5], [0.0], [0.0])
     assert largest_belief(excluded) == 0.0
     assert passes(excluded, BeliefBound(0.01))[0]
 
@@ -162,7 +166,7 @@ def test_doubt_fails_a_belief():
 def test_the_screen_agrees_with_the_plain_check_on_every_guarantee(seed, rank, tightness, kind):
     """One direction alone and beliefs: what the screen decides, the plain check decides alike."""
     quantifier, columns = small_quantifier(seed)
-    moments = quantifier.candidate_moments(columns)
+    moments = quantifier.candidate_joint(columns)
     if kind == "belief":
         shares = moments.event / (moments.event + moments.complement)
         limits = as_limits(BeliefBound(float(min(tightness * shares.max(), 0.999))))

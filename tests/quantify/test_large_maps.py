@@ -38,7 +38,7 @@ def peak_of_a_stream(side: int) -> float:
     """Peak of what eight releases and their moments allocate, beyond the model."""
     model = MarkovModel.gaussian(square(side), sigma=1.0, reach=3.0)
     tracemalloc.start()
-    quantified(side, model).moments()
+    quantified(side, model).joint_probabilities()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak / MEGABYTE
@@ -60,14 +60,14 @@ def test_forty_thousand_cells(form):
         square(side), sigma=2.0, **({"reach": 4.0} if form == "sparse" else {})
     )
     q = quantified(side, model)
-    moments = q.moments()
+    moments = q.joint_probabilities()
     assert moments.rows == side * side
     # The same likelihood of everything, by one row forward from a few starts.
     starts = [0, 5 * side + 5, side * side - 1]
     known = Quantifier(model, presence([2 * side], [3]), StartsIn(starts), method="forward")
     for step in range(8):
         known.observe(laplace_column(model.grid, (3 + step) * side + 4, 0.5))
-    few = known.moments()
+    few = known.joint_probabilities()
     for row, start in enumerate(starts):
         together = math.log(few.event[row] + few.complement[row])
         together += few.exponent[row] * math.log(2.0)
@@ -83,8 +83,8 @@ def test_auto_never_builds_an_operator_beyond_its_memory(monkeypatch):
     q = Quantifier(model, presence([0], [1, 2]))
     for _ in range(5):
         q.observe(laplace_column(model.grid, 3, 0.5))
-        q.candidate_moments(np.ones((16, 30)))
-        q.moments()
+        q.candidate_joint(np.ones((16, 30)))
+        q.joint_probabilities()
     assert q._streams[0]._operator is None
 
 
@@ -95,7 +95,7 @@ def test_auto_turns_to_the_operator_when_replays_have_cost_as_much():
     used = []
     for _ in range(120):
         q.observe(laplace_column(model.grid, 3, 0.5))
-        q.moments()
+        q.joint_probabilities()
         used.append(q._streams[0]._operator is not None)
     assert not any(used[1:5])
     assert used[-1]
@@ -111,9 +111,9 @@ def test_backward_vectors_recomputed_from_checkpoints_are_the_same(monkeypatch, 
         q = Quantifier(model, event, method=method)
         answers = []
         for step in range(26):
-            answers.append(q.candidate_moments(np.eye(9)).event.tolist())
+            answers.append(q.candidate_joint(np.eye(9)).event.tolist())
             q.observe(laplace_column(model.grid, step % 9, 0.5))
-            answers.append(q.moments().event.tolist())
+            answers.append(q.joint_probabilities().event.tolist())
         return answers
 
     kept = stream()

@@ -76,7 +76,7 @@ def test_ten_thousand_steps_neither_underflow_nor_drift(method, long_stream):
     q = Quantifier(MarkovModel(line(4), long_stream.matrix), event, method=method)
     for column in long_stream.columns:
         q.observe(column)
-    moments = q.moments()
+    moments = q.joint_probabilities()
     assert moments.relative_error < LONG_STREAM_GAMMA
     assert moments.absolute_error == 0.0
     assert moments.exponent.max() < -LONG
@@ -97,7 +97,7 @@ def test_rows_that_releases_all_but_exclude_stay_accurate(method):
     q = Quantifier(MarkovModel(line(3), matrix), at(30, [1]), method=method)
     for _ in range(40):
         q.observe(column)
-    moments = q.moments()
+    moments = q.joint_probabilities()
     assert moments.absolute_error == 0.0
     # From cell 1 nobody leaves: Pr(o) = column[1]**40 and the event is certain.
     exact = Fraction(column[1]) ** 40
@@ -132,7 +132,7 @@ def test_products_of_tiny_factors_survive(method, kind):
     q = Quantifier(model, at(2, [3]), method=method)
     q.observe([1.0, 0.0, 0.0, 0.0])
     q.observe([0.0, 0.0, 0.0, 1.0])
-    moments = q.moments()
+    moments = q.joint_probabilities()
     exact = weight * Fraction(tiny) ** 2
     stays = weight * 1 + (1 - weight)
     for row in range(4):
@@ -148,12 +148,12 @@ def test_underflow_of_prior_probabilities_is_stated():
     matrix = [[1.0, tiny, 0.0], [0.0, 1.0, tiny], [0.0, 0.0, 1.0]]
     q = Quantifier(MarkovModel(line(3), matrix), at(2, [2]))
     q.observe([0.5, 0.25, 0.25])
-    moments = q.moments()
+    moments = q.joint_probabilities()
     assert moments.prior_event[0] == 0.0
     assert 0.0 < moments.absolute_error < 1e-300
     near = Quantifier(MarkovModel(line(3), matrix), at(1, [1]))
     near.observe([0.5, 0.25, 0.25])
-    assert near.moments().absolute_error == 0.0
+    assert near.joint_probabilities().absolute_error == 0.0
 
 
 def test_more_than_the_floats_range_between_event_and_negation_is_stated():
@@ -164,8 +164,8 @@ def test_more_than_the_floats_range_between_event_and_negation_is_stated():
     q_never_mixes = Quantifier(MarkovModel(line(2), np.eye(2)), at(0, [0]), KnownPrior([0.5, 0.5]))
     for _ in range(2):
         q_never_mixes.observe([1.0, 1e-200])
-    assert q.moments().absolute_error == 0.0
-    moments = q_never_mixes.moments()
+    assert q.joint_probabilities().absolute_error == 0.0
+    moments = q_never_mixes.joint_probabilities()
     assert moments.complement[0] == 0.0
     assert 0.0 < moments.absolute_error <= 2.0**-1074
 
@@ -206,9 +206,9 @@ def test_forward_work_is_constant_per_step():
     exponents = []
     for _ in range(200):
         q.observe(rng.random(5))
-        exponents.append(int(q.moments().exponent[0]))
+        exponents.append(int(q.joint_probabilities().exponent[0]))
     assert all(after <= before + 1 for before, after in pairwise(exponents))
-    assert q.moments().event[0] + q.moments().complement[0] >= 0.5
+    assert q.joint_probabilities().event[0] + q.joint_probabilities().complement[0] >= 0.5
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,6 @@ def test_a_model_from_a_file_gives_the_same_numbers_to_the_bit(tmp_path: Path) -
         quantifier = Quantifier(each, event, method="forward")
         for _ in range(3):
             quantifier.observe(column)
-        moments = quantifier.moments()
+        moments = quantifier.joint_probabilities()
         found.append((moments.event.tobytes(), moments.complement.tobytes()))
     assert found[0] == found[1]

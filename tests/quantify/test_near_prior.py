@@ -14,7 +14,7 @@ from tests.drawn_examples import examples
 from tests.oracles.exact_adversaries import adversary_rows
 from tests.oracles.exact_near import near_exceed, near_odds
 from tests.oracles.exact_worst_prior import integer_rows, ratio, reversed_rows, whole_rows
-from tests.quantify.moment_cases import coarse, curved, far_apart, hostile_moments, smooth
+from tests.quantify.joint_cases import coarse, curved, far_apart, hostile_joint, smooth
 from tests.quantify.strategies import LAST_STEP, distributions, events, likelihoods, matrices
 from tests.quantify.test_recursions_exact import observed
 from tests.quantify.test_screening import screen
@@ -33,7 +33,7 @@ from priste import (
     StartsIn,
 )
 from priste.events import at, presence
-from priste.quantify import Moments
+from priste.quantify import JointProbabilities
 from priste.quantify.guarantees import as_limits
 from priste.quantify.near_prior import near_beliefs, near_leakage, near_leakages, near_passes
 
@@ -78,7 +78,7 @@ def check_direction(
 
 
 def check_leakage(
-    moments: Moments, weights: np.ndarray, factor: float, *, sharp: bool = True
+    moments: JointProbabilities, weights: np.ndarray, factor: float, *, sharp: bool = True
 ) -> None:
     """Both directions against all edges, and a worst prior that lies in the box and comes close."""
     found = near_leakage(moments, weights, factor)
@@ -117,7 +117,7 @@ def test_leakage_is_exact_on_every_edge(family, factor):
 
 @examples(150)
 @given(
-    hostile_moments(),
+    hostile_joint(),
     st.sampled_from(FACTORS),
     st.lists(st.sampled_from([1.0, 0.3, 1e-5, 1e-200]), min_size=4, max_size=4),
 )
@@ -129,7 +129,7 @@ def test_hostile_numbers_are_judged_exactly(moments, factor, weights):
 
 def test_a_million_times_around_a_prior_the_bound_is_sharp():
     """The releases speak for the event alone: against it there is nothing, and 0 is reported."""
-    moments = Moments(
+    moments = JointProbabilities(
         np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 1.0]),
         np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0]), np.zeros(3, dtype=np.int64), 0.0, 0.0,
     )  # fmt: skip
@@ -171,7 +171,7 @@ def test_verdicts_flip_at_the_supremum(seed, family, factor, away, direction):
 
 @examples(100)
 @given(
-    hostile_moments(),
+    hostile_joint(),
     st.sampled_from(FACTORS),
     st.lists(st.sampled_from([1.0, 0.3, 1e-5]), min_size=4, max_size=4),
     st.floats(1e-6, 1.0 - 1e-6),
@@ -298,18 +298,16 @@ def test_the_screen_agrees_near_a_prior_and_over_models(seed, rank, tightness, n
     q = Quantifier(models, presence([0, 6, 7], [2, 4]), adversary, method="forward")
     for _ in range(int(rng.integers(0, 5))):
         q.observe(columns[:, rng.integers(25)])
-    moments = q.candidate_moments(columns)
+    moments = q.candidate_joint(columns)
     for guarantee in (
-        tightness * float(q.prior_class.leakages(moments).max()),
+        tightness * float(q.judge.leakages(moments).max()),
         OddsBound(
-            max(
-                tightness * float(q.prior_class.leakages(moments, OddsBound(1, math.inf)).max()), 0
-            ),
+            max(tightness * float(q.judge.leakages(moments, OddsBound(1, math.inf)).max()), 0),
             9,
         ),
     ):
         verdict, decided = screen(q, columns, as_limits(guarantee), rank)
-        plain = q.prior_class.passes(moments, guarantee)
+        plain = q.judge.passes(moments, guarantee)
         assert not (verdict & ~decided).any()
         np.testing.assert_array_equal(verdict[decided], plain[decided])
 
@@ -378,7 +376,7 @@ def test_rounding_counts_against_the_guarantee():
     rng = np.random.default_rng(5)
     exact = smooth(rng, 30, 0.5)
     weights = rng.dirichlet(np.ones(30))
-    loose = Moments(
+    loose = JointProbabilities(
         exact.prior_event, exact.prior_complement, exact.event, exact.complement,
         exact.exponent, 1e-6, 0.0,
     )  # fmt: skip
@@ -386,7 +384,7 @@ def test_rounding_counts_against_the_guarantee():
     assert near_leakage(loose, weights, 4.0).value == pytest.approx(value + 4e-6, abs=1e-8)
     assert near_passes(exact, weights, 4.0, value + 1e-6)[0]
     assert not near_passes(loose, weights, 4.0, value + 1e-6)[0]
-    hopeless = Moments(
+    hopeless = JointProbabilities(
         exact.prior_event, exact.prior_complement, exact.event, exact.complement,
         exact.exponent, 0.6, 0.0,
     )  # fmt: skip

@@ -26,7 +26,9 @@ def test_prior_probability_of_the_worked_example():
     """PRESENCE in cells 0, 1 at steps 2, 3 has prior probability π·[0.28, 0.298, 0.226]."""
     q = Quantifier(example_model(), presence([0, 1], [2, 3]))
     np.testing.assert_allclose(q.prior_by_start(), [0.28, 0.298, 0.226], rtol=ROUNDING)
-    np.testing.assert_allclose(q.moments().prior_complement, [0.72, 0.702, 0.774], rtol=ROUNDING)
+    np.testing.assert_allclose(
+        q.joint_probabilities().prior_complement, [0.72, 0.702, 0.774], rtol=ROUNDING
+    )
     known = Quantifier(example_model(), presence([0, 1], [2, 3]), KnownPrior([0.5, 0.25, 0.25]))
     expected = 0.5 * 0.28 + 0.25 * 0.298 + 0.25 * 0.226
     assert known.posterior() == pytest.approx(expected, rel=ROUNDING)
@@ -71,7 +73,7 @@ def test_joint_probability_of_a_pattern_equals_the_naive_algorithm(method):
         [[Fraction(float(x)) for x in column] for column in columns],
         regions,
     )
-    moments = q.moments()
+    moments = q.joint_probabilities()
     joint = float(moments.event[0]) * 2.0 ** float(moments.exponent[0])
     assert joint == pytest.approx(float(exact), rel=NAIVE_ROUNDING)
 

@@ -10,14 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.drawn_examples import examples
-from tests.quantify.moment_cases import coarse, curved, far_apart, hostile_moments, smooth
+from tests.quantify.joint_cases import coarse, curved, far_apart, hostile_joint, smooth
 
 from priste import Grid, MarkovModel, PlanarLaplace, Protector, presence
-from priste.quantify import Moments
+from priste.quantify import JointProbabilities
 from priste.quantify.worst_prior import kernels, plain_search, searching, verdicts
 
 
-def searched(search, moments: Moments, bounds: tuple[float, float], *, raising: bool, pairs: bool):
+def searched(
+    search, moments: JointProbabilities, bounds: tuple[float, float], *, raising: bool, pairs: bool
+):
     """Ratios and rows as a search writes them."""
     events, complements = (verdicts.lines_of(x) for x in (moments.event, moments.complement))
     ratios, rows = np.full((2, len(events)), -1.0), np.full((2, len(events), 2), -7)
@@ -37,7 +39,7 @@ def searched(search, moments: Moments, bounds: tuple[float, float], *, raising: 
     return ratios, rows
 
 
-def check_equal(moments: Moments, epsilon: float, *, one_way: bool = False) -> None:
+def check_equal(moments: JointProbabilities, epsilon: float, *, one_way: bool = False) -> None:
     """Verdicts and suprema agree, by pairs and by levels, also at the very supremum."""
     searching.compile_now()
     for pairs in (False, True):
@@ -61,8 +63,8 @@ def check_equal(moments: Moments, epsilon: float, *, one_way: bool = False) -> N
 
 
 @examples(60)
-@given(hostile_moments(most_rows=6), st.floats(0.0, 5.0), st.booleans())
-def test_hostile_numbers(moments: Moments, epsilon: float, one_way: bool) -> None:
+@given(hostile_joint(most_rows=6), st.floats(0.0, 5.0), st.booleans())
+def test_hostile_numbers(moments: JointProbabilities, epsilon: float, one_way: bool) -> None:
     """Zeros, subnormals, exponents far apart, impossible and certain rows."""
     check_equal(moments, epsilon, one_way=one_way)
 

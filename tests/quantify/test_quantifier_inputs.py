@@ -7,7 +7,7 @@ import pytest
 
 from priste import Grid, InvalidParameter, KnownPrior, MarkovModel, Quantifier, StartsIn
 from priste.events import at, presence
-from priste.quantify import Moments
+from priste.quantify import JointProbabilities
 
 NAN, INF = float("nan"), float("inf")
 
@@ -45,11 +45,11 @@ BAD_LIKELIHOODS = [
 def test_a_refused_observation_changes_nothing(q, likelihood, rule):
     """Each broken rule is named, and step and answers stay as they were."""
     q.observe([0.2, 0.3, 0.5])
-    before = q.moments()
+    before = q.joint_probabilities()
     with pytest.raises(InvalidParameter, match=rule):
         q.observe(likelihood)
     assert q.step == 1
-    assert q.moments() is before
+    assert q.joint_probabilities() is before
 
 
 def test_steps_beyond_the_model_are_refused():
@@ -58,15 +58,15 @@ def test_steps_beyond_the_model_are_refused():
     q = Quantifier(model, at(1, [0]))
     for _ in range(3):
         q.observe([0.5, 0.25])
-    before = q.moments()
+    before = q.joint_probabilities()
     with pytest.raises(InvalidParameter):
         q.observe([0.5, 0.25])
     with pytest.raises(InvalidParameter):
-        q.candidate_moments([[0.5], [0.25]])
+        q.candidate_joint([[0.5], [0.25]])
     with pytest.raises(InvalidParameter):
         q.candidate_operators()
     assert q.step == 3
-    assert q.moments() is before
+    assert q.joint_probabilities() is before
 
 
 def test_inputs_are_copied_and_results_read_only(q):
@@ -78,9 +78,13 @@ def test_inputs_are_copied_and_results_read_only(q):
     twin.observe([0.9, 0.05, 0.05])
     fresh = Quantifier(q._streams[0].chain.model, presence([0, 1], [2, 3]))
     fresh.observe([0.2, 0.3, 0.5])
-    np.testing.assert_array_equal(q.moments().event, fresh.moments().event)
+    np.testing.assert_array_equal(q.joint_probabilities().event, fresh.joint_probabilities().event)
     assert (q.step, twin.step) == (1, 2)
-    for array in (q.moments().event, q.prior_by_start(), q.moments().prior_event):
+    for array in (
+        q.joint_probabilities().event,
+        q.prior_by_start(),
+        q.joint_probabilities().prior_event,
+    ):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1.0
 
@@ -91,7 +95,7 @@ def test_priors_are_copied(model):
     q = Quantifier(model, at(1, [0]), KnownPrior(priors))
     priors[:] = [[0.0, 0.0, 1.0]]
     q.observe([0.2, 0.3, 0.5])
-    assert q.moments().prior_event[0] == pytest.approx(0.25, rel=1e-15)
+    assert q.joint_probabilities().prior_event[0] == pytest.approx(0.25, rel=1e-15)
 
 
 BAD_PRIORS = [
@@ -187,10 +191,10 @@ def test_candidates_are_checked_and_zero_columns_allowed(model, method):
     q.observe([0.5, 0.25, 0.25])
     for bad in ([0.1, 0.2, 0.3], np.ones((2, 2)), np.ones((3, 0)), np.full((3, 1), -1.0)):
         with pytest.raises(InvalidParameter, match="likelihoods"):
-            q.candidate_moments(bad)
+            q.candidate_joint(bad)
         with pytest.raises(InvalidParameter, match="likelihoods"):
             q.leakage_if(bad)
-    moments = q.candidate_moments(np.zeros((3, 2)))
+    moments = q.candidate_joint(np.zeros((3, 2)))
     assert not moments.event.any()
     assert not moments.complement.any()
     assert q.passes(np.zeros((3, 1)), 0.1).tolist() == [True]
@@ -221,11 +225,11 @@ def test_nothing_observed_leaks_nothing(q):
 
 
 def test_a_refused_moments_names_the_rule():
-    """Moments check shapes, signs and bounds once."""
+    """JointProbabilities check shapes, signs and bounds once."""
     one = np.ones(1)
     with pytest.raises(InvalidParameter, match="shapes"):
-        Moments(one, one, np.ones(2), one, np.zeros(1, dtype=np.int64), 0.0, 0.0)
+        JointProbabilities(one, one, np.ones(2), one, np.zeros(1, dtype=np.int64), 0.0, 0.0)
     with pytest.raises(InvalidParameter, match="'event'"):
-        Moments(one, one, -one, one, np.zeros(1, dtype=np.int64), 0.0, 0.0)
+        JointProbabilities(one, one, -one, one, np.zeros(1, dtype=np.int64), 0.0, 0.0)
     with pytest.raises(InvalidParameter, match="'relative_error'"):
-        Moments(one, one, one, one, np.zeros(1, dtype=np.int64), NAN, 0.0)
+        JointProbabilities(one, one, one, one, np.zeros(1, dtype=np.int64), NAN, 0.0)

@@ -17,7 +17,7 @@ from tests.quantify.strategies import (
 
 from priste import Grid, MarkovModel, Quantifier
 from priste.events import Event, at, pattern, presence
-from priste.quantify import Moments
+from priste.quantify import JointProbabilities
 
 ROUNDING = 1e-13
 """Both sides have at most a few hundred roundings."""
@@ -29,7 +29,7 @@ def observed(q: Quantifier, columns: list[list[float] | None]) -> Quantifier:
     return q
 
 
-def plain(moments: Moments) -> np.ndarray:
+def plain(moments: JointProbabilities) -> np.ndarray:
     """(4, rows) a, ā, b, d as plain floats: these streams are short."""
     scale = np.ldexp(1.0, moments.exponent)
     return np.stack(
@@ -42,7 +42,9 @@ def plain(moments: Moments) -> np.ndarray:
     )
 
 
-def assert_same(first: Moments, second: Moments, order: tuple[int, ...] = (0, 1, 2, 3)) -> None:
+def assert_same(
+    first: JointProbabilities, second: JointProbabilities, order: tuple[int, ...] = (0, 1, 2, 3)
+) -> None:
     np.testing.assert_allclose(plain(first)[list(order)], plain(second), rtol=ROUNDING, atol=0.0)
 
 
@@ -53,7 +55,11 @@ def test_negation_swaps_the_answers(instance):
     model, event, columns = instance
     columns = columns[: LAST_STEP + 1]
     q, negated = Quantifier(model, event), Quantifier(model, ~event)
-    assert_same(observed(q, columns).moments(), observed(negated, columns).moments(), (1, 0, 3, 2))
+    assert_same(
+        observed(q, columns).joint_probabilities(),
+        observed(negated, columns).joint_probabilities(),
+        (1, 0, 3, 2),
+    )
 
 
 @examples(40)
@@ -66,7 +72,7 @@ def test_de_morgan(data):
     columns = data.draw(st.lists(likelihoods(size), max_size=LAST_STEP + 1))
     left = observed(Quantifier(model, ~(first & second)), columns)
     right = observed(Quantifier(model, ~first | ~second), columns)
-    assert_same(left.moments(), right.moments())
+    assert_same(left.joint_probabilities(), right.joint_probabilities())
 
 
 @examples(40)
@@ -90,7 +96,10 @@ def test_relabelling_cells_permutes_the_rows(data):
         [None if c is None else [c[old] for old in order] for c in columns],
     )
     np.testing.assert_allclose(
-        plain(q.moments())[:, list(order)], plain(renamed.moments()), rtol=ROUNDING, atol=0.0
+        plain(q.joint_probabilities())[:, list(order)],
+        plain(renamed.joint_probabilities()),
+        rtol=ROUNDING,
+        atol=0.0,
     )
 
 
@@ -105,8 +114,8 @@ def test_silence_changes_nothing(data):
     after = observed(before.copy(), [None])
     as_ones = observed(before.copy(), [[1.0] * model.grid.size])
     assert before.step == len(columns)
-    assert_same(before.moments(), after.moments())
-    assert_same(before.moments(), as_ones.moments())
+    assert_same(before.joint_probabilities(), after.joint_probabilities())
+    assert_same(before.joint_probabilities(), as_ones.joint_probabilities())
 
 
 def shifted(event_steps: list[int], at_step: int) -> list[int]:
@@ -135,7 +144,7 @@ def test_splitting_a_step_changes_nothing(data):
         Quantifier(MarkovModel(grid, longer), event(shifted(steps, split))),
         [*columns[: split + 1], None, *columns[split + 1 :]],
     )
-    assert_same(q.moments(), p.moments())
+    assert_same(q.joint_probabilities(), p.joint_probabilities())
 
 
 @examples(40)
@@ -148,7 +157,7 @@ def test_scaling_a_release_scales_the_joint_probabilities_alone(data):
     factor = data.draw(st.sampled_from([1e-300, 1e-5, 7.0, 1e290]))
     q = observed(Quantifier(model, event), [*columns, column])
     scaled = observed(Quantifier(model, event), [*columns, [x * factor for x in column]])
-    first, second = q.moments(), scaled.moments()
+    first, second = q.joint_probabilities(), scaled.joint_probabilities()
     np.testing.assert_allclose(plain(first)[:2], plain(second)[:2], rtol=0.0)
     assume((first.event + first.complement).any())
     with np.errstate(divide="ignore"):
@@ -165,7 +174,7 @@ def test_methods_agree(instance):
     columns = columns[: LAST_STEP + 1]
     forward = observed(Quantifier(model, event, method="forward"), columns)
     back = observed(Quantifier(model, event, method="replay"), columns)
-    assert_same(forward.moments(), back.moments())
+    assert_same(forward.joint_probabilities(), back.joint_probabilities())
 
 
 @examples(30)
@@ -177,6 +186,6 @@ def test_asking_changes_no_answer(instance):
     asked, quiet = Quantifier(model, event), Quantifier(model, event)
     for column in columns:
         asked.observe(column)
-        asked.moments()
+        asked.joint_probabilities()
         quiet.observe(column)
-    assert_same(asked.moments(), quiet.moments())
+    assert_same(asked.joint_probabilities(), quiet.joint_probabilities())

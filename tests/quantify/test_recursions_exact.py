@@ -16,7 +16,7 @@ from priste import InvalidParameter, KnownPrior, Quantifier, StartsIn
 from priste.events import at
 from priste.maps import Grid
 from priste.mobility import MarkovModel
-from priste.quantify import Moments
+from priste.quantify import JointProbabilities
 
 LARGEST_USEFUL_GAMMA = 1e-13
 """On these maps the stated error must be this small, or the bound would prove nothing."""
@@ -26,7 +26,7 @@ def exact_value(mantissa: float, exponent: int) -> Fraction:
     return Fraction(float(mantissa)) * Fraction(2) ** int(exponent)
 
 
-def assert_within_bound(moments: Moments, exact: list[tuple[Fraction, ...]]) -> None:
+def assert_within_bound(moments: JointProbabilities, exact: list[tuple[Fraction, ...]]) -> None:
     """Each of a, ā, b, d is within relative_error, exactly 0 where the truth is 0."""
     assert moments.relative_error < LARGEST_USEFUL_GAMMA
     assert moments.absolute_error == 0.0
@@ -61,7 +61,7 @@ def test_all_first_cells_agree_with_path_enumeration(method, instance):
     model, event, columns = instance
     columns = columns[: LAST_STEP + 1]
     q = observed(Quantifier(model, event, method=method), columns)
-    assert_within_bound(q.moments(), oracle(model, event, columns))
+    assert_within_bound(q.joint_probabilities(), oracle(model, event, columns))
 
 
 @examples(40)
@@ -71,7 +71,7 @@ def test_the_bound_covers_stored_matrices_too(instance):
     model, event, columns = instance
     columns = columns[: LAST_STEP + 1]
     q = observed(Quantifier(model, event, method="forward"), columns)
-    assert_within_bound(q.moments(), oracle(model, event, columns, normalise=False))
+    assert_within_bound(q.joint_probabilities(), oracle(model, event, columns, normalise=False))
 
 
 @pytest.mark.parametrize("method", ["forward", "replay"])
@@ -91,14 +91,14 @@ def test_given_priors_agree_with_path_enumeration(method, data):
         )
         for prior in priors
     ]
-    assert_within_bound(q.moments(), exact)
+    assert_within_bound(q.joint_probabilities(), exact)
 
 
 @pytest.mark.parametrize("method", ["forward", "replay"])
 @examples(40)
 @given(st.data())
 def test_candidates_equal_observing_them(method, data):
-    """candidate_moments of a column is, within the bound, what observing that column gives."""
+    """candidate_joint of a column is, within the bound, what observing that column gives."""
     model, event, columns = data.draw(instances())
     columns = columns[:LAST_STEP]
     q = observed(Quantifier(model, event, method=method), columns)
@@ -106,10 +106,10 @@ def test_candidates_equal_observing_them(method, data):
     candidates = data.draw(
         st.lists(likelihoods(size).filter(lambda c: c is not None), min_size=1, max_size=3)
     )
-    moments = q.candidate_moments(np.array(candidates).T)
+    moments = q.candidate_joint(np.array(candidates).T)
     assert moments.candidates == len(candidates)
     for k, candidate in enumerate(candidates):
-        one = Moments(
+        one = JointProbabilities(
             moments.prior_event,
             moments.prior_complement,
             moments.event[:, k],
@@ -140,7 +140,7 @@ def test_starts_are_the_rows_of_their_cells(data):
     starts = data.draw(st.sets(st.integers(0, size - 1), min_size=1))
     q = observed(Quantifier(model, event, StartsIn(starts)), columns)
     exact = oracle(model, event, columns)
-    assert_within_bound(q.moments(), [exact[cell] for cell in sorted(starts)])
+    assert_within_bound(q.joint_probabilities(), [exact[cell] for cell in sorted(starts)])
 
 
 @examples(60)
@@ -216,7 +216,7 @@ def test_constant_events_have_exact_priors():
         for q, a in ((always, 1.0), (never, 0.0)):
             q.observe([0.5, 0.25, 0.0])
             q.observe([0.5, 0.25, 0.0])
-            moments = q.moments()
+            moments = q.joint_probabilities()
             assert moments.prior_event.tolist() == [a] * 3
             assert moments.prior_complement.tolist() == [1.0 - a] * 3
             assert q.posterior([0.5, 0.5, 0.0]) == a

@@ -30,7 +30,7 @@ GAMMA = 1e-12
 
 def plain_verdicts(quantifier: Quantifier, columns: np.ndarray, epsilon: float) -> np.ndarray:
     """The check without screening: one full product."""
-    return passes(quantifier.candidate_moments(columns), epsilon)
+    return passes(quantifier.candidate_joint(columns), epsilon)
 
 
 @st.composite
@@ -111,7 +111,7 @@ def screen(quantifier: Quantifier, columns: np.ndarray, limits: Limits, rank: in
         columns,
         limits,
         max(stream.relative_error(1) for stream in streams),
-        quantifier.prior_class.passes,
+        quantifier.judge.passes,
         absolute_error=max(stream.absolute_error for stream in streams),
         rank=rank,
     )

@@ -5,10 +5,10 @@ import math
 import numba
 import numpy as np
 import pytest
-from tests.quantify.moment_cases import exact_moments, far_apart, smooth
+from tests.quantify.joint_cases import exact_joint, far_apart, smooth
 
 from priste.errors import InvalidParameter
-from priste.quantify.moments import Moments
+from priste.quantify.joint_probabilities import JointProbabilities
 from priste.quantify.worst_prior import (
     SLACK,
     leakages,
@@ -61,7 +61,7 @@ KNOWN = {
 def test_known_answers(name: str, method: str) -> None:
     """Suprema worked out by hand, attained or not, finite or not."""
     a, c, b, d, for_event, against_event = KNOWN[name]
-    found = worst_prior_leakage(exact_moments(a, c, b, d), method=method)
+    found = worst_prior_leakage(exact_joint(a, c, b, d), method=method)
     assert found.for_event == pytest.approx(for_event, abs=SLACK)
     if against_event is not None:
         assert found.against_event == pytest.approx(against_event, abs=SLACK)
@@ -81,7 +81,7 @@ def test_known_answers(name: str, method: str) -> None:
 )
 def test_nothing_to_compare_is_zero(a, c, b, d, method: str) -> None:
     """No prior compares event and negation: leakage 0, no worst prior, every verdict True."""
-    moments = exact_moments(a, c, b, d)
+    moments = exact_joint(a, c, b, d)
     found = worst_prior_leakage(moments, method=method)
     assert (found.value, found.for_event, found.against_event) == (0.0, 0.0, 0.0)
     assert found.worst_prior == {}
@@ -92,8 +92,8 @@ def test_nothing_to_compare_is_zero(a, c, b, d, method: str) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_rows_a_hundred_thousand_binary_orders_apart(method: str) -> None:
     """The two rows balance at weights no double can hold, and the value is exact all the same."""
-    near = exact_moments([0.5, 0.1], [0.5, 0.9], [0.5, 0.02], [0.25, 0.9], [0, 0])
-    far = exact_moments([0.5, 0.1], [0.5, 0.9], [0.5, 0.02], [0.25, 0.9], [0, -100_000])
+    near = exact_joint([0.5, 0.1], [0.5, 0.9], [0.5, 0.02], [0.25, 0.9], [0, 0])
+    far = exact_joint([0.5, 0.1], [0.5, 0.9], [0.5, 0.02], [0.25, 0.9], [0, -100_000])
     expected = 2.0 * 9.0  # max(b/d) * max(ā/a): the mixing weight is free
     found = worst_prior_leakage(far, method=method)
     assert found.for_event == pytest.approx(math.log(expected), abs=SLACK)
@@ -106,7 +106,7 @@ def test_common_scales_do_not_matter() -> None:
     """A common exponent, and a power of two on all likelihoods, change nothing."""
     rng = np.random.default_rng(1)
     moments = smooth(rng, 30, 1.0)
-    shifted = exact_moments(
+    shifted = exact_joint(
         moments.prior_event,
         moments.prior_complement,
         moments.event * 2.0**-40,
@@ -119,9 +119,9 @@ def test_common_scales_do_not_matter() -> None:
 def test_excluded_rows_have_no_scale() -> None:
     """The exponent stored with a row of zeros is ignored."""
     rows = ([0.5, 0.3, 0.2], [0.5, 0.7, 0.8], [0.5, 0.3, 0.0], [0.2, 0.7, 0.0])
-    expected = leakages(exact_moments(*rows, [0, 0, 0]))
+    expected = leakages(exact_joint(*rows, [0, 0, 0]))
     for exponent in (-(2**62), -5000, 5000, 2**62):
-        assert leakages(exact_moments(*rows, [0, 0, exponent])) == expected
+        assert leakages(exact_joint(*rows, [0, 0, exponent])) == expected
 
 
 def test_columns_equal_single_calls() -> None:
@@ -133,8 +133,10 @@ def test_columns_equal_single_calls() -> None:
     b, d = a[:, None] * factors[0], (1 - a)[:, None] * factors[1]
     b[:, 3] = d[:, 3] = 0.0
     exponent = rng.integers(-500, 500, n)
-    moments = Moments(a, 1 - a, b, d, exponent, 1e-13, 0.0)
-    single = [Moments(a, 1 - a, b[:, j], d[:, j], exponent, 1e-13, 0.0) for j in range(k)]
+    moments = JointProbabilities(a, 1 - a, b, d, exponent, 1e-13, 0.0)
+    single = [
+        JointProbabilities(a, 1 - a, b[:, j], d[:, j], exponent, 1e-13, 0.0) for j in range(k)
+    ]
     values = leakages(moments)
     whole = [worst_prior_leakage(m) for m in single]
     assert values.tolist() == [found.value for found in whole]
@@ -152,7 +154,7 @@ def test_order_of_rows_does_not_matter() -> None:
     rng = np.random.default_rng(4)
     for moments in (smooth(rng, 50, 1.0), far_apart(rng, 50)):
         order = rng.permutation(50)
-        permuted = exact_moments(
+        permuted = exact_joint(
             *(
                 x[order]
                 for x in (
@@ -173,7 +175,7 @@ def test_one_side_of_many_levels() -> None:
     """Rows tied along a whole range of levels end in a verdict, not in endless halving."""
     levels = np.linspace(-3.0, 3.0, 200)
     a = 1.0 / (1.0 + np.exp(levels))
-    moments = exact_moments(a, 1 - a, a * np.exp(0.3), (1 - a) * np.exp(-0.2))
+    moments = exact_joint(a, 1 - a, a * np.exp(0.3), (1 - a) * np.exp(-0.2))
     for method in METHODS:
         assert leakages(moments, method=method)[0] == pytest.approx(0.5, abs=SLACK)
         assert passes(moments, 0.5 + SLACK, method=method)[0]
@@ -192,7 +194,7 @@ def test_every_level_is_tight(method: str) -> None:
     share = np.concatenate([np.full(300, 0.5), np.full(300, 1.5)])
     v = np.concatenate([levels, levels])
     d = np.ones(600)
-    moments = exact_moments(d * v**2 / r, share * d * v, (2.0 - share) * d * v, d)
+    moments = exact_joint(d * v**2 / r, share * d * v, (2.0 - share) * d * v, d)
     found = worst_prior_leakage(moments, method=method)
     assert math.log(r) <= found.for_event <= math.log(r) + SLACK
     assert not passes(moments, math.log(r) - SLACK, method=method)[0]
@@ -201,7 +203,9 @@ def test_every_level_is_tight(method: str) -> None:
 @pytest.mark.parametrize(("relative", "absolute"), [(0.5, 0.0), (math.inf, 0.0), (0.0, math.inf)])
 def test_useless_error_bounds_are_doubt(relative: float, absolute: float) -> None:
     """When the stored numbers guarantee nothing, nothing is guaranteed."""
-    moments = Moments(*(np.array([0.5]) for _ in range(4)), np.array([0]), relative, absolute)
+    moments = JointProbabilities(
+        *(np.array([0.5]) for _ in range(4)), np.array([0]), relative, absolute
+    )
     found = worst_prior_leakage(moments)
     assert (found.value, found.for_event, found.against_event) == (math.inf,) * 3
     assert leakages(moments).tolist() == [math.inf]
@@ -211,7 +215,7 @@ def test_useless_error_bounds_are_doubt(relative: float, absolute: float) -> Non
 
 def test_infinite_epsilon_passes_anything() -> None:
     """No ratio is above infinity."""
-    moments = exact_moments([0.5], [0.5], [0.5], [0.0])
+    moments = exact_joint([0.5], [0.5], [0.5], [0.0])
     assert passes(moments, math.inf).tolist() == [True]
 
 
@@ -219,21 +223,23 @@ def test_infinite_epsilon_passes_anything() -> None:
 def test_epsilon_must_be_a_bound(epsilon: float) -> None:
     """A negative or undefined epsilon is refused."""
     with pytest.raises(InvalidParameter, match="epsilon"):
-        passes(exact_moments([0.5], [0.5], [0.5], [0.5]), epsilon)
+        passes(exact_joint([0.5], [0.5], [0.5], [0.5]), epsilon)
 
 
 def test_refusals_say_what_is_wrong() -> None:
     """Many columns for one leakage, rows without probability, unknown methods, wild exponents."""
     column = np.array([[0.5]])
-    many = Moments(np.array([0.5]), np.array([0.5]), column, column, np.array([0]), 0.0, 0.0)
+    many = JointProbabilities(
+        np.array([0.5]), np.array([0.5]), column, column, np.array([0]), 0.0, 0.0
+    )
     with pytest.raises(InvalidParameter, match="Use leakages"):
         worst_prior_leakage(many)
     with pytest.raises(InvalidParameter, match="Row 1 has neither"):
-        leakages(exact_moments([0.5, 0.0], [0.5, 0.0], [0.5, 0.0], [0.5, 0.0]))
+        leakages(exact_joint([0.5, 0.0], [0.5, 0.0], [0.5, 0.0], [0.5, 0.0]))
     with pytest.raises(InvalidParameter, match="auto, pairs or search"):
-        leakages(exact_moments([0.5], [0.5], [0.5], [0.5]), method="guess")
+        leakages(exact_joint([0.5], [0.5], [0.5], [0.5]), method="guess")
     with pytest.raises(InvalidParameter, match="exponents"):
-        leakages(exact_moments([0.5] * 2, [0.5] * 2, [0.5] * 2, [0.5] * 2, [0, 2**60]))
+        leakages(exact_joint([0.5] * 2, [0.5] * 2, [0.5] * 2, [0.5] * 2, [0, 2**60]))
 
 
 def test_inputs_are_not_changed() -> None:

@@ -17,16 +17,16 @@ from tests.oracles.exact_worst_prior import (
     reversed_rows,
     supremum,
 )
-from tests.quantify.moment_cases import (
+from tests.quantify.joint_cases import (
     coarse,
     curved,
-    exact_moments,
+    exact_joint,
     far_apart,
-    hostile_moments,
+    hostile_joint,
     smooth,
 )
 
-from priste.quantify.moments import Moments
+from priste.quantify.joint_probabilities import JointProbabilities
 from priste.quantify.worst_prior import SLACK, leakages, passes, worst_prior_leakage
 
 LOG_ERROR = 1e-15
@@ -63,7 +63,7 @@ def check_direction(reported: float, rows: list) -> None:
         assert pairs_exceed(rows, exponential(reported - SLACK, -1))
 
 
-def check(moments: Moments) -> None:
+def check(moments: JointProbabilities) -> None:
     """Both directions, both methods, the batch, and verdicts on both sides of the threshold."""
     rows = integer_rows(moments)
     comparable = any(pairs_exceed(r, Fraction(0)) for r in (rows, reversed_rows(rows)))
@@ -92,15 +92,17 @@ def test_leakage_and_verdicts_agree_with_exact_arithmetic(family: str) -> None:
 
 
 @examples(250)
-@given(hostile_moments())
-def test_hostile_dynamic_range(moments: Moments) -> None:
+@given(hostile_joint())
+def test_hostile_dynamic_range(moments: JointProbabilities) -> None:
     """Zeros, 2**-950 and exponents thousands apart in one problem change nothing."""
     check(moments)
 
 
 @examples(150)
-@given(hostile_moments(), st.floats(0.0, 5.0))
-def test_never_passes_where_fractions_say_violated(moments: Moments, epsilon: float) -> None:
+@given(hostile_joint(), st.floats(0.0, 5.0))
+def test_never_passes_where_fractions_say_violated(
+    moments: JointProbabilities, epsilon: float
+) -> None:
     """A verdict of True is never given where exact arithmetic finds a prior above e^epsilon."""
     rows = integer_rows(moments)
     at_least_e = exponential(epsilon, 1)
@@ -179,10 +181,10 @@ def test_larger_maps_agree_with_exact_arithmetic() -> None:
 
 
 @examples(100)
-@given(hostile_moments())
-def test_reversed_event_gives_the_same_value(moments: Moments) -> None:
+@given(hostile_joint())
+def test_reversed_event_gives_the_same_value(moments: JointProbabilities) -> None:
     """Exchanging the event and its negation exchanges the directions, to the bit."""
-    reverse = Moments(
+    reverse = JointProbabilities(
         moments.prior_complement,
         moments.prior_event,
         moments.complement,
@@ -236,7 +238,7 @@ def test_stored_errors_are_covered() -> None:
                 exact.complement,
             )
         ]
-        stored = Moments(*shaken, exact.exponent, gamma, 0.0)
+        stored = JointProbabilities(*shaken, exact.exponent, gamma, 0.0)
         rows = integer_rows(exact)
         truth = max(log_fraction(supremum(r)[1]) for r in (rows, reversed_rows(rows)))
         for method in METHODS:
@@ -250,9 +252,9 @@ def test_worst_case_of_the_stored_errors() -> None:
     """With every stored number at its end of the allowed range the bound is reached, not passed."""
     gamma = 1e-4
     a, b = np.array([0.5, 0.25]), np.array([0.25, 0.2])
-    truth = exact_moments(a, 1 - a, b, 0.5 * (1 - a))
+    truth = exact_joint(a, 1 - a, b, 0.5 * (1 - a))
     inside = 1 - 1e-9
-    stored = Moments(
+    stored = JointProbabilities(
         a * (1 + gamma * inside),
         (1 - a) * (1 - gamma * inside),
         b * (1 - gamma * inside),
@@ -274,7 +276,7 @@ def test_absolute_error_is_taken_at_its_worst() -> None:
         exact = smooth(rng, 3, 0.3)
         plain = [exact.prior_event, exact.prior_complement, exact.event, exact.complement]
         shaken = [np.maximum(x + absolute * rng.choice([-1.0, 1.0], 3), 0.0) for x in plain]
-        stored = Moments(*shaken, exact.exponent, 0.0, absolute * (1 + 2**-20))
+        stored = JointProbabilities(*shaken, exact.exponent, 0.0, absolute * (1 + 2**-20))
         rows = integer_rows(exact)
         truth = max(log_fraction(supremum(r)[0]) for r in (rows, reversed_rows(rows)))
         for method in METHODS:

@@ -32,7 +32,7 @@ def released(sigma: float, alpha: float, **adversary: object) -> Quantifier:
 @pytest.mark.parametrize("alpha", [0.05, 0.5, 2.0])
 def test_search_and_pairs_are_exact_on_models(sigma: float, alpha: float) -> None:
     """On stored moments of a model both methods bracket the exact supremum from above."""
-    moments = released(sigma, alpha).moments()
+    moments = released(sigma, alpha).joint_probabilities()
     rows = integer_rows(moments)
     allowed = SLACK + 8.1 * moments.relative_error
     for method in ("search", "pairs"):
@@ -69,7 +69,7 @@ def test_candidates_equal_observations() -> None:
     quantifier = released(1.0, 0.5)
     grid = Grid(rows=6, columns=6, cell_size=1.0)
     table = PlanarLaplace(grid, alpha=0.3).emission()
-    before = leakages(quantifier.candidate_moments(table[:, :5]))
+    before = leakages(quantifier.candidate_joint(table[:, :5]))
     for column, expected in zip(table.T[:5], before, strict=True):
         after = quantifier.copy()
         after.observe(column)

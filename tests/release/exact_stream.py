@@ -38,7 +38,7 @@ def below_exp(epsilon: float) -> Fraction:
         return Fraction(str(mpmath.exp(mpmath.mpf(epsilon)))) - Fraction(1, 10**45)
 
 
-Moments = list[tuple[Rational, Rational, Rational, Rational]]
+JointProbabilities = list[tuple[Rational, Rational, Rational, Rational]]
 
 
 @cache
@@ -63,7 +63,7 @@ def trajectories(
 
 def moments(
     matrix: list[list[Fraction]], event: Event, columns: Sequence[Column | None]
-) -> Moments:
+) -> JointProbabilities:
     """(a, ā, b, d) for each first cell, by walking every trajectory; None is silence."""
     last = event.automaton().layers[-1].step if event.automaton().layers else 0
     length = max(len(columns), last + 1)
@@ -83,7 +83,7 @@ def moments(
     return out
 
 
-def summed(parts: Sequence[Moments]) -> Moments:
+def summed(parts: Sequence[JointProbabilities]) -> JointProbabilities:
     """The quantities of "one of these histories", by adding b and d."""
     return [
         (rows[0][0], rows[0][1], sum(r[2] for r in rows), sum(r[3] for r in rows))
@@ -91,7 +91,9 @@ def summed(parts: Sequence[Moments]) -> Moments:
     ]
 
 
-def mixed(rows: Moments, distributions: Sequence[Sequence[Fraction]]) -> Moments:
+def mixed(
+    rows: JointProbabilities, distributions: Sequence[Sequence[Fraction]]
+) -> JointProbabilities:
     """The quantities of each of these distributions of the first cell."""
     return [
         tuple(sum(w * row[k] for w, row in zip(weights, rows, strict=True)) for k in range(4))
@@ -99,12 +101,12 @@ def mixed(rows: Moments, distributions: Sequence[Sequence[Fraction]]) -> Moments
     ]
 
 
-def negated(rows: Moments) -> Moments:
+def negated(rows: JointProbabilities) -> JointProbabilities:
     """The quantities of the negation of the event."""
     return [(abar, a, d, b) for a, abar, b, d in rows]
 
 
-def in_whole_numbers(rows: Moments) -> Moments:
+def in_whole_numbers(rows: JointProbabilities) -> JointProbabilities:
     """The same but for a factor of all a and ā and one of all b and d, which ratios do not see."""
     before = math.lcm(*(x.denominator for row in rows for x in row[:2]))
     after = math.lcm(*(x.denominator for row in rows for x in row[2:]))
@@ -114,7 +116,7 @@ def in_whole_numbers(rows: Moments) -> Moments:
     ]
 
 
-def speaks_for(rows: Moments, r: Fraction) -> bool:
+def speaks_for(rows: JointProbabilities, r: Fraction) -> bool:
     """Whether some mixture of rows has a likelihood ratio for the event above r (two rows do)."""
     over, under = r.numerator, r.denominator
     own = [under * b * abar - over * a * d for a, abar, b, d in rows]
@@ -127,12 +129,12 @@ def speaks_for(rows: Moments, r: Fraction) -> bool:
     return False
 
 
-def exceeds(rows: Moments, r: Fraction) -> bool:
+def exceeds(rows: JointProbabilities, r: Fraction) -> bool:
     """Whether some mixture of rows has a likelihood ratio above r, in either direction."""
     return speaks_for(rows, r) or speaks_for(negated(rows), r)
 
 
-def exceeds_on_a_lattice(rows: Moments, r: Fraction, parts: int = 6) -> bool:
+def exceeds_on_a_lattice(rows: JointProbabilities, r: Fraction, parts: int = 6) -> bool:
     """Whether a prior whose weights are multiples of 1/parts has a ratio above r. No theory."""
     rows, over, under = in_whole_numbers(rows), r.numerator, r.denominator
     for weights in itertools.product(range(parts + 1), repeat=len(rows)):
@@ -146,7 +148,7 @@ def exceeds_on_a_lattice(rows: Moments, r: Fraction, parts: int = 6) -> bool:
     return False
 
 
-def leakage(rows: Moments, digits: int = 40) -> float:
+def leakage(rows: JointProbabilities, digits: int = 40) -> float:
     """The natural logarithm of the largest ratio in either direction, by bisection (< 64 bits)."""
     rows = in_whole_numbers(rows)
     low, high = Fraction(1), Fraction(2) ** 40

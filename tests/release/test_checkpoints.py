@@ -325,7 +325,7 @@ def test_any_history_survives_the_file(before: list[Any], after: list[Any]) -> N
     for column in after:
         for each in (q, again):
             each.observe(column)
-    mine, theirs = q.moments(), again.moments()
+    mine, theirs = q.joint_probabilities(), again.joint_probabilities()
     for name in ("event", "complement", "exponent"):
         assert np.array_equal(getattr(mine, name), getattr(theirs, name))
     assert mine.relative_error == theirs.relative_error

@@ -18,7 +18,7 @@ from tests.drawn_examples import examples
 from tests.oracles.exact_adversaries import start_distributions
 from tests.oracles.exact_near import near_exceed, near_odds
 from tests.release.exact_stream import (
-    Moments,
+    JointProbabilities,
     below_exp,
     exact_matrix,
     exceeds,
@@ -94,12 +94,12 @@ MAY_BE_SILENT = ("certified, guessed", "optimal, scheduled", "optimal")
 
 def exact_quantities(
     adversary: Adversary, columns: list[list[Fraction]], model: MarkovModel = WALK
-) -> Moments:
+) -> JointProbabilities:
     rows = moments(exact_matrix(model.transition(0).toarray()), EVENT, columns)
     return mixed(rows, start_distributions(model, adversary))
 
 
-def learns(adversary: Adversary, rows: Moments, r: Fraction) -> bool:
+def learns(adversary: Adversary, rows: JointProbabilities, r: Fraction) -> bool:
     """Whether the ratio for the event is above r for some prior of the class."""
     if isinstance(adversary, PriorsWithin):
         weights = [Fraction(float(w)) for w in adversary.prior]
@@ -107,7 +107,7 @@ def learns(adversary: Adversary, rows: Moments, r: Fraction) -> bool:
     return speaks_for(rows, r)
 
 
-def largest_belief(adversary: Adversary, rows: Moments) -> Fraction:
+def largest_belief(adversary: Adversary, rows: JointProbabilities) -> Fraction:
     """How sure the surest prior of the class is. Beliefs of mixtures lie between those of rows."""
     if isinstance(adversary, PriorsWithin):
         weights = [Fraction(float(w)) for w in adversary.prior]
@@ -116,7 +116,7 @@ def largest_belief(adversary: Adversary, rows: Moments) -> Fraction:
     return max(b / (b + d) for _, _, b, d in rows if b + d)
 
 
-def keeps(adversary: Adversary, rows: Moments, guarantee: Guarantee) -> bool:
+def keeps(adversary: Adversary, rows: JointProbabilities, guarantee: Guarantee) -> bool:
     """Whether the guarantee is kept for every prior of the class, exactly."""
     if isinstance(guarantee, BeliefBound):
         return largest_belief(adversary, rows) <= Fraction(guarantee.at_most)
@@ -276,7 +276,7 @@ def test_who_does_not_know_the_model_learns_more_than_under_either() -> None:
     assert together.leakage().value > found.value
 
 
-def joint_rows(columns: list[list[Fraction]]) -> Moments:
+def joint_rows(columns: list[list[Fraction]]) -> JointProbabilities:
     """(a, ā, b, d) of each first cell under each model, by hand: moves do not see the cell."""
     rows = []
     for share in (Fraction(1, 16), Fraction(15, 16)):

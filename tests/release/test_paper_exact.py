@@ -13,7 +13,7 @@ from priste.events import Event, at
 from priste.maps import Grid
 from priste.mechanisms import LocationSet, Mechanism, PlanarLaplace
 from priste.mobility import MarkovModel
-from priste.quantify import Moments
+from priste.quantify import JointProbabilities
 from priste.randomness import bit_source
 from priste.release import Certified, Paper, Protector, PublicState
 from priste.release.terms import make_terms
@@ -131,7 +131,7 @@ def test_over_two_steps_the_excess_stays() -> None:
     state = state_of(event, mech, epsilon, paper, WALK)
     first = state.law()
     worst_paper = 0.0
-    by_output: dict[tuple[int, int], list[exact.Moments]] = {}
+    by_output: dict[tuple[int, int], list[exact.JointProbabilities]] = {}
     for k, o in itertools.product(range(len(first.budgets)), range(3)):
         if not first.joint[k, :, o].any():
             continue
@@ -198,7 +198,7 @@ def test_a_checker_decides_instead_and_may_be_undecided() -> None:
     """Undecided checks count as failed and are counted; the last draw is uninformative."""
     asked: list[tuple[float, float | None]] = []
 
-    def slow(moments: Moments, epsilon: float, seconds: float | None) -> bool | None:
+    def slow(moments: JointProbabilities, epsilon: float, seconds: float | None) -> bool | None:
         asked.append((epsilon, seconds))
         return None
 
@@ -214,7 +214,7 @@ def test_a_checker_equal_to_the_exact_one_changes_nothing() -> None:
     """The plugged check, given the same four quantities, leads to the same releases and law."""
     from priste.quantify import passes
 
-    def exact_check(moments: Moments, epsilon: float, seconds: float | None) -> bool:
+    def exact_check(moments: JointProbabilities, epsilon: float, seconds: float | None) -> bool:
         return bool(passes(moments, epsilon)[0])
 
     streams = [

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.drawn_examples import examples
-from tests.quantify.moment_cases import coarse, exact_moments, smooth
+from tests.quantify.joint_cases import coarse, exact_joint, smooth
 
 from priste.errors import InvalidParameter
 from priste.quantify import leakages, passes
@@ -87,14 +87,14 @@ def test_programmes_do_not_depend_on_the_scale_of_the_releases():
 
 def test_releases_that_no_cell_makes_violate_nothing():
     """All b and d zero: the form is 0, not a division by zero."""
-    nothing = exact_moments([0.5, 0.5], [0.5, 0.5], [0.0, 0.0], [0.0, 0.0])
+    nothing = exact_joint([0.5, 0.5], [0.5, 0.5], [0.0, 0.0], [0.0, 0.0])
     assert all(not programme.quadratic_form().any() for programme in programmes(nothing, 0.5))
 
 
 def test_several_candidates_are_refused():
     """A programme is about one candidate; the error says so."""
     twice = np.array([[0.25, 0.25], [0.5, 0.5]])
-    moments = exact_moments([0.5, 0.5], [0.5, 0.5], twice, twice)
+    moments = exact_joint([0.5, 0.5], [0.5, 0.5], twice, twice)
     with pytest.raises(InvalidParameter, match="one candidate at a time"):
         programmes(moments, 0.5)
 

@@ -70,12 +70,12 @@ def test_moments_are_those_of_a_quantifier_each() -> None:
         alone = [Quantifier(model, event, AnyPrior()) for _ in range(3)]
         for step in range(9):
             columns = np.stack([vague[:, step % 6], sharp[:, 0], np.full(6, 0.25)], axis=1)
-            found = leakages(many.moments_if(columns, np.array([0, 1, 2])))
+            found = leakages(many.joint_if(columns, np.array([0, 1, 2])))
             for stream, quantifier in enumerate(alone):
                 quantifier.observe(columns[:, stream])
                 expected = quantifier.leakage().value
                 assert found[stream] == pytest.approx(expected, rel=1e-9, abs=1e-9)
-            one = leakages(many.moments_if(columns[:, 1:2], np.array([1])))
+            one = leakages(many.joint_if(columns[:, 1:2], np.array([1])))
             assert one[0] == pytest.approx(float(found[1]), rel=1e-9, abs=1e-9)
             many.observe(columns)
 
@@ -95,7 +95,7 @@ def test_witnesses_refuse_only_what_the_whole_check_refuses() -> None:
         for step in range(8):
             for table in tables:
                 columns = table[:, rng.integers(6, size=3)]
-                found = leakages(many.moments_if(columns, everybody))
+                found = leakages(many.joint_if(columns, everybody))
                 said = witnesses.refuse(columns, everybody, limits)
                 assert (found[said] > limits[said]).all()
                 refused += int(said.sum())

@@ -79,7 +79,7 @@ def event_belief(
 
 
 def _range(quantifier: Quantifier) -> tuple[float, float]:
-    moments = quantifier.moments()
+    moments = quantifier.joint_probabilities()
     total = moments.event + moments.complement
     alive = total > 0.0
     if not alive.any():

@@ -23,13 +23,13 @@ from priste.quantify import (
     AnyPrior,
     BeliefBound,
     Guarantee,
+    JointProbabilities,
     KnownPrior,
-    Moments,
     OddsBound,
     Quantifier,
 )
+from priste.quantify.joint_sums import added, candidates_of, layers_added
 from priste.quantify.leakage import bounded_directions
-from priste.quantify.moment_sums import added, candidates_of, layers_added
 from priste.quantify.start_rows import start_rows
 from priste.release import Protector
 from priste.release.terms import largest_leakage
@@ -267,10 +267,10 @@ class _Branch:
                 quantifier.observe(column)
         return _Branch(self.node.after(layer, output), quantifiers)
 
-    def moments(self, event: int, who: str, sees: Sees) -> Moments:
+    def moments(self, event: int, who: str, sees: Sees) -> JointProbabilities:
         """Return the moments of what may be seen next: outputs, or pairs with the budget first."""
         law = self.node.law()
-        pairs = self.quantifiers[event][who].candidate_moments(law.pairs())
+        pairs = self.quantifiers[event][who].candidate_joint(law.pairs())
         return pairs if sees == "budgets" else layers_added(pairs, len(law.budgets))
 
     def possible(self, sees: Sees) -> NDArray[np.bool_]:
@@ -335,7 +335,7 @@ class _Walk:
         return self._sees == "budgets"
 
     def _told(self, branches: Sequence[_Branch], event: int, places: NDArray[np.int64]) -> _Told:
-        def together(who: str) -> Moments:
+        def together(who: str) -> JointProbabilities:
             return candidates_of(
                 added([b.moments(event, who, self._sees) for b in branches]), places
             )
@@ -343,13 +343,13 @@ class _Walk:
         known = together("known")
         scale = np.exp2(known.exponent.astype(np.float64))
         with_event = scale @ known.event
-        prior_class = branches[0].quantifiers[event]["adversary"].prior_class
+        judge = branches[0].quantifiers[event]["adversary"].judge
         moments = together("adversary")
-        directions = prior_class.leakages(moments, _UP), prior_class.leakages(moments, _DOWN)
+        directions = judge.leakages(moments, _UP), judge.leakages(moments, _DOWN)
         bounded = bounded_directions(self._guarantees[event])
         anybody = np.maximum(*directions)
         if "anybody" in branches[0].quantifiers[event]:
-            everyone = branches[0].quantifiers[event]["anybody"].prior_class
+            everyone = branches[0].quantifiers[event]["anybody"].judge
             anybody = everyone.leakages(together("anybody"))
         return _Told(
             with_event,
@@ -358,7 +358,7 @@ class _Walk:
             *directions,
             np.array(
                 [
-                    prior_class.belief(candidates_of(moments, slice(place, place + 1)))
+                    judge.belief(candidates_of(moments, slice(place, place + 1)))
                     for place in range(len(places))
                 ]
             ),
@@ -405,8 +405,8 @@ def _worst_prior(
             layers = [branches[0].node.layer_of(history.budgets[step])]
         branches = walk.children(branches, output, layers)
     quantifiers = [branch.quantifiers[event]["adversary"] for branch in branches]
-    moments = added([quantifier.moments() for quantifier in quantifiers])
-    found = quantifiers[0].prior_class.leakage(moments)
+    moments = added([quantifier.joint_probabilities() for quantifier in quantifiers])
+    found = quantifiers[0].judge.leakage(moments)
     labels = np.concatenate(
         [
             start_rows(adversary.of_model(number), model).labels

@@ -19,14 +19,14 @@ from priste.quantify.guarantees import (
     as_guarantee,
     guarantee_from_dict,
 )
+from priste.quantify.joint_probabilities import JointProbabilities
+from priste.quantify.judges import Judge
 from priste.quantify.leakage import Leakage
-from priste.quantify.moments import Moments
 from priste.quantify.possible_paths import (
     PossiblePaths,
     PossiblePathsLeakage,
     possible_paths_leakage,
 )
-from priste.quantify.prior_classes import PriorClass
 from priste.quantify.quantifier import FAMILIES, Family, Quantifier
 from priste.quantify.stream_snapshot import StreamSnapshot
 from priste.quantify.worst_prior import leakages, passes, worst_prior_leakage
@@ -39,15 +39,15 @@ __all__ = [
     "CandidateOperator",
     "Family",
     "Guarantee",
+    "JointProbabilities",
+    "Judge",
     "KnownPrior",
     "LastSeen",
     "Leakage",
-    "Moments",
     "OddsBound",
     "PerModel",
     "PossiblePaths",
     "PossiblePathsLeakage",
-    "PriorClass",
     "PriorsWithin",
     "Quantifier",
     "StartsIn",

@@ -22,7 +22,7 @@ from priste.errors import InvalidParameter
 from priste.float_text import floats_from_text, floats_to_text
 from priste.maps import cell_numbers
 from priste.quantify.inputs import PRIOR_TOLERANCE, checked_nonnegative, checked_priors
-from priste.quantify.moments import Floats
+from priste.quantify.joint_probabilities import Floats
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from priste.quantify.joint_probabilities import Floats, Integers, JointProbabilities
 from priste.quantify.leakage import Leakage
-from priste.quantify.moments import Floats, Integers, Moments
 
 _LEAST_FLOAT = 2.0**-1074
 
@@ -20,8 +20,8 @@ def assembled(
     lost: bool,
     relative_error: float,
     backward_error: float,
-) -> Moments:
-    """Build Moments from priors (2, rows) and joint probabilities (rows, 2) or (rows, 2, k).
+) -> JointProbabilities:
+    """Build joint probabilities from priors (2, rows) and values (rows, 2) or (rows, 2, k).
 
     ``values``, ``exponent`` and ``lost`` are as :func:`~priste.quantify.scaling.to_shared_exponent`
     returns them; the numbers come from sums of products of checked ones, so that nothing is left to
@@ -35,7 +35,7 @@ def assembled(
         absolute += _LEAST_FLOAT  # the line above may itself have rounded down
     if lost:
         absolute += _LEAST_FLOAT
-    return Moments.of_checked(
+    return JointProbabilities.of_checked(
         prior_rows[0],
         prior_rows[1],
         values[:, 0],
@@ -76,14 +76,14 @@ class PriorSums:
     complement: tuple[float, int]
 
     @classmethod
-    def of(cls, moments: Moments, weights: Floats) -> PriorSums:
-        """Mix the rows of ``moments`` with ``weights``."""
-        plain = np.zeros(moments.rows, dtype=np.int64)
+    def of(cls, joint: JointProbabilities, weights: Floats) -> PriorSums:
+        """Mix the rows of ``joint`` with ``weights``."""
+        plain = np.zeros(joint.rows, dtype=np.int64)
         return cls(
-            weighted_sum(weights, moments.prior_event, plain),
-            weighted_sum(weights, moments.prior_complement, plain),
-            weighted_sum(weights, moments.event, moments.exponent),
-            weighted_sum(weights, moments.complement, moments.exponent),
+            weighted_sum(weights, joint.prior_event, plain),
+            weighted_sum(weights, joint.prior_complement, plain),
+            weighted_sum(weights, joint.event, joint.exponent),
+            weighted_sum(weights, joint.complement, joint.exponent),
         )
 
     def log_likelihoods(self) -> tuple[float, float]:
@@ -110,13 +110,13 @@ class PriorSums:
         return for_event - against_event
 
 
-def known_prior_leakage(moments: Moments, weights: Floats) -> Leakage:
+def known_prior_leakage(joint: JointProbabilities, weights: Floats) -> Leakage:
     """Return the log-likelihood ratio under one prior, in both directions.
 
     Where the prior leaves nothing to learn (it makes the event certain or impossible, or
     the releases impossible) both directions are 0: no prior of this kind ever breaks a
     guarantee. The ratio is plain arithmetic: off by a few times the relative error.
     """
-    ratio = PriorSums.of(moments, weights).log_likelihood_ratio()
+    ratio = PriorSums.of(joint, weights).log_likelihood_ratio()
     prior = {int(row): float(weights[row]) for row in np.flatnonzero(weights)}
     return Leakage(abs(ratio), ratio, 0.0 - ratio, prior)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.quantify import band_kernels
-from priste.quantify.moments import Floats, Integers
+from priste.quantify.joint_probabilities import Floats, Integers
 from priste.quantify.worst_prior.compilation import compile_kernels
 
 Number = TypeVar("Number", np.float64, np.int64)

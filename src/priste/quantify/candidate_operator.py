@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from priste.quantify.moments import Floats, Integers
-from priste.quantify.prior_classes import PriorClass
+from priste.quantify.joint_probabilities import Floats, Integers
+from priste.quantify.judges import Judge
 from priste.quantify.start_rows import StartRows
 
 
@@ -19,7 +19,7 @@ class CandidateOperator:
     (complement @ e)_i * 2**exponent_i``; ``prior_event`` is a, ``prior_complement`` ā, all
     (rows,). The largest entry of a row of ``event`` and ``complement`` (rows, m) is in [0.5, 1);
     entries more than a factor 2**1022 below it may lose digits. ``judge`` says which mixtures of
-    the rows count and decides about moments with these rows.
+    the rows count and decides about joint probabilities with these rows.
     """
 
     prior_event: Floats
@@ -27,7 +27,7 @@ class CandidateOperator:
     event: Floats
     complement: Floats
     exponent: Integers
-    judge: PriorClass
+    judge: Judge
     starts: tuple[StartRows, ...]
 
     @property

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from priste.errors import InvalidParameter
-from priste.quantify.moments import Floats
+from priste.quantify.joint_probabilities import Floats
 from priste.quantify.propagation import Likelihood
 
 PRIOR_TOLERANCE = 1e-9

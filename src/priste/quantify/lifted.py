@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from priste.errors import InvalidParameter
-from priste.quantify.moments import Floats, Integers
+from priste.quantify.joint_probabilities import Floats, Integers
 from priste.quantify.movement import (
     Factors,
     factored,

@@ -15,8 +15,8 @@ from priste.mobility import MarkovModel
 from priste.quantify.adversaries import AnyPrior
 from priste.quantify.assembly import assembled
 from priste.quantify.inputs import checked_candidates
+from priste.quantify.joint_probabilities import Floats, Integers, JointProbabilities
 from priste.quantify.model_stream import ModelStream
-from priste.quantify.moments import Floats, Integers, Moments
 from priste.quantify.propagation import Likelihood, replay
 from priste.quantify.scaling import LEAST_NORMAL
 from priste.quantify.start_rows import start_rows
@@ -30,7 +30,7 @@ class ManyHistories:
     >>> grid = Grid(rows=1, columns=2, cell_size=1.0)
     >>> many = ManyHistories(MarkovModel.gaussian(grid, 1.0), presence([0], [1]), count=2)
     >>> many.observe(np.array([[0.9, 0.5], [0.1, 0.5]]))
-    >>> found = many.moments_if(np.array([[0.5, 0.8], [0.5, 0.2]]), np.array([0, 1]))
+    >>> found = many.joint_if(np.array([[0.5, 0.8], [0.5, 0.2]]), np.array([0, 1]))
     >>> found.rows, found.candidates
     (2, 2)
     """
@@ -65,7 +65,7 @@ class ManyHistories:
         self._stream.observe(Likelihood(lines[0], 0))
         self.lines.append(lines)
 
-    def moments_if(self, columns: Floats, streams: Integers) -> Moments:
+    def joint_if(self, columns: Floats, streams: Integers) -> JointProbabilities:
         """Return the four quantities if the next release of ``streams[k]`` were column k.
 
         ``columns`` are (m, k). b and d of a column are in units of their own (a power of

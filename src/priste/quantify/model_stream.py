@@ -14,8 +14,8 @@ import numpy as np
 
 from priste.errors import InvalidParameter
 from priste.quantify.assembly import assembled
+from priste.quantify.joint_probabilities import Floats, Integers, JointProbabilities
 from priste.quantify.lifted import BackwardVectors, LiftedChain
-from priste.quantify.moments import Floats, Integers, Moments
 from priste.quantify.propagation import ForwardOperator, Likelihood, Record, replay
 from priste.quantify.rounding import relative_error_bound
 from priste.quantify.scaling import ScaledRows, to_shared_exponent
@@ -139,12 +139,12 @@ class ModelStream:
 
     # ------------------------------------------------------------------ joint probabilities
 
-    def moments(self) -> Moments:
+    def joint_probabilities(self) -> JointProbabilities:
         """Return the four quantities for the observations so far."""
         return self._assembled(to_shared_exponent(*self._joint()), self.relative_error(0))
 
-    def remixed(self, starts: StartRows) -> Moments:
-        """Return :meth:`moments` for other rows; those of this stream must be first cells."""
+    def remixed(self, starts: StartRows) -> JointProbabilities:
+        """Return the same for other rows; those of this stream must be first cells."""
         mantissa, exponent = self._joint()
         by_cell = np.zeros((2, self.chain.model.grid.size))
         places = np.zeros(by_cell.shape, dtype=np.int64)
@@ -165,7 +165,7 @@ class ModelStream:
         mantissa, exponent = self._replayed_rows(None)
         return mantissa[:, :, 0], exponent[:, :, 0]
 
-    def candidate_moments(self, columns: Likelihood) -> Moments:
+    def candidate_joint(self, columns: Likelihood) -> JointProbabilities:
         """Return the four quantities if the next observation were one of k columns (cells, k)."""
         candidates = columns.values
         if self.goes_forward(candidates.shape[1], candidates=True):
@@ -179,7 +179,7 @@ class ModelStream:
         """Return H (rows, 2, cells): b and d of the next observation are H times its likelihood."""
         return self._caught_up().candidates(self.backward)
 
-    def _assembled(self, joint: tuple[Floats, Integers, bool], gamma: float) -> Moments:
+    def _assembled(self, joint: tuple[Floats, Integers, bool], gamma: float) -> JointProbabilities:
         return assembled(self.prior_rows, *joint, gamma, self.absolute_error)
 
     def relative_error(self, extra: int, beside: int = 0) -> float:

@@ -26,7 +26,7 @@ from priste.mobility import (
     SparseTransition,
 )
 from priste.mobility.structured import push_separately
-from priste.quantify.moments import Floats
+from priste.quantify.joint_probabilities import Floats
 from priste.quantify.rounding import UNIT_ROUNDOFF
 from priste.quantify.scaling import ScaledRows
 

@@ -31,8 +31,8 @@ from priste.mobility import (
     SeparableTransition,
     SparseTransition,
 )
+from priste.quantify.joint_probabilities import Floats, Integers
 from priste.quantify.lifted import LiftedChain
-from priste.quantify.moments import Floats, Integers
 from priste.quantify.rounding import EMISSION_ROW_SUM_ERROR, UNIT_ROUNDOFF
 
 if TYPE_CHECKING:

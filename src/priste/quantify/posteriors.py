@@ -16,47 +16,49 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.quantify.moments import Floats, Moments
+from priste.quantify.joint_probabilities import Floats, JointProbabilities
 from priste.quantify.rounding import UNIT_ROUNDOFF
 
 _EVALUATION = 1.0 + 16.0 * UNIT_ROUNDOFF
 """Covers the roundings of one line of arithmetic."""
 
 
-def beliefs_within(moments: Moments, odds: float) -> NDArray[np.bool_]:
+def beliefs_within(joint: JointProbabilities, odds: float) -> NDArray[np.bool_]:
     """Tell for each candidate, shape (k,), whether b <= ``odds`` times d holds surely in every row.
 
     Rows that the releases exclude (b = d = 0) keep any bound.
     """
-    event, complement = _bounds(moments)
+    event, complement = _bounds(joint)
     with np.errstate(over="ignore"):
         right = np.nextafter(complement * (odds / _EVALUATION), 0.0)
     return np.asarray((event <= right).all(axis=0))
 
 
-def largest_belief(moments: Moments) -> float:
+def largest_belief(joint: JointProbabilities) -> float:
     """Bound Pr(EVENT | releases) over every mixture of the rows, from above; at most 1.
 
-    The moments describe one set of releases. Rows that the releases exclude hold no belief; 0.0
-    when that leaves none.
+    The joint probabilities describe one set of releases. Rows that the releases exclude hold no
+    belief; 0.0 when that leaves none.
     """
-    event, complement = _bounds(moments)
+    event, complement = _bounds(joint)
     return _share(event[:, 0], complement[:, 0])
 
 
-def largest_prior_belief(moments: Moments) -> float:
+def largest_prior_belief(joint: JointProbabilities) -> float:
     """Bound Pr(EVENT) over every mixture of the rows, from above, before any release."""
-    return _share(*_outwards(moments, moments.prior_event, moments.prior_complement))
+    return _share(*_outwards(joint, joint.prior_event, joint.prior_complement))
 
 
-def _bounds(moments: Moments) -> tuple[Floats, Floats]:
-    columns = (moments.event, moments.complement)
-    return _outwards(moments, *(np.asarray(x).reshape(moments.rows, -1) for x in columns))
+def _bounds(joint: JointProbabilities) -> tuple[Floats, Floats]:
+    columns = (joint.event, joint.complement)
+    return _outwards(joint, *(np.asarray(x).reshape(joint.rows, -1) for x in columns))
 
 
-def _outwards(moments: Moments, event: Floats, complement: Floats) -> tuple[Floats, Floats]:
+def _outwards(
+    joint: JointProbabilities, event: Floats, complement: Floats
+) -> tuple[Floats, Floats]:
     """Return an upper bound of b and a lower one of d, both times the same (1 + γ)."""
-    gamma, delta = moments.relative_error, moments.absolute_error
+    gamma, delta = joint.relative_error, joint.absolute_error
     if not gamma < 0.5 or delta == math.inf:
         return np.full_like(event, math.inf), np.zeros_like(complement)
     above = (event + delta) * ((1.0 + gamma) / (1.0 - gamma) * _EVALUATION)

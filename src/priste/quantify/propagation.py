@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
+from priste.quantify.joint_probabilities import Floats, Integers
 from priste.quantify.lifted import BackwardVectors, LiftedChain
-from priste.quantify.moments import Floats, Integers
 from priste.quantify.scaling import ScaledRows
 
 LARGE_BYTES = 2**26

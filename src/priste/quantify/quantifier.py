@@ -29,11 +29,11 @@ from priste.quantify.inputs import (
     checked_priors,
     scaled_candidates,
 )
+from priste.quantify.joint_probabilities import Floats, JointProbabilities
+from priste.quantify.joint_sums import stacked
+from priste.quantify.judges import AnyMixture, EachOf, Judge, WithinFactor
 from priste.quantify.leakage import Leakage
 from priste.quantify.model_stream import Method, ModelStream, check_history
-from priste.quantify.moment_sums import stacked
-from priste.quantify.moments import Floats, Moments
-from priste.quantify.prior_classes import AnyMixture, EachOf, PriorClass, WithinFactor
 from priste.quantify.screening import screened, worthwhile_rank
 from priste.quantify.smoothing import location_posterior
 from priste.quantify.start_rows import FirstCells, start_rows
@@ -87,7 +87,7 @@ class Quantifier:
     and :meth:`location_posterior` is refused.
 
     Guarantee: every number comes from sums of products of nonnegative numbers, and
-    :meth:`moments` states how far rounding can have moved it (see
+    :meth:`joint_probabilities` states how far rounding can have moved it (see
     :mod:`priste.quantify.rounding`). Nothing here draws random numbers or does I/O.
 
     Raises ``InvalidParameter`` when the event names cells or steps that a model does
@@ -135,8 +135,8 @@ class Quantifier:
             )
             for number, each in enumerate(models)
         ]
-        self._prior_class = _prior_class(self._adversary, self._streams, self._family)
-        self._moments: Moments | None = None
+        self._judge = _judge(self._adversary, self._streams, self._family)
+        self._joint: JointProbabilities | None = None
 
     @property
     def adversary(self) -> Adversary:
@@ -149,9 +149,9 @@ class Quantifier:
         return self._family
 
     @property
-    def prior_class(self) -> PriorClass:
-        """The priors that count as weights over the rows, to judge ``Moments`` with these rows."""
-        return self._prior_class
+    def judge(self) -> Judge:
+        """Which mixtures of the rows count; decides about joint probabilities of these rows."""
+        return self._judge
 
     @property
     def step(self) -> int:
@@ -160,7 +160,7 @@ class Quantifier:
 
     @property
     def rows(self) -> int:
-        """The number of rows of :meth:`moments`: first cells or priors, of each model in turn."""
+        """The number of rows: first cells or given priors, of each model in turn."""
         return sum(stream.rows for stream in self._streams)
 
     @property
@@ -193,7 +193,7 @@ class Quantifier:
         twin = copy.copy(self)
         pairs = zip(self._streams, snapshots, strict=True)
         twin._streams = [stream.restored(snapshot) for stream, snapshot in pairs]
-        twin._moments = None
+        twin._joint = None
         return twin
 
     def prior_by_start(self) -> Floats:
@@ -225,7 +225,7 @@ class Quantifier:
         self._check_next_step()
         for stream in self._streams:
             stream.observe(record, relative_error)
-        self._moments = None
+        self._joint = None
 
     def _check_next_step(self) -> None:
         for stream in self._streams:
@@ -237,13 +237,13 @@ class Quantifier:
 
     # ------------------------------------------------------------------ joint probabilities
 
-    def moments(self) -> Moments:
+    def joint_probabilities(self) -> JointProbabilities:
         """Return the four quantities for the releases so far, one row per start or prior."""
-        if self._moments is None:
-            self._moments = stacked([stream.moments() for stream in self._streams])
-        return self._moments
+        if self._joint is None:
+            self._joint = stacked([stream.joint_probabilities() for stream in self._streams])
+        return self._joint
 
-    def candidate_moments(self, likelihoods: ArrayLike) -> Moments:
+    def candidate_joint(self, likelihoods: ArrayLike) -> JointProbabilities:
         """Return the four quantities if the next release were one of k candidates.
 
         ``likelihoods`` (m, k): one column P(release | cell) per candidate, finite and >= 0.
@@ -252,10 +252,10 @@ class Quantifier:
         """
         return self._candidate_moments(checked_candidates(likelihoods, self._cells))
 
-    def _candidate_moments(self, checked: Floats) -> Moments:
+    def _candidate_moments(self, checked: Floats) -> JointProbabilities:
         columns = scaled_candidates(checked)
         self._check_next_step()
-        return stacked([stream.candidate_moments(columns) for stream in self._streams])
+        return stacked([stream.candidate_joint(columns) for stream in self._streams])
 
     def candidate_operators(self) -> tuple[CandidateOperator, ...]:
         """Return how b and d depend on the next release, for each group of rows that may be mixed.
@@ -265,10 +265,10 @@ class Quantifier:
         """
         self._check_next_step()
         groups = [[stream] for stream in self._streams]
-        if isinstance(self._prior_class, EachOf):
-            judges = [judge for _, judge in self._prior_class.groups]
+        if isinstance(self._judge, EachOf):
+            judges = [judge for _, judge in self._judge.groups]
         else:
-            groups, judges = [list(self._streams)], [self._prior_class]
+            groups, judges = [list(self._streams)], [self._judge]
         return tuple(_operator(*each) for each in zip(groups, judges, strict=True))
 
     # ------------------------------------------------------------------ answers
@@ -301,7 +301,7 @@ class Quantifier:
             return asked._named(asked._worst())
         if prior is not None:
             weights = self._weights(prior)
-            return self._named(known_prior_leakage(self.moments(), weights))
+            return self._named(known_prior_leakage(self.joint_probabilities(), weights))
         return self._named(self._worst())
 
     def directions(self) -> tuple[float, float]:
@@ -309,12 +309,12 @@ class Quantifier:
 
         That is quicker where nobody asks who learns so much.
         """
-        return self._prior_class.directions(self.moments()) if self._observed else (0.0, 0.0)
+        return self._judge.directions(self.joint_probabilities()) if self._observed else (0.0, 0.0)
 
     def _worst(self) -> Leakage:
         if self._observed:
-            return self._prior_class.leakage(self.moments())
-        return Leakage(0.0, 0.0, 0.0, self._prior_class.undecided_prior(self.moments()))
+            return self._judge.leakage(self.joint_probabilities())
+        return Leakage(0.0, 0.0, 0.0, self._judge.undecided_prior(self.joint_probabilities()))
 
     def _named(self, found: Leakage) -> Leakage:
         """Give rows their names: cells or numbers of priors, and of models if there are several."""
@@ -336,7 +336,7 @@ class Quantifier:
         )
 
     def _asked(self, adversary: Adversary) -> Quantifier:
-        """Return this quantifier with another adversary; only for its moments."""
+        """Return this quantifier with another adversary; only for its joint."""
         if adversary == self._adversary:
             return self
         twin = copy.copy(self)
@@ -350,18 +350,18 @@ class Quantifier:
             for mine, asked in zip(self._streams, rows, strict=True)
         ):
             pairs = list(zip(self._streams, rows, strict=True))
-            twin._moments = stacked([stream.remixed(asked) for stream, asked in pairs])
+            twin._joint = stacked([stream.remixed(asked) for stream, asked in pairs])
             twin._streams = [stream.with_rows(asked) for stream, asked in pairs]
         elif all(stream.keeps_history for stream in self._streams):
             twin._streams = [s.with_rows(r) for s, r in zip(self._streams, rows, strict=True)]
-            twin._moments = None
+            twin._joint = None
         else:
             raise InvalidParameter(
                 f"This Quantifier knows only how releases look to {self._adversary.words()}; that "
                 f"does not say how they look to {adversary.words()}. Make it with "
                 "history=True, or with an adversary whose rows are first cells, such as AnyPrior()."
             )
-        twin._prior_class = _prior_class(adversary, twin._streams, self._family)
+        twin._judge = _judge(adversary, twin._streams, self._family)
         return twin
 
     def leakage_if(
@@ -371,7 +371,7 @@ class Quantifier:
 
         With a ``guarantee`` over the directions that it bounds, as ``Leakage.over``.
         """
-        return self._prior_class.leakages(self.candidate_moments(likelihoods), guarantee)
+        return self._judge.leakages(self.candidate_joint(likelihoods), guarantee)
 
     def passes(self, likelihoods: ArrayLike, epsilon: float | Guarantee) -> Booleans:
         """Tell (k,) whether each candidate release (m, k) keeps a guarantee.
@@ -390,7 +390,7 @@ class Quantifier:
         for start in range(0, len(left) or not count, width):  # no columns at all are refused
             chunk = left[start : start + width]
             chosen = columns if len(chunk) == count else columns[:, chunk]
-            verdict[chunk] = self._prior_class.passes(self._candidate_moments(chosen), limits)
+            verdict[chunk] = self._judge.passes(self._candidate_moments(chosen), limits)
         return verdict
 
     def _screened(self, columns: Floats, limits: Limits) -> tuple[Booleans, Booleans]:
@@ -407,7 +407,7 @@ class Quantifier:
             prior_rows = np.concatenate([stream.prior_rows for stream in self._streams], axis=1)
             gamma = max(stream.relative_error(1) for stream in self._streams)
             lost = max(stream.absolute_error for stream in self._streams)
-            judge = self._prior_class.passes
+            judge = self._judge.passes
             return screened(
                 operators,
                 prior_rows,
@@ -426,14 +426,14 @@ class Quantifier:
         Never below the exact supremum. Priors under which the releases are impossible
         hold no belief; 0.0 when that leaves none.
         """
-        return self._prior_class.belief(self.moments())
+        return self._judge.belief(self.joint_probabilities())
 
     def prior_belief(self) -> float:
         """Bound Pr(EVENT) before any release over every prior of the adversary, from above.
 
         No cap below it can be kept.
         """
-        return self._prior_class.prior_belief(self.moments())
+        return self._judge.prior_belief(self.joint_probabilities())
 
     def prior_range(self) -> tuple[float, float]:
         """Bound Pr(EVENT) before any release over every prior of the adversary, from outside.
@@ -443,13 +443,13 @@ class Quantifier:
         >>> [round(bound, 6) for bound in Quantifier(model, at(1, [0])).prior_range()]
         [0.5, 0.75]
         """
-        moments = self.moments()
+        joint = self.joint_probabilities()
         negated = replace(
-            moments,
-            prior_event=moments.prior_complement,
-            prior_complement=moments.prior_event,
+            joint,
+            prior_event=joint.prior_complement,
+            prior_complement=joint.prior_event,
         )
-        return max(0.0, 1.0 - self._prior_class.prior_belief(negated)), self.prior_belief()
+        return max(0.0, 1.0 - self._judge.prior_belief(negated)), self.prior_belief()
 
     def posterior(self, prior: ArrayLike | None = None) -> float:
         """Return Pr(EVENT | releases) under a prior.
@@ -460,7 +460,7 @@ class Quantifier:
         An event that is impossible under the prior has posterior 0, a certain one 1.
         Raises ``InvalidParameter`` when the releases are impossible under the prior.
         """
-        known = PriorSums.of(self.moments(), self._weights(prior))
+        known = PriorSums.of(self.joint_probabilities(), self._weights(prior))
         self._check_possible(known)
         return known.posterior()
 
@@ -471,7 +471,7 @@ class Quantifier:
         ``InvalidParameter`` when the event is impossible or certain under the prior, as
         then one of the two is not defined.
         """
-        known = PriorSums.of(self.moments(), self._weights(prior))
+        known = PriorSums.of(self.joint_probabilities(), self._weights(prior))
         for (mantissa, _), what in (
             (known.prior_event, "impossible"),
             (known.prior_complement, "certain"),
@@ -556,7 +556,7 @@ def _fitting(adversary: Adversary | Sequence[Adversary] | None, models: int) -> 
     return meant
 
 
-def _operator(streams: Sequence[ModelStream], judge: PriorClass) -> CandidateOperator:
+def _operator(streams: Sequence[ModelStream], judge: Judge) -> CandidateOperator:
     parts = [stream.operator().by_row() for stream in streams]
     values = np.concatenate([part[0] for part in parts]) if len(parts) > 1 else parts[0][0]
     prior = np.concatenate([stream.prior_rows for stream in streams], axis=1)
@@ -567,9 +567,7 @@ def _operator(streams: Sequence[ModelStream], judge: PriorClass) -> CandidateOpe
     )
 
 
-def _prior_class(
-    adversary: Adversary, streams: Sequence[ModelStream], family: Family
-) -> PriorClass:
+def _judge(adversary: Adversary, streams: Sequence[ModelStream], family: Family) -> Judge:
     """Return the class of weights over the stacked rows that an adversary means."""
     if family == "each" and len(streams) > 1:
         ends = np.cumsum([0, *(stream.rows for stream in streams)]).tolist()
@@ -577,14 +575,14 @@ def _prior_class(
             tuple(
                 (
                     slice(ends[number], ends[number + 1]),
-                    _prior_class(adversary.of_model(number), [stream], "joint"),
+                    _judge(adversary.of_model(number), [stream], "joint"),
                 )
                 for number, stream in enumerate(streams)
             )
         )
     if isinstance(adversary, PerModel):
         if len(streams) == 1:
-            return _prior_class(adversary.parts[0], streams, family)
+            return _judge(adversary.parts[0], streams, family)
         if any(isinstance(part, PriorsWithin) for part in adversary.parts):
             raise InvalidParameter(
                 "Several models with family='joint' take PriorsWithin once, with a joint prior "

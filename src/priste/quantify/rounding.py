@@ -1,4 +1,4 @@
-"""How far floating point can be from the exact quantities: the bound of every ``Moments``.
+"""How far floating point can be from the exact quantities: the bound of joint probabilities.
 
 Every quantity is a sum of products of nonnegative floats, computed without a
 subtraction. A rounding changes a nonnegative number by a factor within ``1 ± u``,

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.quantify.bands import NO_EXPONENT, TOP, WIDTH, Band, cut, entries_of, spread
-from priste.quantify.moments import Floats, Integers
+from priste.quantify.joint_probabilities import Floats, Integers
 from priste.quantify.sparse_band import SparseBand
 
 SMALLEST = 2.0**53

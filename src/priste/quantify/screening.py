@@ -49,8 +49,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.quantify.guarantees import Limits
-from priste.quantify.moment_sums import candidates_of
-from priste.quantify.moments import Floats, Moments
+from priste.quantify.joint_probabilities import Floats, JointProbabilities
+from priste.quantify.joint_sums import candidates_of
 from priste.quantify.rounding import UNIT_ROUNDOFF
 from priste.quantify.scaling import BLOCK_ENTRIES, ScaledRows
 
@@ -212,7 +212,7 @@ def screened(
     columns: Floats,
     limits: Limits,
     relative_error: float,
-    passes: Callable[[Moments, Limits], NDArray[np.bool_]],
+    passes: Callable[[JointProbabilities, Limits], NDArray[np.bool_]],
     *,
     absolute_error: float = 0.0,
     rank: int = RANKS[0],
@@ -224,7 +224,7 @@ def screened(
     ``operators`` are H (rows, 2, cells), one per model, ``prior_rows`` (2, all rows) holds a and ā,
     ``columns`` (cells, k) the likelihoods, ``relative_error`` what separates a, ā and the exact
     H x from what is meant, ``absolute_error`` what underflow may have taken from Pr(EVENT | world,
-    state), and ``passes`` decides about moments. Where that is not 0, or some H has several bands,
+    state), and ``passes`` decides about joint. Where that is not 0, or some H has several bands,
     only True is ever decided.
     """
     verdict = np.zeros(columns.shape[1], dtype=np.bool_)
@@ -258,7 +258,7 @@ def screened(
             1 + largest
         )
         coefficients = likeness.coefficients[:, chosen].T
-        moments = Moments.of_checked(  # off by less than themselves, so not negative
+        joint = JointProbabilities.of_checked(  # off by less than themselves, so not negative
             prior_rows[0],
             prior_rows[1],
             _not_negative((coefficients @ event.T).T, lost),
@@ -269,11 +269,11 @@ def screened(
         )
         tighter, wider = limits.moved(-allowance), limits.moved(allowance)
         if tighter is not None:
-            verdict[chosen] = passes(moments, tighter)
+            verdict[chosen] = passes(joint, tighter)
         decided[chosen] = verdict[chosen] | (lost == 0.0)
         open_ones = np.flatnonzero(~verdict[chosen])
         if lost == 0.0 and len(open_ones) and wider is not None:
-            few = candidates_of(moments, open_ones)
+            few = candidates_of(joint, open_ones)
             decided[chosen[open_ones]] = ~passes(few, wider)
     return verdict, decided
 

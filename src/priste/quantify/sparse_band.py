@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from priste.quantify.bands import Band
-from priste.quantify.moments import Floats, Integers
+from priste.quantify.joint_probabilities import Floats, Integers
 
 
 class SparseBand:

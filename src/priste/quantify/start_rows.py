@@ -21,8 +21,8 @@ from priste.quantify.adversaries import (
     PriorsWithin,
     StartsIn,
 )
+from priste.quantify.joint_probabilities import Floats, Integers
 from priste.quantify.lifted import BAND_MERGES
-from priste.quantify.moments import Floats, Integers
 from priste.quantify.movement import may_lose_products, moved_ahead, moved_back
 from priste.quantify.scaling import ScaledRows
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from priste.quantify.bands import TOP, Band
+from priste.quantify.joint_probabilities import Integers
 from priste.quantify.lifted import LiftedChain
-from priste.quantify.moments import Integers
 from priste.quantify.scaling import SMALLEST, ScaledRows
 
 _LARGEST_EXPONENT = 2**53

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from priste.quantify.joint_probabilities import Floats, Integers
 from priste.quantify.many_histories import ManyHistories
-from priste.quantify.moments import Floats, Integers
 
 Booleans = NDArray[np.bool_]
 

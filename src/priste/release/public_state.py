@@ -17,7 +17,14 @@ from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
 from priste.mechanisms import Mechanism
-from priste.quantify import BeliefBound, Guarantee, Leakage, Moments, Quantifier, StreamSnapshot
+from priste.quantify import (
+    BeliefBound,
+    Guarantee,
+    JointProbabilities,
+    Leakage,
+    Quantifier,
+    StreamSnapshot,
+)
 from priste.release.calibrator import EventOperator, Law
 from priste.release.prediction import Prediction, PredictionSnapshot
 from priste.release.shared_beginnings import released_key
@@ -165,10 +172,10 @@ class PublicState:
             self._kept = columns.copy()
         return verdict
 
-    def moments(self, column: Floats) -> Iterator[tuple[Moments, Guarantee]]:
+    def moments(self, column: Floats) -> Iterator[tuple[JointProbabilities, Guarantee]]:
         """Yield the four quantities after a candidate column (m,), and the guarantee, per event."""
         for quantifier, guarantee in zip(self._quantifiers, self.terms.guarantees, strict=True):
-            yield quantifier.candidate_moments(column[:, None]), guarantee
+            yield quantifier.candidate_joint(column[:, None]), guarantee
 
     def operators(self) -> Iterator[EventOperator]:
         """Yield what turns a candidate column into its quantities, per event and group of rows."""
@@ -291,7 +298,7 @@ class PublicState:
         """Refuse events about which nothing is open, and caps below what is believed already."""
         names, guarantees = self.terms.event_names, self.terms.guarantees
         for name, quantifier, guarantee in zip(names, self._quantifiers, guarantees, strict=True):
-            if not quantifier.prior_class.undecided_prior(quantifier.moments()):
+            if not quantifier.judge.undecided_prior(quantifier.joint_probabilities()):
                 never = quantifier.prior_belief() == 0.0
                 raise InvalidParameter(
                     f"The event {name!r} {'cannot happen' if never else 'happens for certain'} "

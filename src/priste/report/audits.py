@@ -233,7 +233,7 @@ def anybody_learns(policy: Policy, ledgers: Iterable[Ledger]) -> dict[str, float
             for column in columns:
                 anybody.observe(column)
                 # A verdict on what was found already costs less than a new bound.
-                if not passes(anybody.moments(), found[name])[0]:
+                if not passes(anybody.joint_probabilities(), found[name])[0]:
                     found[name] = max(found[name], anybody.leakage().value)
     return found
 

@@ -1,7 +1,7 @@
 """Priors near a given one: verdicts and suprema over all whose odds are within a factor of it.
 
-Pure functions on :class:`~priste.quantify.moments.Moments` and the weights of their rows. The
-compiler behind them is imported at the first call.
+Pure functions on :class:`~priste.quantify.joint_probabilities.JointProbabilities` and the weights
+of their rows. The compiler behind them is imported at the first call.
 """
 
 from priste.quantify.near_prior.near_verdicts import (

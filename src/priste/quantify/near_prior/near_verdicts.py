@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.quantify.guarantees import Guarantee, Limits, as_limits
+from priste.quantify.joint_probabilities import Floats, Integers, JointProbabilities
 from priste.quantify.leakage import Leakage, bounded_directions
-from priste.quantify.moments import Floats, Integers, Moments
 from priste.quantify.worst_prior.verdicts import LEAST_LOGARITHM, columns_of, doubt, lines_of
 
 SLACK = 1e-8
@@ -25,7 +25,7 @@ _EVALUATION = 1.0 + 64 * 2.0**-53
 
 
 def near_passes(
-    moments: Moments, weights: Floats, factor: float, epsilon: float | Guarantee | Limits
+    joint: JointProbabilities, weights: Floats, factor: float, epsilon: float | Guarantee | Limits
 ) -> NDArray[np.bool_]:
     """Whether every prior within ``factor`` of ``weights`` keeps a guarantee, shape (k,).
 
@@ -34,10 +34,10 @@ def near_passes(
     :func:`priste.quantify.worst_prior.passes`.
     """
     limits = as_limits(epsilon)
-    count = columns_of(moments)
+    count = columns_of(joint)
     if limits == Limits(math.inf, math.inf, math.inf):
         return np.ones(count, dtype=np.bool_)
-    larger = doubt(moments)
+    larger = doubt(joint)
     passed = np.ones(count, dtype=np.bool_)
     if larger == math.inf:
         return ~passed
@@ -48,25 +48,25 @@ def near_passes(
             math.inf if bound == math.inf else math.exp(min(bound, LARGEST_LOGARITHM)) / larger
             for bound in (limits.up, limits.down)
         )
-        events, complements = _columns(moments)
-        shared = _shared(moments, weights)
+        events, complements = _columns(joint)
+        shared = _shared(joint, weights)
         level_kernels.column_verdicts(events, complements, *shared, factor, up, down, passed)
     if limits.belief < math.inf:
-        odds = _log_odds(moments, weights, factor)
+        odds = _log_odds(joint, weights, factor)
         passed &= odds <= math.log(limits.belief)
     return passed
 
 
-def near_leakage(moments: Moments, weights: Floats, factor: float) -> Leakage:
+def near_leakage(joint: JointProbabilities, weights: Floats, factor: float) -> Leakage:
     """Bound the leakage over every prior within ``factor`` of ``weights``, from above.
 
     Never below the exact supremum, and above it by at most what ``SLACK`` says, and 8 times the
-    relative error of the moments. ``worst_prior`` is a prior of the class: all rows, with weights
-    that sum to 1. The edges are those of :func:`priste.quantify.worst_prior_leakage`.
+    relative error of the joint probabilities. ``worst_prior`` is a prior of the class: all rows,
+    with weights that sum to 1. The edges are those of :func:`priste.quantify.worst_prior_leakage`.
     """
-    if doubt(moments) == math.inf:
+    if doubt(joint) == math.inf:
         return Leakage(math.inf, math.inf, math.inf, {})
-    logs, priors = _suprema(moments, weights, factor)
+    logs, priors = _suprema(joint, weights, factor)
     for_event, against_event = (float(x) for x in logs[:, 0])
     if for_event == against_event == -math.inf:
         return Leakage(0.0, 0.0, 0.0, {})
@@ -79,69 +79,74 @@ def near_leakage(moments: Moments, weights: Floats, factor: float) -> Leakage:
 
 
 def near_leakages(
-    moments: Moments, weights: Floats, factor: float, guarantee: float | Guarantee | None = None
+    joint: JointProbabilities,
+    weights: Floats,
+    factor: float,
+    guarantee: float | Guarantee | None = None,
 ) -> Floats:
     """The leakage of each candidate, shape (k,), over the directions that a guarantee bounds."""
-    if doubt(moments) == math.inf:
-        return np.full(columns_of(moments), math.inf)
-    logs, _ = _suprema(moments, weights, factor)
+    if doubt(joint) == math.inf:
+        return np.full(columns_of(joint), math.inf)
+    logs, _ = _suprema(joint, weights, factor)
     bounded = np.maximum(logs, LEAST_LOGARITHM)[bounded_directions(guarantee)].max(axis=0)
     return np.asarray(np.where((logs == -math.inf).all(axis=0), 0.0, bounded))
 
 
-def near_beliefs(moments: Moments, weights: Floats, factor: float) -> Floats:
+def near_beliefs(joint: JointProbabilities, weights: Floats, factor: float) -> Floats:
     """Bound Pr(EVENT | releases) over every prior within ``factor`` of ``weights``, shape (k,).
 
     Never below the exact supremum; 0 where the releases are impossible for all of them.
     """
-    if doubt(moments) == math.inf:
-        return np.ones(columns_of(moments))
-    odds = np.minimum(_log_odds(moments, weights, factor), LARGEST_LOGARITHM)
+    if doubt(joint) == math.inf:
+        return np.ones(columns_of(joint))
+    odds = np.minimum(_log_odds(joint, weights, factor), LARGEST_LOGARITHM)
     with np.errstate(over="ignore"):
         share = np.nextafter(_EVALUATION / (1.0 + np.exp(-odds)), math.inf)
     certain, impossible = odds == LARGEST_LOGARITHM, odds == -math.inf
     return np.select([certain, impossible], [1.0, 0.0], np.minimum(share, 1.0))
 
 
-def _columns(moments: Moments) -> tuple[Floats, Floats]:
-    return lines_of(moments.event), lines_of(moments.complement)
+def _columns(joint: JointProbabilities) -> tuple[Floats, Floats]:
+    return lines_of(joint.event), lines_of(joint.complement)
 
 
-def _shared(moments: Moments, weights: Floats) -> tuple[Floats, Floats, Floats, Integers, float]:
+def _shared(
+    joint: JointProbabilities, weights: Floats
+) -> tuple[Floats, Floats, Floats, Integers, float]:
     return (
-        np.array(moments.prior_event),
-        np.array(moments.prior_complement),
+        np.array(joint.prior_event),
+        np.array(joint.prior_complement),
         np.array(weights, dtype=np.float64),
-        np.array(moments.exponent),
-        float(moments.absolute_error),
+        np.array(joint.exponent),
+        float(joint.absolute_error),
     )
 
 
-def _suprema(moments: Moments, weights: Floats, factor: float) -> tuple[Floats, Floats]:
+def _suprema(joint: JointProbabilities, weights: Floats, factor: float) -> tuple[Floats, Floats]:
     """Upper bounds of ln sup R and ln sup 1/R, (2, k), and the w of the last column, (2, n)."""
     from priste.quantify.near_prior import level_kernels
 
-    events, complements = _columns(moments)
+    events, complements = _columns(joint)
     ratios = np.empty((2, len(events)))
     powers = np.empty((2, len(events)), dtype=np.int64)
-    priors = np.empty((2, moments.rows))
-    shared = _shared(moments, weights)
+    priors = np.empty((2, joint.rows))
+    shared = _shared(joint, weights)
     level_kernels.column_suprema(events, complements, *shared, factor, ratios, powers, priors)
-    return _logarithms(ratios, powers, doubt(moments)), priors
+    return _logarithms(ratios, powers, doubt(joint)), priors
 
 
-def _log_odds(moments: Moments, weights: Floats, factor: float) -> Floats:
+def _log_odds(joint: JointProbabilities, weights: Floats, factor: float) -> Floats:
     """Upper bounds (k,) of ln of the largest Pr(EVENT, o) / Pr(not EVENT, o)."""
     from priste.quantify.near_prior import level_kernels
 
-    events, complements = _columns(moments)
+    events, complements = _columns(joint)
     quotients = np.empty(len(events))
     powers = np.empty(len(events), dtype=np.int64)
-    _, _, given, exponent, absolute = _shared(moments, weights)
+    _, _, given, exponent, absolute = _shared(joint, weights)
     level_kernels.column_quotients(
         events, complements, given, exponent, absolute, factor, quotients, powers
     )
-    return _logarithms(quotients, powers, doubt(moments))
+    return _logarithms(quotients, powers, doubt(joint))
 
 
 def _logarithms(ratios: Floats, powers: Integers, larger: float) -> Floats:

@@ -1,7 +1,7 @@
 """The compiled search for the worst prior: is any prior above a ratio r, and what is the largest?
 
 Everything here works on *prepared rows*, a (6, n) array with one column per row of
-the Moments and these lines::
+the JointProbabilities and these lines::
 
     B  upper bound of b     D  lower bound of d     A  lower bound of a     C  upper bound of ā
     E  exponent of B and D  I  the number of the row

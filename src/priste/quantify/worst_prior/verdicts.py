@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
 from priste.quantify.guarantees import Guarantee, Limits, as_limits
+from priste.quantify.joint_probabilities import JointProbabilities
 from priste.quantify.leakage import Leakage, bounded_directions
-from priste.quantify.moments import Moments
 from priste.quantify.posteriors import beliefs_within
 from priste.quantify.worst_prior import kernels
 from priste.quantify.worst_prior.searching import column_search
@@ -37,13 +37,16 @@ FEW_ROWS = 12
 
 
 def worst_prior_leakage(
-    moments: Moments, guarantee: float | Guarantee | None = None, *, method: Method = "auto"
+    joint: JointProbabilities,
+    guarantee: float | Guarantee | None = None,
+    *,
+    method: Method = "auto",
 ) -> Leakage:
     """Bound the log-likelihood ratio of event and complement over every prior, from above.
 
     Guarantee: never below the exact supremum; the ratio e^value is above the exact one by
-    at most ``SLACK``, relatively, when ``moments.relative_error`` is at most 1e-10 and
-    ``moments.absolute_error`` is 0. In general 8 times the relative error comes on top, and
+    at most ``SLACK``, relatively, when ``joint.relative_error`` is at most 1e-10 and
+    ``joint.absolute_error`` is 0. In general 8 times the relative error comes on top, and
     numbers as small as the absolute error are taken at their worst.
 
     Rows that the releases have excluded (b = d = 0) take part: a prior may sit on them. A
@@ -59,71 +62,76 @@ def worst_prior_leakage(
     "auto" picks the quicker one. The guarantee is the same.
 
     >>> import numpy as np
-    >>> m = Moments(np.array([0.5, 0.2]), np.array([0.5, 0.8]), np.array([0.5, 0.2]),
+    >>> m = JointProbabilities(np.array([0.5, 0.2]), np.array([0.5, 0.8]), np.array([0.5, 0.2]),
     ...             np.array([0.25, 0.4]), np.array([0, 0]), 0.0, 0.0)
     >>> worst = worst_prior_leakage(m)
     >>> round(float(np.exp(worst.for_event)), 6), worst.worst_prior
     (2.0, {0: 1.0})
     """
-    if moments.event.ndim != 1:
+    if joint.event.ndim != 1:
         raise InvalidParameter(
-            "The moments of worst_prior_leakage must describe one set of releases. Got "
-            f"{moments.candidates} candidates. Use leakages(moments) for many."
+            "The joint probabilities of worst_prior_leakage must describe one set of releases. Got "
+            f"{joint.candidates} candidates. Use leakages(joint) for many."
         )
-    if doubt(moments) == math.inf:
+    if doubt(joint) == math.inf:
         return Leakage(math.inf, math.inf, math.inf, {})
-    ratios, pairs = _suprema(moments, method)
-    for_event, against_event = _both(moments, ratios, pairs)
+    ratios, pairs = _suprema(joint, method)
+    for_event, against_event = _both(joint, ratios, pairs)
     if pairs.max() < 0:
         return Leakage(0.0, 0.0, 0.0, {})
     side = max(bounded_directions(guarantee), key=(for_event, against_event).__getitem__)
     one, other = (int(row) for row in pairs[side, 0])
-    prior = pair_weights(moments, one, other, float(ratios[side, 0]), reverse=side == 1)
+    prior = pair_weights(joint, one, other, float(ratios[side, 0]), reverse=side == 1)
     return Leakage(max(for_event, against_event), for_event, against_event, prior)
 
 
-def worst_directions(moments: Moments) -> tuple[float, float]:
+def worst_directions(joint: JointProbabilities) -> tuple[float, float]:
     """The ``for_event`` and ``against_event`` of :func:`worst_prior_leakage`, without a prior."""
-    if doubt(moments) == math.inf:
+    if doubt(joint) == math.inf:
         return math.inf, math.inf
-    return _both(moments, *_suprema(moments, "auto"))
+    return _both(joint, *_suprema(joint, "auto"))
 
 
-def _both(moments: Moments, ratios: Floats, pairs: NDArray[np.int64]) -> tuple[float, float]:
+def _both(
+    joint: JointProbabilities, ratios: Floats, pairs: NDArray[np.int64]
+) -> tuple[float, float]:
     if pairs.max() < 0:
         return 0.0, 0.0
-    for_event, against_event = _logarithms(moments, ratios)[:, 0].tolist()
+    for_event, against_event = _logarithms(joint, ratios)[:, 0].tolist()
     return for_event, against_event
 
 
 def leakages(
-    moments: Moments, guarantee: float | Guarantee | None = None, *, method: Method = "auto"
+    joint: JointProbabilities,
+    guarantee: float | Guarantee | None = None,
+    *,
+    method: Method = "auto",
 ) -> Floats:
     """The ``value`` of :func:`worst_prior_leakage` for each candidate column, shape (k,).
 
     With a ``guarantee`` the largest over the directions that it bounds, as ``Leakage.over``. One
     set of releases counts as one column. ``method`` as there.
     """
-    if doubt(moments) == math.inf:
-        return np.full(columns_of(moments), math.inf)
-    ratios, pairs = _suprema(moments, method)
-    bounded = _logarithms(moments, ratios)[bounded_directions(guarantee)]
+    if doubt(joint) == math.inf:
+        return np.full(columns_of(joint), math.inf)
+    ratios, pairs = _suprema(joint, method)
+    bounded = _logarithms(joint, ratios)[bounded_directions(guarantee)]
     return np.where(pairs.max(axis=(0, 2)) < 0, 0.0, bounded.max(axis=0))
 
 
 def passes(
-    moments: Moments, epsilon: float | Guarantee | Limits, *, method: Method = "auto"
+    joint: JointProbabilities, epsilon: float | Guarantee | Limits, *, method: Method = "auto"
 ) -> NDArray[np.bool_]:
     """Whether every prior keeps a guarantee after each candidate, shape (k,).
 
     ``epsilon`` is >= 0 for both directions, an ``OddsBound``, a ``BeliefBound``, or ``Limits``.
-    True only if it is certainly kept, given the error bounds of the moments; False may also mean
-    doubt, when e^leakage is within ``SLACK`` (and 8 times the relative error) of the bound. A
-    direction that is not bounded is not looked at. One set of releases counts as one column.
-    ``method`` as in :func:`worst_prior_leakage`.
+    True only if it is certainly kept, given the error bounds of the joint probabilities; False may
+    also mean doubt, when e^leakage is within ``SLACK`` (and 8 times the relative error) of the
+    bound. A direction that is not bounded is not looked at. One set of releases counts as one
+    column. ``method`` as in :func:`worst_prior_leakage`.
 
     >>> import numpy as np
-    >>> m = Moments(np.array([0.5, 0.2]), np.array([0.5, 0.8]), np.array([0.5, 0.2]),
+    >>> m = JointProbabilities(np.array([0.5, 0.2]), np.array([0.5, 0.8]), np.array([0.5, 0.2]),
     ...             np.array([0.25, 0.4]), np.array([0, 0]), 0.0, 0.0)
     >>> passes(m, 0.7), passes(m, 0.69)
     (array([ True]), array([False]))
@@ -132,34 +140,34 @@ def passes(
     (array([ True]), array([ True]))
     """
     limits = as_limits(epsilon)
-    every_pair = _every_pair(moments, method)
-    larger = doubt(moments)
+    every_pair = _every_pair(joint, method)
+    larger = doubt(joint)
     if limits == Limits(math.inf, math.inf, math.inf):
-        return np.ones(columns_of(moments), dtype=np.bool_)
+        return np.ones(columns_of(joint), dtype=np.bool_)
     if larger == math.inf:
-        return np.zeros(columns_of(moments), dtype=np.bool_)
+        return np.zeros(columns_of(joint), dtype=np.bool_)
     if limits.up == limits.down == math.inf:
-        return beliefs_within(moments, limits.belief)
+        return beliefs_within(joint, limits.belief)
     bounds = [
         math.inf if bound == math.inf else math.exp(min(bound, 700.0)) / larger
         for bound in (limits.up, limits.down)
     ]
-    _, pairs = _searched(moments, bounds, every_pair, raising=False)
+    _, pairs = _searched(joint, bounds, every_pair, raising=False)
     passed = np.asarray(pairs[:, :, 0].max(axis=0) < 0)
     if limits.belief < math.inf:
-        passed &= beliefs_within(moments, limits.belief)
+        passed &= beliefs_within(joint, limits.belief)
     return passed
 
 
-def columns_of(moments: Moments) -> int:
+def columns_of(joint: JointProbabilities) -> int:
     """The number of candidates; one set of releases counts as one."""
-    return 1 if moments.candidates is None else moments.candidates
+    return 1 if joint.candidates is None else joint.candidates
 
 
-def _every_pair(moments: Moments, method: Method) -> bool:
+def _every_pair(joint: JointProbabilities, method: Method) -> bool:
     if method not in ("auto", "pairs", "search"):
         raise InvalidParameter(f"The 'method' must be auto, pairs or search. Got {method!r}.")
-    return method == "pairs" or (method == "auto" and moments.rows <= FEW_ROWS)
+    return method == "pairs" or (method == "auto" and joint.rows <= FEW_ROWS)
 
 
 def lines_of(columns: Floats) -> Floats:
@@ -167,34 +175,36 @@ def lines_of(columns: Floats) -> Floats:
     return np.array(columns.T, order="C", ndmin=2)
 
 
-def _shared(moments: Moments) -> tuple[Floats, Floats, NDArray[np.int64], Floats, float]:
+def _shared(joint: JointProbabilities) -> tuple[Floats, Floats, NDArray[np.int64], Floats, float]:
     """What all columns share, as the kernels take it: a, ā, exponents, scales, absolute error."""
-    a = np.array(moments.prior_event)
-    c = np.array(moments.prior_complement)
+    a = np.array(joint.prior_event)
+    c = np.array(joint.prior_complement)
     if not (a + c).min() > 0.0:
         unlikely = np.flatnonzero(a + c == 0.0)
         raise InvalidParameter(
-            "Each row of the moments needs an event or a complement of positive probability. "
+            "Each row of the joint probabilities needs an event or a complement of positive "
+            "probability. "
             f"Row {unlikely[0]} has neither."
         )
-    exponent = np.array(moments.exponent)
-    alive = _alive(moments)
+    exponent = np.array(joint.exponent)
+    alive = _alive(joint)
     if alive.any():
         highest, lowest = exponent[alive].max(), exponent[alive].min()
         if int(highest) - int(lowest) > LARGEST_SPREAD:
             raise InvalidParameter(
-                f"The exponents of the moments must lie within {LARGEST_SPREAD} of each other. "
+                f"The exponents of the joint probabilities must lie within {LARGEST_SPREAD} of "
+                f"each other. "
                 f"Got {lowest} to {highest}."
             )
         exponent[alive] -= highest
     exponent[~alive] = 0  # an excluded row has no scale of its own
     scale = np.ldexp(1.0, np.maximum(exponent, -2000).astype(np.int32))
-    return a, c, exponent, scale, float(moments.absolute_error)
+    return a, c, exponent, scale, float(joint.absolute_error)
 
 
-def _alive(moments: Moments) -> NDArray[np.bool_]:
+def _alive(joint: JointProbabilities) -> NDArray[np.bool_]:
     """Tell (n,) which rows some candidate leaves possible."""
-    event, complement = moments.event, moments.complement
+    event, complement = joint.event, joint.complement
     if event.ndim == 1:
         return (event > 0.0) | (complement > 0.0)
     if event.shape[1]:
@@ -204,24 +214,24 @@ def _alive(moments: Moments) -> NDArray[np.bool_]:
     return np.asarray(event.any(axis=1) | complement.any(axis=1))
 
 
-def doubt(moments: Moments) -> float:
+def doubt(joint: JointProbabilities) -> float:
     """By what factor the exact ratio may exceed the one that the search sees."""
-    gamma = moments.relative_error
-    if not gamma < 0.5 or moments.absolute_error == math.inf:
+    gamma = joint.relative_error
+    if not gamma < 0.5 or joint.absolute_error == math.inf:
         return math.inf
     return ((1 + gamma) / (1 - gamma)) ** 2 * (1 + SEARCH_ROUNDING)
 
 
-def _suprema(moments: Moments, method: Method) -> tuple[Floats, NDArray[np.int64]]:
+def _suprema(joint: JointProbabilities, method: Method) -> tuple[Floats, NDArray[np.int64]]:
     """Bounds of sup R and sup 1/R, (2, k), and the rows that reach them, (2, k, 2)."""
-    return _searched(moments, None, _every_pair(moments, method), raising=True)
+    return _searched(joint, None, _every_pair(joint, method), raising=True)
 
 
 def _searched(
-    moments: Moments, bounds: list[float] | None, every_pair: bool, *, raising: bool
+    joint: JointProbabilities, bounds: list[float] | None, every_pair: bool, *, raising: bool
 ) -> tuple[Floats, NDArray[np.int64]]:
     """Ask the kernel about each column; None for the least bounds that it knows."""
-    events, complements = lines_of(moments.event), lines_of(moments.complement)
+    events, complements = lines_of(joint.event), lines_of(joint.complement)
     least = [kernels.SMALLEST_RATIO, kernels.SMALLEST_RATIO]
     highest = [
         bound if bound == math.inf else min(bound, kernels.LARGEST_RATIO)
@@ -229,16 +239,16 @@ def _searched(
     ]
     ratios = np.empty((2, events.shape[0]))
     pairs = np.empty((2, events.shape[0], 2), dtype=np.int64)
-    space, waits = np.empty((3, 6, moments.rows)), np.empty((kernels.WAITING, 4))
+    space, waits = np.empty((3, 6, joint.rows)), np.empty((kernels.WAITING, 4))
     column_search(
         events,
         complements,
-        *_shared(moments),
+        *_shared(joint),
         np.array(highest),
         raising,
         every_pair,
         space,
-        np.empty((2, 3, moments.rows)),
+        np.empty((2, 3, joint.rows)),
         waits,
         ratios,
         pairs,
@@ -246,7 +256,7 @@ def _searched(
     return ratios, pairs
 
 
-def _logarithms(moments: Moments, ratios: Floats) -> Floats:
+def _logarithms(joint: JointProbabilities, ratios: Floats) -> Floats:
     """ln of the ratios and of the doubt about them, rounded upwards."""
-    logs = np.log(ratios) + math.log(doubt(moments))
+    logs = np.log(ratios) + math.log(doubt(joint))
     return np.asarray(logs + 2.0**-50 * (1.0 + np.abs(np.where(np.isfinite(logs), logs, 0.0))))

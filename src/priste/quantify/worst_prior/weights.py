@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from priste.quantify.moments import Moments
+from priste.quantify.joint_probabilities import JointProbabilities
 
 CLOSE_ENOUGH = 1e-9
 SMALLEST_WEIGHT = 5e-324
@@ -29,7 +29,7 @@ def _log2_difference(x: float, y: float) -> float:
 
 
 def pair_weights(
-    moments: Moments, first: int, second: int, ratio: float, *, reverse: bool
+    joint: JointProbabilities, first: int, second: int, ratio: float, *, reverse: bool
 ) -> dict[int, float]:
     """A prior on two rows whose likelihood ratio comes close to ``ratio``.
 
@@ -42,11 +42,11 @@ def pair_weights(
         return {first: 1.0}
     logs = []
     for row in (first, second):
-        scale = int(moments.exponent[row])
-        b = _log2(float(moments.event[row])) + scale
-        d = _log2(float(moments.complement[row])) + scale
-        a = _log2(float(moments.prior_event[row]))
-        c = _log2(float(moments.prior_complement[row]))
+        scale = int(joint.exponent[row])
+        b = _log2(float(joint.event[row])) + scale
+        d = _log2(float(joint.complement[row])) + scale
+        a = _log2(float(joint.prior_event[row]))
+        c = _log2(float(joint.prior_complement[row]))
         logs.append((d, b, c, a) if reverse else (b, d, a, c))
     (b1, d1, a1, c1), (b2, d2, a2, c2) = logs
 

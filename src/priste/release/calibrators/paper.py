@@ -22,7 +22,7 @@ import numpy as np
 from priste.arguments import check_float, check_int
 from priste.errors import InvalidParameter
 from priste.mechanisms import Mechanism
-from priste.quantify import BeliefBound, Guarantee, Moments, PriorsWithin
+from priste.quantify import BeliefBound, Guarantee, JointProbabilities, PriorsWithin
 from priste.randomness import BitSource
 from priste.release.calibrator import Booleans, Draw, Floats, Law
 from priste.release.calibrators.pacing import finite_budget
@@ -36,7 +36,7 @@ DECAY = 0.5
 MAX_ATTEMPTS = 30
 """After this many draws the release is uninformative: the 29 before went down to α * 2**-28."""
 
-Checker = Callable[[Moments, float, float | None], bool | None]
+Checker = Callable[[JointProbabilities, float, float | None], bool | None]
 """``checker(moments, epsilon, seconds)``: True private, False not, None undecided in time."""
 
 

@@ -153,7 +153,7 @@ def _joint(
     quantifier.observe(None)
     for column in columns:
         quantifier.observe(column)
-    moments = quantifier.moments()
+    moments = quantifier.joint_probabilities()
     return math.ldexp(float(moments.event[0]), int(moments.exponent[0]))
 
 

@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
-from priste.quantify import Moments
+from priste.quantify import JointProbabilities
 
 Floats = NDArray[np.float64]
 
@@ -75,7 +75,7 @@ class Answer:
     failed: bool = False
 
 
-def programmes(moments: Moments, epsilon: float) -> list[Programme]:
+def programmes(moments: JointProbabilities, epsilon: float) -> list[Programme]:
     """Return the two programmes of a check of one candidate, scaled as solvers need it.
 
     The event first, its negation second; ``moments`` may be (n,) or have one column.
@@ -99,7 +99,7 @@ def is_installed(engine: str) -> bool:
     return importlib.util.find_spec(_PACKAGES[_known(engine).split()[0]]) is not None
 
 
-def solver_check(engine: str, moments: Moments, epsilon: float, limit: float) -> Answer:
+def solver_check(engine: str, moments: JointProbabilities, epsilon: float, limit: float) -> Answer:
     """Let a solver make a whole check: violated, private (False) or undecided (None).
 
     Each of the two programmes may take ``limit`` seconds; the second is not tried when the first

@@ -18,7 +18,7 @@ from priste.events import presence
 from priste.maps import Grid
 from priste.mechanisms import PlanarLaplace
 from priste.mobility import MarkovModel
-from priste.quantify import Moments, passes
+from priste.quantify import JointProbabilities, passes
 from priste.release import Paper, Protector
 from priste.reproduce.experiments.experiment import Experiment, Outcome, Settings
 from priste.reproduce.experiments.quadratic_programmes import INSTALL, is_installed, solver_check
@@ -108,7 +108,9 @@ class WatchedSolver:
         self.solver_seconds = 0.0
         self.beside_seconds = 0.0
 
-    def __call__(self, moments: Moments, epsilon: float, seconds: float | None) -> bool | None:
+    def __call__(
+        self, moments: JointProbabilities, epsilon: float, seconds: float | None
+    ) -> bool | None:
         answer = solver_check(self._engine, moments, epsilon, seconds or NO_LIMIT)
         begin = time.process_time()
         private = bool(passes(moments, epsilon)[0])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from priste.events import Event
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
-from priste.quantify import Moments, leakages, passes, worst_prior_leakage
+from priste.quantify import JointProbabilities, leakages, passes, worst_prior_leakage
 from priste.quantify.many_histories import ManyHistories
 from priste.quantify.witnesses import Witnesses
 from priste.randomness import BitSource
@@ -200,7 +200,7 @@ def _accepted(
         return []
     columns = np.stack([draw.column() for draw in drawn], axis=1)
     numbers, limits = _numbers_and_limits(runs, drawn)
-    found = [each.histories.moments_if(columns, numbers) for each in followed]
+    found = [each.histories.joint_if(columns, numbers) for each in followed]
     kept = [_passes(moments, limits) for moments in found]
     # A draw at budget 0 is the last one: it is not checked.
     accepted = np.all(kept, axis=0) | np.array([draw.budget == 0.0 for draw in drawn])
@@ -215,7 +215,11 @@ def _accepted(
 
 
 def _learn(
-    witnesses: Witnesses, moments: Moments, numbers: Integers, kept: Booleans, accepted: Booleans
+    witnesses: Witnesses,
+    moments: JointProbabilities,
+    numbers: Integers,
+    kept: Booleans,
+    accepted: Booleans,
 ) -> None:
     """Keep the worst prior of draws that were refused, and streams that decided the event."""
     streams, priors = [], []
@@ -234,7 +238,7 @@ def _learn(
         witnesses.take(np.array(streams), np.stack(priors))
 
 
-def _decides(moments: Moments, place: int) -> bool:
+def _decides(moments: JointProbabilities, place: int) -> bool:
     """Tell whether a column excludes the event or its negation from every first cell.
 
     Where both were possible from each before, it stays so, and no later release is private.
@@ -246,7 +250,7 @@ def _decides(moments: Moments, place: int) -> bool:
     )
 
 
-def _passes(moments: Moments, limits: Floats) -> Booleans:
+def _passes(moments: JointProbabilities, limits: Floats) -> Booleans:
     """Tell for each column whether it keeps its own ε."""
     verdict = np.zeros(len(limits), dtype=bool)
     for limit in np.unique(limits):
@@ -255,7 +259,7 @@ def _passes(moments: Moments, limits: Floats) -> Booleans:
     return verdict
 
 
-def _told(moments: Moments, limits: Floats, kept: Booleans, wanted: Booleans) -> Floats:
+def _told(moments: JointProbabilities, limits: Floats, kept: Booleans, wanted: Booleans) -> Floats:
     """Return the leakage of the wanted columns; where ε is surely kept it is not above that."""
     value = np.full(len(limits), np.nan)
     here = np.flatnonzero(wanted)
@@ -264,8 +268,8 @@ def _told(moments: Moments, limits: Floats, kept: Booleans, wanted: Booleans) ->
     return np.where(kept, np.minimum(value, limits), value)
 
 
-def _one(moments: Moments, place: int) -> Moments:
-    return Moments.of_checked(
+def _one(moments: JointProbabilities, place: int) -> JointProbabilities:
+    return JointProbabilities.of_checked(
         moments.prior_event,
         moments.prior_complement,
         np.ascontiguousarray(moments.event[:, place]),
@@ -276,8 +280,8 @@ def _one(moments: Moments, place: int) -> Moments:
     )
 
 
-def _columns(moments: Moments, chosen: Integers) -> Moments:
-    return Moments.of_checked(
+def _columns(moments: JointProbabilities, chosen: Integers) -> JointProbabilities:
+    return JointProbabilities.of_checked(
         moments.prior_event,
         moments.prior_complement,
         np.ascontiguousarray(moments.event[:, chosen]),

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.quantify import BeliefBound, CandidateOperator, Guarantee, Moments
-from priste.quantify.prior_classes import AnyMixture
+from priste.quantify import BeliefBound, CandidateOperator, Guarantee, JointProbabilities
+from priste.quantify.judges import AnyMixture
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
@@ -60,7 +60,7 @@ class EventConditions:
     def __init__(self, operator: CandidateOperator, guarantee: Guarantee, law: Floats) -> None:
         self._prior_event = operator.prior_event
         self._prior_complement = operator.prior_complement
-        self._prior_class = operator.judge
+        self._judge = operator.judge
         self._weights_of = operator.weights_of
         self._guarantee = guarantee
         event, complement = operator.event @ law, operator.complement @ law
@@ -99,7 +99,7 @@ class EventConditions:
             weights += [each for _, each in self._grid_witnesses(everything)]
         else:
             moments = self._moments(everything)
-            weights.append(self._weights(self._prior_class.leakage(_single(moments)).worst_prior))
+            weights.append(self._weights(self._judge.leakage(_single(moments)).worst_prior))
         return [pull for pull in (self.pull(each) for each in weights) if pull is not None]
 
     def grouped(self, groups: Floats) -> EventConditions:
@@ -111,7 +111,7 @@ class EventConditions:
     def keeps(self, told: Floats) -> Booleans:
         """Tell for columns (sources, k) whether they seem to keep the guarantee."""
         if not self._few:
-            return self._prior_class.passes(self._moments(told), self._guarantee)
+            return self._judge.passes(self._moments(told), self._guarantee)
         ratio = self._ratios(told)
         up, down = self._ends()
         return np.asarray((ratio.max(axis=0) <= up) & (ratio.min(axis=0) >= -down))
@@ -179,7 +179,7 @@ class EventConditions:
 
     def _searched_witnesses(self, told: Floats, mass: Floats) -> list[tuple[int, Floats]]:
         moments = self._moments(told)
-        fails = np.flatnonzero(~self._prior_class.passes(moments, self._guarantee))
+        fails = np.flatnonzero(~self._judge.passes(moments, self._guarantee))
         worst = fails[np.argsort(-(mass @ told)[fails], kind="stable")][:WITNESSES]
         found = []
         for place in worst:
@@ -190,12 +190,12 @@ class EventConditions:
                 weights[int(np.argmax(np.nan_to_num(odds, nan=0.0)))] = 1.0
             else:
                 single = _single(moments, int(place))
-                weights = self._weights(self._prior_class.leakage(single).worst_prior)
+                weights = self._weights(self._judge.leakage(single).worst_prior)
             found.append((int(place), weights))
         return found
 
-    def _moments(self, told: Floats) -> Moments:
-        return Moments(
+    def _moments(self, told: Floats) -> JointProbabilities:
+        return JointProbabilities(
             self._prior_event,
             self._prior_complement,
             self._event @ told,
@@ -212,8 +212,8 @@ class EventConditions:
         return weights
 
 
-def _single(moments: Moments, place: int = 0) -> Moments:
-    return Moments(
+def _single(moments: JointProbabilities, place: int = 0) -> JointProbabilities:
+    return JointProbabilities(
         moments.prior_event,
         moments.prior_complement,
         moments.event[:, place],

@@ -1,4 +1,4 @@
-"""Moments made of others: rows of several models, chosen candidates, ways to the same thing.
+"""Joint probabilities made of others: rows of several models, some of the candidates, sums.
 
 Each function says what becomes of the error bounds.
 """
@@ -9,21 +9,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from priste.quantify.moments import Floats, Integers, Moments
+from priste.quantify.joint_probabilities import Floats, Integers, JointProbabilities
 from priste.quantify.rounding import UNIT_ROUNDOFF
 
 _LOST = 2.0**-1022
 """What one number can lose when it underflows on its way to another scale, at most."""
 
 
-def stacked(parts: Sequence[Moments]) -> Moments:
+def stacked(parts: Sequence[JointProbabilities]) -> JointProbabilities:
     """Return the rows of all parts, in order, with the largest of their error bounds.
 
     All parts must speak of the same candidates: the rows of several models under one event.
     """
     if len(parts) == 1:
         return parts[0]
-    return Moments(
+    return JointProbabilities(
         np.concatenate([part.prior_event for part in parts]),
         np.concatenate([part.prior_complement for part in parts]),
         np.concatenate([part.event for part in parts]),
@@ -34,42 +34,42 @@ def stacked(parts: Sequence[Moments]) -> Moments:
     )
 
 
-def candidates_of(moments: Moments, chosen: Integers | slice) -> Moments:
-    """Return the moments of some of the candidates, with the same error bounds."""
-    return Moments.of_checked(
-        moments.prior_event,
-        moments.prior_complement,
-        moments.event[:, chosen],
-        moments.complement[:, chosen],
-        moments.exponent,
-        moments.relative_error,
-        moments.absolute_error,
+def candidates_of(joint: JointProbabilities, chosen: Integers | slice) -> JointProbabilities:
+    """Return the joint probabilities of some of the candidates, with the same error bounds."""
+    return JointProbabilities.of_checked(
+        joint.prior_event,
+        joint.prior_complement,
+        joint.event[:, chosen],
+        joint.complement[:, chosen],
+        joint.exponent,
+        joint.relative_error,
+        joint.absolute_error,
     )
 
 
-def rows_of(moments: Moments, chosen: Integers | slice) -> Moments:
+def rows_of(joint: JointProbabilities, chosen: Integers | slice) -> JointProbabilities:
     """Return some of the rows, with the same error bounds."""
-    return Moments.of_checked(
-        moments.prior_event[chosen],
-        moments.prior_complement[chosen],
-        moments.event[chosen],
-        moments.complement[chosen],
-        moments.exponent[chosen],
-        moments.relative_error,
-        moments.absolute_error,
+    return JointProbabilities.of_checked(
+        joint.prior_event[chosen],
+        joint.prior_complement[chosen],
+        joint.event[chosen],
+        joint.complement[chosen],
+        joint.exponent[chosen],
+        joint.relative_error,
+        joint.absolute_error,
     )
 
 
-def layers_added(moments: Moments, layers: int) -> Moments:
-    """Return the moments of outputs from those of pairs (layer, output), layer first."""
-    rows = moments.rows
-    event = moments.event.reshape(rows, layers, -1).sum(axis=1)
-    complement = moments.complement.reshape(rows, layers, -1).sum(axis=1)
-    return _summed(moments, event, complement, moments.exponent, layers, 0.0)
+def layers_added(joint: JointProbabilities, layers: int) -> JointProbabilities:
+    """Return those of outputs from those of pairs (layer, output), layer first."""
+    rows = joint.rows
+    event = joint.event.reshape(rows, layers, -1).sum(axis=1)
+    complement = joint.complement.reshape(rows, layers, -1).sum(axis=1)
+    return _summed(joint, event, complement, joint.exponent, layers, 0.0)
 
 
-def added(parts: Sequence[Moments]) -> Moments:
-    """Return the moments of "one of these": joint probabilities added, priors as they are.
+def added(parts: Sequence[JointProbabilities]) -> JointProbabilities:
+    """Return the joint probabilities of "one of these": their sums; priors stay as they are.
 
     All parts must speak of one event under one model. Sums of nonnegative numbers keep their
     relative accuracy; what a change of scale can lose is added to ``absolute_error``.
@@ -93,19 +93,19 @@ def added(parts: Sequence[Moments]) -> Moments:
 
 
 def _summed(
-    moments: Moments,
+    joint: JointProbabilities,
     event: Floats,
     complement: Floats,
     exponent: Integers,
     summands: int,
     absolute_error: float,
-) -> Moments:
-    return Moments(
-        moments.prior_event,
-        moments.prior_complement,
+) -> JointProbabilities:
+    return JointProbabilities(
+        joint.prior_event,
+        joint.prior_complement,
         event,
         complement,
         exponent,
-        moments.relative_error + 2 * summands * UNIT_ROUNDOFF,
-        max(moments.absolute_error * summands, absolute_error),
+        joint.relative_error + 2 * summands * UNIT_ROUNDOFF,
+        max(joint.absolute_error * summands, absolute_error),
     )

@@ -15,7 +15,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class JointProbabilities:
     """What the model and the releases say about an event, one row per start.
 
     A row is a first cell, or one of K given priors. With releases o and row i::
@@ -40,7 +40,7 @@ class Moments:
     The arrays are kept as read-only views. Shapes, signs and finiteness are checked
     here once.
 
-    >>> m = Moments(np.array([0.5]), np.array([0.5]), np.array([0.25]), np.array([0.75]),
+    >>> m = JointProbabilities(np.array([0.5]), np.array([0.5]), np.array([0.25]), np.array([0.75]),
     ...             np.array([-3]), 1e-15, 0.0)
     >>> m.rows, m.candidates
     (1, None)
@@ -66,7 +66,8 @@ class Moments:
         )
         if not shapes_fit:
             raise InvalidParameter(
-                "The arrays of Moments must be (n,) with n >= 1, 'event' and 'complement' "
+                "The arrays of JointProbabilities must be (n,) with n >= 1, 'event' and "
+                "'complement' "
                 "(n,) or (n, k). Got shapes "
                 f"{[np.shape(getattr(self, name)) for name in _ARRAYS]} for {list(_ARRAYS)}."
             )
@@ -78,7 +79,8 @@ class Moments:
                 view.min(initial=0.0) >= 0.0 and view.max(initial=0.0) < np.inf
             ):
                 raise InvalidParameter(
-                    f"The '{name}' of Moments must be finite and >= 0 everywhere; it is a "
+                    f"The '{name}' of JointProbabilities must be finite and >= 0 everywhere; it "
+                    f"is a "
                     "probability or a density."
                 )
             view.flags.writeable = False
@@ -87,7 +89,8 @@ class Moments:
             bound = getattr(self, name)
             if math.isnan(bound) or bound < 0:
                 raise InvalidParameter(
-                    f"The '{name}' of Moments must be >= 0: it bounds an error. Got {bound!r}."
+                    f"The '{name}' of JointProbabilities must be >= 0: it bounds an error. Got "
+                    f"{bound!r}."
                 )
 
     @classmethod
@@ -100,8 +103,8 @@ class Moments:
         exponent: Integers,
         relative_error: float,
         absolute_error: float,
-    ) -> Moments:
-        """Make moments of float64 and int64 arrays that are known to keep the rules above."""
+    ) -> JointProbabilities:
+        """Make them of float64 and int64 arrays that are known to keep the rules above."""
         made = object.__new__(cls)
         arrays = prior_event, prior_complement, event, complement, exponent
         for name, array in zip(_ARRAYS, arrays, strict=True):
