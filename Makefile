@@ -48,7 +48,7 @@ test: setup
 
 # The numeric tests once more, as older processors compute: other kernels of the linear algebra, no
 # fused multiply-add, no vector code. What hangs on last bits fails here. x86 with glibc only.
-DOCUMENTED_RUNS := tests/reproduce/test_documented_runs.py
+DOCUMENTED_RUNS := tests/paper/test_documented_runs.py
 NUMERIC := tests/quantify tests/release tests/mechanisms tests/mobility tests/audit $(DOCUMENTED_RUNS)
 # These show nothing about last bits: files, processes, statistics, refused arguments.
 NOT_NUMERIC := $(addprefix --ignore=tests/,release/test_crash.py release/test_journals_move.py \
@@ -79,7 +79,7 @@ bench: setup
 # Every figure and table of the paper, resumable; the page is reproduction/index.html. A smoke test of
 # minutes: make reproduce ARGS=--quick. With the data set: make reproduce ARGS="--geolife DIR".
 reproduce: setup
-	$(BIN)/python -m priste reproduce all $(ARGS)
+	$(BIN)/python -m paper all $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output

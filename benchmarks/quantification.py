@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from paper.experiments.naive import naive_pattern_joint
 from rich.console import Console
 from rich.table import Table
 from scipy import sparse
@@ -29,7 +30,6 @@ from benchmarks.parts import asked_for
 from priste import Grid, KnownPrior, MarkovModel, PriorsWithin, Quantifier
 from priste.events import Event, pattern, presence
 from priste.quantify.warm_up import warm_up
-from priste.reproduce.experiments.naive import naive_pattern_joint
 
 RESULTS = Path(__file__).parent / "results" / "quantification.json"
 

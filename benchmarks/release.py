@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from paper.experiments.quadratic_programmes import is_installed, solver_check
 from rich.console import Console
 
 from benchmarks.circumstances import circumstances
@@ -34,7 +35,6 @@ from priste import AnyPrior, Grid, KnownPrior, MarkovModel, PlanarLaplace, Prote
 from priste.quantify import Adversary, JointProbabilities
 from priste.quantify.warm_up import warm_up
 from priste.release import Calibrator, Certified, Optimal, Paper
-from priste.reproduce.experiments.quadratic_programmes import is_installed, solver_check
 
 RESULTS = Path(__file__).parent / "results" / "release.json"
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from paper.experiments.quadratic_programmes import ENGINES, is_installed, solver_check
 from rich.console import Console
 from rich.table import Table
 from tests.oracles.exact_worst_prior import integer_rows, pairs_exceed, reversed_rows
@@ -29,7 +30,6 @@ from benchmarks.circumstances import circumstances
 from priste import Grid, MarkovModel, PlanarLaplace, Quantifier, presence
 from priste.quantify import JointProbabilities, leakages, passes
 from priste.quantify.warm_up import warm_up
-from priste.reproduce.experiments.quadratic_programmes import ENGINES, is_installed, solver_check
 
 RESULTS = Path(__file__).parent / "results" / "worst_prior.json"
 

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from paper.running.store import Store
 
 from priste import (
     Grid,
@@ -27,7 +28,6 @@ from priste import (
 from priste.atomic_files import atomic_output, check_writable, remove_abandoned_drafts, write_file
 from priste.batch.keyed_digests import Recognition
 from priste.batch.workspace import Workspace
-from priste.reproduce.running.store import Store
 
 
 def write_while(target: Path, happening: Callable[[], object], **options: bool) -> None:

@@ -1,16 +1,18 @@
-"""Every doctest in the docstrings of the package."""
+"""Every doctest in the docstrings of the package and of the paper's experiments."""
 
 import doctest
 import importlib
 import pkgutil
 
+import paper
 import pytest
 
 import priste
 
 MODULES = sorted(
     module.name
-    for module in pkgutil.walk_packages(priste.__path__, "priste.")
+    for package in (priste, paper)
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     if not module.name.endswith("__main__")
 )
 

@@ -16,8 +16,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from priste.reproduce import CATALOGUE
-from priste.reproduce.page import tally
+from paper.catalogue import CATALOGUE
+from paper.page import tally
 
 PAGE = Path(__file__).parent.parent / "reproduction.md"
 PICTURES = Path(__file__).parent.parent / "images" / "reproduction"

@@ -199,7 +199,6 @@ ENDS = [
     ("init trips.csv -o new.toml --no-forecast", FULL, 2),
     ("protect trips.csv -p policy.toml --seed 1", FULL, 2),
     ("protect trips.csv -p policy.toml --seed 1 -o again.csv --json", READER_LEFT, 0),
-    ("reproduce --list", FULL, 2),
     ("live status --state state", FULL, 2),
     ("live status --state state", READER_LEFT, 5),
 ]

@@ -53,7 +53,6 @@ def test_it_loads_what_the_engines_say() -> None:
         (["protect", "x.csv", "--workers", "many"], False),
         (["protect", "x.csv", "--workers", "9" * 5000], False),
         (["protect", "--output=--workers=2", "x.csv"], False),
-        (["reproduce", "all", "--workers", "2"], False),
         ([], False),
     ],
 )

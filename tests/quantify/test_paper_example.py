@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from paper.experiments.naive import naive_pattern_joint
 
 from priste import Grid, KnownPrior, MarkovModel, Quantifier
 from priste.events import pattern, presence
-from priste.reproduce.experiments.naive import naive_pattern_joint
 
 EXAMPLE = [[0.1, 0.2, 0.7], [0.4, 0.1, 0.5], [0.0, 0.1, 0.9]]
 """The transition matrix of the paper's running example."""

@@ -8,7 +8,7 @@ import typer
 
 from priste.cli import live
 from priste.cli.audit import audit
-from priste.cli.console import command
+from priste.cli.console import REFUSED, command
 from priste.cli.demo import demo
 from priste.cli.evaluate import evaluate
 from priste.cli.explain import explain
@@ -17,7 +17,6 @@ from priste.cli.forecast import forecast
 from priste.cli.init import init
 from priste.cli.protect import protect
 from priste.cli.report import report
-from priste.cli.reproduce import reproduce
 from priste.cli.studio import studio
 
 app = typer.Typer(
@@ -27,10 +26,21 @@ app = typer.Typer(
     # A traceback with local variables could show true locations.
     pretty_exceptions_enable=False,
 )
-for each in (init, explain, forecast, fit, protect, audit, evaluate, report, reproduce, demo):
+for each in (init, explain, forecast, fit, protect, audit, evaluate, report, demo):
     app.command()(command(each))
 app.add_typer(live.app, name="live")
 app.command()(studio)
+
+
+@app.command(hidden=True, context_settings={"ignore_unknown_options": True})
+def reproduce(arguments: Annotated[list[str] | None, typer.Argument()] = None) -> None:
+    """Say where the paper's experiments are."""
+    typer.echo(
+        "The paper's experiments are not in the package. In a checkout of the sources run "
+        "`make reproduce`, or `python -m paper --help`; see docs/reproduction.md.",
+        err=True,
+    )
+    raise typer.Exit(REFUSED)
 
 
 def _version(wanted: bool) -> None:

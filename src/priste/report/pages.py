@@ -13,15 +13,18 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 
+_OWN = "priste.report"
+
+
 @cache
-def _environment() -> Environment:
+def _environment(package: str) -> Environment:
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     from priste.report.wording import odds, percent
 
-    packages = ("priste.report", "priste.reproduce")
+    places = dict.fromkeys((package, _OWN))  # the frame is ours
     made = Environment(
-        loader=ChoiceLoader([PackageLoader(package) for package in packages]),
+        loader=ChoiceLoader([PackageLoader(place) for place in places]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -32,9 +35,12 @@ def _environment() -> Environment:
     return made
 
 
-def page(template: str, **values: Any) -> str:
-    """Return a page as text: a pure function of its template and values."""
-    return _environment().get_template(template).render(values)
+def page(template: str, *, package: str = _OWN, **values: Any) -> str:
+    """Return a page as text: a pure function of its template and values.
+
+    The template is one of the package named, which may build on the frame of this one.
+    """
+    return _environment(package).get_template(template).render(values)
 
 
 def script(name: str) -> tuple[Markup, str]:
@@ -45,7 +51,7 @@ def script(name: str) -> tuple[Markup, str]:
 
     from markupsafe import Markup
 
-    text = files("priste.report").joinpath("templates", name).read_text(encoding="utf-8")
+    text = files(_OWN).joinpath("templates", name).read_text(encoding="utf-8")
     digest = b64encode(sha256(text.encode()).digest()).decode()
     return Markup(text), f"'sha256-{digest}'"
 

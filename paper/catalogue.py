@@ -1,0 +1,46 @@
+"""All experiments, by name and in the paper's order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from paper.experiments import (
+    budget_per_step,
+    clock_sweep,
+    runtime,
+    solver_limits,
+    true_leakage_table,
+    unstated_settings,
+    utility_against_epsilon,
+)
+from paper.experiments.experiment import Experiment
+from priste.errors import InvalidParameter
+
+CATALOGUE: dict[str, Experiment] = {
+    experiment.name: experiment
+    for experiment in (
+        *budget_per_step.EXPERIMENTS,
+        *utility_against_epsilon.EXPERIMENTS,
+        runtime.EXPERIMENT,
+        solver_limits.EXPERIMENT,
+        true_leakage_table.EXPERIMENT,
+        unstated_settings.EXPERIMENT,
+        clock_sweep.EXPERIMENT,
+    )
+}
+
+ALL = "all"
+
+
+def chosen(names: Sequence[str]) -> list[Experiment]:
+    """Return the experiments of these names in the paper's order; "all" means every one."""
+    unknown = sorted(set(names) - set(CATALOGUE) - {ALL})
+    if unknown or not names:
+        got = f"Got {unknown[0]!r}." if unknown else "None was named."
+        raise InvalidParameter(
+            f"An experiment must be one of those that `priste reproduce --list` shows, or {ALL!r}. "
+            f"{got}"
+        )
+    if ALL in names:
+        return list(CATALOGUE.values())
+    return [experiment for name, experiment in CATALOGUE.items() if name in names]
