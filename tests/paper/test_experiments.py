@@ -182,7 +182,7 @@ def test_a_killed_run_goes_on_and_the_number_of_processes_does_not_matter(tmp_pa
     """kill -9 in the middle of two processes, the rest in one: as without a stop, to the byte."""
     code = (
         "from pathlib import Path\n"
-        "from tests.reproduce.test_experiments import FEW, make_results\n"
+        "from tests.paper.test_experiments import FEW, make_results\n"
         "if __name__ == '__main__':\n"
         f"    make_results(Path({str(tmp_path / 'out')!r}), FEW, 2)\n"
     )
@@ -193,7 +193,11 @@ def test_a_killed_run_goes_on_and_the_number_of_processes_does_not_matter(tmp_pa
     process = subprocess.Popen([sys.executable, str(script)], cwd=root, env=environment)
     store = tmp_path / "out" / STORE
     deadline = time.monotonic() + 600
-    while time.monotonic() < deadline and not (store.exists() and store.stat().st_size > 3000):
+    while (
+        process.poll() is None
+        and time.monotonic() < deadline
+        and not (store.exists() and store.stat().st_size > 3000)
+    ):
         time.sleep(0.05)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()

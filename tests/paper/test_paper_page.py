@@ -28,12 +28,12 @@ def test_named_tests_exist() -> None:
 
 def test_named_experiments_exist_and_none_is_forgotten() -> None:
     """The commands of the page are the experiments of the catalogue, all of them."""
-    commands = " ".join(name for name in NAMED if name.startswith("priste reproduce "))
+    commands = " ".join(name for name in NAMED if name.startswith("python -m paper "))
     named = set(re.findall(r"\b(?:fig|table|sweep)-[\w-]+", commands))
     assert named == set(CATALOGUE)
 
 
 def test_named_modules_can_be_imported() -> None:
     """Every dotted name of the package that the page names leads somewhere."""
-    for name in {name for name in NAMED if re.fullmatch(r"priste(\.[a-z_]+)+", name)}:
+    for name in {name for name in NAMED if re.fullmatch(r"(priste|paper)(\.[a-z_]+)+", name)}:
         resolve_name(name)
