@@ -25,7 +25,14 @@ from priste import (
     atomic_files,
     presence,
 )
-from priste.atomic_files import atomic_output, check_writable, remove_abandoned_drafts, write_file
+from priste.atomic_files import (
+    atomic_output,
+    check_writable,
+    private_folder,
+    remove_abandoned_drafts,
+    take_lock,
+    write_file,
+)
 from priste.batch.keyed_digests import Recognition
 from priste.batch.workspace import Workspace
 
@@ -225,6 +232,36 @@ def test_what_a_killed_writer_left_is_swept(tmp_path: Path, kind: str) -> None:
             (tmp_path / "seen").touch()
         (target.unlink if kind == "file" else target.rmdir)()
     assert names(tmp_path) == {"out", "seen"}
+
+
+def test_a_pipe_under_the_name_of_a_draft_is_not_waited_for(tmp_path: Path) -> None:
+    """It is nobody's draft: it stays, and the result is written."""
+    pipe = tmp_path / f".out.{'0' * 16}.part"
+    os.mkfifo(pipe)
+    write_file(tmp_path / "out", "all of it")
+    assert (tmp_path / "out").read_text() == "all of it"
+    assert pipe.is_fifo()
+
+
+def test_a_second_name_that_a_killed_writer_left_is_swept(tmp_path: Path) -> None:
+    """Also while somebody holds the lock of the result, which is the same file."""
+    write_file(tmp_path / "out", "all of it")
+    draft = tmp_path / f".out.{'0' * 16}.part"
+    os.link(tmp_path / "out", draft)
+    with (tmp_path / "out").open() as used:
+        assert take_lock(used.fileno(), tmp_path / "out")
+        remove_abandoned_drafts(tmp_path)
+    assert names(tmp_path) == {"out"}
+
+
+def test_new_folders_are_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name of each new folder is synced in the folder above it, the highest first."""
+    synced: list[str] = []
+    monkeypatch.setattr(atomic_files, "sync", lambda path: synced.append(Path(path).name))
+    private_folder(tmp_path / "a" / "b" / "c")
+    assert synced == [tmp_path.name, "a", "b"]
+    private_folder(tmp_path / "a" / "b" / "c")
+    assert synced == [tmp_path.name, "a", "b"]
 
 
 FULL = """

@@ -40,6 +40,8 @@ _SHOWN_NAME = 40
 """How many characters of its result's name a draft carries, so that it is never too long itself."""
 
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)
+"""A pipe under the name of a draft must not be waited for."""
 
 
 def check_writable(path: PathLike, *, overwrite: bool = False, folder: bool = False) -> None:
@@ -131,7 +133,7 @@ def private_folder(path: PathLike) -> Path:
     """
     folder = Path(path)
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_folder(folder)
         found = folder.lstat()
     except OSError as problem:
         raise OutputError(
@@ -150,6 +152,16 @@ def private_folder(path: PathLike) -> Path:
             "have read or changed what it holds. If it is sound, make it yours alone: chmod 700."
         )
     return folder
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a private folder and those above it; their names are on the disk when this returns."""
+    if os.path.lexists(folder):
+        return
+    if folder.parent != folder:
+        _make_folder(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    sync(folder.parent)
 
 
 def check_apart(outputs: Mapping[str, PathLike], inputs: Mapping[str, PathLike]) -> None:
@@ -177,7 +189,8 @@ def _same_or_within(one: Path, other: Path) -> bool:
 
 
 def _comparable(path: Path) -> Path:
-    return Path(unicodedata.normalize("NFC", str(path.resolve())).casefold())
+    # realpath leaves links that go round in circles as they are, where Path.resolve raises.
+    return Path(unicodedata.normalize("NFC", os.path.realpath(path)).casefold())
 
 
 def sync(path: PathLike) -> None:
@@ -276,13 +289,21 @@ def _sweep(target: Path) -> None:
 
 
 def _remove_if_left(draft: Path) -> None:
-    """Remove a draft if no living writer holds its lock."""
+    """Remove a draft if no living writer holds its lock, or if it has its result's name already.
+
+    A writer that was killed between the link and the removal of its draft leaves a second name of
+    the result, whose lock belongs to whoever uses the result now.
+    """
     try:
-        handle = os.open(draft, os.O_RDONLY | _NO_FOLLOW)
+        handle = os.open(draft, os.O_RDONLY | _NO_FOLLOW | _NO_WAIT)
     except OSError:
         return
     try:
-        if take_lock(handle, draft):  # else somebody is at work on it
+        found = os.fstat(handle)
+        if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+            return
+        placed = stat.S_ISREG(found.st_mode) and found.st_nlink > 1
+        if placed or take_lock(handle, draft):  # else somebody is at work on it
             _remove(draft)
     except (OSError, OutputError):
         return  # it is not ours to remove

@@ -251,9 +251,9 @@ command(wait)(json=False)
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_termination_ends_like_ctrl_c(number: signal.Signals) -> None:
-    """Both end with 130 and say that the same command goes on."""
+    """All end with 130 and say that the same command goes on."""
     code = "import typer\ntry:\n" + "".join(f"    {line}\n" for line in TERMINATED.splitlines())
     code += "except typer.Exit as end:\n    raise SystemExit(end.exit_code)\n"
     with subprocess.Popen(
@@ -265,6 +265,26 @@ def test_termination_ends_like_ctrl_c(number: signal.Signals) -> None:
         _, told = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "run the same command to go on" in told
+
+
+def test_links_that_go_round_in_circles_are_told(tmp_path: Path) -> None:
+    """As input, policy, output or folder of one: words and exit code 2."""
+    policy, trips = write_policy(tmp_path), write_trips(tmp_path, ("ada",))
+    for name in ("loop", "loop.csv", "loop.toml"):
+        (tmp_path / name).symlink_to(name)
+    for words in (
+        ("protect", tmp_path / "loop.csv", "-p", policy, "-o", tmp_path / "o.csv"),
+        ("protect", trips, "-p", tmp_path / "loop.toml", "-o", tmp_path / "o.csv"),
+        ("protect", trips, "-p", policy, "-o", tmp_path / "loop.csv"),
+        ("protect", trips, "-p", policy, "-o", tmp_path / "loop" / "o.csv"),
+        ("init", tmp_path / "loop.csv", "-o", tmp_path / "x.toml"),
+        ("explain", tmp_path / "loop.toml"),
+        ("live", "-p", tmp_path / "loop.toml"),
+        ("live", "-p", policy, "--state", tmp_path / "loop"),
+        ("live", "status", "--state", tmp_path / "loop"),
+    ):
+        priste(*words, code=2)
+    assert not (tmp_path / "o.csv").exists()
 
 
 def test_a_terminated_run_leaves_no_drafts(tmp_path: Path) -> None:

@@ -98,6 +98,8 @@ HOSTILE = [
     b"id=a&lat=46.0123",
     b"id=a&lat=46.0123&lon=7&timestamp=never",
     b"id=a&lat=46.0123&lon=7&timestamp=99999999999999999999",
+    "id=a&lat=46.0123&lon=7&timestamp=²".encode("latin-1"),
+    b"id=a&lat=46.0123&lon=7&timestamp=nan",
     b"id=a&lat=1e999&lon=46.0123",
     b'{"class":"TPV","mode":3,"time":"46.0123","lat":46.0123,"lon":7}',
     b'{"class":"TPV","mode":3,"time":"2026-03-04T14:00:00","lat":46.0123,"lon":7}',

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from types import FrameType
 from typing import Any, Protocol, get_type_hints
@@ -189,7 +189,10 @@ def clean_errors() -> Iterator[None]:
 
 @contextmanager
 def _termination_interrupts() -> Iterator[None]:
-    """Let SIGTERM end the work as Ctrl-C does, so that drafts and temporary files go."""
+    """Let SIGTERM and SIGHUP end the work as Ctrl-C does, so that temporary files go.
+
+    A SIGHUP that is ignored (nohup) stays ignored.
+    """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         if _is_importing(frame):  # compiled modules abort where an import of theirs is interrupted
@@ -199,15 +202,18 @@ def _termination_interrupts() -> Iterator[None]:
             return
         raise KeyboardInterrupt
 
-    try:
-        before = signal.signal(signal.SIGTERM, interrupt)
-    except ValueError:  # not in the main thread, where signals arrive
-        yield
-        return
+    before = {}
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows knows no SIGHUP
+        if number is None or signal.getsignal(number) is signal.SIG_IGN:
+            continue
+        with suppress(ValueError):  # not in the main thread, where signals arrive
+            before[number] = signal.signal(number, interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _is_importing(frame: FrameType | None) -> bool:

@@ -257,7 +257,9 @@ class Service:
         )
         for name in ("SIGTERM", "SIGINT", "SIGHUP"):
             with suppress(AttributeError, NotImplementedError, ValueError, RuntimeError):
-                loop.add_signal_handler(getattr(signal, name), self.stop)
+                number = getattr(signal, name)
+                if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup wants it
+                    loop.add_signal_handler(number, self.stop)
         tasks = [asyncio.create_task(job) for job in self._jobs()]
         recordings = [asyncio.create_task(job) for job in self._recordings()]
         try:

@@ -41,9 +41,10 @@ def read_query(fields: Mapping[str, str], now: datetime) -> Fix:
 
 
 def _time(stated: str) -> datetime:
-    if not stated.strip().replace(".", "", 1).isdigit():
+    try:
+        seconds = float(stated)
+    except ValueError:
         return from_iso(stated.strip().replace(" ", "T", 1))
-    seconds = float(stated)
     return from_unix(seconds / 1000 if seconds >= _FIRST_MILLISECONDS else seconds)
 
 
