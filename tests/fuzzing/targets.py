@@ -165,7 +165,7 @@ def models(rng: random.Random, folder: Path) -> object:
         with zipfile.ZipFile(path, "w", kind) as new:
             for member, content in members.items():
                 new.writestr(member, content)
-    return MarkovModel.load(path, any_version=True)
+    return MarkovModel.load(path)
 
 
 def _harmed_member(name: str, content: bytes, rng: random.Random) -> bytes:

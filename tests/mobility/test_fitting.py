@@ -26,8 +26,8 @@ from priste.mobility import (
     Smoothing,
     SparseTransition,
 )
-from priste.mobility.gaussian import DENSE_LIMIT
 from priste.mobility.smoothed_counts import typical_sigma
+from priste.mobility.transitions import DENSE_LIMIT
 
 FIT_ERROR = 1e-13
 """A handful of roundings per entry."""

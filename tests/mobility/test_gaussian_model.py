@@ -21,7 +21,7 @@ from priste.mobility import (
     SparseTransition,
     mass_beyond,
 )
-from priste.mobility.gaussian import DENSE_LIMIT, LEAST_WEIGHT
+from priste.mobility.gaussian import LEAST_WEIGHT
 
 FORMULA_ERROR = 1e-12
 """exp() of a rounded exponent of size 350 and a sum: relative, far above what was seen."""
@@ -102,9 +102,8 @@ def test_a_reach_of_whole_cells_is_inclusive() -> None:
 
 
 def test_the_default_form_depends_on_the_size() -> None:
-    """Dense up to ``DENSE_LIMIT`` cells, separable above."""
-    side = math.isqrt(DENSE_LIMIT)
-    small, large = Grid(side, side, 1.0), Grid(side + 1, side + 1, 1.0)
+    """Separable where that is 8 times less work, dense below."""
+    small, large = Grid(15, 16, 1.0), Grid(16, 16, 1.0)
     assert isinstance(MarkovModel.gaussian(small, 1.0).transition(0), DenseTransition)
     assert isinstance(MarkovModel.gaussian(large, 1.0).transition(0), SeparableTransition)
 

@@ -100,7 +100,8 @@ def test_every_form_is_drawn_alike(form: str) -> None:
     habits, home = HomeHabits(0.9, 0.4), [1, 4]
     plain = FORMS[form]()
     drawn = drawn_home(MarkovModel(GRID, plain), home, habits).transition(0)
-    assert isinstance(drawn, SparseTransition if form == "sparse" else BlendedTransition)
+    assert isinstance(drawn, SparseTransition) == (form == "sparse")
+    assert isinstance(drawn, BlendedTransition) == (form == "blended")
     dense = drawn_home(MarkovModel(GRID, np.kron(*FACTORS)), home, habits).transition(0)
     assert np.allclose(drawn.toarray(), dense.toarray(), rtol=1e-13)
 

@@ -270,8 +270,8 @@ def test_a_pair_that_cannot_occur_needs_no_row() -> None:
 def test_size_is_bounded_with_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many pairs are refused before they are built, and the message says what to do."""
     walk = [[0, 1, 2]]
-    large = Grid(30, 30, 1.0)
-    with pytest.raises(InvalidParameter, match=r"810000 states.*smoothing=AddNearby"):
+    large = Grid(90, 90, 1.0)
+    with pytest.raises(InvalidParameter, match=r"65610000 states.*smoothing=AddNearby"):
         MarkovModel.fit(large, walk, order=2)
     with pytest.raises(InvalidParameter, match=r"160000 and 64000000.*AddNearby"):
         MarkovModel.fit(Grid(20, 20, 1.0), walk, GaussianPrior(sigma=5.0), order=2)

@@ -14,8 +14,8 @@ from tests.drawn_examples import examples
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.mobility import Habits, habits_of, stay_or_go
-from priste.mobility.gaussian import DENSE_LIMIT
 from priste.mobility.structured import BlendedTransition
+from priste.mobility.transitions import DENSE_LIMIT
 
 FORMULA_ERROR = 1e-13
 

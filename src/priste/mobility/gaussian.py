@@ -23,11 +23,10 @@ from priste.mobility.validation import MAX_NUMBER, FloatArray, frozen
 
 Form = Literal["auto", "dense", "separable"]
 
-DENSE_LIMIT = 400
-"""Number of cells up to which a full matrix is the default form.
+LEAST_SAVING = 8
+"""How many times less work the separable form must be to be the default.
 
-Measured: at 400 the separable form moves 400 rows as fast as the dense one, and one row five
-times faster; at 1,600 it is more than twenty times faster at both.
+Measured by ``benchmarks/parts``: 5 times less, on 10 by 10 cells, is no quicker than a full matrix.
 """
 
 LEAST_WEIGHT = 2.0**-480
@@ -67,8 +66,8 @@ def gaussian_transition(
 ) -> DenseTransition | SeparableTransition:
     """Return the whole Gaussian of a map, dense or separable.
 
-    Both forms are the same matrix up to one rounding per entry. "auto" is dense up to
-    ``DENSE_LIMIT`` cells and separable above.
+    Both forms are the same matrix up to one rounding per entry. "auto" is separable where that is
+    at least ``LEAST_SAVING`` times less work (from 16 by 16 cells on), otherwise dense.
     """
     sigma = check_float(sigma, "sigma", "a Gaussian model", why="km", above=0, most=MAX_NUMBER)
     if form not in ("auto", "dense", "separable"):
@@ -76,7 +75,8 @@ def gaussian_transition(
             f"The 'form' of a Gaussian model must be 'auto', 'dense' or 'separable'. Got {form!r}."
         )
     rows, columns = gaussian_factors(grid, sigma)
-    if form == "separable" or (form == "auto" and grid.size > DENSE_LIMIT):
+    saves = grid.size >= LEAST_SAVING * (grid.rows + grid.columns)
+    if form == "separable" or (form == "auto" and saves):
         return SeparableTransition(rows, columns)
     return DenseTransition(np.kron(rows, columns))
 

@@ -25,7 +25,7 @@ from priste.mobility.population import (
 )
 from priste.mobility.sequences import Moves, counts_of
 from priste.mobility.smoothed_counts import GaussianPrior, smoothed
-from priste.mobility.structured import AnyTransition
+from priste.mobility.transitions import Transition
 from priste.mobility.validation import FloatArray, IntArray
 
 FOLDS = 5
@@ -41,7 +41,7 @@ _DIGITS = 7
 """Losses per move are compared to so many digits, so that no choice hangs on a last bit."""
 
 
-def plain_transition(grid: Grid, moves: Moves) -> AnyTransition:
+def plain_transition(grid: Grid, moves: Moves) -> Transition:
     """Return counts of all hours on a Gaussian: what ``MarkovModel.fit`` fits without a cycle."""
     counts = counts_of(moves.sources, moves.targets, (grid.size, grid.size))
     return smoothed(counts, *GaussianPrior().prior(grid, counts))

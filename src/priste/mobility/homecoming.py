@@ -29,8 +29,7 @@ from priste.mobility.model import MarkovModel
 from priste.mobility.schedule import Schedule
 from priste.mobility.sequences import GAP, CellSequences, checked_sequences, moves_of
 from priste.mobility.stay_or_go import FEWEST_MOVES
-from priste.mobility.structured import AnyTransition, BlendedTransition, SeparableTransition
-from priste.mobility.transitions import DenseTransition, SparseTransition
+from priste.mobility.transitions import Transition
 from priste.mobility.validation import FloatArray, IntArray
 
 MANY_CELLS = 25
@@ -93,11 +92,11 @@ def drawn_home(
         length = math.lcm(len(schedule.repeating), len(dark))
     else:
         length = len(schedule.repeating)
-    made: dict[tuple[int, bool], AnyTransition] = {}
+    made: dict[tuple[Transition, bool], Transition] = {}
     steps = []
     for step in range(length):
         plain, now = schedule.repeating[step % len(schedule.repeating)], dark[step % len(dark)]
-        key = id(plain), now
+        key = plain, now
         if key not in made:
             made[key] = _drawn(model.grid, plain, cells, *habits.at(now))
         steps.append(made[key])
@@ -144,9 +143,7 @@ def _each_at_home(
     return list(zip(everybody, cells, strict=True))
 
 
-def _drawn(
-    grid: Grid, plain: AnyTransition, home: IntArray, stay: float, back: float
-) -> AnyTransition:
+def _drawn(grid: Grid, plain: Transition, home: IntArray, stay: float, back: float) -> Transition:
     """Return one transition with just as much more of home as it takes."""
     at_home = np.zeros(grid.size)
     at_home[home] = 1.0
@@ -155,7 +152,7 @@ def _drawn(
     missing = np.maximum(wanted - there, 0.0)
     drawn = np.divide(missing, 1.0 - there, out=np.zeros(grid.size), where=missing > 0.0)
     drawn = drawn.round(_DRAWN_DIGITS)  # the last bits of ``there`` differ between processors
-    return _mixed(plain, 1.0 - drawn, _ways_home(grid, home, at_home > 0.0, drawn))
+    return plain.blended(1.0 - drawn, _ways_home(grid, home, at_home > 0.0, drawn))
 
 
 def _ways_home(
@@ -177,19 +174,6 @@ def _ways_home(
         ),
         shape=(grid.size, grid.size),
     )
-
-
-def _mixed(plain: AnyTransition, kept: FloatArray, ways: sparse.csr_array) -> AnyTransition:
-    """Return ``diag(kept) @ plain + ways`` in the form that suits it."""
-    if isinstance(plain, DenseTransition):
-        return DenseTransition(kept[:, None] * plain.matrix + ways.toarray())
-    rows = sparse.diags_array(kept)
-    if isinstance(plain, SparseTransition):
-        return SparseTransition(sparse.csr_array(rows @ plain.matrix + ways))
-    if isinstance(plain, SeparableTransition):
-        return BlendedTransition(kept, plain, ways)
-    weights, prior, seen = plain.parts
-    return BlendedTransition(kept * weights, prior, sparse.csr_array(rows @ seen + ways))
 
 
 def home_habits_of(

@@ -21,7 +21,6 @@ from priste.mobility.gaussian import (
     mass_beyond,
     truncated_gaussian,
 )
-from priste.mobility.long_run import long_run_share
 from priste.mobility.origin import ModelOrigin
 from priste.mobility.schedule import Schedule, check_square, schedule_of
 from priste.mobility.second_order import fitted_pairs, given_pairs, triple_probabilities
@@ -34,7 +33,8 @@ from priste.mobility.sequences import (
     moves_of,
 )
 from priste.mobility.smoothed_counts import GaussianPrior, Smoothing, as_smoothing, smoothed
-from priste.mobility.structured import AnyTransition, as_transition
+from priste.mobility.stationary import stationary_share
+from priste.mobility.structured import as_transition
 from priste.mobility.transitions import Transition
 from priste.mobility.validation import (
     MAX_NUMBER,
@@ -79,11 +79,11 @@ class MarkovModel:
 
         ``d`` is the distance in km between the centres and ``sigma`` (km) is > 0: the
         paper's synthetic data. ``form`` "dense" stores the whole matrix, "separable" two
-        small factors of it, and "auto" is dense up to ``DENSE_LIMIT`` cells. ``reach`` (km)
-        cuts longer moves and divides each row by what is left: a sparse matrix, which then
-        *is* the model. ``truncated_mass`` tells the largest mass cut from a row. Without
-        ``reach``, a weight along a row or a column of the map below ``LEAST_WEIGHT`` (moves
-        beyond about 25.8 sigma) is 0, so that no product of two can underflow.
+        small factors of it, and "auto" takes the cheaper (separable from 16 by 16 cells
+        on). ``reach`` (km) cuts longer moves and divides each row by what is left: a sparse
+        matrix, which then *is* the model. ``truncated_mass`` tells the largest mass cut from a
+        row. Without ``reach``, a weight along a row or a column of the map below
+        ``LEAST_WEIGHT`` (moves beyond about 25.8 sigma) is 0, so that no product underflows.
 
         >>> model = MarkovModel.gaussian(Grid(rows=200, columns=200, cell_size=0.5), sigma=1.0)
         >>> model.transition(0).shape
@@ -156,7 +156,7 @@ class MarkovModel:
                 "other. For a model without data use MarkovModel.gaussian."
             )
         phase_of = moves.steps // per_phase % phases
-        fitted: list[AnyTransition] = []
+        fitted: list[Transition] = []
         shape = (grid.size, grid.size)
         if isinstance(choice, GaussianPrior):  # one scale for all phases, from all moves
             choice = choice.scaled_to(grid, counts_of(moves.sources, moves.targets, shape))
@@ -360,15 +360,15 @@ class MarkovModel:
                 f"MarkovModel.stationary needs a model that goes on for ever. This one ends after "
                 f"{self.horizon} moves; give cycle=True if its matrices repeat."
             )
-        return self._long_run.copy()
+        return self._stationary.copy()
 
     @cached_property
-    def _long_run(self) -> FloatArray:
+    def _stationary(self) -> FloatArray:
         """The shares of :meth:`stationary`: on a map of a city they take seconds, so only once."""
         start = np.full(self._grid.size, 1.0 / self._grid.size)
         for transition in self._schedule.opening:
             start = transition.push(start)
-        share = long_run_share(self._schedule.repeating, start)
+        share = stationary_share(self._schedule.repeating, start)
         shares = np.bincount(self._cells_of_pairs, weights=share, minlength=self._grid.size)
         return shares.astype(np.float64)
 
@@ -393,13 +393,12 @@ class MarkovModel:
 
     def _move_probabilities(self, moves: Moves) -> FloatArray:
         places = moves.steps if self.period is None else moves.steps % self.period
-        steps_of: dict[int, list[int]] = {}
+        steps_of: dict[Transition, list[int]] = {}
         for step in np.unique(places).tolist():
-            steps_of.setdefault(id(self._schedule.at(step)), []).append(step)
+            steps_of.setdefault(self._schedule.at(step), []).append(step)
         found = np.empty(places.size)
-        for steps in steps_of.values():
+        for transition, steps in steps_of.items():
             here = np.isin(places, steps)
-            transition = self._schedule.at(steps[0])
             found[here] = transition.entries(moves.sources[here], moves.targets[here])
         return found
 
@@ -422,13 +421,9 @@ class MarkovModel:
         storage.write_model(path, self._grid, self._schedule, self._origin)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, any_version: bool = False) -> MarkovModel:
-        """Read what :meth:`save` wrote, to the bit; anything else is a :class:`StateError`.
-
-        ``any_version`` also reads files from before the clock and the people of a model were
-        noted: for the state of a stream, whose steps were counted when it began.
-        """
-        grid, schedule, origin = storage.read_model(path, any_version)
+    def load(cls, path: str | os.PathLike[str]) -> MarkovModel:
+        """Read what :meth:`save` wrote, to the bit; anything else is a :class:`StateError`."""
+        grid, schedule, origin = storage.read_model(path)
         return cls(grid, schedule).with_origin(origin)
 
 

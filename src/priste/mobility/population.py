@@ -26,8 +26,8 @@ from scipy import sparse
 from priste.maps import Grid
 from priste.mobility.reach import own_shares, reach_factors
 from priste.mobility.sequences import Moves, counts_of
-from priste.mobility.structured import AnyTransition, BlendedTransition, SeparableTransition
-from priste.mobility.transitions import DenseTransition, sparse_entries
+from priste.mobility.structured import BlendedTransition, SeparableTransition
+from priste.mobility.transitions import DenseTransition, Transition, sparse_entries
 from priste.mobility.validation import FloatArray, IntArray
 
 POPULARITY_LIMIT = 1000
@@ -212,7 +212,7 @@ def go_shares(
 
 def population_transitions(
     grid: Grid, tally: Tally, shrinkage: Shrinkage
-) -> tuple[AnyTransition, ...]:
+) -> tuple[Transition, ...]:
     """Return one transition per phase, dense up to ``POPULARITY_LIMIT`` cells and blended above."""
     if grid.size == 1:
         return (DenseTransition(np.ones((1, 1))),) * tally.phases

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from priste.errors import InvalidParameter
 from priste.maps import Grid
-from priste.mobility.structured import AnyTransition, as_transition
+from priste.mobility.structured import as_transition
 from priste.mobility.transitions import Transition
 from priste.mobility.validation import IntArray
 
@@ -24,8 +24,8 @@ class Schedule:
     the largest mass that was cut from a row.
     """
 
-    opening: tuple[AnyTransition, ...]
-    repeating: tuple[AnyTransition, ...]
+    opening: tuple[Transition, ...]
+    repeating: tuple[Transition, ...]
     cyclic: bool
     pairs: IntArray | None = None
     truncated_mass: float = 0.0
@@ -35,7 +35,7 @@ class Schedule:
         """Number of steps with a transition; ``None`` for ever."""
         return None if self.cyclic else len(self.opening) + len(self.repeating)
 
-    def at(self, step: int) -> AnyTransition:
+    def at(self, step: int) -> Transition:
         """Return the transition from ``step`` (>= 0) to ``step + 1``."""
         later = step - len(self.opening)
         if later < 0:
@@ -50,12 +50,12 @@ class Schedule:
             )
         return self.repeating[later]
 
-    def transitions(self) -> tuple[AnyTransition, ...]:
+    def transitions(self) -> tuple[Transition, ...]:
         """Return all that are stored, in order; the same object may occur many times."""
         return self.opening + self.repeating
 
 
-def check_square(transition: AnyTransition, grid: Grid, name: str) -> None:
+def check_square(transition: Transition, grid: Grid, name: str) -> None:
     """Refuse a transition that is not between the cells of ``grid``."""
     if transition.shape != (grid.size, grid.size):
         raise InvalidParameter(
@@ -75,7 +75,7 @@ def schedule_of(grid: Grid, matrix: object, *, cycle: bool) -> Schedule:
     single, items = _one_or_many(matrix)
     if not items:
         raise InvalidParameter(f"The {name} must hold one matrix at least. Got an empty sequence.")
-    known: dict[int, AnyTransition] = {}
+    known: dict[int, Transition] = {}
     steps = []
     for step, item in enumerate(items):
         if id(item) not in known:

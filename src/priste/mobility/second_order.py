@@ -20,8 +20,7 @@ from priste.mobility.gaussian import MAX_NONZEROS
 from priste.mobility.schedule import Schedule
 from priste.mobility.sequences import GAP, Moves, counts_of
 from priste.mobility.smoothed_counts import smoothed_rows
-from priste.mobility.structured import AnyTransition
-from priste.mobility.transitions import DenseTransition, SparseTransition
+from priste.mobility.transitions import SparseTransition, Transition
 from priste.mobility.validation import (
     FloatArray,
     IntArray,
@@ -40,15 +39,16 @@ _ADVICE = (
 )
 
 
-def _as_csr(first: AnyTransition) -> sparse.csr_array:
-    if isinstance(first, SparseTransition):
-        return first.matrix
-    if isinstance(first, DenseTransition):
-        return sparse.csr_array(first.matrix)
-    raise InvalidParameter(
-        f"A second-order model of {first.shape[0]} cells needs a sparse first-order part; with "
-        f"every pair of cells possible it would have {first.shape[0] ** 2} states. {_ADVICE}"
-    )
+def _as_csr(first: Transition) -> sparse.csr_array:
+    if first.stored_csr is not None:
+        return first.stored_csr
+    if first.shape[0] ** 2 > MAX_NONZEROS:
+        raise InvalidParameter(
+            f"A second-order model of {first.shape[0]} cells needs a sparse first-order part; with "
+            f"every pair of cells possible it would have {first.shape[0] ** 2} states.",
+            hint=_ADVICE,
+        )
+    return sparse.csr_array(first.toarray())
 
 
 def _codes(matrix: sparse.csr_array) -> IntArray:
@@ -66,7 +66,7 @@ def _check_size(pairs: int, nonzeros: int) -> None:
         )
 
 
-def fitted_pairs(grid: Grid, first: AnyTransition, moves: Moves, backoff: float) -> Schedule:
+def fitted_pairs(grid: Grid, first: Transition, moves: Moves, backoff: float) -> Schedule:
     """Fit the lifted chain: observed triples, and ``backoff`` moves of the first-order row.
 
     The probability of ``k`` after the pair ``(i, j)`` is
@@ -86,7 +86,7 @@ def fitted_pairs(grid: Grid, first: AnyTransition, moves: Moves, backoff: float)
     return _lifted(grid, matrix, codes, table)
 
 
-def given_pairs(grid: Grid, first: AnyTransition, table: object) -> Schedule:
+def given_pairs(grid: Grid, first: Transition, table: object) -> Schedule:
     """Build the lifted chain from a table of conditional probabilities; see ``second_order``."""
     matrix = _as_csr(first)
     codes, rows = _read_table(grid.size, table)

@@ -20,13 +20,12 @@ from priste.arguments import check_float
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.mobility.gaussian import (
-    DENSE_LIMIT,
     cells_within,
     gaussian_factors,
     truncated_gaussian,
 )
-from priste.mobility.structured import AnyTransition, BlendedTransition, SeparableTransition
-from priste.mobility.transitions import DenseTransition, SparseTransition
+from priste.mobility.structured import SeparableTransition
+from priste.mobility.transitions import SparseTransition, Transition
 from priste.mobility.validation import MAX_NUMBER, FloatArray, row_sums
 
 _EIGHT_NEIGHBOURS = 1.5
@@ -36,9 +35,7 @@ _EIGHT_NEIGHBOURS = 1.5
 class Smoothing(Protocol):
     """A choice of prior and of its strength in each row."""
 
-    def prior(
-        self, grid: Grid, counts: sparse.csr_array
-    ) -> tuple[SeparableTransition | SparseTransition, FloatArray]:
+    def prior(self, grid: Grid, counts: sparse.csr_array) -> tuple[Transition, FloatArray]:
         """Return the prior and its strength per row, in the unit of one observed move."""
         ...
 
@@ -62,9 +59,7 @@ class MaximumLikelihood:
                 f"Got {self.unvisited!r}."
             )
 
-    def prior(
-        self, grid: Grid, counts: sparse.csr_array
-    ) -> tuple[SeparableTransition | SparseTransition, FloatArray]:
+    def prior(self, grid: Grid, counts: sparse.csr_array) -> tuple[Transition, FloatArray]:
         empty = row_sums(counts) == 0.0
         if self.unvisited == "error" and empty.any():
             raise InvalidParameter(
@@ -90,9 +85,7 @@ class AddEverywhere:
     def __post_init__(self) -> None:
         check_float(self.weight, "weight", "AddEverywhere", above=0, most=MAX_NUMBER)
 
-    def prior(
-        self, grid: Grid, counts: sparse.csr_array
-    ) -> tuple[SeparableTransition | SparseTransition, FloatArray]:
+    def prior(self, grid: Grid, counts: sparse.csr_array) -> tuple[Transition, FloatArray]:
         return _uniform(grid), np.full(grid.size, self.weight * grid.size)
 
 
@@ -112,9 +105,7 @@ class AddNearby:
         if self.reach is not None:
             check_float(self.reach, "reach", "AddNearby", why="km", least=0, most=MAX_NUMBER)
 
-    def prior(
-        self, grid: Grid, counts: sparse.csr_array
-    ) -> tuple[SeparableTransition | SparseTransition, FloatArray]:
+    def prior(self, grid: Grid, counts: sparse.csr_array) -> tuple[Transition, FloatArray]:
         reach = _EIGHT_NEIGHBOURS * grid.cell_size if self.reach is None else self.reach
         nearby = cells_within(grid, reach)
         sizes = np.diff(nearby.indptr)
@@ -147,9 +138,7 @@ class GaussianPrior:
         """Return this choice with its ``sigma`` taken from the counted moves if it has none."""
         return self if self.sigma is not None else replace(self, sigma=typical_sigma(grid, counts))
 
-    def prior(
-        self, grid: Grid, counts: sparse.csr_array
-    ) -> tuple[SeparableTransition | SparseTransition, FloatArray]:
+    def prior(self, grid: Grid, counts: sparse.csr_array) -> tuple[Transition, FloatArray]:
         sigma = typical_sigma(grid, counts) if self.sigma is None else self.sigma
         strength = np.full(grid.size, float(self.strength))
         if self.reach is not None:
@@ -192,25 +181,12 @@ def as_smoothing(smoothing: object) -> Smoothing:
     )
 
 
-def smoothed(
-    counts: sparse.csr_array,
-    prior: SeparableTransition | SparseTransition,
-    strength: FloatArray,
-) -> AnyTransition:
-    """Apply the formula of this module; sparse in, sparse out.
-
-    With a separable prior the result is dense up to ``DENSE_LIMIT`` states and a
-    :class:`BlendedTransition` above.
-    """
-    if isinstance(prior, SparseTransition):
-        return SparseTransition(smoothed_rows(counts, prior.matrix, strength))
+def smoothed(counts: sparse.csr_array, prior: Transition, strength: FloatArray) -> Transition:
+    """Apply the formula of this module; a sparse prior gives a sparse result."""
     totals = row_sums(counts) + strength
-    if prior.shape[0] <= DENSE_LIMIT:
-        added = strength[:, None] * prior.toarray()
-        return DenseTransition((counts.toarray() + added) / totals[:, None])
     seen = sparse.csr_array(counts, copy=True)
     seen.data /= np.repeat(totals, np.diff(seen.indptr))
-    return BlendedTransition(strength / totals, prior, seen)
+    return prior.blended(strength / totals, seen)
 
 
 def smoothed_rows(

@@ -18,13 +18,12 @@ from scipy import sparse
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.mobility.beyond import Factors, seldom_beyond
-from priste.mobility.gaussian import DENSE_LIMIT
 from priste.mobility.model import MarkovModel
 from priste.mobility.population import Reach, tally_of
 from priste.mobility.reach import checked_decay, own_shares, reach_factors
 from priste.mobility.sequences import CellSequences, checked_offsets, checked_sequences, moves_of
-from priste.mobility.structured import AnyTransition, BlendedTransition, SeparableTransition
-from priste.mobility.transitions import DenseTransition
+from priste.mobility.structured import BlendedTransition, SeparableTransition
+from priste.mobility.transitions import DENSE_LIMIT, DenseTransition, Transition
 from priste.mobility.validation import FloatArray, probability_array
 
 NEAR_AND_FAR = (1.0, 1.5, 2.0, 2.5, 3.0)
@@ -68,7 +67,7 @@ def stay_or_go(
         factors = seldom_beyond(
             factors, lambda made: moving / (1.0 - own_shares(made)), beyond, "stay_or_go"
         )
-    made: dict[bytes, AnyTransition] = {}
+    made: dict[bytes, Transition] = {}
     steps = []
     for shares in by_step:
         key = shares.tobytes()
@@ -92,7 +91,7 @@ def _stays(grid: Grid, stay: object) -> FloatArray:
     return np.ascontiguousarray(shares)
 
 
-def _transition(grid: Grid, stay: FloatArray, factors: Factors) -> AnyTransition:
+def _transition(grid: Grid, stay: FloatArray, factors: Factors) -> Transition:
     if grid.size == 1:
         return DenseTransition(np.ones((1, 1)))
     own = own_shares(factors)

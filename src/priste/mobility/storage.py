@@ -16,24 +16,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from priste.atomic_files import atomic_output
 from priste.errors import OutputError, StateError
 from priste.maps import Grid
 from priste.mobility.origin import ModelOrigin
 from priste.mobility.schedule import Schedule
-from priste.mobility.structured import AnyTransition, BlendedTransition, SeparableTransition
-from priste.mobility.transitions import DenseTransition, SparseTransition
+from priste.mobility.structured import FORMS
+from priste.mobility.transitions import Arrays, Transition
 from priste.mobility.validation import frozen_ints
 
 FORMAT = "priste mobility model"
-VERSION = 2
-"""Of the file. Since 2 it tells the clock of the model and what it was fitted on."""
-
-_LAW_VERSION = 1  # of the fingerprint, which state files of streams hold
-
-Arrays = dict[str, npt.NDArray[Any]]
+VERSION = 1
+"""Of the file and of the fingerprint: a change of either raises it, and other files are refused."""
 
 _UNREADABLE = (
     OSError,
@@ -55,54 +50,15 @@ _UNREADABLE = (
 """What numpy, zipfile and json raise on files that are not what they seem."""
 
 
-def _arrays_of(transition: AnyTransition) -> tuple[str, Arrays]:
-    if isinstance(transition, DenseTransition):
-        return "dense", {"matrix": transition.matrix}
-    if isinstance(transition, SparseTransition):
-        return "sparse", _csr_arrays(transition.matrix)
-    if isinstance(transition, SeparableTransition):
-        rows, columns = transition.factors
-        return "separable", {"rows": rows, "columns": columns}
-    weights, prior, seen = transition.parts
-    rows, columns = prior.factors
-    arrays = {"weights": weights, "rows": rows, "columns": columns, **_csr_arrays(seen)}
-    return "blended", arrays
+def _transition_from(kind: str, arrays: Arrays, pairs: int) -> Transition:
+    if kind not in FORMS:
+        raise StateError(f"unknown kind of transition {kind!r}")
+    return FORMS[kind].from_arrays(arrays, pairs)
 
 
-def _csr_arrays(matrix: sparse.csr_array) -> Arrays:
-    return {
-        "data": matrix.data,
-        "indices": matrix.indices.astype(np.int64),
-        "indptr": matrix.indptr.astype(np.int64),
-        "shape": np.array(matrix.shape, dtype=np.int64),
-    }
-
-
-def _transition_from(kind: str, arrays: Arrays, pairs: int) -> AnyTransition:
-    if kind == "dense":
-        return DenseTransition(arrays["matrix"])
-    if kind == "sparse":
-        return SparseTransition(_csr_from(arrays, pairs))
-    if kind == "separable":
-        return SeparableTransition(arrays["rows"], arrays["columns"])
-    if kind == "blended":
-        prior = SeparableTransition(arrays["rows"], arrays["columns"])
-        return BlendedTransition(arrays["weights"], prior, _csr_from(arrays, pairs))
-    raise StateError(f"unknown kind of transition {kind!r}")
-
-
-def _csr_from(arrays: Arrays, pairs: int) -> sparse.csr_array:
-    rows, columns = (int(length) for length in arrays["shape"])
-    # Both are bounded by what the file holds: a shape alone would take memory for nothing.
-    if rows != len(arrays["indptr"]) - 1 or columns not in (rows, pairs):
-        raise StateError("a matrix has another shape than its model")
-    parts = (arrays["data"], arrays["indices"], arrays["indptr"])
-    return sparse.csr_array(parts, shape=(rows, columns))
-
-
-def _digest(transition: AnyTransition) -> str:
-    kind, arrays = _arrays_of(transition)
-    digest = hashlib.sha256(kind.encode())
+def _digest(transition: Transition) -> str:
+    arrays = transition.to_arrays()
+    digest = hashlib.sha256(transition.kind.encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         array = array.astype(array.dtype.newbyteorder("<"), copy=False)
@@ -113,17 +69,15 @@ def _digest(transition: AnyTransition) -> str:
 
 def fingerprint(grid: Grid, schedule: Schedule) -> str:
     """Return the SHA-256 of everything that determines the law, as 64 hexadecimal digits."""
-    known: dict[int, str] = {}
-    for transition in schedule.transitions():
-        if id(transition) not in known:
-            known[id(transition)] = _digest(transition)
+    distinct = dict.fromkeys(schedule.transitions())
+    digests = {transition: _digest(transition) for transition in distinct}
     pairs = schedule.pairs
     content = {
         "format": FORMAT,
-        "version": _LAW_VERSION,
+        "version": VERSION,
         "grid": grid.to_dict(),
-        "opening": [known[id(transition)] for transition in schedule.opening],
-        "repeating": [known[id(transition)] for transition in schedule.repeating],
+        "opening": [digests[transition] for transition in schedule.opening],
+        "repeating": [digests[transition] for transition in schedule.repeating],
         "cyclic": schedule.cyclic,
         "pairs": None if pairs is None else hashlib.sha256(pairs.astype("<i8").data).hexdigest(),
     }
@@ -140,17 +94,12 @@ def write_model(
             f"MarkovModel.save will not overwrite {str(target)!r}: it is not a mobility model. "
             "Choose another path, or remove the file yourself."
         )
-    places: dict[int, int] = {}
-    stored: list[AnyTransition] = []
-    for transition in schedule.transitions():
-        if id(transition) not in places:
-            places[id(transition)] = len(stored)
-            stored.append(transition)
+    places = {
+        transition: place for place, transition in enumerate(dict.fromkeys(schedule.transitions()))
+    }
     arrays: Arrays = {}
-    kinds = []
-    for place, transition in enumerate(stored):
-        kind, parts = _arrays_of(transition)
-        kinds.append(kind)
+    for transition, place in places.items():
+        parts = transition.to_arrays()
         arrays.update({f"{place}.{name}": array for name, array in parts.items()})
     if schedule.pairs is not None:
         arrays["pairs"] = schedule.pairs
@@ -158,9 +107,9 @@ def write_model(
         "format": FORMAT,
         "version": VERSION,
         "grid": grid.to_dict(),
-        "kinds": kinds,
-        "opening": [places[id(transition)] for transition in schedule.opening],
-        "repeating": [places[id(transition)] for transition in schedule.repeating],
+        "kinds": [transition.kind for transition in places],
+        "opening": [places[transition] for transition in schedule.opening],
+        "repeating": [places[transition] for transition in schedule.repeating],
         "cyclic": schedule.cyclic,
         "truncated_mass": schedule.truncated_mass,
         "fingerprint": fingerprint(grid, schedule),
@@ -178,17 +127,10 @@ def _replace(target: Path, arrays: Arrays) -> None:
         np.savez(file, **arrays)  # type: ignore[arg-type]  # the stub mistakes a keyword
 
 
-def _header(archive: Any, any_version: bool) -> dict[str, Any]:
+def _header(archive: Any) -> dict[str, Any]:
     header = json.loads(bytes(archive["header"]))
     if header["format"] != FORMAT:
         raise StateError("it was written by something else")
-    if header["version"] == 1 and any_version:
-        return {**header, "origin": None}
-    if header["version"] == 1:
-        raise StateError(
-            "an earlier version wrote it, which did not note the clock of the model nor whom it "
-            "was fitted on; fit it again with `priste fit`"
-        )
     if header["version"] != VERSION:
         raise StateError(f"it has version {header['version']!r}, and this is version {VERSION}")
     return dict(header)
@@ -226,17 +168,12 @@ def _is_model(path: Path) -> bool:
         return False
 
 
-def read_model(
-    path: str | os.PathLike[str], any_version: bool = False
-) -> tuple[Grid, Schedule, ModelOrigin | None]:
-    """Read a file of :func:`write_model`; validates all of it, and its fingerprint.
-
-    With ``any_version`` also one of version 1, which says nothing of its origin.
-    """
+def read_model(path: str | os.PathLike[str]) -> tuple[Grid, Schedule, ModelOrigin | None]:
+    """Read a file of :func:`write_model`; validates all of it, and its fingerprint."""
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             _check_sizes(archive.zip)
-            header = _header(archive, any_version)
+            header = _header(archive)
             grid = Grid.from_dict(header["grid"])
             schedule = _schedule_from(archive, header)
             saved = header["origin"]
@@ -253,7 +190,7 @@ def read_model(
 
 
 def _schedule_from(archive: Any, header: dict[str, Any]) -> Schedule:
-    stored: list[AnyTransition] = []
+    stored: list[Transition] = []
     pairs = None
     if "pairs" in archive.files:
         pairs = frozen_ints(archive["pairs"].astype(np.int64))
@@ -297,10 +234,10 @@ def _check_fit(grid: Grid, schedule: Schedule) -> None:
 
 
 def _pairs_follow(
-    transition: AnyTransition, cells: npt.NDArray[np.int64], pairs: npt.NDArray[np.int64]
+    transition: Transition, cells: npt.NDArray[np.int64], pairs: npt.NDArray[np.int64]
 ) -> bool:
     """Whether every move leads to a pair whose previous cell is the current one."""
-    if not isinstance(transition, SparseTransition):
+    if transition.stored_csr is None:
         return False
-    moves = transition.matrix.tocoo()
+    moves = transition.stored_csr.tocoo()
     return bool(np.all(cells[moves.row] == pairs[moves.col, 0]))

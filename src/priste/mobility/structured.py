@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 
 from priste.errors import InvalidParameter
 from priste.exact_law import ExactLaw
+from priste.mobility.chains import scaled, stationary_of_matrix
+from priste.mobility.support import (
+    Support,
+    support_of_nonzeros,
+    support_of_product,
+    support_of_sum,
+)
 from priste.mobility.transitions import (
+    DENSE_LIMIT,
+    Arrays,
     DenseTransition,
-    Measured,
     SparseTransition,
+    Stage,
+    Transition,
     checked_columns,
     checked_rows,
+    csr_from_arrays,
+    csr_to_arrays,
+    least_positive,
+    products_may_underflow,
+    scaled_rows,
     sparse_entries,
 )
 from priste.mobility.validation import (
@@ -30,7 +46,7 @@ from priste.mobility.validation import (
 from priste.randomness import BitSource
 
 
-class SeparableTransition(Measured):
+class SeparableTransition(Transition):
     """Rows and columns of a rectangular map move independently: ``M = K_rows (x) K_columns``.
 
     State ``row * columns + column`` goes to ``row' * columns + column'`` with probability
@@ -43,7 +59,7 @@ class SeparableTransition(Measured):
     array([0.75, 0.25])
     """
 
-    __slots__ = ("_columns", "_rows")
+    kind = "separable"
 
     def __init__(self, row_factor: object, column_factor: object) -> None:
         rows = DenseTransition(row_factor, name="'row_factor' of SeparableTransition")
@@ -51,7 +67,10 @@ class SeparableTransition(Measured):
         for factor in (rows, columns):
             if factor.shape[0] != factor.shape[1]:
                 raise InvalidParameter(
-                    f"The factors of SeparableTransition must be square. Got {factor.shape}."
+                    "must be square matrices",
+                    parameter="factors",
+                    owner="SeparableTransition",
+                    value=factor.shape,
                 )
         self._rows, self._columns = rows.matrix, columns.matrix
         size = rows.shape[0] * columns.shape[0]
@@ -100,8 +119,48 @@ class SeparableTransition(Measured):
         row, column = divmod(state, len(self._columns))
         return exact_sum(self._rows[row]) * exact_sum(self._columns[column])
 
+    @cached_property
+    def support(self) -> Support:
+        return support_of_product(self._rows > 0.0, self._columns > 0.0)
 
-class BlendedTransition(Measured):
+    @cached_property
+    def terms(self) -> tuple[tuple[Stage, ...], ...]:
+        rows, columns = np.eye(len(self._rows)), np.eye(len(self._columns))
+        stages = SeparableTransition(rows, self._columns), SeparableTransition(self._rows, columns)
+        return (stages,)
+
+    @cached_property
+    def may_underflow(self) -> bool:
+        return products_may_underflow(self._rows, self._columns)
+
+    @cached_property
+    def least_factor(self) -> float:
+        return least_positive(self._rows) * least_positive(self._columns)
+
+    def blended(self, kept: FloatArray, added: sparse.csr_array) -> Transition:
+        if self.shape[0] <= DENSE_LIMIT:
+            return DenseTransition(kept[:, None] * self.toarray() + added.toarray())
+        return BlendedTransition(kept, self, added)
+
+    def is_primitive(self) -> bool:
+        return all(DenseTransition(factor).is_primitive() for factor in self.factors)
+
+    def product_stationary(self) -> FloatArray:
+        rows, columns = (
+            stationary_of_matrix(factor, np.full(len(factor), 1.0 / len(factor)))
+            for factor in self.factors
+        )
+        return scaled(np.asarray(np.kron(rows, columns), dtype=np.float64))
+
+    def to_arrays(self) -> Arrays:
+        return {"rows": self._rows, "columns": self._columns}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, pairs: int) -> SeparableTransition:
+        return cls(arrays["rows"], arrays["columns"])
+
+
+class BlendedTransition(Transition):
     """What was seen (sparse) blended with a full separable prior: ``diag(w) @ P + S``.
 
     ``w`` holds the weight of the prior in each row and ``S`` the rest, so row ``i`` of ``S``
@@ -115,7 +174,7 @@ class BlendedTransition(Measured):
            [0.5 , 0.5 ]])
     """
 
-    __slots__ = ("_prior", "_seen", "_seen_transposed", "_weights")
+    kind = "blended"
 
     def __init__(self, prior_weights: object, prior: SeparableTransition, seen: object) -> None:
         name = "'prior_weights' of BlendedTransition"
@@ -124,8 +183,11 @@ class BlendedTransition(Measured):
         self._seen = sparse_nonnegative(seen, name="'seen' of BlendedTransition")
         if self._seen.shape != prior.shape or self._weights.shape != (prior.shape[0],):
             raise InvalidParameter(
-                f"The parts of BlendedTransition must fit: prior {prior.shape}, "
-                f"seen {self._seen.shape}, prior_weights {self._weights.shape}."
+                "must fit each other",
+                parameter="parts",
+                owner="BlendedTransition",
+                got=f"prior {prior.shape}, seen {self._seen.shape}, prior_weights "
+                f"{self._weights.shape}",
             )
         sums = self._weights + row_sums(self._seen)
         check_row_sums(sums, name="blend of BlendedTransition")
@@ -182,6 +244,71 @@ class BlendedTransition(Measured):
             return self._prior.draw(state, source)
         return int(self._seen.indices[begin + ExactLaw(seen).draw(source)])
 
+    @cached_property
+    def support(self) -> Support:
+        kept = self._weights > 0.0
+        return support_of_sum(kept, self._prior.support, support_of_nonzeros(self._seen))
+
+    @cached_property
+    def terms(self) -> tuple[tuple[Stage, ...], ...]:
+        (stages,) = self._prior.terms
+        return (_Weights(self._weights), *stages), (_SparseStage(self._seen),)
+
+    @cached_property
+    def may_underflow(self) -> bool:
+        return products_may_underflow(self._weights, *self._prior.factors)
+
+    def blended(self, kept: FloatArray, added: sparse.csr_array) -> Transition:
+        seen = sparse.csr_array(scaled_rows(self._seen, kept) + added)
+        return BlendedTransition(kept * self._weights, self._prior, seen)
+
+    def is_primitive(self) -> bool:
+        return bool(np.all(self._weights > 0.0)) and self._prior.is_primitive()
+
+    def product_stationary(self) -> FloatArray | None:
+        # With moves P and, in state i, 1 - w[i] of staying besides, share * w is stationary for P.
+        if self._seen.nnz != np.count_nonzero(self._seen.diagonal()):
+            return None
+        return scaled(self._prior.product_stationary() / self._weights)
+
+    def to_arrays(self) -> Arrays:
+        return {
+            "weights": self._weights,
+            **self._prior.to_arrays(),
+            **csr_to_arrays(self._seen),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, pairs: int) -> BlendedTransition:
+        prior = SeparableTransition.from_arrays(arrays, pairs)
+        return cls(arrays["weights"], prior, csr_from_arrays(arrays, pairs))
+
+
+class _Weights:
+    """The stage ``diag(w)``."""
+
+    def __init__(self, weights: FloatArray) -> None:
+        self._weights = weights
+
+    def push(self, rows: FloatArray, /) -> FloatArray:
+        return rows * self._weights
+
+    def pull(self, columns: FloatArray, /) -> FloatArray:
+        return (columns.T * self._weights).T
+
+
+class _SparseStage:
+    """The stage of a sparse matrix."""
+
+    def __init__(self, matrix: sparse.csr_array) -> None:
+        self._matrix, self._transposed = matrix, matrix.T.tocsr()
+
+    def push(self, rows: FloatArray, /) -> FloatArray:
+        return np.asarray((self._transposed @ rows.T).T, dtype=np.float64)
+
+    def pull(self, columns: FloatArray, /) -> FloatArray:
+        return np.asarray(self._matrix @ columns, dtype=np.float64)
+
 
 def push_separately(array: FloatArray, down: FloatArray, across: FloatArray) -> FloatArray:
     """Return ``array @ (down (x) across)`` along the last axis, in two small products."""
@@ -200,15 +327,16 @@ def exact_sum(values: FloatArray) -> Fraction:
     return Fraction(float(positive[0])) * sum(whole) / whole[0]
 
 
-AnyTransition = DenseTransition | SparseTransition | SeparableTransition | BlendedTransition
-"""The forms a model can hold, save and load."""
+FORMS: dict[str, type[Transition]] = {
+    form.kind: form
+    for form in (DenseTransition, SparseTransition, SeparableTransition, BlendedTransition)
+}
+"""The forms that a model file can hold, by their kind."""
 
 
-def as_transition(matrix: object, *, name: str) -> AnyTransition:
-    """Validate ``matrix`` (array-like, ``scipy.sparse`` or one of our forms) into a transition."""
-    if isinstance(
-        matrix, DenseTransition | SparseTransition | SeparableTransition | BlendedTransition
-    ):
+def as_transition(matrix: object, *, name: str) -> Transition:
+    """Validate ``matrix`` (array-like, ``scipy.sparse`` or a transition) into a transition."""
+    if isinstance(matrix, Transition):
         return matrix
     if sparse.issparse(matrix):
         return SparseTransition(matrix, name=name)

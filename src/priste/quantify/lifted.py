@@ -12,21 +12,12 @@ from scipy import sparse
 
 from priste.errors import InvalidParameter
 from priste.quantify.joint_probabilities import Floats, Integers
-from priste.quantify.movement import (
-    Factors,
-    factored,
-    least_factor,
-    may_lose_products,
-    moved_ahead,
-    moved_back,
-    pull_states,
-    push_states,
-)
+from priste.quantify.movement import moved_ahead, moved_back, pull_states, push_states
 from priste.quantify.scaling import LEAST_NORMAL, ScaledRows, positive_minimum
 
 if TYPE_CHECKING:
     from priste.events import Event, Layer
-    from priste.mobility import MarkovModel, Transition
+    from priste.mobility import MarkovModel
 
 BACKWARD_BYTES = 2**28
 """Memory above which backward vectors are kept at every k-th step only and recomputed between."""
@@ -74,9 +65,6 @@ class LiftedChain:
         self._moves: dict[int, _Moves] = {}
         self._different: dict[tuple[object, ...], _Moves] = {}
         self._in_order: bool | None = None
-        self._losing: dict[int, bool] = {}
-        self._least: dict[int, float] = {}
-        self._factors: dict[int, Factors | None] = {}
         self._roundings: list[tuple[int, float]] = [(0, 0.0)]
 
     def _check_fit(self, layers: tuple[Layer, ...]) -> None:
@@ -197,53 +185,23 @@ class LiftedChain:
 
     def pushed(self, rows: ScaledRows, step: int) -> ScaledRows:
         """Move masses (..., states) from ``step - 1`` to ``step``."""
-        transition = self.model.transition(step - 1)
-        return moved_ahead(
-            rows,
-            transition,
-            stages=self._loses_products(transition),
-            factors=self._factored(transition),
-        )
+        return moved_ahead(rows, self.model.transition(step - 1))
 
     def advanced(self, rows: ScaledRows, step: int) -> ScaledRows:
         """Move masses from after ``step - 1`` to after the layer of ``step``: push, then enter."""
         transition = self.model.transition(step - 1)
-        if step not in self.layers or self._loses_products(transition):
+        if step not in self.layers or transition.may_underflow:
             return self.entered(self.pushed(rows, step), step)
         # A layer multiplies by 0 or 1, so that both together are still one float per product.
-        factors = self._factored(transition)
         return rows.through(
-            lambda values: self.enter(push_states(values, transition, factors), step),
+            lambda values: self.enter(push_states(values, transition), step),
             rescale=False,
             by_blocks=True,
         )
 
     def pulled(self, rows: ScaledRows, step: int) -> ScaledRows:
         """Carry values (..., states) at ``step`` back to ``step - 1``."""
-        transition = self.model.transition(step - 1)
-        return moved_back(rows, transition, stages=self._loses_products(transition))
-
-    def _loses_products(self, transition: Transition) -> bool:
-        # The model keeps its transitions alive, so that an id names one for good.
-        known = self._losing.get(id(transition))
-        if known is None:
-            known = self._losing[id(transition)] = may_lose_products(transition)
-        return known
-
-    def _factored(self, transition: Transition) -> Factors | None:
-        if id(transition) not in self._factors:
-            self._factors[id(transition)] = factored(transition, self.model.grid)
-        return self._factors[id(transition)]
-
-    def least_factor(self, transition: Transition) -> float:
-        """Bound from below what a transition multiplies a number by; 0.0 where that is not known.
-
-        Factors that are 0 do not count.
-        """
-        known = self._least.get(id(transition))
-        if known is None:
-            known = self._least[id(transition)] = least_factor(transition)
-        return known
+        return moved_back(rows, self.model.transition(step - 1))
 
     def cost(self, step: int) -> float:
         """Multiply-adds of moving one row of states from ``step - 1`` to ``step``."""
@@ -307,7 +265,7 @@ class BackwardVectors:
         transition = chain.model.transition(step - 1)
         # Scaling is by powers of two, so where no product falls below the normal floats the
         # plain numbers are the same to the bit.
-        if positive_minimum(before) * chain.least_factor(transition) >= LEAST_NORMAL:
+        if positive_minimum(before) * transition.least_factor >= LEAST_NORMAL:
             result = pull_states(before, transition)
         else:
             result, lost = chain.pulled(ScaledRows.of(before), step).plain()

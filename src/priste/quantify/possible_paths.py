@@ -16,34 +16,24 @@ numbers come from one pass over (world, state): a maximum and a minimum in place
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from priste.errors import InvalidParameter
-from priste.mobility import (
-    BlendedTransition,
-    MarkovModel,
-    SeparableTransition,
-    SparseTransition,
-)
+from priste.mobility import MarkovModel
 from priste.quantify.joint_probabilities import Floats, Integers
 from priste.quantify.lifted import LiftedChain
 from priste.quantify.rounding import EMISSION_ROW_SUM_ERROR, UNIT_ROUNDOFF
 
 if TYPE_CHECKING:
     from priste.events import Event
-    from priste.mobility import Transition
 
 LOGARITHM_ROUNDINGS = 8
 """How many units in the last place the logarithms of numpy are trusted to."""
-
-Largest = Callable[[Floats], Floats]
-"""From values of the states before a move (last axis) to the largest that leads to each after."""
 
 
 @dataclass(frozen=True)
@@ -160,14 +150,13 @@ class _Walk:
         allowed = _allowed(starts, cells)
         self._largest = np.where(allowed, 0.0, -math.inf)[None, :]
         self._least = np.where(allowed, 0.0, math.inf)[None, :]
-        self._supports: dict[int, tuple[Largest, Largest]] = {}
         self._decidable = self._backwards()
 
     def observe(self, column: Floats | None) -> None:
         step = self._step + 1
         logs, lost = self._logarithms(column)
         if step > 0:
-            into, _ = self._support(step)
+            into = self._chain.model.transition(step - 1).support.forward
             self._largest, self._least = into(self._largest), -into(-self._least)
         if step in self._chain.layers:
             targets = self._targets(step)
@@ -224,13 +213,6 @@ class _Walk:
         spread = np.broadcast_to(after, (len(after), chain.model.states(step)))
         return np.asarray(chain.leave(spread.astype(np.float64), step)).astype(np.int64)
 
-    def _support(self, step: int) -> tuple[Largest, Largest]:
-        """Return the moves into ``step``, forward and backward."""
-        transition = self._chain.model.transition(step - 1)
-        if id(transition) not in self._supports:  # the model keeps its transitions alive
-            self._supports[id(transition)] = _support_of(transition)
-        return self._supports[id(transition)]
-
     def _backwards(self) -> dict[int, NDArray[np.uint8]]:
         """Return per step before the event's last, as bits, what can still be decided how."""
         chain = self._chain
@@ -243,8 +225,7 @@ class _Walk:
         for step in range(chain.last, -1, -1):
             current = chain.leave(current, step)
             if step > 0:
-                _, back = self._support(step)
-                current = back(current)
+                current = chain.model.transition(step - 1).support.backward(current)
             kept[step - 1] = np.packbits(current > 0.0, axis=-1)
         return kept
 
@@ -279,62 +260,3 @@ def _entered(values: Floats, targets: Integers, worlds: int) -> Floats:
             here = np.where(target == world, values[before], -math.inf)
             after[world] = np.maximum(after[world], here)
     return after
-
-
-def _support_of(transition: Transition) -> tuple[Largest, Largest]:
-    """Return the largest value before each state after, and after each state before."""
-    if isinstance(transition, SeparableTransition):
-        rows, columns = (factor > 0.0 for factor in transition.factors)
-        return _along_both(rows, columns), _along_both(rows.T, columns.T)
-    if isinstance(transition, BlendedTransition):
-        weights, prior, seen = transition.parts
-        forward, backward = _support_of(prior)
-        seen_forward, seen_backward = _of_nonzeros(seen.T), _of_nonzeros(seen)
-        leans = weights > 0.0
-        return (
-            lambda values: np.maximum(
-                forward(np.where(leans, values, -math.inf)), seen_forward(values)
-            ),
-            lambda values: np.maximum(
-                np.where(leans, backward(values), -math.inf), seen_backward(values)
-            ),
-        )
-    if isinstance(transition, SparseTransition):
-        return _of_nonzeros(transition.matrix.T), _of_nonzeros(transition.matrix)
-    possible = transition.toarray() > 0.0
-    return _of_mask(possible), _of_mask(possible.T)
-
-
-def _of_mask(possible: NDArray[np.bool_]) -> Largest:
-    """Return the largest of the values from which each state can be reached, [from, to]."""
-    if possible.all():
-        after = possible.shape[1]
-        return lambda values: np.repeat(values.max(axis=-1, keepdims=True), after, axis=-1)
-    return _of_nonzeros(sparse.csr_array(possible.T))
-
-
-def _of_nonzeros(matrix: sparse.csr_array | sparse.csc_array) -> Largest:
-    """Return the largest of the values in the nonzero columns of each row."""
-    rows = sparse.csr_array(matrix, copy=True)
-    rows.eliminate_zeros()
-    reached = np.diff(rows.indptr) > 0
-    begins = rows.indptr[:-1][reached]
-
-    def largest(values: Floats) -> Floats:
-        found = np.full((*values.shape[:-1], len(reached)), -math.inf)
-        found[..., reached] = np.maximum.reduceat(values[..., rows.indices], begins, axis=-1)
-        return found
-
-    return largest
-
-
-def _along_both(rows: NDArray[np.bool_], columns: NDArray[np.bool_]) -> Largest:
-    """Return the same for a map whose rows and columns move independently."""
-    down, across = _of_mask(rows), _of_mask(columns)
-
-    def largest(values: Floats) -> Floats:
-        square = values.reshape(*values.shape[:-1], len(rows), len(columns))
-        moved = np.swapaxes(down(np.swapaxes(across(square), -1, -2)), -1, -2)
-        return moved.reshape(values.shape)
-
-    return largest

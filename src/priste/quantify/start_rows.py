@@ -23,7 +23,7 @@ from priste.quantify.adversaries import (
 )
 from priste.quantify.joint_probabilities import Floats, Integers
 from priste.quantify.lifted import BAND_MERGES
-from priste.quantify.movement import may_lose_products, moved_ahead, moved_back
+from priste.quantify.movement import moved_ahead, moved_back
 from priste.quantify.scaling import ScaledRows
 
 if TYPE_CHECKING:
@@ -145,18 +145,18 @@ class SeenBefore:
     def distributions(self) -> ScaledRows:
         rows = ScaledRows.of(np.eye(self.size)[:, None, :])
         for move in self.moves:
-            rows = moved_ahead(rows, move, stages=may_lose_products(move))
+            rows = moved_ahead(rows, move)
         return rows
 
     def mixed(self, by_cell: ScaledRows) -> ScaledRows:
         for move in reversed(self.moves):
-            by_cell = moved_back(by_cell, move, stages=may_lose_products(move))
+            by_cell = moved_back(by_cell, move)
         return by_cell
 
     def blended(self, weights: Floats) -> Floats:
         rows = ScaledRows.of(weights[None, :])
         for move in self.moves:
-            rows = moved_ahead(rows, move, stages=may_lose_products(move))
+            rows = moved_ahead(rows, move)
         return np.asarray(rows.plain()[0][0])
 
     def weights_of(self, prior: Floats) -> Floats:

@@ -130,4 +130,4 @@ def _model_from_text(text: str, path: Path) -> MarkovModel:
     with tempfile.TemporaryDirectory(prefix="priste-") as folder:
         file = Path(folder) / "model.npz"
         file.write_bytes(base64.b64decode(text, validate=True))
-        return MarkovModel.load(file, any_version=True)
+        return MarkovModel.load(file)

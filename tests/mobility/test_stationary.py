@@ -13,9 +13,15 @@ from tests.drawn_examples import examples
 
 from priste.errors import InvalidParameter, PristeError
 from priste.maps import Grid
-from priste.mobility import AddNearby, BlendedTransition, MarkovModel, SeparableTransition
-from priste.mobility import long_run as module
-from priste.mobility.long_run import STATIONARY_TOLERANCE, long_run_share
+from priste.mobility import (
+    AddNearby,
+    BlendedTransition,
+    MarkovModel,
+    SeparableTransition,
+    chains,
+    stationary,
+)
+from priste.mobility.stationary import STATIONARY_TOLERANCE, stationary_share
 from priste.mobility.transitions import SparseTransition
 
 SHARE_ERROR = 1e-9
@@ -36,7 +42,7 @@ def averaged(matrix: np.ndarray, start: np.ndarray) -> np.ndarray:
 
 
 @st.composite
-def chains(draw: st.DrawFn) -> np.ndarray:
+def small_chains(draw: st.DrawFn) -> np.ndarray:
     """Small chains with many zeros: periodic, reducible and absorbing ones are common."""
     size = draw(st.integers(1, 6))
     matrix = np.zeros((size, size))
@@ -48,7 +54,7 @@ def chains(draw: st.DrawFn) -> np.ndarray:
 
 
 @examples(200)
-@given(chains(), st.booleans())
+@given(small_chains(), st.booleans())
 def test_every_small_chain_has_its_long_run_average(matrix: np.ndarray, thin: bool) -> None:
     """Dense and sparse, whatever its classes and periods, against a very high lazy power."""
     size = len(matrix)
@@ -60,7 +66,7 @@ def test_every_small_chain_has_its_long_run_average(matrix: np.ndarray, thin: bo
     assert np.abs(share @ matrix - share).sum() <= STATIONARY_TOLERANCE
 
 
-def test_known_chains() -> None:
+def test_known_small_chains() -> None:
     """A two-state chain, a swap, two absorbing ends and the identity, worked out by hand."""
     pair, line, four = Grid(1, 2, 1.0), Grid(1, 3, 1.0), Grid(1, 4, 1.0)
     share = MarkovModel(pair, [[0.5, 0.5], [0.25, 0.75]]).stationary()
@@ -92,7 +98,8 @@ def test_a_sequence_has_none() -> None:
 @pytest.fixture
 def tiny_solve_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make small chains take the ways of large ones."""
-    monkeypatch.setattr(module, "SOLVE_LIMIT", 4)
+    monkeypatch.setattr(chains, "SOLVE_LIMIT", 4)
+    monkeypatch.setattr(stationary, "SOLVE_LIMIT", 4)
 
 
 @pytest.mark.usefixtures("tiny_solve_limit")
@@ -134,9 +141,9 @@ def test_staying_more_or_less_changes_no_long_run_of_moves() -> None:
     for steps, known in ((staying[:2], True), (staying, False), (staying[:1], True)):
         matrix = np.linalg.multi_dot([each.toarray() for each in (*steps, steps[0])])
         wanted = averaged(matrix, np.full(20, 1 / 20))
-        found = long_run_share([*steps, steps[0]], np.full(20, 1 / 20))
+        found = stationary_share([*steps, steps[0]], np.full(20, 1 / 20))
         assert np.abs(found - wanted).sum() < SHARE_ERROR
-        assert (module._of_factors(steps) is not None) is known
+        assert (stationary._common_product(steps) is not None) is known
 
 
 @pytest.mark.usefixtures("tiny_solve_limit")
@@ -148,24 +155,24 @@ def test_large_periodic_and_reducible_chains_keep_the_documented_answer() -> Non
     assert MarkovModel(line, ring).stationary() == pytest.approx([1 / 8] * 8)
     apart = SeparableTransition(np.eye(2), np.roll(np.eye(4), 1, axis=1))
     assert MarkovModel(Grid(2, 4, 1.0), apart).stationary() == pytest.approx([1 / 8] * 8)
-    first = long_run_share([apart], np.eye(8)[0])
+    first = stationary_share([apart], np.eye(8)[0])
     assert first == pytest.approx([1 / 4] * 4 + [0] * 4, abs=SHARE_ERROR)
     lopsided = sparse.block_diag([np.eye(1), np.full((7, 7), 1 / 7)])
     start = np.array([0.5] + [0.5 / 7] * 7)
-    share = long_run_share([SparseTransition(lopsided)], start)
+    share = stationary_share([SparseTransition(lopsided)], start)
     assert share == pytest.approx(start)
 
 
 @pytest.mark.usefixtures("tiny_solve_limit")
 def test_an_answer_that_was_not_found_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """A chain that mixes too slowly for the allowed steps raises instead of guessing."""
-    monkeypatch.setattr(module, "MAX_POWER_STEPS", 3)
+    monkeypatch.setattr(stationary, "MAX_POWER_STEPS", 3)
     slow = np.eye(6) * (1 - 1e-3)
     slow[np.arange(6), np.minimum(np.arange(6) + 1, 5)] += 1e-3
     with pytest.raises(PristeError, match="mixes too slowly"):
         MarkovModel(Grid(2, 6, 1.0), SeparableTransition(np.eye(2), slow)).stationary()
-    monkeypatch.setattr(module, "_ARNOLDI_RESTARTS", 1)
-    monkeypatch.setattr(module, "_ARNOLDI_BASIS", 4)
+    monkeypatch.setattr(chains, "_ARNOLDI_RESTARTS", 1)
+    monkeypatch.setattr(chains, "_ARNOLDI_BASIS", 4)
     grid = Grid(20, 20, 1.0)
     walk = MarkovModel.gaussian(grid, 0.4).sample(300, rng=1)
     with pytest.raises(PristeError, match="was not found"):
