@@ -76,8 +76,10 @@ sigma = 1.0
 [mechanism]
 kind = "planar-laplace"
 alpha = 1.5
-[release]
+[guarantee]
 epsilon = 0.8
+
+[release]
 calibrator = "{calibrator}"
 [adversary]
 knows = "{knows}"

@@ -59,8 +59,9 @@ sigma = 0.6
 kind = "planar-laplace"
 alpha = 2.0
 
-[release]
+[guarantee]
 epsilon = 1.0
+
 
 [regions.hospital]
 circle = {{ lat = 46.0090, lon = 7.0584, radius_km = 0.05 }}

@@ -131,11 +131,23 @@ class TooManyWorlds(PristeError):
 
 
 class PolicyError(PristeError):
-    """A policy file breaks its rules; ``problems`` lists all that were found."""
+    """A policy breaks its rules.
 
-    def __init__(self, rule: str, problems: tuple[str, ...] = (), *, hint: str = "") -> None:
+    ``problems`` lists all that were found in words, ``faults`` the same as pairs of the dotted key
+    and what is wrong there.
+    """
+
+    def __init__(
+        self,
+        rule: str,
+        problems: tuple[str, ...] = (),
+        faults: tuple[tuple[str, str], ...] = (),
+        *,
+        hint: str = "",
+    ) -> None:
         super().__init__(rule, hint=hint)
         self.problems = problems
+        self.faults = faults
 
 
 class TraceError(PristeError):

@@ -42,8 +42,10 @@ sigma = 1.0
 kind = "planar-laplace"
 alpha = 1.5
 
-[release]
+[guarantee]
 epsilon = {EPSILON}
+
+[release]
 pace = 0.3
 
 [regions.clinic]

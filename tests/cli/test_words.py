@@ -87,7 +87,7 @@ def test_everybody_beyond_the_map_is_told_at_once(tmp_path: Path) -> None:
     for user in ("eve", "max"):
         assert (
             f"{user}: 6 of 6 positions lie outside the map. Make the [map] larger, or write "
-            'outside = "elsewhere" in [release].'
+            'outside = "off-map" in [release].'
         ) in said
     assert not PYTHON.search(said)
     assert "47.1" not in said and "8.43" not in said  # noqa: PT018

@@ -35,8 +35,10 @@ sigma = 1.0
 kind = "planar-laplace"
 alpha = 1.5
 
-[release]
+[guarantee]
 epsilon = 0.8
+
+[release]
 pace = 0.3
 
 [regions.clinic]

@@ -91,7 +91,7 @@ def test_one_trip_does_not_make_the_map() -> None:
     text = draft_policy([Trace(None, times, lat, lon)])
     policy = read_policy(text)
     assert policy.grid.cell_size <= 1.0
-    assert policy.outside == "elsewhere"
+    assert policy.outside == "off-map"
     assert "(0.6 % of the recorded time)" in text
     cells = policy.cells(Trace(None, times, lat, lon)).cells
     assert sum(cell in policy.grid.border for cell in cells) == 4

@@ -94,7 +94,7 @@ def test_regions_of_ones_own_that_are_none(region: str, complaint: str) -> None:
 
 def test_own_places_reach_no_further_than_the_map() -> None:
     """As the regions of a policy with a place for what is beyond: the rest of them counts."""
-    text = policy_of(GIVEN).replace("[release]", '[release]\noutside = "elsewhere"')
+    text = policy_of(GIVEN).replace("[release]", '[release]\noutside = "off-map"')
     home, clinic = (tuple(map(float, GRID.latlon(cell))) for cell in (0, 9))
     for cells, (lat, lon) in (("[0]", home), ("[9, 10]", clinic)):
         circle = f"circle = {{ lat = {lat}, lon = {lon}, radius_km = 0.1 }}"
@@ -103,7 +103,7 @@ def test_own_places_reach_no_further_than_the_map() -> None:
     inner = next(iter(policy.regions["home"]))
     moved = with_regions(policy, {"home": Region(policy.grid, {inner} | policy.grid.border)})
     assert moved.regions["home"] == Region(policy.grid, [inner])
-    with pytest.raises(PolicyError, match="beyond the map"):
+    with pytest.raises(PolicyError, match="off the map"):
         with_regions(policy, {"home": Region(policy.grid, policy.grid.border)})
 
 
@@ -147,7 +147,7 @@ def test_words_say_what_the_adversary_knows() -> None:
         (f'{GAUSSIAN}\nhome = "home"\nback_home_at_night = 0.9', "together"),
         (f'{GAUSSIAN}\nhome = "house"\nstay_home = 0.9\nback_home = 0.1', "names a region"),
         (f'{GAUSSIAN}\nhome = "home"\nstay_home = 1.0\nback_home = 0.1', "stay_home"),
-        (f'{GAUSSIAN}\nfamily = ["roaming"]', "there is none"),
+        (f'{GAUSSIAN}\nfamily = ["roaming"]', "names none"),
     ],
 )
 def test_homes_that_are_none(mobility: str, complaint: str) -> None:

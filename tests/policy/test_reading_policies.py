@@ -28,8 +28,10 @@ kind = "gaussian"
 [mechanism]
 kind = "planar-laplace"
 alpha = -1.0
-[release]
+[guarantee]
 epsilon = "one"
+
+[release]
 calibrator = "magic"
 [regions.clinic]
 circle = { lat = 46.01, lon = 7.02, radius = 0.5 }
@@ -46,12 +48,12 @@ MISTAKES = [
     (11, "clock.zone", "IANA"),
     (12, "mobility", "needs 'sigma'"),
     (16, "mechanism.alpha", "greater than 0"),
-    (18, "release.epsilon", "valid number"),
-    (19, "release.calibrator", "certified"),
-    (21, "regions.clinic.circle.radius_km", "missing"),
-    (21, "regions.clinic.circle.radius", "did you mean 'radius_km'"),
-    (22, "regions.home", "exactly one of"),
-    (25, "events.visit.evry", "did you mean 'every'"),
+    (18, "guarantee.epsilon", "valid number"),
+    (21, "release.calibrator", "certified"),
+    (23, "regions.clinic.circle.radius_km", "missing"),
+    (23, "regions.clinic.circle.radius", "did you mean 'radius_km'"),
+    (24, "regions.home", "exactly one of"),
+    (27, "events.visit.evry", "did you mean 'every'"),
 ]
 
 

@@ -48,8 +48,9 @@ alpha = 4.0
 [adversary]
 knows = "population"
 
-[release]
+[guarantee]
 epsilon = 1.0
+
 
 [regions.hospital]
 circle = {{ lat = 46.0090, lon = 7.0584, radius_km = 0.05 }}

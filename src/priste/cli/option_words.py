@@ -18,7 +18,7 @@ _RULES = (
     (r"can be told by its time_format\.",
      'can be told with --column "time_format=%d.%m.%Y %H:%M".'),
     (r"Cover a larger area, or choose outside='nearest' \(the border cell\) or outside='gap'\.",
-     'Make the [map] larger, or write outside = "elsewhere" in [release].'),
+     'Make the [map] larger, or write outside = "off-map" in [release].'),
     (r"outside='(\w+)'", r'outside = "\1"'),
     (r"The box of Grid\.covering", "The box of [map]"),
     (r"MarkovModel\.load cannot read", "There is no model to read in"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -42,28 +41,6 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existin
 ShowTruth = Annotated[
     bool, typer.Option("--show-truth", help="Draw the true points in the report: keep it private.")
 ]
-
-
-def files_of_policy(policy: Path) -> dict[str, Path]:
-    """Return the policy and the files that it names, for checks that no result replaces one."""
-    found = {"policy": policy}
-    try:
-        tables = tomllib.loads(policy.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError):
-        return found  # reading it says what is wrong with it
-    for path in _texts(tables.get("mobility"), ("traces", "path")):
-        found[f"model's file {path} of the policy"] = policy.parent / path
-    regions = tables.get("regions")
-    for region in regions.values() if isinstance(regions, dict) else ():
-        for path in _texts(region, ("geojson",)):
-            found[f"region file {path} of the policy"] = policy.parent / path
-    return found
-
-
-def _texts(table: object, names: tuple[str, ...]) -> list[str]:
-    values = [table.get(name) for name in names] if isinstance(table, dict) else []
-    listed = [each for value in values for each in (value if isinstance(value, list) else [value])]
-    return [value for value in listed if isinstance(value, str)]
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ from priste.cli.options import (
     Reading,
     ShowTruth,
     User,
-    files_of_policy,
 )
 from priste.cli.place_options import Place, Places, columns_of_regions, policy_of_everybody
 from priste.errors import InvalidParameter
@@ -192,13 +191,13 @@ def protect(
             outputs["report"] = report
         elif show_truth:
             raise InvalidParameter("--show-truth is about the report: name one with --report.")
-        inputs = {"input": source, **files_of_policy(policy)}
-        check_apart(outputs, inputs if places is None else {**inputs, "table of places": places})
         share = share_of(sample)
         columns = dict(columns_of_regions(place or ()))
         warn_of_seed(seed)
         with progress("Reading the policy"):
             loaded = load_policy(policy)
+        inputs = {"input": source, "policy": policy, **loaded.files}
+        check_apart(outputs, inputs if places is None else {**inputs, "table of places": places})
         expected = workload(loaded)
         if expected.is_large:
             warn(expected.words())

@@ -17,7 +17,6 @@ from priste.cli.options import (
     Reading,
     ShowTruth,
     User,
-    files_of_policy,
 )
 from priste.cli.place_options import Place, Places, policy_of_everybody
 
@@ -123,7 +122,9 @@ def report(
 
     check_writable(output, overwrite=overwrite)
     ledger = released if is_ledger(released) else ledger_of(released)
-    inputs = {"released file": released, "ledger": ledger, **files_of_policy(policy)}
+    with progress("Reading the policy"):
+        loaded = load_policy(policy)
+    inputs = {"released file": released, "ledger": ledger, "policy": policy, **loaded.files}
     outputs = {"page": output} if plots is None else {"page": output, "folder of plots": plots}
     given = {"input": input, "table of places": places}
     inputs |= {name: path for name, path in given.items() if path is not None}
@@ -131,8 +132,6 @@ def report(
     refuse_changed_ledger(ledger)
     ledgers = read_ledgers(ledger)
     named = choose_ledgers(ledgers, user) if user else None
-    with progress("Reading the policy"):
-        loaded = load_policy(policy)
     lines = () if outline is None else read_outline(outline, loaded.grid)
     traces = None if input is None else reading.open(input)
     of_user = policy_of_everybody(loaded, places, place, traces)

@@ -11,7 +11,6 @@ releases learns nothing from either. docs/live.md says what is guaranteed with t
 from __future__ import annotations
 
 import dataclasses
-import tomllib
 from datetime import datetime, time, timedelta
 
 import numpy as np
@@ -21,6 +20,7 @@ from priste.events import Event, parse_event
 from priste.policy import Policy, PolicyEvent
 from priste.policy.calendar import NoSteps, Period, StepReader, period_of
 from priste.policy.policy import event_label
+from priste.policy.policy_reader import places_of_events
 from priste.quantify import Guarantee
 from priste.release import Protector
 from priste.traces import Timeline
@@ -40,11 +40,12 @@ class RollingEvents:
     def __init__(self, policy: Policy, origin: int) -> None:
         self._policy = policy
         self._origin = origin
-        tables = tomllib.loads(policy.source)["events"]
-        self._every: dict[str, str] = {n: t["every"] for n, t in tables.items() if "every" in t}
-        self._once = [name for name in tables if name not in self._every]
+        sections = policy.document.events
+        self._every: dict[str, str] = {n: s.every for n, s in sections.items() if s.every}
+        self._once = [name for name in sections if name not in self._every]
         self._known: dict[str, PolicyEvent | None] = {}
-        self._formulas: dict[str, str] = {name: table["formula"] for name, table in tables.items()}
+        self._formulas = {name: section.formula for name, section in sections.items()}
+        self._places = places_of_events(policy.regions, policy.grid, policy.outside)
 
     def due(self, step: int) -> Events:
         """Return what must be guarded at a step: this period and the next, and all that come once.
@@ -94,7 +95,7 @@ class RollingEvents:
             steps = _steps_of(timeline, period, days_after=2).stop
         read = StepReader(timeline, steps, period)
         try:
-            event = parse_event(self._formulas[name], self._policy.regions, steps=read)
+            event = parse_event(self._formulas[name], self._places, steps=read)
         except EventSyntaxError as error:
             if isinstance(error.__cause__, NoSteps):
                 return None
@@ -108,7 +109,7 @@ class RollingEvents:
             )
         return parse_event(
             self._formulas[name],
-            self._policy.regions,
+            self._places,
             steps=lambda word, last: [step - self._origin for step in read(word, last)],
         )
 

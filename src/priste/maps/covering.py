@@ -29,14 +29,14 @@ def frame_around(
     # near a pole the two are far apart.
     middle = (west + east) / 2
     first = LocalProjection((south + north) / 2, middle if middle <= 180 else middle - 360, 0, 0)
-    x_min, y_min, x_max, y_max = _extent(first, south, west, north, east)
+    x_min, y_min, x_max, y_max = extent(first, south, west, north, east)
     latitude, longitude = first.inverse((x_min + x_max) / 2, (y_min + y_max) / 2)
     # Rounded, because a map is compared by its content and should be the same value on
     # machines whose sines differ in the last bit.
     centre = LocalProjection(
         round(float(latitude), _CENTRE_DECIMALS), round(float(longitude), _CENTRE_DECIMALS), 0, 0
     )
-    x_min, y_min, x_max, y_max = _extent(centre, south, west, north, east)
+    x_min, y_min, x_max, y_max = extent(centre, south, west, north, east)
     farthest = math.hypot(max(-x_min, x_max), max(-y_min, y_max))
     if farthest > LARGEST_RADIUS_KM:
         raise InvalidParameter(
@@ -51,7 +51,7 @@ def frame_around(
     return rows, columns, projection
 
 
-def _extent(
+def extent(
     projection: LocalProjection, south: float, west: float, north: float, east: float
 ) -> tuple[float, float, float, float]:
     """Return the plane rectangle around a box of degrees, as ``projection`` draws it.

@@ -1,6 +1,7 @@
 """The policy file: what a person writes, turned into maps, models, mechanisms and events."""
 
 from priste.policy.adversary_choice import ChosenAdversary
+from priste.policy.document import Document
 from priste.policy.explanation import (
     ExplainedEvent,
     Explanation,
@@ -20,6 +21,7 @@ from priste.policy.workload import Workload, workload
 
 __all__ = [
     "ChosenAdversary",
+    "Document",
     "ExplainedEvent",
     "Explanation",
     "Ground",

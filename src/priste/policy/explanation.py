@@ -16,13 +16,13 @@ from priste.quantify import AnyPrior, OddsBound, Quantifier
 from priste.release.calibrators import CALIBRATORS
 
 OUTSIDE = {
-    "refuse": "A fix beyond the map is refused, and the stream with it.",
-    "nearest": "A fix beyond the map counts as in the nearest border cell: for the events one "
+    "refuse": "A fix off the map is refused, and the stream with it.",
+    "nearest": "A fix off the map counts as in the nearest border cell: for the events one "
     "is there, and so is what is released.",
-    "elsewhere": "A fix beyond the map is in a place of its own: one more cell on each side of the "
-    "map stands for everywhere beyond it. It is part of the model and released like any other "
-    "cell, and events may name it: elsewhere.",
-    "gap": "A fix beyond the map counts as missing, so silence tells that one is off the map: no "
+    "off-map": "A fix off the map is in a place of its own: one more cell on each side of the "
+    "map stands for everywhere off it. It is part of the model and released like any other "
+    "cell, and events may name it: off-map.",
+    "gap": "A fix off the map counts as missing, so silence tells that one is off the map: no "
     "guarantee covers that.",
 }
 

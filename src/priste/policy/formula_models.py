@@ -18,10 +18,10 @@ from priste.traces import Timeline
 Rule = Literal["nearest", "majority", "interpolated", "any"]
 
 AWAY_HOURS = 8.0
-"""How long people stay beyond the map, unless told."""
+"""How long people stay off the map, unless told."""
 
 AWAY_SHARE = 0.1
-"""How much of the time people spend beyond the map, unless told."""
+"""How much of the time people spend off the map, unless told."""
 
 NIGHT = (22, 6)
 """When ``stay_at_night`` holds: from the first hour to the second."""
@@ -44,11 +44,11 @@ class Ground:
 
     @property
     def beyond(self) -> Literal["nearest", "gap"]:
-        """What a fix beyond the map does to a model: it counts where it would be released."""
-        return "nearest" if self.outside in ("nearest", "elsewhere") else "gap"
+        """What a fix off the map does to a model: it counts where it would be released."""
+        return "nearest" if self.outside in ("nearest", "off-map") else "gap"
 
     def stays_away(self, hours: float | None) -> float:
-        """Return the chance that somebody beyond the map is so a step later."""
+        """Return the chance that somebody off the map is so a step later."""
         away = timedelta(hours=AWAY_HOURS if hours is None else hours)
         return max(0.0, 1.0 - self.timeline.step / away)
 
@@ -67,7 +67,7 @@ class Spreading:
     def model(self) -> MarkovModel:
         """Return the model."""
         grid = self.ground.grid
-        if self.ground.outside != "elsewhere":
+        if self.ground.outside != "off-map":
             return MarkovModel.gaussian(grid, sigma=self.sigma)
         stay = np.zeros(grid.size)
         stay[sorted(grid.border)] = self.ground.stays_away(self.away_hours)
@@ -103,11 +103,11 @@ class StayingOrGoing:
     @property
     def _beyond(self) -> float | None:
         away = self.away_share or AWAY_SHARE
-        return away if self.ground.outside == "elsewhere" else None
+        return away if self.ground.outside == "off-map" else None
 
     def _stays(self, share: float) -> NDArray[np.float64]:
         stays = np.full(self.ground.grid.size, share)
-        if self.ground.outside == "elsewhere":
+        if self.ground.outside == "off-map":
             stays[sorted(self.ground.grid.border)] = self.ground.stays_away(self.away_hours)
         return stays
 

@@ -221,10 +221,10 @@ def roaming_models(
     family = [member for member in section.family or [] if member != "roaming"]
     own: Fitting | Spreading | StayingOrGoing
     away = [name for name in ("away_hours", "away_share") if getattr(section, name) is not None]
-    if away and ground.outside != "elsewhere":
+    if away and ground.outside != "off-map":
         raise InvalidParameter(
-            f"'{away[0]}' is about people beyond the map, which this policy has no place for. "
-            "Leave it out, or write outside = 'elsewhere' in [release]."
+            f"'{away[0]}' is about people off the map, which this policy has no place for. "
+            "Leave it out, or write outside = 'off-map' in [release]."
         )
     if section.kind == "gaussian":
         own = Spreading(ground, section.sigma or 0.0, section.away_hours, section.away_share)
@@ -346,7 +346,7 @@ def cell_sequences(
 ) -> list[PersonCells]:
     """Return each trace as cells at the timeline's steps, None for gaps.
 
-    What lies beyond the map is a gap too, or in the ``nearest`` border cell.
+    What lies off the map is a gap too, or in the ``nearest`` border cell.
 
     Each person's own days are counted from the same hour as the timeline's, and weeks from the
     same day, so that a cycle means the same for all. The rule ``any`` favours guarded places and

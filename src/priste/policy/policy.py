@@ -19,14 +19,19 @@ from priste.maps import Grid, Region
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
 from priste.policy.adversary_choice import AdversaryChoice, ChosenAdversary
+from priste.policy.document import Document
 from priste.policy.formula_models import Rule
 from priste.policy.model_choice import ChosenModel
 from priste.policy.sections import Outside
 from priste.quantify import AnyPrior, Guarantee, LastSeen, OddsBound
+from priste.quantify.quantifier import Family
 from priste.randomness import BitSource, Seed
 from priste.release import Beginnings, Calibrator, Protector, make_terms
 from priste.traces import StepCells, Timeline, Trace
 from priste.traces.fingerprints import day_fingerprints
+
+OFF_MAP: Literal["off-map"] = "off-map"
+"""The name of everywhere off the map, in events of a policy that has a place for it."""
 
 
 @dataclass(frozen=True)
@@ -90,19 +95,44 @@ class Policy:
     """
 
     source: str = field(repr=False)
+    document: Document = field(repr=False)
+    folder: Path
     grid: Grid
     timeline: Timeline
     steps: int
-    rule: Rule
     chosen_models: tuple[ChosenModel, ...]
     mechanism: Mechanism
     calibrator: Calibrator
     adversary_choice: AdversaryChoice
-    points: Literal["centre", "random"]
-    outside: Outside
     regions: Mapping[str, Region]
     events: Mapping[str, PolicyEvent]
     unguarded: tuple[Unguarded, ...] = ()
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files that the policy names, by words for what they are."""
+        return self.document.files(self.folder)
+
+    @property
+    def family(self) -> Family:
+        """What the adversary knows of the models: which "each" is theirs, or not which holds."""
+        asked = {section.family_mode for section in self.document.mobility}
+        return "each" if "each" in asked else "joint"
+
+    @property
+    def rule(self) -> Rule:
+        """How the fixes of a step become its cell."""
+        return self.document.clock.rule
+
+    @property
+    def points(self) -> Literal["centre", "random"]:
+        """Which point of a cell is released."""
+        return self.document.release.points
+
+    @property
+    def outside(self) -> Outside:
+        """What becomes of a fix off the map."""
+        return self.document.release.outside
 
     @property
     def models(self) -> tuple[MarkovModel, ...]:
@@ -188,6 +218,7 @@ class Policy:
                 calibrator,
                 self.public_prior,
                 self.chosen_adversary.adversary,
+                self.family,
             )
         )
 
@@ -256,7 +287,7 @@ class Policy:
             trace,
             self.grid,
             self.rule,
-            "nearest" if self.outside == "elsewhere" else self.outside,
+            "nearest" if self.outside == OFF_MAP else self.outside,
             steps=self.steps,
             guarded=self.guarded_cells if self.rule == "any" else (),
         )

@@ -1,14 +1,11 @@
-"""Reading a policy file: every mistake is told at once, and what is right is still read."""
+"""From the document to the policy: every mistake of meaning is told at once."""
 
 from __future__ import annotations
 
-import re
-import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime, time, timedelta
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -25,13 +22,14 @@ from priste.mechanisms import (
 )
 from priste.policy.adversary_choice import AdversaryChoice
 from priste.policy.calendar import NoSteps, StepReader, periods
+from priste.policy.document import Document, GroundDocument, text_of
 from priste.policy.formula_models import Ground
+from priste.policy.lattice import lattice_grid
 from priste.policy.mistakes import Mistakes
 from priste.policy.model_choice import ChosenModel, chosen_models
-from priste.policy.policy import Policy, PolicyEvent, Unguarded
+from priste.policy.policy import OFF_MAP, Policy, PolicyEvent, Unguarded
 from priste.policy.sections import (
     MOST_STEPS,
-    AdversarySection,
     ClockSection,
     EventSection,
     MapSection,
@@ -39,45 +37,29 @@ from priste.policy.sections import (
     MobilitySection,
     Outside,
     RegionSection,
-    ReleaseSection,
+    as_datetime,
 )
 from priste.policy.workload import check_map
-from priste.quantify import OddsBound, Quantifier
-from priste.release import Calibrator
-from priste.release.calibrators import CALIBRATORS
+from priste.quantify import Quantifier
 from priste.traces import Timeline
 from priste.traces.zones import zone_of
-
-SECTIONS = ("map", "clock", "mobility", "mechanism", "adversary", "release", "regions", "events")
-REQUIRED = ("map", "clock", "mobility", "mechanism", "release", "events")
-ELSEWHERE = "elsewhere"
-"""The name of everywhere beyond the map, in events of a policy that has a place for it."""
-
-_STEP = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|min|m|h|hour|hours|d|day|days)")
-_UNIT = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "hours": 3600}
-_UNIT |= {"d": 86400, "day": 86400, "days": 86400}
 
 ChooseModels = Callable[
     [MobilitySection, Ground, Mapping[str, Region], Path], Sequence[ChosenModel]
 ]
 """Makes the models of a [mobility] section."""
 
+Events = tuple[dict[str, PolicyEvent], list[Unguarded]]
+
 
 def load_policy(path: str | Path) -> Policy:
     """Read a policy file; relative paths in it start at its own folder.
 
-    Raises PolicyError with all mistakes at once, each with its line, the rule and, where
-    there is one, a suggestion. Nothing is written.
+    Raises PolicyError with all mistakes of form, or if there are none with all mistakes of
+    meaning; each with its line, the rule and, where there is one, a suggestion. Nothing is written.
     """
     path = Path(path)
-    return read_policy(_text_of(path), folder=path.parent, name=path.name)
-
-
-def load_ground(path: str | Path) -> Ground:
-    """Read only the map and the clock of a policy file, whose model may not exist yet."""
-    path = Path(path)
-    text = _text_of(path)
-    return PolicyReader(text, _tables(text, path.name), path.parent, path.name).ground()
+    return read_policy(text_of(path), folder=path.parent, name=path.name)
 
 
 def read_policy(
@@ -91,7 +73,26 @@ def read_policy(
 
     Who reads many policies with the same people gives ``choose_models`` that remember them.
     """
-    return PolicyReader(text, _tables(text, name), Path(folder), name, choose_models).policy()
+    document = Document.from_toml(text, name)
+    return PolicyReader(document, Mistakes(text, name), Path(folder), choose_models).policy(text)
+
+
+def load_ground(path: str | Path) -> Ground:
+    """Read only the map and the clock of a policy file, whose model may not exist yet."""
+    path = Path(path)
+    text = text_of(path)
+    return ground_of(Document.from_toml(text, path.name), Mistakes(text, path.name))
+
+
+def ground_of(document: GroundDocument, mistakes: Mistakes | None = None) -> Ground:
+    """Return the map and the clock of a document."""
+    problems = mistakes or Mistakes("", "The policy")
+    grid = _grid(document, problems)
+    timeline, _ = _timeline(document.clock, problems)
+    problems.raise_if_any()
+    if not (grid and timeline):
+        raise PolicyError("The policy has no usable map and clock.")
+    return Ground(grid, timeline, document.clock.rule, document.release.outside)
 
 
 def with_regions(policy: Policy, regions: Mapping[str, Region]) -> Policy:
@@ -107,128 +108,89 @@ def with_regions(policy: Policy, regions: Mapping[str, Region]) -> Policy:
             f"The policy has no region {unknown[0]!r} that could be somebody's own. It has "
             f"{', '.join(policy.regions) or 'none'}."
         )
-    if policy.outside == "elsewhere":  # places reach no further than the map itself
-        regions = {
-            name: Region(policy.grid, frozenset(region) - policy.grid.border)
-            for name, region in regions.items()
-        }
-    beyond = sorted(name for name, region in regions.items() if not region.cells)
+    inside = {name: on_the_map(region, policy.outside) for name, region in regions.items()}
+    beyond = sorted(name for name, region in inside.items() if not region.cells)
     if beyond:
-        raise PolicyError(f"The place {beyond[0]!r} lies beyond the map; make the map larger.")
-    own = {**policy.regions, **regions}
-    reader = PolicyReader(policy.source, tomllib.loads(policy.source), Path(), "The policy")
-    return reader.with_places(policy, own)
-
-
-def _text_of(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise PolicyError(
-            f"There is no policy file {str(path)!r}. Write one with: priste init"
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise PolicyError(f"The policy file {str(path)!r} cannot be read: {error}.") from error
-
-
-def _tables(text: str, name: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise PolicyError(f"{name} is not TOML: {error}.", (str(error),)) from error
+        raise PolicyError(f"The place {beyond[0]!r} lies off the map; make the map larger.")
+    reader = PolicyReader(policy.document, Mistakes(policy.source, "The policy"), policy.folder)
+    return reader.with_places(policy, {**policy.regions, **inside})
 
 
 class PolicyReader:
-    """One reading of one file: parts that fail are noted, and the others are still read."""
+    """One reading of one document: parts that fail are noted, and the others are still read."""
 
     def __init__(
         self,
-        text: str,
-        tables: dict[str, Any],
+        document: Document,
+        mistakes: Mistakes,
         folder: Path,
-        name: str,
         choose_models: ChooseModels = chosen_models,
     ) -> None:
-        self._choose_models = choose_models
-        self._text = text
-        self._tables = tables
+        self._document = document
+        self._mistakes = mistakes
         self._folder = folder
-        self._mistakes = Mistakes(text, name)
+        self._choose_models = choose_models
 
-    def policy(self) -> Policy:
-        problems = self._mistakes
-        for key in self._tables:
-            if key not in SECTIONS:
-                problems.unknown((key,), list(SECTIONS))
-        for key in REQUIRED:
-            if key not in self._tables:
-                problems.add((key,), f"this section is missing; write [{key}]")
-        release, calibrator = self._release()
-        outside: Outside = release.outside if release else "refuse"
-        grid = self._grid(outside)
-        clock = self._read(ClockSection, "clock")
-        timeline, steps = self._timeline(clock) if clock else (None, 0)
-        mobility = self._mobility()
-        mechanism_section = self._read(MechanismSection, "mechanism")
-        adversary = self._read(AdversarySection, "adversary")
-        regions = self._regions(grid, outside)
-        named: dict[str, Any] = dict(regions)
-        if grid and outside == "elsewhere":
-            named[ELSEWHERE] = grid.border
-        events, unguarded = self._events(named, timeline, steps, release)
-        mechanism = None
-        if grid and mechanism_section:
+    def policy(self, source: str) -> Policy:
+        """Return the policy; ``source`` is the text that the document was read from."""
+        document, problems = self._document, self._mistakes
+        outside = document.release.outside
+        grid = _grid(document, problems)
+        timeline, steps = _timeline(document.clock, problems)
+        regions = self._regions(grid) if grid else {}
+        events: dict[str, PolicyEvent] = {}
+        unguarded: list[Unguarded] = []
+        mechanism = calibrator = choice = None
+        if grid and timeline:
+            events, unguarded = self._events(regions, grid, timeline, steps)
+        if grid:
             with problems.at(("mechanism",)):
-                mechanism = _mechanism(grid, mechanism_section)
+                mechanism = _mechanism(grid, document.mechanism)
+        with problems.at(("release",)):
+            calibrator = document.release.make_calibrator()
         models: tuple[ChosenModel, ...] = ()
-        choice = None
         # Fitting can take a while: only when everything else is in order.
-        if grid and timeline and mobility and clock and not problems:
+        if grid and timeline and not problems:
             with problems.at(("mobility",)):
-                ground = Ground(grid, timeline, clock.rule, outside)
+                ground = Ground(grid, timeline, document.clock.rule, outside)
                 models = tuple(
                     model
-                    for each in mobility
+                    for each in document.mobility
                     for model in self._choose_models(each, ground, regions, self._folder)
                 )
-        if grid and timeline and models and not problems:
+        if grid and timeline and models:
             with problems.at(("adversary",)):
-                choice = AdversaryChoice.read(adversary, grid, regions, timeline.step, self._folder)
+                choice = AdversaryChoice.read(
+                    document.adversary, grid, regions, timeline.step, self._folder
+                )
                 choice.adversary([each.model for each in models])
         problems.raise_if_any()
-        if not (
-            grid and timeline and models and mechanism and release and calibrator and clock
-        ) or (choice is None):
+        if not (grid and timeline and mechanism and calibrator and choice):
             raise PolicyError("The policy is incomplete.")
         policy = Policy(
-            source=self._text,
+            source=source,
+            document=document,
+            folder=self._folder,
             grid=grid,
             timeline=timeline,
             steps=steps,
-            rule=clock.rule,
             chosen_models=models,
             mechanism=mechanism,
             calibrator=calibrator,
             adversary_choice=choice,
-            points=release.points,
-            outside=outside,
             regions=regions,
             events=events,
             unguarded=tuple(unguarded),
         )
         self._refuse_vacuous(policy)
-        with problems.at(("release",)):
+        with problems.at(("guarantee",)):
             policy.protector()
         problems.raise_if_any()
         return policy
 
     def with_places(self, policy: Policy, regions: dict[str, Region]) -> Policy:
-        """Return a policy that was read from this text with other regions."""
-        release, _ = self._release()
-        named: dict[str, Any] = dict(regions)
-        if policy.outside == "elsewhere":
-            named[ELSEWHERE] = policy.grid.border
-        events, unguarded = self._events(named, policy.timeline, policy.steps, release)
+        """Return a policy that was read from this document with other regions."""
+        events, unguarded = self._events(regions, policy.grid, policy.timeline, policy.steps)
         self._mistakes.raise_if_any()
         choice = policy.adversary_choice
         places = {name: tuple(regions[name].cells) for name in choice.places}
@@ -258,173 +220,34 @@ class PolicyReader:
                     )
         self._mistakes.raise_if_any()
 
-    def ground(self) -> Ground:
-        for key in ("map", "clock"):
-            if key not in self._tables:
-                self._mistakes.add((key,), f"this section is missing; write [{key}]")
-        written: Any = (self._table("release") or {}).get("outside")
-        outside: Outside = written if written in get_args(Outside) else "refuse"
-        grid = self._grid(outside)
-        clock = self._read(ClockSection, "clock")
-        timeline = self._timeline(clock)[0] if clock else None
-        self._mistakes.raise_if_any()
-        if not (grid and timeline):
-            raise PolicyError("The policy has no usable map and clock.")
-        return Ground(grid, timeline, clock.rule, outside)
-
-    def _table(self, key: str) -> dict[str, Any] | None:
-        table = self._tables.get(key)
-        if table is not None and not isinstance(table, dict):
-            self._mistakes.add((key,), f"this must be a table, written [{key}]; got {table!r:.40}")
-            return None
-        return table
-
-    def _read(self, kind: Any, key: str) -> Any:
-        table = self._table(key)
-        return None if table is None else self._mistakes.section(kind, table, (key,))
-
-    def _mobility(self) -> list[MobilitySection]:
-        """Read [mobility], or several [[mobility]]: models that are guarded against jointly."""
-        tables = self._tables.get("mobility")
-        if isinstance(tables, list) and tables:
-            found = [
-                self._mistakes.section(MobilitySection, each, ("mobility",))
-                for each in tables
-                if isinstance(each, dict)
-            ]
-            return [each for each in found if each is not None]
-        section = self._read(MobilitySection, "mobility")
-        return [] if section is None else [section]
-
-    def _release(self) -> tuple[ReleaseSection | None, Calibrator | None]:
-        """Read [release]: what is not of the section itself are parameters of the calibrator."""
-        table = self._table("release")
-        if table is None:
-            return None, None
-        name = table.get("calibrator", ReleaseSection.model_fields["calibrator"].default)
-        known = CALIBRATORS[name].parameters if name in CALIBRATORS else {}
-        given = {key: value for key, value in table.items() if key in known}
-        section = self._mistakes.section(
-            ReleaseSection,
-            {key: value for key, value in table.items() if key not in given},
-            ("release",),
-            also_known=tuple(known),
-        )
-        calibrator = None
-        if section is not None:
-            with self._mistakes.at(("release",)):
-                calibrator = CALIBRATORS[name].make(**{**CALIBRATORS[name].in_policies, **given})
-        return section, calibrator
-
-    def _grid(self, outside: Outside) -> Grid | None:
-        section = self._read(MapSection, "map")
-        if section is None:
-            return None
-        with self._mistakes.at(("map",)):
-            grid = Grid.covering(
-                section.south, section.west, section.north, section.east, section.cell_size
-            )
-            adversary = self._tables.get("adversary")
-            knows = adversary.get("knows") if isinstance(adversary, dict) else None
-            with self._mistakes.at(("map", "cell_size")):
-                check_map(grid, few_rows=knows == "population")
-                return grid.bordered() if outside == "elsewhere" else grid
-        return None
-
-    def _timeline(self, clock: ClockSection) -> tuple[Timeline | None, int]:
-        problems = self._mistakes
-        zone = None
-        with problems.at(("clock", "zone")):
-            zone = zone_of(clock.zone)
-        length = _STEP.fullmatch(clock.step.strip())
-        if not length or float(length[1]) == 0:
-            problems.add(
-                ("clock", "step"), f"write a length like '30min' or '1h'; got {clock.step!r:.40}"
-            )
-            return None, 0
-        if zone is None:
-            return None, 0
-        try:
-            step = timedelta(seconds=float(length[1]) * _UNIT[length[2]])
-        except OverflowError:
-            problems.add(("clock", "step"), f"this is too long; got {clock.step!r:.40}")
-            return None, 0
-        with problems.at(("clock",)):
-            timeline = Timeline(_as_datetime(clock.start), step, zone)
-            if clock.steps is not None:
-                return timeline, clock.steps
-            if clock.end is not None:
-                found = timeline.steps_between(_as_datetime(clock.start), _as_datetime(clock.end))
-                if 0 < found.stop <= MOST_STEPS:
-                    return timeline, found.stop
-            problems.add(
-                ("clock", "end"),
-                f"the end must be after the start, and at most {MOST_STEPS} steps after it",
-            )
-        return None, 0
-
-    def _regions(self, grid: Grid | None, outside: Outside) -> dict[str, Region]:
+    def _regions(self, grid: Grid) -> dict[str, Region]:
+        outside = self._document.release.outside
         regions: dict[str, Region] = {}
-        for name, table in (self._table("regions") or {}).items():
+        for name, section in self._document.regions.items():
             path = ("regions", name)
-            if not isinstance(table, dict):
-                self._mistakes.add(path, "a region is a table; write [regions.NAME]")
-                continue
-            section = self._mistakes.section(RegionSection, table, path)
-            if section and grid:
-                with self._mistakes.at(path):
-                    regions[name] = _region(grid, section, self._folder)
-                    if outside == "elsewhere" and not section.own:
-                        regions[name] = self._on_the_map(name, section, regions[name])
+            with self._mistakes.at(path):
+                found = on_the_map(_region(grid, section, outside, self._folder), outside)
+                if outside == OFF_MAP and name == OFF_MAP:
+                    self._mistakes.add(path, "this name means off the map; choose another")
+                if not found.cells and not section.own:
+                    self._mistakes.add(path, "the place lies off the map; make the map larger")
+                regions[name] = found
         return regions
 
-    def _on_the_map(self, name: str, section: RegionSection, region: Region) -> Region:
-        """Return the part of a region that lies on the map itself, not in what is elsewhere."""
-        path = ("regions", name)
-        if name == ELSEWHERE:
-            self._mistakes.add(
-                path, "with outside = 'elsewhere' this name means beyond the map; choose another"
-            )
-        if section.cells is not None:
-            self._mistakes.add(
-                path,
-                "with outside = 'elsewhere' the map has one more cell on each side, so numbers of "
-                "cells mean others than before; give the place as a circle, box or polygon",
-            )
-        inside = frozenset(region) - region.grid.border
-        if not inside:
-            self._mistakes.add(path, "the place lies beyond the map; make the map larger")
-            return region
-        return Region(region.grid, inside)
-
     def _events(
-        self,
-        regions: Mapping[str, Any],
-        timeline: Timeline | None,
-        steps: int,
-        release: ReleaseSection | None,
-    ) -> tuple[dict[str, PolicyEvent], list[Unguarded]]:
+        self, regions: Mapping[str, Region], grid: Grid, timeline: Timeline, steps: int
+    ) -> Events:
+        named = places_of_events(regions, grid, self._document.release.outside)
         # A region that could not be read is one mistake, not one more per event that names it.
-        named: dict[str, Any] = dict.fromkeys(self._table("regions") or {}, (0,)) | dict(regions)
+        named = dict.fromkeys(self._document.regions, (0,)) | named
         events: dict[str, PolicyEvent] = {}
         unguarded: list[Unguarded] = []
-        tables = self._table("events")
-        if tables is not None and not tables:
-            self._mistakes.add(("events",), "name at least one event; write [events.NAME]")
-        for name, table in (tables or {}).items():
+        for name, section in self._document.events.items():
             path = ("events", name)
-            if not isinstance(table, dict):
-                self._mistakes.add(path, "an event is a table; write [events.NAME]")
-                continue
-            section = self._mistakes.section(EventSection, table, path)
-            if section is None or timeline is None:
-                continue
-            guarantee = section.guarantee() or (
-                release.guarantee() if release else OddsBound(1.0, 1.0)
-            )
+            guarantee = section.guarantee() or self._document.guarantee.guarantee()
             if guarantee is None:
                 self._mistakes.add(
-                    path, "this event has no guarantee, and [release] none for all; give 'epsilon'"
+                    path, "this event has no guarantee, and there is none for all; give 'epsilon'"
                 )
                 continue
             with self._mistakes.at((*path, "formula")):
@@ -432,11 +255,7 @@ class PolicyReader:
                 unguarded += missed
                 for period, event, partly in found:
                     if (constant := event.automaton().constant) is not None:
-                        self._mistakes.add(
-                            (*path, "formula"),
-                            f"this event {'always' if constant else 'never'} happens, whatever "
-                            "the user does; there is nothing to protect",
-                        )
+                        self._mistakes.add((*path, "formula"), self._constant(section, constant))
                         break
                     made = PolicyEvent(name, period, section.formula, event, guarantee, partly)
                     if made.label in events:
@@ -445,6 +264,94 @@ class PolicyReader:
                         )
                     events[made.label] = made
         return events, unguarded
+
+    def _constant(self, section: EventSection, constant: bool) -> str:
+        """Say why there is nothing to protect in an event."""
+        own = [name for name, region in self._document.regions.items() if region.own]
+        spoken = [name for name in own if name in section.formula]
+        words = (
+            f"this event {'always' if constant else 'never'} happens, whatever the user does; "
+            "there is nothing to protect"
+        )
+        if not spoken:
+            return words
+        return (
+            f"{words} until it is said where {spoken[0]!r} is, which is everybody's own. Give each "
+            "person's place with --places or --place, or write a circle instead of own = true"
+        )
+
+
+def _grid(document: GroundDocument, mistakes: Mistakes) -> Grid | None:
+    adversary = document.adversary
+    with mistakes.at(("map",)):
+        grid = map_of(document.map)
+        with mistakes.at(("map", "cell_size")):
+            check_map(grid, few_rows=adversary is not None and adversary.knows == "population")
+            return grid.bordered() if document.release.outside == OFF_MAP else grid
+    return None
+
+
+def _timeline(clock: ClockSection, mistakes: Mistakes) -> tuple[Timeline | None, int]:
+    with mistakes.at(("clock",)):
+        timeline = Timeline(clock.begin, clock.step_length, zone_of(clock.zone))
+        if clock.steps is not None:
+            return timeline, clock.steps
+        if clock.end is not None:
+            found = timeline.steps_between(clock.begin, as_datetime(clock.end))
+            if 0 < found.stop <= MOST_STEPS:
+                return timeline, found.stop
+        mistakes.add(
+            ("clock", "end"),
+            f"the end must be after the start, and at most {MOST_STEPS} steps after it",
+        )
+    return None, 0
+
+
+def map_of(section: MapSection) -> Grid:
+    """Return the map of a section, without what lies around it."""
+    box = (section.south, section.west, section.north, section.east)
+    if section.lattice is None:
+        return Grid.covering(*box, section.cell_size)
+    return lattice_grid(section.lattice, box, section.cell_size)
+
+
+def places_of_events(
+    regions: Mapping[str, Region], grid: Grid, outside: Outside
+) -> dict[str, Collection[int]]:
+    """Return what events may name: the regions and, where it is a place, off the map."""
+    named: dict[str, Collection[int]] = dict(regions)
+    return named | {OFF_MAP: grid.border} if outside == OFF_MAP else named
+
+
+def on_the_map(region: Region, outside: Outside) -> Region:
+    """Return the part of a region that lies on the map itself, not in the ring around it."""
+    if outside != OFF_MAP:
+        return region
+    return Region(region.grid, frozenset(region) - region.grid.border)
+
+
+def ringed(grid: Grid, cells: Collection[int]) -> list[int]:
+    """Return numbers of cells of a map as those of the same cells with the ring around it.
+
+    >>> ringed(Grid(rows=4, columns=5, cell_size=1.0), [0, 2, 3])
+    [6, 8, 11]
+    """
+    inner = grid.columns - 2
+    if any(cell >= inner * (grid.rows - 2) for cell in cells):
+        raise ValueError(f"the cells of this map are 0 to {inner * (grid.rows - 2) - 1}")
+    return [(cell // inner + 1) * grid.columns + cell % inner + 1 for cell in cells]
+
+
+def unringed(grid: Grid, cells: Collection[int]) -> list[int]:
+    """Return numbers of cells of a map with a ring as those of the map without it.
+
+    >>> unringed(Grid(rows=4, columns=5, cell_size=1.0), [6, 8, 11])
+    [0, 2, 3]
+    """
+    if not grid.border.isdisjoint(cells):
+        raise ValueError("a place must lie on the map itself, not in the ring around it")
+    inner = grid.columns - 2
+    return [(cell // grid.columns - 1) * inner + cell % grid.columns - 1 for cell in cells]
 
 
 def occurrences(
@@ -480,7 +387,7 @@ def occurrences(
     return found, missed
 
 
-def _region(grid: Grid, section: RegionSection, folder: Path) -> Region:
+def _region(grid: Grid, section: RegionSection, outside: Outside, folder: Path) -> Region:
     if section.circle:
         at = section.circle
         return Region.circle_latlon(grid, at.lat, at.lon, at.radius_km, cover=section.cover)
@@ -493,7 +400,8 @@ def _region(grid: Grid, section: RegionSection, folder: Path) -> Region:
         return Region.polygon_latlon(grid, section.polygon, cover=section.cover)
     if section.geojson:
         return Region.geojson(grid, folder / section.geojson, cover=section.cover)
-    return Region(grid, section.cells or ())  # nowhere if it is everybody's own
+    cells = section.cells or []  # nowhere if it is everybody's own
+    return Region(grid, ringed(grid, cells) if outside == OFF_MAP else cells)
 
 
 def _mechanism(grid: Grid, section: MechanismSection) -> Mechanism:
@@ -506,8 +414,3 @@ def _mechanism(grid: Grid, section: MechanismSection) -> Mechanism:
     else:
         base = Identity(grid) if section.kind == "identity" else Uniform(grid)
     return base if section.delta is None else LocationSet(base, section.delta)
-
-
-def _as_datetime(value: datetime | date) -> datetime:
-    """Return a datetime; a date alone is its midnight."""
-    return value if isinstance(value, datetime) else datetime.combine(value, time.min)

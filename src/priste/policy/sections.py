@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import difflib
 import math
-from datetime import date, datetime
-from typing import Annotated, Literal
+import re
+from datetime import date, datetime, time, timedelta
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from priste.quantify import BeliefBound, Guarantee, OddsBound
+from priste.release import Calibrator
 from priste.release.calibrators import CALIBRATORS, DEFAULT_CALIBRATOR, RETIRED
+from priste.traces.zones import zone_of
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -17,8 +22,9 @@ Latitude = Annotated[float, Field(ge=-90, le=90)]
 Longitude = Annotated[float, Field(ge=-180, le=180)]
 Corner = Annotated[tuple[Latitude, Longitude], Field(strict=False)]  # TOML has no tuples
 
-FamilyMember = Literal["narrow", "wide", "plain", "day", "week", "roaming"]
-"""A further model beside that of a mobility section: another width or memory, or no home."""
+FamilyMember = Literal["home", "own", "narrow", "wide", "plain", "day", "week", "roaming"]
+"""A model of the family of a mobility section. "home" is the section's own model. The others are
+the person's own history, another width or memory, or a model without a home."""
 
 HOME_KEYS = frozenset(
     {"home", "stay_home", "stay_home_at_night", "back_home", "back_home_at_night"}
@@ -28,11 +34,35 @@ HOME_KEYS = frozenset(
 Memory = Literal["auto", "none", "parts", "hours", "week"]
 """How much of the clock a fitted model knows; "auto" is what predicts best those left out."""
 
-Outside = Literal["refuse", "nearest", "elsewhere", "gap"]
+Outside = Literal["refuse", "nearest", "off-map", "gap"]
 """What becomes of a fix beyond the map."""
+
+UNKNOWN = "unknown_parameter"
+"""The type of the error about a key of [release] that the calibrator does not know."""
 
 MOST_STEPS = 1_000_000
 """The longest stream; more is taken for a wrong unit, and nobody would wait for it."""
+
+
+_LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|min|m|h|hour|hours|d|day|days)")
+_UNIT = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "hours": 3600}
+_UNIT |= {"d": 86400, "day": 86400, "days": 86400}
+
+
+def read_length(text: str) -> timedelta:
+    """Read a length of time above zero, such as 90s, 30min or 2h.
+
+    >>> read_length("30min")
+    datetime.timedelta(seconds=1800)
+    """
+    found = _LENGTH.fullmatch(text.strip())
+    try:
+        length = timedelta(seconds=float(found[1]) * _UNIT[found[2]]) if found else timedelta()
+    except OverflowError:
+        raise ValueError("this is too long") from None
+    if not length:
+        raise ValueError("write a length like '30min' or '1h'")
+    return length
 
 
 class Section(BaseModel):
@@ -49,6 +79,7 @@ class MapSection(Section):
     north: Latitude
     east: Longitude
     cell_size: Positive
+    lattice: Corner | None = None
 
 
 class ClockSection(Section):
@@ -61,11 +92,33 @@ class ClockSection(Section):
     zone: str = "UTC"
     rule: Literal["nearest", "majority", "interpolated", "any"] = "nearest"
 
+    @field_validator("step")
+    @classmethod
+    def _a_length(cls, text: str) -> str:
+        read_length(text)
+        return text
+
+    @field_validator("zone")
+    @classmethod
+    def _a_zone(cls, name: str) -> str:
+        zone_of(name)
+        return name
+
     @model_validator(mode="after")
     def _one_length(self) -> ClockSection:
         if (self.steps is None) == (self.end is None):
             raise ValueError("give either 'steps' (how many) or 'end' (a time), not both or none")
         return self
+
+    @property
+    def step_length(self) -> timedelta:
+        """How long a step is."""
+        return read_length(self.step)
+
+    @property
+    def begin(self) -> datetime:
+        """When step 0 begins; a date alone means its midnight."""
+        return as_datetime(self.start)
 
 
 class MobilitySection(Section):
@@ -89,14 +142,16 @@ class MobilitySection(Section):
     back_home: Share | None = None
     back_home_at_night: Share | None = None
     family: list[FamilyMember] | None = Field(default=None, min_length=1)
+    family_mode: Literal["each", "joint"] | None = None
+    public: Literal[True] | None = None
 
     @model_validator(mode="after")
     def _what_each_kind_needs(self) -> MobilitySection:
         needs = {"gaussian": "sigma", "stay-or-go": "stay", "fit": "traces", "saved": "path"}
         takes = {
-            "stay-or-go": {"stay", "stay_at_night", "decay", "away_hours", "away_share", "family"},
-            "gaussian": {"sigma", "away_hours", "away_share", "family"},
-            "fit": {"traces", "format", "cycle", "memory", "sigma", "family"},
+            "stay-or-go": {"stay", "stay_at_night", "decay", "away_hours", "away_share"},
+            "gaussian": {"sigma", "away_hours", "away_share"},
+            "fit": {"traces", "format", "cycle", "memory", "sigma", "public"},
             "saved": {"path"},
         }
         needed = needs[self.kind]
@@ -104,7 +159,7 @@ class MobilitySection(Section):
             raise ValueError(f"kind = {self.kind!r} needs '{needed}'")
         for name in type(self).model_fields:
             given = name != "kind" and getattr(self, name) is not None
-            if given and name not in takes[self.kind] | HOME_KEYS:
+            if given and name not in takes[self.kind] | HOME_KEYS | {"family", "family_mode"}:
                 raise ValueError(f"kind = {self.kind!r} does not take '{name}'")
         if self.memory is not None and (self.cycle is not None or self.sigma is not None):
             raise ValueError("give 'memory', or 'cycle' and 'sigma' of the plain fit, not both")
@@ -129,12 +184,17 @@ class MobilitySection(Section):
         family = self.family or []
         if len(set(family)) < len(family):
             raise ValueError("'family' names each of its members once")
-        if "roaming" in family and self.home is None:
+        if not {"home", "roaming"}.isdisjoint(family) and self.home is None:
             raise ValueError(
-                "'roaming' in 'family' is the model without its 'home', and there is none"
+                "'home' and 'roaming' in 'family' are the models with and without the 'home' of "
+                "this section, and it names none"
             )
-        if self.kind != "fit" and not set(family) <= {"narrow", "wide", "roaming"}:
-            raise ValueError(f'the \'family\' of kind = {self.kind!r} is of "narrow" and "wide"')
+        if "own" in family:
+            raise ValueError("'own' in 'family', a model of the user's own days, is not built yet")
+        further = {"fit": {"narrow", "wide", "plain", "day", "week"}, "saved": set()}
+        known = {"home", "roaming"} | further.get(self.kind, {"narrow", "wide"})
+        if not set(family) <= known:
+            raise ValueError(f"the 'family' of kind = {self.kind!r} is of {sorted(known)}")
         if self.memory is None and (self.cycle or "plain") in family:
             raise ValueError(
                 f"'family' names further models; {self.cycle or 'plain'!r} is the section's own"
@@ -190,11 +250,13 @@ class GuaranteeSection(Section):
         return None
 
 
-class ReleaseSection(GuaranteeSection):
-    """What is guaranteed and how releases are made and written.
+class ReleaseSection(Section):
+    """How releases are made and written.
 
     The parameters of the calibrator stand here too; the table of calibrators knows them.
     """
+
+    model_config = ConfigDict(extra="allow")
 
     calibrator: str = DEFAULT_CALIBRATOR
     no_guarantee: bool = False
@@ -209,6 +271,24 @@ class ReleaseSection(GuaranteeSection):
         if name not in CALIBRATORS:
             raise ValueError(f"a calibrator is one of {', '.join(CALIBRATORS)}")
         return name
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What stands in the section for the calibrator."""
+        return dict(self.model_extra or {})
+
+    def make_calibrator(self) -> Calibrator:
+        """Return the calibrator with its parameters; they raise InvalidParameter if wrong."""
+        named = CALIBRATORS[self.calibrator]
+        return named.make(**{**named.in_policies, **self.parameters})
+
+    @model_validator(mode="after")
+    def _known_parameters(self) -> ReleaseSection:
+        known = [*type(self).model_fields, *CALIBRATORS[self.calibrator].parameters]
+        for name in self.parameters:
+            if name not in known:
+                raise unknown_key(name, known)
+        return self
 
     @model_validator(mode="after")
     def _what_is_guaranteed(self) -> ReleaseSection:
@@ -225,7 +305,7 @@ class ReleaseSection(GuaranteeSection):
         if self.outside == "gap" and CALIBRATORS[self.calibrator].guarantee:
             raise ValueError(
                 "outside = 'gap' is silent exactly when the user is off the map, so silence tells "
-                "where they are and the guarantee would not hold. Use 'elsewhere' (a place of its "
+                "where they are and the guarantee would not hold. Use 'off-map' (a place of its "
                 "own around the map), 'nearest' (the border cell), or a larger map"
             )
         return self
@@ -278,7 +358,8 @@ class Box(Section):
 class RegionSection(Section):
     """A named place, in exactly one of five ways, or one that is everybody's ``own``.
 
-    That is nowhere but for those of whom it is said where theirs is.
+    ``cells`` count on the map as [map] states it, row by row from the south-west, whatever
+    ``outside`` adds around it. A personal place is nowhere until it is said where a person's is.
     """
 
     circle: Circle | None = None
@@ -305,3 +386,26 @@ class EventSection(GuaranteeSection):
 
     formula: str
     every: Literal["day", "week"] | None = None
+
+
+def unknown_key(name: str, known: list[str]) -> PydanticCustomError:
+    """Return the error about a key that is not known, with the closest one that is."""
+    return PydanticCustomError(
+        UNKNOWN, "{words}", {"key": name, "words": did_you_mean(name, known)}
+    )
+
+
+def did_you_mean(name: str, known: list[str]) -> str:
+    """Say that a key is unknown and which one may be meant.
+
+    >>> did_you_mean("paec", ["pace", "points"])
+    "unknown key; did you mean 'pace'?"
+    """
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+    return f"unknown key; {hint}"
+
+
+def as_datetime(value: datetime | date) -> datetime:
+    """Return a datetime; a date alone is its midnight."""
+    return value if isinstance(value, datetime) else datetime.combine(value, time.min)

@@ -14,15 +14,14 @@ from priste.events import Event
 from priste.maps import Region
 from priste.policy import Ground, Policy, PolicyEvent
 from priste.policy.calendar import StepReader, periods
-from priste.policy.policy import event_label
-from priste.policy.policy_reader import ELSEWHERE, occurrences
+from priste.policy.policy import OFF_MAP, event_label
+from priste.policy.policy_reader import occurrences
 from priste.policy.sections import EventSection
 from priste.quantify import KnownPrior, Quantifier
 from priste.report import percent
 from priste.studio.event_picture import Structure, formula_of, structure_of
 from priste.studio.event_sentence import sentence
-from priste.studio.policies import read_ground
-from priste.studio.setting import policy_text
+from priste.studio.setting import ground_of_setting
 from priste.studio.wire import Refused, read_numbers, whole_numbers
 
 _PLACED = re.compile(r"The event cannot be read at character \d+\. ")
@@ -33,8 +32,7 @@ def read_events(setting: Mapping[str, Any], files: Sequence[str]) -> list[dict[s
 
     Only the map, the clock, the regions and the events matter: no model is asked.
     """
-    blank = {**setting, "regions": [], "events": []}
-    ground = read_ground(policy_text(blank, files))
+    ground = ground_of_setting(setting, files)
     steps = setting["clock"].get("steps")
     if type(steps) is not int or steps < 1:
         raise Refused(422, "The clock of a setting needs 'steps', a whole number >= 1.")
@@ -43,8 +41,8 @@ def read_events(setting: Mapping[str, Any], files: Sequence[str]) -> list[dict[s
         cells = read_numbers(region.get("cells"), "cells of a region")
         # A region that nothing is painted of yet is one mistake, not one more per event.
         regions[str(region.get("name"))] = Region(ground.grid, cells) if cells else (0,)
-    if ground.outside == ELSEWHERE:
-        regions[ELSEWHERE] = Region(ground.grid, ground.grid.border)
+    if ground.outside == OFF_MAP:
+        regions[OFF_MAP] = Region(ground.grid, ground.grid.border)
     events = setting.get("events")
     if not isinstance(events, list):
         raise Refused(422, "The events must be a list.")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,8 +16,8 @@ from priste.policy.town_policy import RESIDENTS, town_policy
 from priste.release.calibrators import DEFAULT_CALIBRATOR
 from priste.report import percent
 from priste.studio import sliders
-from priste.studio.policies import Policies, read_ground
-from priste.studio.setting import SHAPE, policy_text
+from priste.studio.policies import Policies
+from priste.studio.setting import SHAPE, ground_of_setting, policy_text
 from priste.studio.size_limits import slow, too_large
 from priste.studio.wire import Refused, floats, read_numbers, whole_numbers
 from priste.traces import Trace, Traces, read_traces, write_traces
@@ -141,7 +139,7 @@ def opened(source: Source, setting: dict[str, Any] | None = None) -> dict[str, A
             "fixes": len(source.trace),
             "notes": list(report.lines()),
         },
-        "map": {**_map(grid), "border": policy.outside == "elsewhere"},
+        "map": {**_map(grid), "border": policy.outside == "off-map"},
         "clock": {
             "zone": str(line.zone),
             "step_seconds": line.step.total_seconds(),
@@ -181,27 +179,14 @@ def _true_cells(policy: Policy, trace: Trace) -> tuple[int | None, ...]:
 
 def draft_setting(source: Source) -> dict[str, Any]:
     """Return the draft of a source as a setting: its regions as cells of its map."""
-    tables = tomllib.loads(source.draft)
     read = source.policies.policy(source.draft)
-    release = dict(tables["release"])
-    guarantee = {
-        key: release.pop(key)
-        for key in ("epsilon", "odds_up", "odds_down", "belief_at_most")
-        if key in release
-    }
-    clock = {
-        key: value.isoformat() if isinstance(value, datetime) else value
-        for key, value in tables["clock"].items()
-    }
+    tables = read.document.to_json()
     return {
-        "map": tables["map"],
-        "clock": clock,
-        "mobility": tables["mobility"],
-        "mechanism": tables["mechanism"],
+        **{name: tables[name] for name in ("map", "clock", "mobility", "mechanism")},
         "adversary": tables.get("adversary", ANYBODY),
-        "guarantee": guarantee,
+        "guarantee": tables.get("guarantee", {}),
         "calibrator": DEFAULT_CALIBRATOR,
-        **release,
+        **tables.get("release", {}),
         "regions": [
             {"name": name, "cells": list(region.cells), **_shape_of(tables["regions"][name])}
             for name, region in read.regions.items()
@@ -230,13 +215,12 @@ def _own_guarantee(table: dict[str, Any]) -> dict[str, Any]:
 def regrounded(source: Source, setting: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """Return a setting on another map or clock; painted regions become all cells they touch."""
     moved = {**setting, **changes}
-    blank: dict[str, Any] = {"regions": [], "events": []}
-    before = read_ground(policy_text({**setting, **blank}, source.files)).grid
-    ground = read_ground(policy_text({**moved, **blank}, source.files))
+    before = ground_of_setting(setting, source.files).grid
+    ground = ground_of_setting(moved, source.files)
     grid = ground.grid
     if grid == before:
         return moved
-    beyond = grid.border if ground.outside == "elsewhere" else frozenset()
+    beyond = grid.border if ground.outside == "off-map" else frozenset()
     regions = []
     for region in setting["regions"]:
         if region.get("shape") is not None:
@@ -285,7 +269,7 @@ def _map(grid: Grid) -> dict[str, Any]:
 def _suggestions(policy: Policy, trace: Trace) -> list[dict[str, Any]]:
     """Return the places where a person stays, each as the cell of the map it lies in."""
     grid = policy.grid
-    beyond = grid.border if policy.outside == "elsewhere" else frozenset()
+    beyond = grid.border if policy.outside == "off-map" else frozenset()
     found: dict[int, dict[str, Any]] = {}
     for place in frequent_places([trace], most=2 * MOST_SUGGESTED):
         try:

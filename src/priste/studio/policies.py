@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import threading
-import tomllib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,20 +10,16 @@ from typing import TypeVar
 
 from priste.errors import PolicyError
 from priste.maps import Region
-from priste.policy import Ground, Policy, read_policy
+from priste.policy import Document, Ground, Policy, read_policy
 from priste.policy.model_choice import ChosenModel, at_home_of, roaming_models
-from priste.policy.policy_reader import PolicyReader
 from priste.policy.sections import MobilitySection
-from priste.studio.size_limits import check_size
-from priste.studio.wire import Problem, Refused
+from priste.studio.setting import checked_ground, mistakes
 
 Kept = TypeVar("Kept")
 Models = tuple[ChosenModel, ...]
 
 KEPT = 6
 """How many policies, and how many models, are remembered."""
-
-_PLACE = re.compile(r"(?:line \d+: )?([^:\s]+): (.*)", re.DOTALL)
 
 
 class Policies:
@@ -42,8 +36,8 @@ class Policies:
         """Return the policy of a text; Refused with every mistake if it has any."""
 
         def read() -> Policy:
-            read_ground(text)
             try:
+                checked_ground(Document.from_toml(text))
                 return read_policy(text, folder=self._folder, choose_models=self._chosen_models)
             except PolicyError as error:
                 raise mistakes(error) from None
@@ -77,38 +71,3 @@ def _kept(shelf: OrderedDict[str, Kept], key: str, make: Callable[[], Kept]) -> 
             shelf.popitem(last=False)
     shelf.move_to_end(key)
     return shelf[key]
-
-
-def read_ground(text: str) -> Ground:
-    """Return the map and the clock of a policy's text alone; Refused with their mistakes.
-
-    A map of too many cells is one: everything else takes memory for each of them.
-    """
-    tables = tomllib.loads(text)
-    # Whether the map is too large for this adversary is said in the studio's own words.
-    apart = {**tables, "adversary": {"knows": "population"}}
-    try:
-        found = PolicyReader(text, apart, Path("."), "The setting").ground()
-    except PolicyError as error:
-        raise mistakes(error) from None
-    check_size(found.grid, tables.get("adversary", {}).get("knows"))
-    return found
-
-
-def mistakes(error: PolicyError) -> Refused:
-    """Return the mistakes of a policy as an answer, without the lines of a file nobody sees."""
-    problems = []
-    for each in error.problems or (str(error),):
-        found = _PLACE.fullmatch(each)
-        path, message = (found[1], found[2]) if found else ("", each)
-        problems.append(Problem(path, message))
-    return Refused(
-        422, "\n".join(map(_sentence, problems)), "Change what is named, then try again.", problems
-    )
-
-
-def _sentence(problem: Problem) -> str:
-    """Return a mistake in words; one that is no sentence of its own says where it is."""
-    if not problem.path or problem.message[:1].isupper():
-        return problem.message
-    return f"{problem.path}: {problem.message}"

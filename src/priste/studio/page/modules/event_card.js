@@ -74,7 +74,7 @@ export function eventCard(store, id, change) {
       .get("regions")
       .filter((region) => region.cells.length)
       .map((region) => region.name)
-      .concat(store.get("geometry").border ? ["elsewhere"] : []);
+      .concat(store.get("geometry").border ? ["off-map"] : []);
     const key = JSON.stringify([
       shape?.kind,
       shape?.stages.length,

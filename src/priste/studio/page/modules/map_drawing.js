@@ -62,7 +62,7 @@ export function paintGround(store, scene, brush) {
       if (brush.cellWidth > 13)
         brush.label(
           [0, 1].map((axis) => (ends[0][axis] + ends[1][axis]) / 2),
-          columns * brush.cellWidth > 330 ? "elsewhere: everything beyond the map" : "elsewhere",
+          columns * brush.cellWidth > 330 ? "off-map: everything beyond the map" : "off-map",
           colour("--quiet"),
           colour("--map-ground"),
         );

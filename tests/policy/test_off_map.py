@@ -33,10 +33,10 @@ circle = {{ lat = {MIDDLE[0]}, lon = {MIDDLE[1]}, radius_km = 0.1 }}
 formula = 'presence(clinic, "05:00-08:00")'
 
 [events.journey]
-formula = 'presence(elsewhere, "02:00-05:00")'
+formula = 'presence(off-map, "02:00-05:00")'
 """
 AWAY = (POLICY[: POLICY.index("[regions.clinic]")] + PLACES).replace(
-    "pace = 0.3", 'outside = "elsewhere"'
+    "pace = 0.3", 'outside = "off-map"'
 )
 
 
@@ -79,7 +79,7 @@ def test_who_leaves_the_map_is_in_a_place_of_their_own() -> None:
         refusing.cells(traveller())
 
 
-def test_the_guarantee_holds_for_having_been_elsewhere() -> None:
+def test_the_guarantee_holds_for_having_been_off_the_map() -> None:
     """A stream of somebody who was beyond the map keeps the guarantee about just that."""
     policy = read_policy(AWAY)
     protector = policy.protector(rng=4)
@@ -103,15 +103,15 @@ def test_a_place_is_on_the_map_itself() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "complaint"),
     [
-        (f"circle = {{ lat = {MIDDLE[0]}, lon = {MIDDLE[1]}, radius_km = 0.1 }}", "cells = [9]",
-         "numbers of cells mean others"),
-        ("[regions.clinic]", "[regions.elsewhere]", "means beyond the map"),
-        (f"lat = {MIDDLE[0]}", f"lat = {NORTH + 0.008}", "lies beyond the map"),
-        ('outside = "elsewhere"', 'outside = "nearest"', "elsewhere"),
+        (f"circle = {{ lat = {MIDDLE[0]}, lon = {MIDDLE[1]}, radius_km = 0.1 }}", "cells = [16]",
+         "0 to 15"),
+        ("[regions.clinic]", "[regions.off-map]", "means off the map"),
+        (f"lat = {MIDDLE[0]}", f"lat = {NORTH + 0.008}", "lies off the map"),
+        ('outside = "off-map"', 'outside = "nearest"', "off-map"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_meant(before: str, after: str, complaint: str) -> None:
-    """Cells by number, a region of that name, places off the map, the name without the place."""
+    """Cells that the map has not, a region of that name, places off the map."""
     assert before in AWAY
     with pytest.raises(PolicyError, match=complaint):
         read_policy(AWAY.replace(before, after))
@@ -253,18 +253,18 @@ def test_a_fix_stays_private() -> None:
 STAY_OR_GO = 'kind = "stay-or-go"\nstay = 0.6\nstay_at_night = 0.9\ndecay = 2.0'
 
 
-@pytest.mark.parametrize("outside", ["nearest", "elsewhere"])
+@pytest.mark.parametrize("outside", ["nearest", "off-map"])
 def test_people_who_stay_or_go(outside: str) -> None:
     """The chance to stay is the night's from ten to six, and beyond the map that of the hours."""
     text = AWAY.replace('kind = "gaussian"\nsigma = 1.0', STAY_OR_GO)
-    if outside != "elsewhere":
-        text = text[: text.index("[events.journey]")].replace('"elsewhere"', f'"{outside}"')
+    if outside != "off-map":
+        text = text[: text.index("[events.journey]")].replace('"off-map"', f'"{outside}"')
     policy = read_policy(text)
     inner = min(set(range(policy.grid.size)) - policy.grid.border)
     hours = [policy.timeline.time_of(step).hour for step in range(24)]
     for step, hour in enumerate(hours):
         kept = policy.model.transition(step).toarray()[inner, inner]
         assert kept == (0.9 if hour >= 22 or hour < 6 else 0.6)
-    if outside == "elsewhere":
+    if outside == "off-map":
         border = min(policy.grid.border)
         assert policy.model.transition(0).toarray()[border, border] == 1 - 1 / 8
