@@ -31,7 +31,7 @@ from tests.live.small_town import (
     write_policy,
 )
 
-from priste.errors import InvalidParameter
+from priste.errors import InvalidParameter, PolicyError
 from priste.live import service as service_module
 from priste.live import web, web_server
 from priste.live.addresses import read_input, read_output
@@ -421,6 +421,23 @@ def test_settings_that_are_refused(tmp_path: Path, change: dict[str, object], wo
     person = PersonSettings("ada", tmp_path)
     with pytest.raises(InvalidParameter, match=words):
         Settings(**{"state": tmp_path, "people": (person,), **change})  # type: ignore[arg-type]
+
+
+def test_every_mistake_of_a_settings_file_is_told_with_its_line(tmp_path: Path) -> None:
+    """Unknown and missing keys and wrong kinds, all at once, and no password among the words."""
+    (tmp_path / "live.toml").write_text(
+        'listne = "x"\n[people.ada]\npolcy = "p.toml"\nin = "gpsd://me:s3cret@127.0.0.1"\n'
+    )
+    with pytest.raises(PolicyError) as caught:
+        load_settings(tmp_path / "live.toml")
+    assert [problem.partition(": ")[0] for problem in caught.value.problems] == [
+        "line 1",
+        "line 2",
+        "line 3",
+        "line 4",
+    ]
+    assert "did you mean 'listen'" in str(caught.value)
+    assert "s3cret" not in str(caught.value)
 
 
 def test_a_short_soak(tmp_path: Path) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from priste.arguments import check_float
+from pydantic import Field, ValidationError
+
 from priste.errors import InvalidParameter
 from priste.live.addresses import (
     RECORDED,
@@ -20,6 +20,9 @@ from priste.live.addresses import (
     secret_from,
 )
 from priste.live.person_stream import StreamOptions
+from priste.policy.document import read_tables, text_of
+from priste.policy.mistakes import Mistakes
+from priste.policy.sections import Section
 
 DEFAULT_LISTEN = "127.0.0.1:8787"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -127,81 +130,70 @@ def clock_of(inputs: tuple[Address, ...]) -> Literal["wall", "fixes"]:
     return "fixes" if inputs and all(each.kind in RECORDED for each in inputs) else "wall"
 
 
-def load_settings(path: Path) -> Settings:
-    """Read the settings of a service from a TOML file; relative paths start at its folder."""
-    try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as problem:
-        raise InvalidParameter(
-            f"The settings {str(path)!r} cannot be read: {problem}."
-        ) from problem
-    folder = path.parent
-    known = {"state", "listen", "certificate", "key", "expose", "people"}
-    _refuse_unknown(tables, known, str(path))
-    people = tables.get("people")
-    if not isinstance(people, dict) or not all(isinstance(each, dict) for each in people.values()):
-        raise InvalidParameter(f"{str(path)!r} needs a table [people.NAME] for each person.")
-    expose = _typed(tables, "expose", bool, False)
-    listen = _typed(tables, "listen", str, DEFAULT_LISTEN)
-    certificate, key = _typed(tables, "certificate", str, ""), _typed(tables, "key", str, "")
-    return Settings(
-        state=folder / _typed(tables, "state", str, "state"),
-        people=tuple(_person(name, table, folder, expose) for name, table in people.items()),
-        listen=None if listen == "none" else read_listen(listen),
-        certificate=folder / certificate if certificate else None,
-        key=folder / key if key else None,
-        expose=expose,
-    )
+class PersonSection(Section):
+    """One person of a settings file, as it is written."""
 
+    policy: str
+    devices: list[str] = Field(default_factory=list)
+    token_file: str | None = None
+    inputs: list[str] = Field(default_factory=list, alias="in")
+    outputs: list[str] = Field(default_factory=list, alias="out")
+    missing: Literal["cover", "silence"] = "cover"
+    hold: str = "0s"
+    accuracy: float | None = None
+    clock: Literal["wall", "fixes"] | None = None
 
-def _person(name: str, table: dict[str, Any], folder: Path, expose: bool) -> PersonSettings:
-    known = {"policy", "devices", "token_file", "in", "out", "missing", "hold", "accuracy", "clock"}
-    _refuse_unknown(table, known, f"[people.{name}]")
-    if "policy" not in table:
-        raise InvalidParameter(f"[people.{name}] needs 'policy', the path of a policy file.")
-    inputs = tuple(
-        read_input(text, expose=expose, folder=folder) for text in _texts(table, "in", name)
-    )
-    outputs = tuple(
-        read_output(text, expose=expose, folder=folder) for text in _texts(table, "out", name)
-    )
-    token_file = _typed(table, "token_file", str, "")
-    accuracy = table.get("accuracy")
-    clock = _typed(table, "clock", str, clock_of(inputs))
-    if clock not in ("wall", "fixes"):
-        raise InvalidParameter(f"'clock' of {name} must be 'wall' or 'fixes'. Got {clock!r:.40}.")
-    return PersonSettings(
-        name=name,
-        policy=folder / _typed(table, "policy", str, ""),
-        devices=frozenset(_texts(table, "devices", name)),
-        token=secret_from(folder / token_file) if token_file else None,
-        inputs=inputs,
-        outputs=outputs,
-        options=StreamOptions(
-            missing=_typed(table, "missing", str, "cover"),
-            hold=read_span(_typed(table, "hold", str, "0s")),
-            accuracy=None if accuracy is None else check_float(accuracy, "accuracy", name),
-        ),
-        clock="fixes" if clock == "fixes" else "wall",
-    )
-
-
-def _texts(table: dict[str, Any], key: str, name: str) -> list[str]:
-    found = table.get(key, [])
-    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
-        raise InvalidParameter(f"{key!r} of {name} must be a list of texts.")
-    return found
-
-
-def _typed(table: dict[str, Any], key: str, kind: type, default: Any) -> Any:
-    found = table.get(key, default)
-    if not isinstance(found, kind):
-        raise InvalidParameter(f"{key!r} must be a {kind.__name__}. Got {type(found).__name__}.")
-    return found
-
-
-def _refuse_unknown(table: dict[str, Any], known: set[str], where: str) -> None:
-    if unknown := sorted(set(table) - known):
-        raise InvalidParameter(
-            f"{where} has an unknown key {unknown[0]!r:.60}; known are {', '.join(sorted(known))}."
+    def settings(self, name: str, folder: Path, expose: bool) -> PersonSettings:
+        """Return the person; relative paths start at ``folder``."""
+        inputs = tuple(read_input(text, expose=expose, folder=folder) for text in self.inputs)
+        outputs = tuple(read_output(text, expose=expose, folder=folder) for text in self.outputs)
+        return PersonSettings(
+            name=name,
+            policy=folder / self.policy,
+            devices=frozenset(self.devices),
+            token=None if self.token_file is None else secret_from(folder / self.token_file),
+            inputs=inputs,
+            outputs=outputs,
+            options=StreamOptions(
+                missing=self.missing, hold=read_span(self.hold), accuracy=self.accuracy
+            ),
+            clock=self.clock or clock_of(inputs),
         )
+
+
+class ServiceDocument(Section):
+    """A settings file, as it is written."""
+
+    state: str = "state"
+    listen: str = DEFAULT_LISTEN
+    certificate: str | None = None
+    key: str | None = None
+    expose: bool = False
+    people: dict[str, PersonSection] = Field(min_length=1)
+
+
+def load_settings(path: Path) -> Settings:
+    """Read the settings of a service from a TOML file; relative paths start at its folder.
+
+    Raises PolicyError with every mistake of form and its line, InvalidParameter for the others.
+    """
+    text = text_of(path, "settings")
+    mistakes = Mistakes(text, path.name)
+    try:
+        document = ServiceDocument.model_validate(read_tables(text, path.name))
+    except ValidationError as error:
+        mistakes.add_faults(ServiceDocument, error, values=False)
+        raise mistakes.error() from None
+    folder, people = path.parent, []
+    for name, section in document.people.items():
+        with mistakes.at(("people", name)):
+            people.append(section.settings(name, folder, document.expose))
+    mistakes.raise_if_any()
+    return Settings(
+        state=folder / document.state,
+        people=tuple(people),
+        listen=None if document.listen == "none" else read_listen(document.listen),
+        certificate=None if document.certificate is None else folder / document.certificate,
+        key=None if document.key is None else folder / document.key,
+        expose=document.expose,
+    )

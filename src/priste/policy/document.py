@@ -130,16 +130,15 @@ class Document(GroundDocument):
         return found
 
 
-def text_of(path: Path) -> str:
-    """Return the text of a policy file."""
+def text_of(path: Path, what: str = "policy file") -> str:
+    """Return the text of a policy file, or of ``what`` is written like one."""
     try:
         return path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
-        raise PolicyError(
-            f"There is no policy file {str(path)!r}. Write one with: priste init"
-        ) from None
+        hint = "Write one with: priste init" if what == "policy file" else ""
+        raise PolicyError(f"There is no {what} {str(path)!r}.", hint=hint) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise PolicyError(f"The policy file {str(path)!r} cannot be read: {error}.") from error
+        raise PolicyError(f"The {what} {str(path)!r} cannot be read: {error}.") from error
 
 
 def read_tables(text: str, name: str) -> dict[str, Any]:

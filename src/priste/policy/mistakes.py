@@ -36,8 +36,13 @@ class Mistakes:
         except (PristeError, ValueError, OSError) as error:
             self.add(path, str(error))
 
-    def add_faults(self, kind: type[BaseModel], error: ValidationError) -> None:
-        """Note everything that a check of ``kind`` found."""
+    def add_faults(
+        self, kind: type[BaseModel], error: ValidationError, *, values: bool = True
+    ) -> None:
+        """Note everything that a check of ``kind`` found.
+
+        Without ``values``, because one may be a password, what was written is not repeated.
+        """
         for fault in error.errors():
             path = tuple(str(part) for part in fault["loc"] if not isinstance(part, int))
             if fault["type"] == "extra_forbidden":
@@ -59,7 +64,7 @@ class Mistakes:
             else:
                 message = fault["msg"].removeprefix("Value error, ")
                 value = fault.get("input")
-                shown = "" if isinstance(value, Mapping) else f"; got {value!r:.60}"
+                shown = f"; got {value!r:.60}" if values and not isinstance(value, Mapping) else ""
                 self.add(path, f"{message[:1].lower()}{message[1:]}{shown}")
 
     def error(self) -> PolicyError:
@@ -87,10 +92,10 @@ class Mistakes:
 def _keys(kind: Any, path: Path) -> set[str]:
     """Return the keys that a model knows, or the one inside it at ``path``."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
+        fields = {field.alias or name: field for name, field in kind.model_fields.items()}
         if not path:
-            return set(kind.model_fields)
-        field = kind.model_fields.get(path[0])
-        return set() if field is None else _keys(field.annotation, path[1:])
+            return set(fields)
+        return _keys(fields[path[0]].annotation, path[1:]) if path[0] in fields else set()
     # A dictionary is entered by a name; a list or a choice of types is not.
     inside = get_args(kind)
     if len(inside) == 2 and inside[0] is str:
