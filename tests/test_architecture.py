@@ -20,6 +20,7 @@ ORDER = [
     "audit",
     "traces",
     "policy",
+    "results",
     "report",
     "forecast",
 ]

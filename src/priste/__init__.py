@@ -26,7 +26,6 @@ if TYPE_CHECKING:
         TraceError,
     )
     from priste.events import Event, at, at_least, parse_event, pattern, presence
-    from priste.forecast import evaluate
     from priste.maps import Grid, Region
     from priste.mechanisms import (
         EmissionTable,
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
         StartsIn,
     )
     from priste.release import Protector, Release
+    from priste.results import evaluate
 
 _HOME = {
     "AnyPrior": "quantify",
@@ -88,7 +88,7 @@ _HOME = {
     "Uniform": "mechanisms",
     "at": "events",
     "at_least": "events",
-    "evaluate": "forecast",
+    "evaluate": "results",
     "parse_event": "events",
     "pattern": "events",
     "presence": "events",

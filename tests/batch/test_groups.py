@@ -188,6 +188,6 @@ def test_what_is_no_table_of_fixes_is_refused(policy: Policy) -> None:
 
 def test_no_location_is_shown(policy: Policy, group: Group, tmp_path: Path) -> None:
     """What may end up in a log holds no coordinates, and no secret."""
-    shown = repr(group) + repr(group.outcomes[0].worth)
+    shown = repr(group) + repr(group.outcomes[0].errors)
     assert "46.0" not in shown
     assert KEY.hex() not in shown

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import stat
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ from priste.batch import (
 from priste.batch.engines import Job
 from priste.batch.gathering import Chunk
 from priste.policy import load_policy
-from priste.report import summarise_run
+from priste.results import summarise_run
 from priste.traces import read_traces
 
 
@@ -50,9 +51,11 @@ def test_every_user_is_a_stream_within_the_guarantee(tmp_path: Path) -> None:
         report.ledgers,
         traces=read_traces(tmp_path / "trips.csv"),
     ).ways
-    for way in ("with priste", "one constant cell"):
-        for side, metres in report.worth.metres()[way].items():
-            assert getattr(summed[way], side) == pytest.approx(metres, rel=1e-9, nan_ok=True)
+    found = report.errors.ways()
+    assert list(found) == list(summed) == ["with priste", "uncalibrated", "constant point"]
+    for way, worth in found.items():
+        for side, figure in asdict(worth).items():
+            assert getattr(summed[way], side) == pytest.approx(figure, rel=1e-9, nan_ok=True)
     for trace in read_traces(tmp_path / "out.csv"):
         found = [GRID.cell_at(fix.lat, fix.lon) for fix in trace]
         assert tuple(found) == cells_of(report)[trace.user]

@@ -269,7 +269,7 @@ def test_protect_in_json(tmp_path: Path) -> None:
     assert set(found) == {
         "destination", "ledger", "users", "releases", "drawn_now", "given_again", "sampled",
         "quarantined", "rows", "notes", "unguarded", "metres", "events", "adversary", "anybody",
-        "verdict", "reading", "writing", "report",
+        "verdict", "reading", "writing", "report", "off_map",
     }  # fmt: skip
     ledgers = read_ledgers(found["ledger"])
     largest = max(r.leakage[0] for ledger in ledgers.values() for r in ledger)
@@ -516,9 +516,9 @@ def test_the_demo_keeps_its_guarantee_in_an_own_folder(
     folder = tmp_path / "demo-output"
     found = told("demo", "--folder", folder)
     (event,) = found["events"].values()
-    assert event["with_priste"]["max"] <= event["epsilon"] < event["alone"]["max"]
+    assert event["with_priste"]["max"] <= event["epsilon"] < event["uncalibrated"]["max"]
     metres = {way: where["everywhere"] for way, where in found["metres"].items()}
-    assert 0.0 < metres["with_priste"] < metres["one_constant_cell"]
+    assert 0.0 < metres["with_priste"] < metres["constant_point"]
     assert (folder / "report.html").read_text().startswith("<!doctype html>")
     assert len(read_traces(folder / "released.csv").one()) == 72
     assert workspace_of(folder / "released.csv").is_dir()

@@ -12,7 +12,7 @@ from priste.audit import EventAudit
 from priste.batch import ledger_of
 from priste.quantify import BeliefBound, OddsBound
 from priste.release import Release
-from priste.report.verdict import ledger_keeps
+from priste.results.verdict import ledger_keeps
 
 INF = float("inf")
 

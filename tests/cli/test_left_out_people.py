@@ -12,7 +12,7 @@ from priste.batch import ledger_of
 from priste.cli.protect import learnt_by_anybody
 from priste.policy import load_policy, read_policy
 from priste.release import read_ledgers
-from priste.report import anybody_learns, columns_of_releases
+from priste.results import anybody_learns, columns_of_releases
 from priste.workers import Nursery
 
 FITTED = QUICK.replace(

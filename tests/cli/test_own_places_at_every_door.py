@@ -13,7 +13,7 @@ from priste.audit import audit_stream
 from priste.batch import ledger_of
 from priste.policy import load_policy, with_regions
 from priste.release import read_ledgers
-from priste.report import columns_of_releases
+from priste.results import columns_of_releases
 
 CELLS = {"ada": 0, "ben": 15}
 """Where two of three people live; the third has no place of her own."""

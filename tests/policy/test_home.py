@@ -13,7 +13,7 @@ from priste.maps import Region
 from priste.mobility import HomeHabits, drawn_home, home_habits_of
 from priste.policy import draft_policy, explain_policy, read_policy, with_regions
 from priste.policy.formula_models import nights
-from priste.report.other_movement import if_people_move_otherwise
+from priste.results.audits import if_people_move_otherwise
 from priste.traces import Fix, Trace
 
 GAUSSIAN = 'kind = "gaussian"\nsigma = 1.0'

@@ -13,7 +13,7 @@ from tests.report.test_report import GRID, a_report
 
 from priste import Grid, InvalidParameter
 from priste.report import read_outline
-from priste.report.charts import HEIGHT, WIDTH, Scale, histogram, over_steps
+from priste.report.charts import HEIGHT, WIDTH, Scale, histogram, over_steps, path
 from priste.report.map_view import MapDrawing, MapView
 from priste.report.pictures import distance_chart, event_cards, learners_words, stream_map
 
@@ -36,7 +36,7 @@ def test_a_line_goes_through_its_values_and_breaks_in_silence() -> None:
     """Each released step has its point at its height; silence leaves a gap; ∞ is at the top."""
     values = [0.0, 1.0, 2.0, 4.0, float("inf"), 1.0]
     silent = [False, False, True, False, False, False]
-    drawn = over_steps(values, range(6), Scale(0.0, 4.0), silent)
+    drawn = path(over_steps(values, range(6), Scale(0.0, 4.0), silent))
     assert drawn.count("M") == 2
     points = [(int(x), float(y)) for x, y in STEP.findall(drawn)]
     assert [y for _, y in points] == [100.0, 75.0, 0.0, 0.0, 75.0]
@@ -49,7 +49,7 @@ def test_leaving_out_level_points_changes_no_line(values: list[float], data: st.
     """What is drawn, interpolated at each step, is the value there."""
     values = [round(v, 1) for v in values]
     silent = data.draw(st.lists(st.booleans(), min_size=len(values), max_size=len(values)))
-    drawn = over_steps(values, range(len(values)), Scale(0.0, 1.0), silent)
+    drawn = path(over_steps(values, range(len(values)), Scale(0.0, 1.0), silent))
     parts = [f"M{part}" for part in drawn.split("M") if part]
     lines = [[(int(x), float(y)) for x, y in STEP.findall(part)] for part in parts]
     told = [step for step, quiet in enumerate(silent) if not quiet]
@@ -140,8 +140,7 @@ def test_a_chart_of_an_event_shows_the_day_around_it() -> None:
         released=(0,) * 100,
         budgets=(1.0,) * 100,
         events=(replace(event, guarded=long, uncalibrated=None, steps=(50, 51)),),
-        distances=(),
-        uncalibrated_distances=(),
+        usefulness=None,
     )
     (card,) = event_cards(report)
     (band,) = card.occurrences[0].leakage.bands
@@ -154,7 +153,7 @@ def test_shares_within_a_distance_are_counted() -> None:
     """The curve of distances ends at everything, and its marks are lengths."""
     chart = distance_chart(a_report())
     assert chart is not None
-    assert [line.label for line in chart.lines] == ["mechanism alone", "with priste"]
+    assert [line.label for line in chart.lines] == ["uncalibrated", "with priste"]
     points = [(int(x), float(y)) for x, y in STEP.findall(chart.lines[1].path)]
     assert points[-1] == (1000, 0.0)  # at 1 km, all three
     assert min(x for x, y in points if y <= 100 - 66.6) == pytest.approx(500, abs=9)

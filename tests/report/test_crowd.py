@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from tests.report.test_report import Strict, a_report
 
-from priste.report import RunSummary, UserSummary, Worth, choose_ledgers, render
+from priste.report import choose_ledgers, render
 from priste.report.crowd import crowd
+from priste.results import RunSummary, UserSummary, Worth
 
 SMALL = 1_000_000
 """A page of a thousand users has fewer bytes than this."""
@@ -35,7 +36,7 @@ def a_run(users: int = 1000, *, private: bool = True) -> RunSummary:
         {}
         if not private
         else dict.fromkeys(
-            ("with priste", "alone", "one constant cell"), Worth(300.0, 900.0, 100.0, 0.9, 0.8)
+            ("with priste", "uncalibrated", "constant point"), Worth(300.0, 900.0, 100.0, 0.9, 0.8)
         )
     )
     return RunSummary(people, {"visit": 0.5, "stay": 0.8}, ways, 0.5, against="anybody")
@@ -76,7 +77,7 @@ def test_the_table_and_the_histograms_tell_the_figures() -> None:
 
 def test_without_the_truth_the_page_says_nothing_of_distances() -> None:
     """A page of releases alone may be shared, and has no column made from true locations."""
-    text = render([a_report(distances=(), uncalibrated_distances=())], a_run(private=False))
+    text = render([a_report(usefulness=None)], a_run(private=False))
     assert "mean distance" not in text
     assert "Keep this page to yourself" not in text
     assert "Keep this page to yourself" in render([a_report()], a_run())

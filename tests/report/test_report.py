@@ -7,16 +7,32 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from priste import Grid, InvalidParameter, OutputExists
 from priste.audit import EventAudit
-from priste.report import EventTrack, StreamReport, odds, percent, render, save_figures, write_html
+from priste.report import EventTrack, StreamReport, render, save_figures, write_html
+from priste.results import CONSTANT, PRISTE, UNCALIBRATED, Usefulness, Worth, odds, percent
+from priste.results.usefulness import CURVE_KM
 
 STEPS = 6
 GRID = Grid(rows=3, columns=4, cell_size=0.5)
+
+
+def a_worth() -> Usefulness:
+    """Return made-up errors: a third of the releases within 25 m, two within 500 m, all at 1 km."""
+    known = Worth(500.0, 900.0, 300.0, 0.66, 0.33, 450.0)
+    told = np.select([CURVE_KM < 0.5, CURVE_KM < 1.0], [1 / 3, 2 / 3], 1.0)
+    return Usefulness(
+        errors=(0.0, 0.5, None, 1.0, None, None),
+        ways={PRISTE: known, UNCALIBRATED: known, CONSTANT: known},
+        shares={PRISTE: tuple(told.tolist()), UNCALIBRATED: tuple(told.tolist())},
+        median=500.0,
+        cell_size=0.5,
+    )
 
 
 def a_report(**changes: object) -> StreamReport:
@@ -44,8 +60,7 @@ def a_report(**changes: object) -> StreamReport:
         "released": (0, 1, None, 5, 11, 11),
         "budgets": (1.0, 1.0, 0.0, 0.25, 0.5, 1.0),
         "full_budget": 1.0,
-        "distances": (0.5, 0.0, 1.0),
-        "uncalibrated_distances": (0.25, 0.0, 0.5),
+        "usefulness": a_worth(),
     }
     return StreamReport(**{**known, **changes})  # type: ignore[arg-type]
 
@@ -121,13 +136,6 @@ def test_the_truth_is_shown_only_when_given() -> None:
     assert "truth" not in repr(a_report(truth=(0, 1, 2, 6, 10, None)))
 
 
-def test_distances_lose_their_order() -> None:
-    """A distance cannot be assigned to its step: the sample is kept sorted."""
-    assert a_report().distances == (0.0, 0.5, 1.0)
-    assert a_report().median_metres == 500.0
-    assert math.isnan(a_report(distances=()).median_metres)
-
-
 def test_several_streams_share_a_page() -> None:
     """Each stream has its own section, only the first is open."""
     page = render([a_report(title="one"), a_report(title="two")])
@@ -137,9 +145,7 @@ def test_several_streams_share_a_page() -> None:
 
 def test_a_stream_without_events_or_distances_is_shown_too() -> None:
     """Nothing to say about events is no reason to fail."""
-    page = render(
-        a_report(events=(), distances=(), uncalibrated_distances=(), regions={}, guarantee=())
-    )
+    page = render(a_report(events=(), usefulness=None, regions={}, guarantee=()))
     assert "No event was named." in page
 
 

@@ -13,6 +13,7 @@ from priste.forecast import forecast
 from priste.forecast.picture import save_forecast
 from priste.policy import read_policy
 from priste.report import stream_report, uncalibrated_releases, write_html
+from priste.results import TrueSteps
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -41,7 +42,7 @@ def test_the_page_draws_and_asks_for_nothing(page: "Page", tmp_path: Path) -> No
         policy,
         protector.ledger,
         title="Ada's <day>",
-        truth=truth,
+        truth=TrueSteps.of_cells(policy.grid, truth),
         uncalibrated=uncalibrated_releases(policy, truth, 1),
         show_truth=True,
     )
@@ -122,7 +123,7 @@ def test_pages_are_accessible_on_a_desk_and_on_a_phone(page: "Page", tmp_path: P
         policy,
         protector.ledger,
         title="A day",
-        truth=truth,
+        truth=TrueSteps.of_cells(policy.grid, truth),
         uncalibrated=uncalibrated_releases(policy, truth, 1),
         show_truth=True,
     )

@@ -8,17 +8,16 @@ from tests.cli.small_world import GRID, PATHS, QUICK, STEPS
 from priste import InvalidParameter
 from priste.policy import Policy, read_policy
 from priste.release import Ledger
-from priste.report import (
+from priste.report import render, stream_report, uncalibrated_releases
+from priste.report.pictures import event_cards
+from priste.results import (
+    TrueSteps,
     anybody_learns,
     audit_cells,
     audit_releases,
     columns_of_cells,
     if_people_move_otherwise,
-    render,
-    stream_report,
-    uncalibrated_releases,
 )
-from priste.report.pictures import event_cards
 
 SAME_LEAKAGE = 1e-6
 
@@ -73,22 +72,24 @@ def test_whatever_comes_from_true_locations_makes_it_private(
     policy: Policy, ledger: Ledger
 ) -> None:
     """Distances, the mechanism alone and the path each mark the report; the path needs asking."""
-    truth = PATHS["ada"]
+    path = PATHS["ada"]
+    truth = TrueSteps.of_cells(GRID, path)
     far = stream_report(policy, ledger, title="", truth=truth)
     assert far.private
     assert far.truth is None
-    expected = [GRID.distances()[a, r.cell] for a, r in zip(truth, ledger, strict=True)]
-    assert far.distances == pytest.approx(sorted(expected))
+    assert far.usefulness is not None
+    expected = [GRID.distances()[a, r.cell] for a, r in zip(path, ledger, strict=True)]
+    assert far.usefulness.errors == pytest.approx(expected)
     compared = stream_report(
-        policy, ledger, title="", uncalibrated=uncalibrated_releases(policy, truth, 1)
+        policy, ledger, title="", uncalibrated=uncalibrated_releases(policy, path, 1)
     )
     assert compared.private
     shown = stream_report(policy, ledger, title="", truth=truth, show_truth=True)
-    assert shown.truth == tuple(truth)
+    assert shown.truth == tuple(path)
     with pytest.raises(InvalidParameter, match="give it"):
         stream_report(policy, ledger, title="", show_truth=True)
     with pytest.raises(InvalidParameter, match="3 steps"):
-        stream_report(policy, ledger, title="", truth=truth[:3])
+        stream_report(policy, ledger, title="", truth=truth.first(3))
 
 
 def test_the_uncalibrated_mechanism_uses_its_full_budget(policy: Policy) -> None:

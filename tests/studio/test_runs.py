@@ -29,7 +29,7 @@ from priste.cli.application import app
 from priste.policy import load_policy
 from priste.quantify import KnownPrior, Quantifier
 from priste.release import read_ledgers
-from priste.report.audits import columns_of_releases
+from priste.results.audits import columns_of_releases
 from priste.traces import read_traces
 
 SEED = 7
@@ -101,7 +101,7 @@ def test_a_run_is_told_step_by_step(made: Any) -> None:
             assert 0.0 <= told["belief"] <= told["surest"] + CLOSE
             assert sum(weight for _, weight in told["worst"]) <= 1 + CLOSE
     assert done["verdict"] == "kept"
-    assert set(done["ways"]) == {"with priste", "alone", "one constant cell"}
+    assert set(done["ways"]) == {"with priste", "uncalibrated", "constant point"}
     assert done["strip"][0]["label"] == "Wed 04 Mar"
     assert "Not guaranteed" in done["events"][0]["anybody_words"]
 

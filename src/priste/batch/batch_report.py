@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from priste.batch.parts import Ledgers, Parts, Totals
-from priste.batch.worth import WorthOfAll
 from priste.quantify import Guarantee, OddsBound
 from priste.release import Calibrator
-from priste.report import Verdict, verdict
+from priste.results import RunErrors, Verdict, verdict
 from priste.traces import ReadingReport, WritingReport
 from priste.traces.writing import RowChoice
 
@@ -40,7 +39,7 @@ class BatchReport:
     against: str
     calibrator: Calibrator
     totals: Totals
-    worth: WorthOfAll
+    errors: RunErrors
     drawn_now: int
     rows: RowChoice = "steps"
     notes: tuple[str, ...] = ()
@@ -106,9 +105,10 @@ class BatchReport:
             },
             "adversary": self.against,
             "metres": {
-                **{way.replace(" ", "_"): each for way, each in self.worth.metres().items()},
-                "of_users": self.worth.spread(),
+                **{way.replace(" ", "_"): asdict(each) for way, each in self.errors.ways().items()},
+                "of_users": self.errors.spread(),
             },
+            "off_map": asdict(self.errors.off_map),
         }
 
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from priste.batch.engines import ENDED, Job
 from priste.batch.gathering import Chunk, Gathering, place_of
-from priste.batch.groups import belongs_to, check_kept, true_cells
+from priste.batch.groups import belongs_to, check_kept, errors_of, true_cells
 from priste.batch.keyed_digests import Recognition, state_folder
 from priste.batch.parts import checked_bytes, journals_in, problems_in
 from priste.batch.register import Register, Released
 from priste.batch.streams import KeptStream, journal_bytes
 from priste.batch.workspace import MANIFEST, Manifest, Workspace, part_name, read_manifest
-from priste.batch.worth import WorthOfAll, worth_of
 from priste.errors import PristeError, StateError
 from priste.policy import Policy
+from priste.results import RunErrors
 
 OnTold = Callable[[int], None]
 
@@ -41,7 +41,7 @@ class Continuation:
         self._others: tuple[str, int, dict[str | None, bytes]] = ("", -1, {})
         self.given_again = 0
         self.drawn = 0
-        self.worth = WorthOfAll(policy.grid)
+        self.errors = RunErrors(policy.grid)
 
     # Before anything is drawn
 
@@ -195,13 +195,13 @@ class Continuation:
     def _count_in(self, workspace: Workspace, chunk: Chunk) -> None:
         """Measure what a part that was done before is worth: that is not kept with it."""
         journals = journals_in(workspace.read_part(chunk.number))
-        worths = []
+        found = []
         for user, trace in chunk.traces().items():
             if user in journals:
-                own, cells = true_cells(self._policy, trace, chunk.places.get(user))
-                released = KeptStream.read(journals[user], Path("a part")).cells
-                worths.append(worth_of(own, cells[: len(released)], released))
-        self.worth.add(chunk.number, worths)
+                own, _ = true_cells(self._policy, trace, chunk.places.get(user))
+                outputs = KeptStream.read(journals[user], Path("a part")).cells
+                found.append(errors_of(own, trace, outputs))
+        self.errors.add(found, chunk.number)
 
 
 class _ReleasedBefore(StateError):

@@ -17,8 +17,8 @@ from priste.batch.groups import OnUser, Outcome, protect_group, stretches, witho
 from priste.batch.keyed_digests import Recognition
 from priste.batch.own_places import Places
 from priste.batch.parts import part_bytes
-from priste.batch.worth import Worth
 from priste.policy import Policy
+from priste.results import PersonErrors
 
 TRIES = 2
 """How many workers may die at a chunk before its users are tried one by one, and at a user alone
@@ -60,7 +60,7 @@ class Made:
     data: bytes = field(repr=False)
     users: int
     drawn: int
-    worths: tuple[Worth, ...] = field(repr=False)
+    errors: tuple[PersonErrors, ...] = field(repr=False)
 
     @classmethod
     def of(cls, job: Job, outcomes: Sequence[Outcome]) -> Made:
@@ -71,7 +71,7 @@ class Made:
             part_bytes(outcomes),
             len(outcomes),
             sum(each.stream.drawn for each in outcomes),
-            tuple(each.worth for each in outcomes if each.worth is not None),
+            tuple(each.errors for each in outcomes if each.errors is not None),
         )
 
 

@@ -21,11 +21,11 @@ from priste.batch.draws import Key, bits_of, point_bits
 from priste.batch.keyed_digests import Recognition
 from priste.batch.own_places import Places, policy_with
 from priste.batch.streams import KeptStream, ProtectedStream, journal_bytes, protect_stream
-from priste.batch.worth import Worth, worth_of
 from priste.errors import InvalidParameter, PristeError, StateError
 from priste.policy import Policy
 from priste.release import Ledger
-from priste.report import keeps_its_guarantees
+from priste.results import PersonErrors, keeps_its_guarantees, person_errors, true_steps
+from priste.results.audits import cells_of_outputs
 from priste.traces import Trace
 from priste.traces.cleaning import ClockRange, RawFixes, clean
 from priste.traces.points import ReleasedPoints
@@ -53,7 +53,7 @@ class Outcome:
     journal: bytes = field(default=b"", repr=False)
     kept: bool = True
     alike: str = ""
-    worth: Worth | None = field(default=None, repr=False)
+    errors: PersonErrors | None = field(default=None, repr=False)
 
     @property
     def largest_leakage(self) -> tuple[float, ...]:
@@ -186,7 +186,7 @@ def _outcome(
             ),
             keeps_its_guarantees(own, stream.ledger),
             recognition.steps(None, cells) if len(set(cells)) > 1 else "",
-            worth_of(own, cells, stream.cells),
+            errors_of(own, trace, stream.cells),
         )
     except (StateError, OSError, MemoryError):
         raise  # about what was kept, or the machine: not about this user's data
@@ -215,6 +215,12 @@ def true_cells(
     cells = own.cells(trace).cells
     last = max((step for step, cell in enumerate(cells) if cell is not None), default=-1)
     return own, cells[: last + 1]
+
+
+def errors_of(policy: Policy, trace: Trace, outputs: Sequence[int | None]) -> PersonErrors:
+    """Measure the outputs that were released for a user, under the user's own policy."""
+    truth = true_steps(policy, trace, len(outputs))
+    return person_errors(policy, truth, cells_of_outputs(policy, outputs))
 
 
 def stream_name(key: Key, policy: str, user: str | None) -> str:

@@ -155,7 +155,7 @@ def protect_file(
             for made in engine(work, run.jobs(workspace, gathering, count, told.more), told.more):
                 workspace.finish_part(made.number, made.data, made.fixes, made.users)
                 run.drawn += made.drawn
-                run.worth.add(made.number, made.worths)
+                run.errors.add(made.errors, made.number)
             parts = Parts(workspace.files(leaving_out=run.vacant), policy)
             totals = parts.totals()
             if not totals.users:
@@ -191,7 +191,7 @@ def protect_file(
         policy.chosen_adversary.words,
         policy.calibrator,
         totals,
-        run.worth,
+        run.errors,
         run.drawn,
         rows,
         (*notes, *oddities(parts)),

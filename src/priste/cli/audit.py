@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from priste.audit import EventAudit
     from priste.mechanisms import Mechanism
     from priste.policy import Policy, PolicyOf
-    from priste.report import Verdict
+    from priste.results import Verdict
     from priste.traces import Trace
 
 Audits = Mapping[str, "EventAudit"]
@@ -50,7 +50,7 @@ class Audit:
     @property
     def verdict(self) -> Verdict:
         """Whether every event of every user stayed within its ε, if that was guaranteed."""
-        from priste.report import verdict, within
+        from priste.results import verdict, within
 
         return verdict(
             self.policy.calibrator if self.ours else None,
@@ -113,8 +113,8 @@ class Audit:
     def show(self, out: Console) -> None:
         """Print the worst user's numbers for each event, with a line over time."""
         from priste.quantify import AnyPrior
-        from priste.report import odds, percent, who_learns_most, within
-        from priste.report.wording import reached_words
+        from priste.results import odds, percent, who_learns_most, within
+        from priste.results.wording import reached_words
 
         who = "one stream" if len(self.users) == 1 else f"{len(self.users)} streams"
         out.print(f"[bold]What {who} told[/bold], if released by {self.emission}, to")
@@ -287,12 +287,8 @@ def _check_centres(policy: Policy, trace: Trace, name: str) -> None:
 def _of_ledger(policy: Policy, path: Path, users: Sequence[str], whose: PolicyOf | None) -> Audit:
     from priste.batch import refuse_changed_ledger
     from priste.release import read_ledgers
-    from priste.report import (
-        audit_releases,
-        choose_ledgers,
-        columns_of_releases,
-        policy_of_ledger,
-    )
+    from priste.report import choose_ledgers
+    from priste.results import audit_releases, columns_of_releases, policy_of_ledger
 
     refuse_changed_ledger(path)
     found: dict[str | None, Audits] = {}
@@ -314,7 +310,7 @@ def _with_other_models(
     audit: Audit, stream: Callable[[str | None], tuple[Policy, Sequence[Floats | None]]]
 ) -> Audit:
     """Add what the worst users' streams tell if people move otherwise than the model says."""
-    from priste.report import if_people_move_otherwise
+    from priste.results import if_people_move_otherwise
 
     with progress("Comparing models"):
         worst = {user for user, _ in audit.worst().values()}
@@ -335,7 +331,7 @@ def _of_trace(
 
     Unless that is ``sure``, positions that it does not release are refused.
     """
-    from priste.report import audit_cells, columns_of_cells
+    from priste.results import audit_cells, columns_of_cells
 
     found: dict[str | None, Audits] = {}
     own: dict[str | None, Policy] = {}

@@ -14,7 +14,7 @@ from priste.cli.console import progress
 if TYPE_CHECKING:
     from priste.audit import ProcedureRow
     from priste.policy import Policy
-    from priste.report import Verdict
+    from priste.results import Verdict
 
 OWN = "policy"
 """The name of the policy's own calibrator in the table."""
@@ -34,7 +34,7 @@ class ProcedureAudit:
     @property
     def verdict(self) -> Verdict:
         """Whether the policy's own calibrator keeps every claim, if it makes any."""
-        from priste.report import verdict
+        from priste.results import verdict
 
         own = (row for row in self.rows if row.calibrator == OWN)
         return verdict(self.policy.calibrator, (row.kept for row in own))
@@ -54,7 +54,7 @@ class ProcedureAudit:
             f"{self.policy.steps} steps, to an adversary who knows the code: "
             f"{self.policy.chosen_adversary.words}\n"
         )
-        from priste.report import percent
+        from priste.results import percent
 
         table = Table(box=None, pad_edge=False)
         for title in (*_WORDS, "claimed", "true", "belief", "anybody", "broken"):

@@ -16,7 +16,8 @@ from priste.errors import OutputExists
 
 if TYPE_CHECKING:
     from priste.audit import EventAudit
-    from priste.report import StreamReport, Verdict
+    from priste.report import StreamReport
+    from priste.results import Verdict
 
 MARKER = ".priste-demo"
 
@@ -44,7 +45,7 @@ class Demonstration:
                 event.label: {
                     "epsilon": event.epsilon,
                     "prior_belief": event.guarded.prior_belief,
-                    "alone": _side(event.uncalibrated),
+                    "uncalibrated": _side(event.uncalibrated),
                     "with_priste": _side(event.guarded),
                 }
                 for event in report.events
@@ -69,7 +70,8 @@ class Demonstration:
         for table in (odds_table(report), belief_table(report), cost_table(report)):
             out.print(Padding(table, (0, 0, 0, 2)))
         out.print(
-            f"[bold]alone[/bold] is {_mechanism(report)} and nothing else. The guarantee is "
+            f"[bold]uncalibrated[/bold] is {_mechanism(report)} and nothing else: one draw above, "
+            "the expectation below. The guarantee is "
             f"against {report.against}, and who knows all releases and this code. "
             f"{_price(report)}\n"
         )

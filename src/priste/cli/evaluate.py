@@ -13,7 +13,7 @@ from priste.cli.console import progress
 from priste.cli.options import AS_IT_TELLS, PolicyFile, Reading
 
 if TYPE_CHECKING:
-    from priste.forecast import Evaluation, Worth
+    from priste.results import Evaluation, Measures
 
 
 @dataclass(frozen=True)
@@ -41,23 +41,25 @@ class Evaluated:
             out.print(f"{self.left_out} users are in one of the files only and were left out.")
         out.print(worth_table({name: measured(way) for name, way in found.rows().items()}))
         out.print(
-            "alone is the policy's mechanism without priste; nothing is the one constant cell that "
-            "is best for this very truth. docs/evaluate.md defines each line."
+            "Errors are from the true fix to the released point. uncalibrated is one draw of the "
+            "policy's mechanism without priste; constant is the point that is best for this very "
+            "truth. docs/evaluate.md defines each line."
         )
 
 
-def measured(way: Worth) -> dict[str, str]:
+def measured(way: Measures) -> dict[str, str]:
     """Return the lines of a way of releasing, in words."""
-    from priste.report import length, percent
+    from priste.results import length, percent
 
     lines = {
-        "mean distance": length(way.distance.mean),
-        "median distance": length(way.distance.median),
+        "mean error": length(way.distance.mean),
+        "median error": length(way.distance.median),
         "95 % within": length(way.distance.p95),
     }
     if way.far is not None and way.near is not None:
         lines["mean, far from events"] = length(way.far.mean)
         lines["mean, near them"] = length(way.near.mean)
+    lines["mean, between cells"] = length(way.between_cells)
     lines["in the true cell"] = percent(way.exact)
     lines |= {f"within {length(1000 * r)}": percent(share) for r, share in way.within.items()}
     figures = {
@@ -73,37 +75,25 @@ def measured(way: Worth) -> dict[str, str]:
 
 
 def evaluate(
-    released: Annotated[Path, typer.Argument(help="What was released.")],
+    released: Annotated[Path, typer.Argument(help="What was released: a file, or a folder.")],
     truth: Annotated[Path, typer.Option(help="What was protected.", show_default=False)],
     policy: PolicyFile,
-    seed: Annotated[int, typer.Option(min=0, help="For the draws of the mechanism alone.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="For the draws of the mechanism.")] = 1,
     reading: Reading = AS_IT_TELLS,
 ) -> Evaluated:
-    """Measure what released locations are worth, beside the mechanism alone and one constant cell.
+    """Measure what released locations are worth, beside noise without priste and a constant point.
 
     Prints nothing about single steps; still, the figures are made from true locations.
     """
-    from priste.events import near_reach
-    from priste.forecast import evaluate as measure
     from priste.policy import load_policy
     from priste.randomness import bit_source
-    from priste.report import uncalibrated_cells
+    from priste.results.evaluation import evaluate_traces
 
     with progress("Reading"):
         loaded = load_policy(policy)
         true, told = (
-            {trace.user: loaded.for_user(trace).cells(trace).cells for trace in reading.open(path)}
-            for path in (truth, released)
+            {trace.user: trace for trace in reading.open(path)} for path in (truth, released)
         )
-    both = [user for user in true if user in told]
-    bits = bit_source(seed)
     with progress("Measuring"):
-        found = measure(
-            {user: true[user] for user in both},
-            {user: told[user] for user in both},
-            grid=loaded.grid,
-            alone={user: uncalibrated_cells(loaded, true[user], bits) for user in both},
-            events=[event.event for event in loaded.events.values()],
-            near_steps=near_reach(loaded.timeline.step.total_seconds()),
-        )
+        found = evaluate_traces(loaded, true, told, bit_source(seed))
     return Evaluated(found, len(set(true) ^ set(told)))

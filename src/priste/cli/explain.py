@@ -31,7 +31,7 @@ class Explained:
 
     def show(self, out: Console) -> None:
         """Print what is guaranteed, what is not, each event's numbers and each region's drawing."""
-        from priste.report import percent
+        from priste.results import percent
 
         explained = self.explanation
         _paragraphs(out, "In short", explained.summary)

@@ -59,7 +59,7 @@ class Suggested:
         """Print the strongest guarantee of each kind, or that there is none."""
         from priste.cli.tables import forecast_table
         from priste.forecast.suggestion import WHERE_WORDS
-        from priste.report import length
+        from priste.results import length
 
         found = self.suggestion
         wish = f"at most {length(found.metres)} {WHERE_WORDS[found.where]}"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from priste.batch import BatchReport
     from priste.policy import Policy, PolicyOf
     from priste.release import Ledger
-    from priste.report import Verdict
+    from priste.results import Verdict
     from priste.workers import Nursery
 
 
@@ -116,6 +116,8 @@ class Protection:
         if made["users"] > 1:
             out.print(users_table(made))
         out.print(metres_table(made))
+        if batch.errors.off_map.sentence():
+            out.print(batch.errors.off_map.sentence())
         if self.verdict == "not guaranteed":
             out.print("Nothing was guaranteed: this calibrator keeps no guarantee.\n")
         else:
@@ -177,7 +179,8 @@ def protect(
     from priste.atomic_files import check_apart, check_writable
     from priste.batch import ledger_of, protect_file, workspace_of
     from priste.policy import gaps_in_the_guard, load_policy, workload
-    from priste.report import MOST_SHOWN, run_reports, summarise_run, write_html
+    from priste.report import MOST_SHOWN, run_reports, write_html
+    from priste.results import summarise_run
 
     with workers_that_load(workers, cluster) as nursery:
         destination = output or beside(source)
@@ -239,7 +242,6 @@ def protect(
                     batch.ledgers,
                     traces=traces,
                     of_user=of_user,
-                    seed=seed,
                     on_progress=tell,
                 )
         with progress("Measuring") as tell:
@@ -292,7 +294,7 @@ def learnt_by_anybody(
 
     Several workers share the streams. None where the guarantee is against anybody.
     """
-    from priste.report import anybody_learns
+    from priste.results import anybody_learns
 
     found = anybody_learns(policy, ())
     if found is None:
@@ -311,7 +313,7 @@ def learnt_by_anybody(
 
 def _learnt_from(policy: Policy, stream: tuple[Policy | None, Ledger]) -> dict[str, float] | None:
     """Return what anybody learns from a stream; with it comes the user's own policy, if any."""
-    from priste.report import anybody_learns
+    from priste.results import anybody_learns
 
     own, ledger = stream
     return anybody_learns(own or policy, [ledger])

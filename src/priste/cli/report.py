@@ -21,7 +21,8 @@ from priste.cli.options import (
 from priste.cli.place_options import Place, Places, policy_of_everybody
 
 if TYPE_CHECKING:
-    from priste.report import RunSummary, StreamReport, Verdict
+    from priste.report import StreamReport
+    from priste.results import RunSummary, Verdict
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Written:
     @property
     def verdict(self) -> Verdict:
         """Whether the guarantee was kept for every user who is listed or shown."""
-        from priste.report import together
+        from priste.results import together
 
         shown = [report.verdict for report in self.reports]
         return together(shown if self.summary is None else [*shown, self.summary.verdict])
@@ -90,7 +91,7 @@ def report(
     ),
     input: Annotated[
         Path | None,
-        typer.Option(help="The protected file: adds distances and the mechanism alone."),
+        typer.Option(help="The protected file: adds errors and the uncalibrated mechanism."),
     ] = None,
     show_truth: ShowTruth = False,
     plots: Annotated[
@@ -116,9 +117,9 @@ def report(
         read_outline,
         run_reports,
         save_figures,
-        summarise_run,
         write_html,
     )
+    from priste.results import summarise_run
 
     check_writable(output, overwrite=overwrite)
     ledger = released if is_ledger(released) else ledger_of(released)

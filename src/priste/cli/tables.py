@@ -12,7 +12,8 @@ from rich.text import Text
 
 from priste.cli.forecast import interval
 from priste.quantify import BeliefBound, Guarantee, OddsBound
-from priste.report import StreamReport, length, odds, percent, within
+from priste.report import StreamReport
+from priste.results import length, odds, percent, within
 
 if TYPE_CHECKING:
     from priste.forecast import Row
@@ -85,7 +86,7 @@ def users_table(made: Mapping[str, Any]) -> Table:
 def metres_table(made: Mapping[str, Any]) -> Table:
     """Show how far releases are from the truth, near and far from the events, beside others."""
     sides = ("everywhere", "far", "near")
-    table = _table("mean distance", "everywhere", "far from events", "near them")
+    table = _table("mean error, from the true fix", "everywhere", "far from events", "near them")
     for way, each in made["metres"].items():
         if way != "of_users":
             table.add_row(way.replace("_", " "), *(length(each[side]) for side in sides))
@@ -102,7 +103,11 @@ def _ways(guarantee: OddsBound) -> str:
 def odds_table(report: StreamReport) -> Table:
     """Show how far odds can move about each event, with and without priste."""
     table = _table(
-        "event", "guaranteed", "alone", "with priste", title="How far the adversary's odds can move"
+        "event",
+        "guaranteed",
+        "uncalibrated",
+        "with priste",
+        title="How far the adversary's odds can move",
     )
     for event in report.events:
         alone = (
@@ -119,7 +124,7 @@ def odds_table(report: StreamReport) -> Table:
 def belief_table(report: StreamReport) -> Table:
     """Show what an adversary believes about each event before and after all releases."""
     table = _table(
-        "event", "before", "alone", "with priste", title="What an adversary then believes"
+        "event", "before", "uncalibrated", "with priste", title="What an adversary then believes"
     )
     for event in report.events:
         alone = "–" if event.uncalibrated is None else percent(_last(event.uncalibrated.belief))
@@ -135,12 +140,12 @@ def belief_table(report: StreamReport) -> Table:
 def cost_table(report: StreamReport) -> Table:
     """Show how far releases are from the truth, near and far from the events, beside a constant."""
     table = _table(
-        "mean",
+        "mean error",
         "everywhere",
         "far from events",
         "near them",
         "within a cell",
-        title="What it costs: distance from the truth",
+        title="What it costs: metres from the true fix to the released point",
     )
     if report.usefulness is not None:
         for name, way in report.usefulness.ways.items():

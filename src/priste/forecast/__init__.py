@@ -1,6 +1,5 @@
 """What a policy will cost, and what releases are worth."""
 
-from priste.forecast.evaluation import Distances, Evaluation, Worth, evaluate
 from priste.forecast.policy_cost import (
     DEFAULT_RUNS,
     REFINED_RUNS,
@@ -17,15 +16,11 @@ __all__ = [
     "DEFAULT_RUNS",
     "REFINED_RUNS",
     "Cost",
-    "Distances",
-    "Evaluation",
     "Forecast",
     "Metres",
     "Row",
     "Setting",
     "Suggestion",
-    "Worth",
-    "evaluate",
     "forecast",
     "quick_forecast",
     "refined_forecast",

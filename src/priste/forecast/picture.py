@@ -73,7 +73,7 @@ def _high(metres: Metres) -> float:
 
 
 def _bars(metres: Metres, widest: float) -> tuple[Bar, ...]:
-    from priste.report import length
+    from priste.results import length
 
     def share(value: float) -> float:
         return round(100 * min(max(value, 0.0), widest) / widest, 2)

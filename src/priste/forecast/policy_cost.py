@@ -52,7 +52,7 @@ class Row:
 
     def sentence(self) -> str:
         """Say what the setting costs, beside the mechanism alone and one constant cell."""
-        from priste.report import length, percent  # heavy, and only here
+        from priste.results import length, percent  # heavy, and only here
 
         cost = self.cost
         parts = [

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from priste.audit.estimates import Estimate, mean
 from priste.errors import InvalidParameter
 from priste.events import Event, near_events
-from priste.forecast.measures import Floats, Integers
 from priste.maps import best_constant, kilometres
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
@@ -26,6 +25,7 @@ from priste.quantify import Adversary, AnyPrior, Guarantee, LastSeen
 from priste.randomness import BitSource, bit_source
 from priste.release import Calibrator, Protector
 from priste.release.prediction import Prediction
+from priste.results.measures import Floats, Integers
 
 FEWEST_RUNS = 2
 """An interval needs two runs."""

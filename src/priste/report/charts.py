@@ -1,8 +1,8 @@
-"""Charts as a page draws them: lines that stretch with the page, labels that stay readable.
+"""Charts as plain values, which a page draws as SVG and a file by matplotlib.
 
-A chart is plain values: paths in a box of 1000 by 100 that is stretched to whatever width there is,
-and labels placed in percent of it, which are ordinary text of the page. So a chart is as readable
-on a phone as on a desk, follows the colours of the page, and is small.
+A chart is lines through points in shares of its width and height, and labels placed in percent. On
+a page paths stretch with the window and labels are ordinary text, so a chart is readable on a phone
+and follows the colours of the page.
 """
 
 from __future__ import annotations
@@ -36,19 +36,29 @@ class Band:
     width: float
 
 
+Points = tuple[tuple[float, float] | None, ...]
+"""Points in shares of the width and of the height from below; a line breaks at None."""
+
+
 @dataclass(frozen=True)
 class Line:
-    """One line: what it is, its style, and its path; it breaks where there is no value."""
+    """One line: what it is, its style, and the points it goes through."""
 
     label: str
     style: str
-    path: str
+    points: Points
+
+    @property
+    def path(self) -> str:
+        """The line as a path of SVG."""
+        return path(self.points)
 
 
 @dataclass(frozen=True)
 class Chart:
-    """What a page needs to draw a chart; ``words`` says it to those who cannot see it."""
+    """What is needed to draw a chart; ``words`` says it to those who cannot see it."""
 
+    title: str
     words: str
     lines: tuple[Line, ...]
     across: tuple[Mark, ...]
@@ -120,19 +130,17 @@ def over_steps(
     steps: range,
     scale: Scale,
     silent: Sequence[bool],
-) -> str:
-    """Return the path of values over steps; a gap where nothing was released.
+) -> Points:
+    """Return the points of values over steps; a gap where nothing was released.
 
     Values without limit run along the top.
     """
     across = Scale(steps.start - 0.5, max(steps.stop - 0.5, steps.start + 0.5))
-    return path(
-        [
-            None
-            if silent[step] or math.isnan(values[step])
-            else (across.at(step), scale.at(values[step]))
-            for step in steps
-        ]
+    return tuple(
+        None
+        if silent[step] or math.isnan(values[step])
+        else (across.at(step), scale.at(values[step]))
+        for step in steps
     )
 
 

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 from priste.report.charts import Bar, Scale, histogram
-from priste.report.run_summary import RunSummary, UserSummary
-from priste.report.usefulness import Worth
-from priste.report.wording import length, odds, percent
+from priste.results.run_summary import RunSummary, UserSummary
+from priste.results.usefulness import Worth
+from priste.results.wording import length, odds, percent
 
 MOST_LISTED = 2000
 """How many users are listed: with more, those about whom most was told."""

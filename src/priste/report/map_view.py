@@ -1,4 +1,4 @@
-"""The map as a page draws it: what was released and, if asked, the truth, side by side.
+"""Maps as plain values: what was released and, if asked, the truth, side by side.
 
 All panels of a map show the same part of it, with coordinates at the edges, a scale bar, the named
 regions, an outline of the user's own and where people are. Positions are in cells
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from priste.maps import Grid
 from priste.report.charts import NICE, Mark, Scale
-from priste.report.wording import degrees
+from priste.results.wording import degrees
 
 Floats = NDArray[np.float64]
 Polyline = Sequence[tuple[float, float]]
@@ -53,19 +53,41 @@ class Label:
 
 @dataclass(frozen=True)
 class Outline:
-    """A named region: its border as a path, and its number among the regions."""
+    """A named region, its number among the regions, and the edges of its border.
+
+    An edge begins at (x, y) and is one cell long, ``down`` or to the right.
+    """
 
     name: str
     number: int
-    path: str
+    edges: tuple[tuple[int, int, bool], ...]
+
+    @property
+    def path(self) -> str:
+        """The border as a path of SVG."""
+        return "".join(f"M{x} {y}{'v' if down else 'h'}1" for x, y, down in self.edges)
 
 
 @dataclass(frozen=True)
 class Layer:
-    """Cells of one shade, as a path. ``style`` is that of the layer, with the shade's number."""
+    """Cells of one shade: rows (x, y, width) of cells, from their north-west corner.
 
-    style: str
-    path: str
+    ``style`` is that of the layer, and ``shade`` goes from 1 to ``SHADES``.
+    """
+
+    kind: str
+    shade: int
+    runs: tuple[tuple[int, int, int], ...]
+
+    @property
+    def style(self) -> str:
+        """The style of the layer with its shade."""
+        return f"{self.kind}-{self.shade}"
+
+    @property
+    def path(self) -> str:
+        """The cells as a path of SVG."""
+        return "".join(f"M{x} {y}h{wide}v1h-{wide}z" for x, y, wide in self.runs)
 
 
 @dataclass(frozen=True)
@@ -95,7 +117,7 @@ class MapView:
     rows_shown: range
     columns_shown: range
     backdrop: tuple[Layer, ...]
-    outline: str
+    lines: tuple[tuple[tuple[float, float], ...], ...]
     regions: tuple[Outline, ...]
     labels: tuple[Label, ...]
     across: tuple[Mark, ...]
@@ -103,6 +125,12 @@ class MapView:
     bar_width: float
     bar_words: str
     panels: tuple[Panel, ...] = ()
+
+    @property
+    def outline(self) -> str:
+        """The lines drawn for context, as a path of SVG."""
+        drawn = ("L".join(f"{x:.2f} {y:.2f}" for x, y in line) for line in self.lines)
+        return "".join(f"M{line}" for line in drawn)
 
     @property
     def columns(self) -> int:
@@ -140,7 +168,7 @@ class MapDrawing:
             rows_shown=rows,
             columns_shown=columns,
             backdrop=() if population is None else self.shaded(population, "people"),
-            outline="".join(self._line(line) for line in outline),
+            lines=tuple(self._line(line) for line in outline),
             regions=tuple(
                 Outline(name, number, self._border(cells))
                 for number, (name, cells) in enumerate(self._regions.items())
@@ -172,7 +200,7 @@ class MapDrawing:
         shade = np.ceil(SHADES * np.sqrt(weights / top) - 1e-9).astype(int)
         table = shade.reshape(self._grid.rows, self._grid.columns)
         return tuple(
-            Layer(f"{style}-{number}", drawn)
+            Layer(style, number, drawn)
             for number in range(1, SHADES + 1)
             if (drawn := self._cells(table == number))
         )
@@ -194,19 +222,18 @@ class MapDrawing:
         rows, columns = self._window
         return column - columns.start + 0.5, rows.stop - row - 0.5
 
-    def _cells(self, chosen: NDArray[np.bool_]) -> str:
-        """Return chosen cells (rows, columns) as one path, neighbours in a row joined."""
+    def _cells(self, chosen: NDArray[np.bool_]) -> tuple[tuple[int, int, int], ...]:
+        """Return chosen cells (rows, columns) as runs, neighbours in a row joined."""
         rows, columns = self._window
         parts = []
         for row in rows:
             inside = np.flatnonzero(chosen[row, columns.start : columns.stop])
             for run in np.split(inside, np.flatnonzero(np.diff(inside) > 1) + 1):
                 if len(run):
-                    y = rows.stop - row - 1
-                    parts.append(f"M{run[0]} {y}h{len(run)}v1h-{len(run)}z")
-        return "".join(parts)
+                    parts.append((int(run[0]), rows.stop - row - 1, len(run)))
+        return tuple(parts)
 
-    def _border(self, cells: Sequence[int]) -> str:
+    def _border(self, cells: Sequence[int]) -> tuple[tuple[int, int, bool], ...]:
         """Return the edges that separate a set of cells from the others."""
         inside, wide = set(cells), self._grid.columns
         rows, columns = self._window
@@ -215,20 +242,19 @@ class MapDrawing:
             row, column = divmod(cell, wide)
             x, y = column - columns.start, rows.stop - row - 1
             if column == 0 or cell - 1 not in inside:
-                parts.append(f"M{x} {y}v1")
+                parts.append((x, y, True))
             if column == wide - 1 or cell + 1 not in inside:
-                parts.append(f"M{x + 1} {y}v1")
+                parts.append((x + 1, y, True))
             if cell - wide not in inside:
-                parts.append(f"M{x} {y + 1}h1")
+                parts.append((x, y + 1, False))
             if cell + wide not in inside:
-                parts.append(f"M{x} {y}h1")
-        return "".join(parts)
+                parts.append((x, y, False))
+        return tuple(parts)
 
-    def _line(self, line: Polyline) -> str:
+    def _line(self, line: Polyline) -> tuple[tuple[float, float], ...]:
         rows, columns = self._window
         side = self._grid.cell_size
-        points = [(x / side - columns.start, rows.stop - y / side) for x, y in line]
-        return "M" + "L".join(f"{x:.2f} {y:.2f}" for x, y in points)
+        return tuple((x / side - columns.start, rows.stop - y / side) for x, y in line)
 
     def _labels(self) -> tuple[Label, ...]:
         """Place each region's name above it, below or beside; where all is taken, nowhere."""

@@ -18,11 +18,9 @@ from priste.report.pictures import (
     learners_words,
     stream_map,
 )
-from priste.report.run_summary import RunSummary
 from priste.report.stream_report import StreamReport
 from priste.report.strip import LEVEL_WORDS, longest_vague
-from priste.report.verdict import Verdict
-from priste.report.wording import length
+from priste.results import PRISTE, UNCALIBRATED, RunSummary, Verdict, length
 
 MARKS = {Verdict.KEPT: "kept", Verdict.BROKEN: "broken", Verdict.NOT_GUARANTEED: "unguaranteed"}
 """The style of each verdict."""
@@ -88,14 +86,13 @@ def _shown(report: StreamReport) -> dict[str, Any]:
 def _tiles(report: StreamReport) -> list[tuple[str, str]]:
     silent = sum(cell is None for cell in report.released)
     tiles = [(str(report.steps - silent), f"releases in {report.steps} steps")]
-    if report.distances:
-        median = f"(median {report.median_metres:,.0f} m)"
-        tiles.append((f"{report.mean_metres:,.0f} m", f"mean distance from the truth {median}"))
-    if report.uncalibrated_distances:
-        median = f"(median {report.uncalibrated_median_metres:,.0f} m)"
-        tiles.append(
-            (f"{report.uncalibrated_mean_metres:,.0f} m", f"with the mechanism alone {median}")
-        )
+    worth = report.usefulness
+    if worth is not None and worth.ways:
+        median = f"(median {length(worth.median)})"
+        means = {name: length(way.everywhere) for name, way in worth.ways.items()}
+        tiles.append((means[PRISTE], f"mean error, from the true fix {median}"))
+        if UNCALIBRATED in means:
+            tiles.append((means[UNCALIBRATED], "expected of the uncalibrated mechanism"))
     kept = report.verdict is Verdict.KEPT
     tiles.append((str(len(report.events)), "events kept deniable" if kept else "events"))
     return tiles

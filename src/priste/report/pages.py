@@ -20,7 +20,7 @@ _OWN = "priste.report"
 def _environment(package: str) -> Environment:
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-    from priste.report.wording import odds, percent
+    from priste.results.wording import odds, percent
 
     places = dict.fromkeys((package, _OWN))  # the frame is ours
     made = Environment(

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from priste.quantify import BeliefBound
 from priste.report.charts import (
     Chart,
@@ -15,13 +17,13 @@ from priste.report.charts import (
     bands_of,
     level,
     over_steps,
-    path,
     time_marks,
     value_marks,
 )
 from priste.report.map_view import MapDrawing, MapView, Panel
 from priste.report.stream_report import EventTrack, StreamReport
-from priste.report.wording import cell_words, length, odds, percent
+from priste.results.usefulness import CURVE_KM, PRISTE, UNCALIBRATED
+from priste.results.wording import cell_words, length, odds, percent
 
 HOURS_AROUND = 12.0
 """A chart of an event shows so many hours before and after it."""
@@ -29,7 +31,8 @@ HOURS_AROUND = 12.0
 MOST_MULTIPLES = 14
 """How many occurrences of a recurring event are drawn; the others are in the table."""
 
-CURVE_POINTS = 60
+ALMOST_ALL = 0.995
+"""The chart of distances goes as far as this share of the releases."""
 
 MOST_OVER = 3.0
 """What is more than so many times the guarantee, or what was reached, goes off the chart."""
@@ -185,7 +188,7 @@ def _leakage_chart(
     if track.uncalibrated is not None:
         lines.append(
             line(
-                "mechanism alone",
+                "uncalibrated",
                 "uncalibrated",
                 track.uncalibrated.leakage,
                 max(each.uncalibrated.max for each in tracks if each.uncalibrated is not None),
@@ -205,9 +208,10 @@ def _leakage_chart(
     )
     guaranteed = math.isfinite(track.epsilon)
     return Chart(
+        title=f"Leakage about “{track.label}”: the logarithm of the factor by which odds moved",
         words=f"Leakage about {track.label} over time: {odds(guarded.max)} at most with priste"
         + (
-            f", {odds(track.uncalibrated.max)} with the mechanism alone"
+            f", {odds(track.uncalibrated.max)} uncalibrated"
             if track.uncalibrated is not None
             else ""
         )
@@ -230,7 +234,7 @@ def _belief_chart(report: StreamReport, track: EventTrack) -> Chart:
     if track.uncalibrated is not None:
         lines.append(
             Line(
-                "mechanism alone",
+                "uncalibrated",
                 "uncalibrated",
                 over_steps(track.uncalibrated.belief, steps, scale, silent),
             )
@@ -243,6 +247,7 @@ def _belief_chart(report: StreamReport, track: EventTrack) -> Chart:
         cap = track.guaranteed.at_most
         levels.append(level(cap, f"guaranteed: at most {percent(cap)}", scale))
     return Chart(
+        title=f"What an adversary believes about “{track.label}”",
         words=f"What an adversary believes about {track.label} over time: "
         f"{percent(guarded.prior_belief)} before any release, "
         f"{percent(max(guarded.belief, default=guarded.prior_belief))} at most with priste.",
@@ -255,24 +260,30 @@ def _belief_chart(report: StreamReport, track: EventTrack) -> Chart:
 
 
 def distance_chart(report: StreamReport) -> Chart | None:
-    """Return the share of releases within a distance of the truth, with and without priste."""
-    samples = {"uncalibrated": report.uncalibrated_distances, "told": report.distances}
-    names = {"uncalibrated": "mechanism alone", "told": "with priste"}
-    farthest = max((sample[-1] for sample in samples.values() if sample), default=0.0)
-    if not farthest:
+    """Return the share of releases within a distance of the true fix, for each way of releasing."""
+    worth = report.usefulness
+    if worth is None or not worth.shares:
         return None
-    across = Scale(0.0, farthest)
-    lines = []
-    for style, sample in samples.items():
-        if sample:
-            points: list[tuple[float, float] | None] = [(0.0, 0.0)]
-            for k in range(CURVE_POINTS + 1):
-                km = farthest * k / CURVE_POINTS
-                points.append((across.at(km), sum(x <= km for x in sample) / len(sample)))
-            lines.append(Line(names[style], style, path(points)))
+    styles = {UNCALIBRATED: "uncalibrated", PRISTE: "told"}
+    drawn = {way: worth.shares[way] for way in styles if way in worth.shares}
+    last = max(int(np.searchsorted(shares, ALMOST_ALL)) for shares in drawn.values())
+    last = min(max(last, 1), len(CURVE_KM) - 1)
+    across = Scale(0.0, float(CURVE_KM[last]))
+    lines = [
+        Line(
+            way,
+            styles[way],
+            tuple(
+                (across.at(float(km)), share)
+                for km, share in zip(CURVE_KM[: last + 1], shares, strict=False)
+            ),
+        )
+        for way, shares in drawn.items()
+    ]
     return Chart(
-        words="Share of releases within a distance of the truth: half of them within "
-        f"{length(report.median_metres)} with priste.",
+        title="Share of releases within a distance of the true fix",
+        words="Share of releases within a distance of the true fix: half of them within "
+        f"{length(worth.median)} with priste.",
         lines=tuple(lines),
         across=tuple(
             Mark(round(100 * across.at(km), 2), length(1000 * km)) for km in across.ticks(4)
@@ -294,8 +305,9 @@ def budget_chart(report: StreamReport) -> Chart | None:
     ]
     levels: tuple[Mark, ...] = ()
     if math.isfinite(report.full_budget):
-        levels = (level(report.full_budget, "mechanism alone", scale),)
+        levels = (level(report.full_budget, "uncalibrated", scale),)
     return Chart(
+        title="Budget of each release, per km",
         words=f"Budget of each release, per km: {max(finite):g} at most.",
         lines=(Line("with priste", "told", over_steps(report.budgets, steps, scale, silent)),),
         across=time_marks(report.times, steps),

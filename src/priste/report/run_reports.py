@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from priste.errors import InvalidParameter, LedgerError, TraceError
 from priste.policy import Policy, PolicyOf
 from priste.release import Ledger
-from priste.report.assembly import stream_report, uncalibrated_releases
-from priste.report.audits import policy_of_ledger
+from priste.report.assembly import cells_of, stream_report, uncalibrated_releases
 from priste.report.outline import Line
-from priste.report.run_summary import RunSummary
 from priste.report.stream_report import StreamReport
+from priste.results import RunSummary, TrueSteps, policy_of_ledger, true_steps
 from priste.traces import Traces
 
 MOST_SHOWN = 6
@@ -33,8 +32,8 @@ def run_reports(
 ) -> list[StreamReport]:
     """Return one report per ledger.
 
-    With ``traces``, the file that was protected, the reports tell distances and what the mechanism
-    alone would have told; with ``of_user``, where everybody's own places are. Then they must not be
+    With ``traces``, the file that was protected, the reports tell errors and what the uncalibrated
+    mechanism would have told; with ``of_user``, where personal places are. Then they must not be
     published.
     """
     if show_truth and traces is None:
@@ -50,7 +49,9 @@ def run_reports(
                 ledger,
                 title="What was released" if user is None else f"What was released for {user}",
                 truth=truth,
-                uncalibrated=None if truth is None else uncalibrated_releases(own, truth, seed),
+                uncalibrated=None
+                if truth is None
+                else uncalibrated_releases(own, cells_of(truth), seed),
                 show_truth=show_truth,
                 own_places=of_user is not None,
                 outline=outline,
@@ -93,14 +94,13 @@ def choose_ledgers(
 
 def _truths(
     whose: PolicyOf, traces: Traces, ledgers: Ledgers
-) -> dict[str | None, tuple[Policy, tuple[int | None, ...]]]:
+) -> dict[str | None, tuple[Policy, TrueSteps]]:
     found = {}
     for trace in traces:
         if trace.user in ledgers:
             # Nobody is guarded by a model that was fitted on them.
             own = whose(trace.user).for_user(trace)
-            cells = own.cells(trace).cells[: len(ledgers[trace.user])]
-            found[trace.user] = own, cells
+            found[trace.user] = own, true_steps(own, trace, len(ledgers[trace.user]))
     missing = [str(user) for user in ledgers if user not in found]
     if missing:
         raise TraceError(

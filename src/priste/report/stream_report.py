@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -17,9 +15,9 @@ from priste.policy.policy import event_label
 from priste.quantify import Guarantee, OddsBound
 from priste.release import Calibrator
 from priste.report.strip import Day
-from priste.report.usefulness import Usefulness
-from priste.report.verdict import Verdict, verdict, within
-from priste.report.wording import anybody_words, reached_words
+from priste.results.usefulness import Usefulness
+from priste.results.verdict import Verdict, verdict, within
+from priste.results.wording import anybody_words, reached_words
 
 
 @dataclass(frozen=True)
@@ -72,14 +70,12 @@ class StreamReport:
     """One stream, ready to be shown.
 
     ``times`` labels each step. ``released`` holds output cells, None for silence.
-    ``distances`` are the kilometres between true and released cells as a sorted
-    sample, so that none can be assigned to its step; ``truth`` is there only when the
-    reader asked to see it. Sequences that run over steps have equal length.
-    ``calibrator`` made the releases; None if that is unknown. ``against`` says whom the guarantee
-    is against. ``usefulness`` and its ``strip`` of
-    days are there when the truth was at hand, and so is ``population`` (m,), where people are: it
-    may be made from traces of others. ``own_places`` tells that ``regions`` are the user's own,
-    which is as telling as where they were. ``outline`` holds lines in km, for context.
+    ``truth`` is there only when the reader asked to see it. Sequences that run over steps have
+    equal length. ``calibrator`` made the releases; None if that is unknown. ``against`` says whom
+    the guarantee is against. ``usefulness`` and its ``strip`` of days are there when the truth was
+    at hand, and so is ``population`` (m,), where people are: it may be made from traces of others.
+    ``own_places`` tells that ``regions`` are the user's own, which is as telling as where they
+    were. ``outline`` holds lines in km, for context.
     """
 
     title: str
@@ -94,8 +90,6 @@ class StreamReport:
     calibrator: Calibrator | None = None
     against: str = "anybody, whatever they believe about where the user began"
     not_guaranteed: tuple[str, ...] = ()
-    distances: tuple[float, ...] = ()
-    uncalibrated_distances: tuple[float, ...] = ()
     usefulness: Usefulness | None = field(default=None, repr=False)
     strip: tuple[Day, ...] = ()
     truth: tuple[int | None, ...] | None = field(default=None, repr=False)
@@ -119,10 +113,6 @@ class StreamReport:
                 f"The sequences of a StreamReport must have one entry per step, {steps}. "
                 f"Got {wrong}."
             )
-        object.__setattr__(self, "distances", tuple(sorted(self.distances)))
-        object.__setattr__(
-            self, "uncalibrated_distances", tuple(sorted(self.uncalibrated_distances))
-        )
 
     @property
     def steps(self) -> int:
@@ -144,32 +134,4 @@ class StreamReport:
         """Whether anything here was made from true locations."""
         compared = any(event.uncalibrated is not None for event in self.events)
         shown = self.truth is not None or self.usefulness is not None
-        return bool(self.distances or self.uncalibrated_distances or compared or shown)
-
-    @property
-    def mean_metres(self) -> float:
-        """The mean distance between true and released cells in metres, nan if unknown."""
-        return 1000 * statistics.fmean(self.distances) if self.distances else math.nan
-
-    @property
-    def uncalibrated_mean_metres(self) -> float:
-        """The same for the uncalibrated mechanism."""
-        return (
-            1000 * statistics.fmean(self.uncalibrated_distances)
-            if self.uncalibrated_distances
-            else math.nan
-        )
-
-    @property
-    def median_metres(self) -> float:
-        """The median distance between true and released cells in metres, nan if unknown."""
-        return 1000 * statistics.median(self.distances) if self.distances else math.nan
-
-    @property
-    def uncalibrated_median_metres(self) -> float:
-        """The same for the uncalibrated mechanism."""
-        return (
-            1000 * statistics.median(self.uncalibrated_distances)
-            if self.uncalibrated_distances
-            else math.nan
-        )
+        return compared or shown

@@ -18,7 +18,7 @@ from priste.policy.policy import OFF_MAP, event_label
 from priste.policy.policy_reader import occurrences
 from priste.policy.sections import EventSection
 from priste.quantify import KnownPrior, Quantifier
-from priste.report import percent
+from priste.results import percent
 from priste.studio.event_picture import Structure, formula_of, structure_of
 from priste.studio.event_sentence import sentence
 from priste.studio.setting import ground_of_setting

@@ -14,15 +14,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.maps import kilometres
 from priste.policy import Policy, PolicyEvent
 from priste.quantify import AnyPrior, BeliefBound, KnownPrior, Leakage, Quantifier
 from priste.release import Ledger, Protector, Uncalibrated
 from priste.release.seeded_steps import SeededSteps, seed_of_user
-from priste.report import keeps_its_guarantees, odds, percent, usefulness, verdict
-from priste.report.assembly import released_cells
-from priste.report.audits import StreamColumns
 from priste.report.strip import level, strip_of
+from priste.results import (
+    keeps_its_guarantees,
+    odds,
+    percent,
+    released_cells,
+    true_steps,
+    usefulness,
+    verdict,
+)
+from priste.results.audits import StreamColumns
 from priste.studio.event_reading import alike, chance_before, steps_of
 from priste.studio.policies import Policies
 from priste.studio.wire import whole_numbers
@@ -66,6 +72,7 @@ def follow(policies: Policies, order: RunOrder, tell: Tell) -> tuple[dict[str, A
     """Release a person's steps one by one, telling of each; return a summary and what was made."""
     policy = own_policy(policies, order)
     truth = true_cells(policy, order.trace)
+    positions = true_steps(policy, order.trace, len(truth))
     population = KnownPrior(policy.population)
     known = [Quantifier(policy.models, each.event, population) for each in policy.events.values()]
     tell("start", _start(policy, order, len(truth), known))
@@ -78,7 +85,7 @@ def follow(policies: Policies, order: RunOrder, tell: Tell) -> tuple[dict[str, A
         shown, beside = guarded.take(cell), uncalibrated.take(cell)
         for told, found in zip(shown["events"], guarded.protector.told(), strict=True):
             told["worst"] = heaviest(worst_prior(policy, found), MOST_WORST)
-        tell("step", _step(policy, step, cell, shown, beside))
+        tell("step", _step(policy, step, cell, positions.places[step], shown, beside))
     made = RunMade(order, guarded.ledger, uncalibrated.ledger, truth)
     return _done(policy, guarded, made), made
 
@@ -189,11 +196,12 @@ def _step(
     policy: Policy,
     step: int,
     cell: int | None,
+    fix: NDArray[np.float64],
     guarded: dict[str, Any],
     uncalibrated: dict[str, Any],
 ) -> dict[str, Any]:
     time = policy.timeline.time_of(step)
-    error = _km(policy, cell, guarded["released"])
+    error = _km(policy, fix, guarded["released"])
     return {
         "step": step,
         "time": time.isoformat(),
@@ -209,17 +217,18 @@ def _step(
             "released": -1 if uncalibrated["released"] is None else uncalibrated["released"],
             "at": _place(policy, uncalibrated["released"]),
             "error_m": None
-            if (off := _km(policy, cell, uncalibrated["released"])) is None
+            if (off := _km(policy, fix, uncalibrated["released"])) is None
             else 1000 * off,
             "events": uncalibrated["events"],
         },
     }
 
 
-def _km(policy: Policy, cell: int | None, other: int | None) -> float | None:
-    if cell is None or other is None:
+def _km(policy: Policy, fix: NDArray[np.float64], released: int | None) -> float | None:
+    """Return the km from the true fix of a step to the released point; None without either."""
+    if released is None or np.isnan(fix[0]):
         return None
-    return float(kilometres(policy.grid, np.array([cell]), np.array([other]))[0])
+    return math.dist(fix.tolist(), policy.grid.centers[released].tolist())
 
 
 def _place(policy: Policy, cell: int | None) -> list[float] | None:
@@ -229,14 +238,7 @@ def _place(policy: Policy, cell: int | None) -> list[float] | None:
 def _done(policy: Policy, guarded: _Side, made: RunMade) -> dict[str, Any]:
     line = policy.timeline
     released = released_cells(policy, made.ledger)
-    worth = usefulness(
-        policy.grid,
-        made.truth,
-        released,
-        [event.event for event in policy.events.values()],
-        line.step.total_seconds(),
-        released_cells(policy, made.uncalibrated),
-    )
+    worth = usefulness(policy, true_steps(policy, made.order.trace, len(released)), released)
     found = verdict(policy.calibrator, [keeps_its_guarantees(policy, made.ledger)])
     times = [line.time_of(step) for step in range(len(made.truth))]
     marked = {step for event in policy.events.values() for step in steps_of(event.event)}

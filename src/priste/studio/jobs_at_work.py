@@ -20,8 +20,8 @@ from priste.forecast import Cost, Metres, Row, refined_forecast
 from priste.policy import Policy
 from priste.quantify import KnownPrior, Leakage, Quantifier
 from priste.release import write_ledgers
-from priste.report import length, percent, render, run_reports
-from priste.report.audits import columns_of_releases
+from priste.report import render, run_reports
+from priste.results import columns_of_releases, length, percent
 from priste.studio.event_reading import alike
 from priste.studio.following import (
     RunMade,

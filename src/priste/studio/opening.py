@@ -14,7 +14,7 @@ from priste.policy import Policy, draft_policy
 from priste.policy.places import frequent_places
 from priste.policy.town_policy import RESIDENTS, town_policy
 from priste.release.calibrators import DEFAULT_CALIBRATOR
-from priste.report import percent
+from priste.results import percent
 from priste.studio import sliders
 from priste.studio.policies import Policies
 from priste.studio.setting import SHAPE, ground_of_setting, policy_text

@@ -11,7 +11,7 @@ import math
 
 from priste.maps import Grid
 from priste.policy.workload import cell_size_for
-from priste.report import length
+from priste.results import length
 from priste.studio.wire import Problem, Refused
 from priste.studio.worker import most_memory
 

@@ -10,7 +10,7 @@ from priste.errors import PristeError
 from priste.policy import Policy
 from priste.policy.adversary_choice import AdversaryChoice
 from priste.policy.sections import AdversarySection, GuaranteeSection
-from priste.report import length, odds, percent
+from priste.results import length, odds, percent
 from priste.studio.setting import alpha_of, metres_of
 
 ADVERSARYS: tuple[tuple[str, str, dict[str, Any]], ...] = (

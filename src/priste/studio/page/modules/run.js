@@ -384,7 +384,7 @@ function verdictCard(run) {
                 element(
                   "tr",
                   {},
-                  element("td", {}, name === "alone" ? "noise alone" : name),
+                  element("td", {}, name),
                   [way.everywhere, way.far, way.near].map((value) =>
                     element("td", {}, metres(finite(value))),
                   ),

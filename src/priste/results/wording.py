@@ -9,22 +9,25 @@ from priste.audit import EventAudit
 from priste.maps import Grid
 from priste.quantify import AnyPrior, BeliefBound, Guarantee
 
+LARGEST_SAID = math.log(1e6)
+"""Odds that can move farther than that are as good as any: the number says nothing more."""
+
 
 def odds(leakage: float) -> str:
     """Say a leakage as the factor by which odds may move.
 
     >>> odds(0.5), odds(3), odds(math.inf), odds(0)
     ('1.65×', '20×', 'without limit', '1.00×')
-    >>> odds(13.3), odds(30)
-    ('600,000×', '1e13×')
+    >>> odds(13.3), odds(30), odds(5144)
+    ('600,000×', 'more than a million×', 'more than a million×')
     """
-    if math.isinf(leakage) or leakage > 700:
-        return "without limit" if math.isinf(leakage) else f"10^{leakage / math.log(10):.0f}×"
+    if math.isinf(leakage):
+        return "without limit"
+    if leakage > LARGEST_SAID:
+        return "more than a million×"
     factor = math.exp(leakage)
     if factor < 10:
         return f"{factor:.2f}×"
-    if factor >= 1e9:
-        return f"{factor:.0e}×".replace("e+", "e").replace("e0", "e")
     digits = max(0, math.floor(math.log10(factor)) - 1)  # two figures that mean something
     return f"{round(factor, -digits):,.0f}×"
 
@@ -45,16 +48,19 @@ def percent(probability: float) -> str:
 
 
 def length(metres: float) -> str:
-    """Say a length: metres below a kilometre, kilometres above.
+    """Say a length: metres below a kilometre, kilometres above, in two figures that mean something.
 
-    >>> length(90.2), length(1843.0), length(20_000), length(math.nan)
-    ('90 m', '1.8 km', '20 km', '–')
+    >>> length(90.2), length(502.0), length(1843.0), length(20_000), length(math.nan)
+    ('90 m', '500 m', '1.8 km', '20 km', '–')
+    >>> length(996.0)
+    '1.0 km'
     """
     if math.isnan(metres):
         return "–"
-    if metres < 1000:
-        return f"{metres:.0f} m"
-    return f"{metres / 1000:.1f} km" if metres < 10_000 else f"{metres / 1000:,.0f} km"
+    shown = round(metres, -1) if metres >= 99.5 else metres
+    if shown < 1000:
+        return f"{shown:.0f} m"
+    return f"{metres / 1000:.1f} km" if metres < 9_950 else f"{metres / 1000:,.0f} km"
 
 
 def degrees(value: float, positive: str, negative: str) -> str:

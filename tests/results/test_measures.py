@@ -10,8 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
 
-from priste.forecast import measures
 from priste.maps import Grid
+from priste.results import measures
 
 ROUNDING = 1e-12
 

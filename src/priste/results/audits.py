@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +14,12 @@ from numpy.typing import NDArray
 from priste.audit import EventAudit, audit_stream
 from priste.audit.stream import asked_at_every_step
 from priste.errors import InvalidParameter
-from priste.policy import Policy
 from priste.quantify import AnyPrior, passes
 from priste.release import Ledger, PublicState, Release
-from priste.report.verdict import ledger_keeps
+from priste.results.verdict import ledger_keeps
+
+if TYPE_CHECKING:
+    from priste.policy import Policy
 
 SAME_LEAKAGE = 1e-6
 """How far a ledger's leakage may lie from the one computed here before it is called foreign."""
@@ -273,3 +276,49 @@ def columns_of_cells(
     unknown = (0.0,) * len(policy.events)
     releases = [Release(step, cell, level, unknown, 1) for step, cell in enumerate(cells)]
     return columns_of_releases(policy, releases)
+
+
+OTHERWISE = {
+    "narrow": "half as far as the model says",
+    "wide": "twice as far as the model says",
+    "plain": "in the same way at all hours",
+    "day": "differently at each hour of the day",
+    "week": "differently at each hour of the week",
+    "roaming": "without a home to come back to",
+}
+"""How people move if a relative of the model holds, after "if people move"."""
+
+
+def if_people_move_otherwise(
+    policy: Policy,
+    columns: Sequence[NDArray[np.float64] | None],
+    names: Collection[str] | None = None,
+) -> dict[str, dict[str, float]]:
+    """Return, per event, the largest leakage of a stream under each relative of the first model.
+
+    Of all events, or of those in ``names``; by words that say how people then move. The adversary
+    is the policy's, who knows that other model in place of the policy's. Nothing is guaranteed
+    about these: they tell how much hangs on the model. Empty for a model that was read from a file.
+    """
+    from priste.policy.model_choice import ChosenModel
+
+    wanted = [name for name in policy.events if names is None or name in names]
+    found: dict[str, dict[str, float]] = {name: {} for name in wanted}
+    for member, model in policy.chosen_models[0].relatives().items():
+        other = replace(policy, chosen_models=(ChosenModel(model),))
+        for name in wanted:
+            found[name][OTHERWISE[member]] = max(leakages(other, name, columns), default=0.0)
+    return found
+
+
+def released_cells(policy: Policy, releases: Sequence[Release]) -> tuple[int | None, ...]:
+    """Return the cell of the map that each release means, None for silence."""
+    return cells_of_outputs(policy, [release.cell for release in releases])
+
+
+def cells_of_outputs(policy: Policy, outputs: Sequence[int | None]) -> tuple[int | None, ...]:
+    """Return the cell of the map that each output of the mechanism means, None where it is none."""
+    places = policy.mechanism.output_cells()
+    if places is None:
+        return (None,) * len(outputs)
+    return tuple(None if output is None else int(places[output]) for output in outputs)

@@ -1,0 +1,68 @@
+"""What a run produced: verdicts, usefulness and audits, per user and event."""
+
+from priste.results.audits import (
+    anybody_learns,
+    audit_cells,
+    audit_releases,
+    columns_of_cells,
+    columns_of_releases,
+    if_people_move_otherwise,
+    keeps_its_guarantees,
+    policy_of_ledger,
+    released_cells,
+)
+from priste.results.evaluation import Distances, Evaluation, Measures, evaluate
+from priste.results.run_summary import RunSummary, RunTotals, UserSummary, summarise_run
+from priste.results.true_steps import TrueSteps, true_steps
+from priste.results.usefulness import (
+    CONSTANT,
+    PRISTE,
+    UNCALIBRATED,
+    PersonErrors,
+    RunErrors,
+    Usefulness,
+    Worth,
+    person_errors,
+    usefulness,
+)
+from priste.results.verdict import Verdict, together, verdict, within
+from priste.results.wording import length, odds, percent, who_learns_most
+
+__all__ = [
+    "CONSTANT",
+    "PRISTE",
+    "UNCALIBRATED",
+    "Distances",
+    "Evaluation",
+    "Measures",
+    "PersonErrors",
+    "RunErrors",
+    "RunSummary",
+    "RunTotals",
+    "TrueSteps",
+    "Usefulness",
+    "UserSummary",
+    "Verdict",
+    "Worth",
+    "anybody_learns",
+    "audit_cells",
+    "audit_releases",
+    "columns_of_cells",
+    "columns_of_releases",
+    "evaluate",
+    "if_people_move_otherwise",
+    "keeps_its_guarantees",
+    "length",
+    "odds",
+    "percent",
+    "person_errors",
+    "policy_of_ledger",
+    "released_cells",
+    "summarise_run",
+    "together",
+    "true_steps",
+    "usefulness",
+    "verdict",
+    "who_learns_most",
+    "within",
+]

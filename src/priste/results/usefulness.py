@@ -1,0 +1,473 @@
+"""How far releases are from the truth: one measure for every command, page and run.
+
+An error is the distance from the true fix of a step to the released point. A step counts if it has
+a fix on the map and a released point on it; time off the map is counted apart. Three ways of
+releasing are compared: with priste, the uncalibrated mechanism in expectation, and the constant
+point that is best for this very truth.
+
+Everything here is made from true locations, so whatever shows it must not be published.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from priste.events import NEAR_HOURS, near_events, near_reach
+from priste.maps import Grid, best_constant, kilometres
+from priste.results.true_steps import (
+    NONE,
+    Flags,
+    Floats,
+    Integers,
+    TrueSteps,
+    numbered,
+    off_map_cells,
+)
+from priste.results.wording import length, percent
+from priste.traces import CellOfEachStep
+
+if TYPE_CHECKING:
+    from priste.policy import Policy
+
+PRISTE, UNCALIBRATED, CONSTANT = "with priste", "uncalibrated", "constant point"
+"""The ways of releasing that are compared."""
+
+FAR, NEAR = range(2)
+
+FINE = 4
+"""Positions of many people are kept as counts in cells of 1/FINE of the side of a cell."""
+
+RANDOM_POINTS = 4
+"""A point drawn anywhere in a cell is measured at RANDOM_POINTS² places of the cell."""
+
+CURVE_KM = np.concatenate([np.arange(0, 2, 0.025), np.arange(2, 20, 0.25), np.arange(20, 501, 5)])
+"""The distances at which the share of releases within them is known."""
+
+MOST_AT_ONCE = 2**20
+"""How many expected distances are computed at once."""
+
+CLOSE = 1 + 1e-9
+"""A distance counts as within another if it is at most this many times as large."""
+
+
+@dataclass(frozen=True)
+class Worth:
+    """One way of releasing, in metres: the mean error everywhere, near and far from the events.
+
+    nan where no step is. ``between_cells`` is the mean distance between the centres of the true and
+    the released cells; ``within_a_cell`` and ``exact`` are the shares of the steps with an error of
+    at most one cell's side, and with the true cell released.
+    """
+
+    everywhere: float
+    near: float
+    far: float
+    within_a_cell: float
+    exact: float
+    between_cells: float = math.nan
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Errors added up, far from the events and near them: kilometres and numbers of steps."""
+
+    steps: Floats
+    km: Floats
+    between: Floats
+    within: Floats
+    exact: Floats
+    curve: Floats = field(repr=False)
+
+    @classmethod
+    def none(cls) -> Sums:
+        """Return the sums over no step."""
+        zero = np.zeros(2)
+        return cls(zero, zero, zero, zero, zero, np.zeros(len(CURVE_KM)))
+
+    @classmethod
+    def over(
+        cls,
+        errors: Floats,
+        weights: Floats,
+        between: Floats,
+        near: Flags,
+        km: float,
+        *,
+        curve: bool = True,
+    ) -> Sums:
+        """Add up (n, k) errors of n steps, each with ``weights`` (n, k) that sum to 1.
+
+        Without ``curve`` the shares within distances are not counted, which takes most of the time.
+        """
+        sides = np.stack([~near, near]).astype(np.float64)
+        close = (weights * (errors <= km * CLOSE)).sum(axis=1)
+        exact = (weights * (between == 0)).sum(axis=1)
+        shares = np.zeros(len(CURVE_KM))
+        if curve:
+            place = np.searchsorted(CURVE_KM * CLOSE, errors.ravel())
+            shares = _cumulated(place, weights.ravel())
+        return cls(
+            sides.sum(axis=1),
+            sides @ (weights * errors).sum(axis=1),
+            sides @ (weights * between).sum(axis=1),
+            sides @ close,
+            sides @ exact,
+            shares,
+        )
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def worth(self) -> Worth:
+        """Return the means."""
+
+        def mean(sums: Floats, steps: Floats) -> float:
+            return float(sums.sum() / steps.sum()) if steps.sum() else math.nan
+
+        return Worth(
+            everywhere=1000 * mean(self.km, self.steps),
+            near=1000 * mean(self.km[NEAR:], self.steps[NEAR:]),
+            far=1000 * mean(self.km[:NEAR], self.steps[:NEAR]),
+            within_a_cell=mean(self.within, self.steps),
+            exact=mean(self.exact, self.steps),
+            between_cells=1000 * mean(self.between, self.steps),
+        )
+
+    def shares(self) -> Floats:
+        """Return the share of steps with an error of at most each of ``CURVE_KM``."""
+        return np.asarray(self.curve / self.steps.sum())
+
+    def median(self) -> float:
+        """Return the metres within which half of the steps lie, as fine as ``CURVE_KM``."""
+        if not self.steps.sum():
+            return math.nan
+        place = int(np.searchsorted(self.shares(), 0.5 * (1 - 1e-12)))
+        return 1000 * float(CURVE_KM[min(place, len(CURVE_KM) - 1)])
+
+
+@dataclass(frozen=True)
+class OffMap:
+    """Steps off the map: how many there were, for how many that was released, and wrongly so."""
+
+    steps: int = 0
+    released: int = 0
+    wrongly: int = 0
+
+    def __add__(self, other: OffMap) -> OffMap:
+        return OffMap(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def sentence(self) -> str:
+        """Say how much time was off the map; nothing if none was and none was released so.
+
+        >>> OffMap(10, 4, 1).sentence()
+        '10 steps were off the map: 4 of them were released as off-map, and so was 1 step on it.'
+        """
+        if not self.steps and not self.wrongly:
+            return ""
+
+        def said(count: int) -> str:
+            return f"{count:,} step{'s' if count != 1 else ''}"
+
+        were = "was" if self.steps == 1 else "were"
+        also = f", and so {'was' if self.wrongly == 1 else 'were'} {said(self.wrongly)} on it"
+        return (
+            f"{said(self.steps)} {were} off the map: {self.released:,} of them were released as "
+            f"off-map{also if self.wrongly else ''}."
+        )
+
+
+@dataclass(frozen=True)
+class PersonErrors:
+    """The errors of one person's stream, added up.
+
+    ``uncalibrated`` is the expectation of the mechanism; None where its table depends on past
+    releases. ``fine`` are the true positions of the steps that count, as fine cells, far from the
+    events and near them.
+    """
+
+    released: Sums
+    uncalibrated: Sums | None
+    fine: tuple[Integers, Integers] = field(repr=False)
+    off_map: OffMap = field(default_factory=OffMap)
+
+
+def person_errors(policy: Policy, truth: TrueSteps, released: CellOfEachStep) -> PersonErrors:
+    """Measure what was released for one person: the cell of the map of each step, or None."""
+    return _measured(policy, truth, released, curve=False)[0]
+
+
+def _measured(
+    policy: Policy, truth: TrueSteps, released: CellOfEachStep, *, curve: bool
+) -> tuple[PersonErrors, Floats]:
+    """Return a person's errors added up, and (T,) in km step by step, nan where a step has none."""
+    grid = policy.grid
+    ring = off_map_cells(policy)
+    told = numbered(released)
+    beyond = (told != NONE) & ring[told]
+    both = np.flatnonzero(truth.known & (truth.cells != NONE) & (told != NONE) & ~beyond)
+    events = [each.event for each in policy.events.values()]
+    near = near_events(len(truth), events, near_reach(policy.timeline.step.total_seconds()))[both]
+    places, cells = truth.places[both], truth.cells[both]
+    offsets = _offsets(grid.cell_size, policy.points == "random")
+    apart = _apart(places, grid.centers[told[both]], offsets)
+    between = kilometres(grid, cells, told[both])[:, None]
+    weights = np.full(apart.shape, 1.0 / len(offsets))
+    errors = np.full(len(truth), np.nan)
+    errors[both] = apart.mean(axis=1)
+    fine = fine_cells(grid, places)
+    person = PersonErrors(
+        Sums.over(apart, weights, between, near, grid.cell_size, curve=curve),
+        _uncalibrated(policy, places, cells, near, ring, curve=curve),
+        (fine[~near], fine[near]),
+        OffMap(
+            int(truth.off_map.sum()),
+            int((truth.off_map & beyond).sum()),
+            int((truth.known & beyond).sum()),
+        ),
+    )
+    return person, errors
+
+
+def _offsets(side: float, random: bool) -> Floats:
+    """Return (k, 2) where in a cell the released point may be, from its centre, in km."""
+    if not random:
+        return np.zeros((1, 2))
+    along = side * ((np.arange(RANDOM_POINTS) + 0.5) / RANDOM_POINTS - 0.5)
+    return np.stack(np.meshgrid(along, along), axis=-1).reshape(-1, 2)
+
+
+def _apart(places: Floats, centers: Floats, offsets: Floats) -> Floats:
+    """Return (n, k) km from each place to its cell's centre moved by each offset."""
+    return _hypot(centers[:, None, :] + offsets[None, :, :] - places[:, None, :])
+
+
+def _uncalibrated(
+    policy: Policy, places: Floats, cells: Integers, near: Flags, ring: Flags, *, curve: bool
+) -> Sums | None:
+    """Return the expected errors of the mechanism without a calibrator, over its released points.
+
+    None where the table of the mechanism depends on past releases.
+    """
+    outputs = policy.mechanism.output_cells()
+    if policy.mechanism.uses_belief or outputs is None:
+        return None
+    grid = policy.grid
+    there = np.asarray(outputs, dtype=np.int64)
+    there_on_map = there[~ring[there]]
+    distinct, which = np.unique(cells, return_inverse=True)
+    rows = np.array([np.asarray(policy.mechanism.row(int(cell))) for cell in distinct])
+    rows = rows.reshape(len(distinct), len(there))[:, ~ring[there]]
+    shares = rows.sum(axis=1, keepdims=True)
+    rows = np.divide(rows, shares, out=np.zeros_like(rows), where=shares > 0)
+    centers = grid.centers[there_on_map]
+    total = Sums.none()
+    at_once = max(1, MOST_AT_ONCE // max(1, len(there_on_map)))
+    for first in range(0, len(cells), at_once):
+        part = slice(first, first + at_once)
+        apart = _hypot(centers[None, :, :] - places[part, None, :])
+        between = _hypot(centers[None, :, :] - grid.centers[cells[part], None, :])
+        weights = rows[which[part]]
+        total = total + Sums.over(apart, weights, between, near[part], grid.cell_size, curve=curve)
+    return total
+
+
+def _hypot(apart: Floats) -> Floats:
+    return np.asarray(np.hypot(apart[..., 0], apart[..., 1]))
+
+
+def fine_cells(grid: Grid, places: Floats) -> Integers:
+    """Return the fine cell of each place on the map, row by row from the south-west."""
+    side = grid.cell_size / FINE
+    columns = np.clip((places[:, 0] // side).astype(np.int64), 0, FINE * grid.columns - 1)
+    rows = np.clip((places[:, 1] // side).astype(np.int64), 0, FINE * grid.rows - 1)
+    return np.asarray(rows * FINE * grid.columns + columns)
+
+
+class RunErrors:
+    """The errors of many people, added up group by group without keeping where anybody was.
+
+    Groups may be added in any order: the sums are the same to the last bit.
+    """
+
+    def __init__(self, grid: Grid) -> None:
+        self._grid = grid
+        self._groups: dict[int, tuple[Sums, Sums | None]] = {}
+        self._visits = np.zeros((2, FINE * FINE * grid.size))
+        self._of_people: dict[int, list[float]] = {}
+        self.off_map = OffMap()
+
+    def add(self, people: Iterable[PersonErrors], group: int | None = None) -> None:
+        """Count people in, as a group of their own or of the given number."""
+        number = len(self._groups) if group is None else group
+        released = Sums.none()
+        uncalibrated: Sums | None = Sums.none()
+        means = self._of_people.setdefault(number, [])
+        for each in people:
+            self.off_map = self.off_map + each.off_map
+            if not each.released.steps.sum():
+                continue
+            released = released + each.released
+            alone = each.uncalibrated
+            known = uncalibrated is not None and alone is not None
+            uncalibrated = uncalibrated + alone if known else None  # type: ignore[operator]
+            means.append(each.released.worth().everywhere)
+            for side, cells in enumerate(each.fine):
+                np.add.at(self._visits[side], cells, 1.0)
+        self._groups[number] = released, uncalibrated
+
+    @property
+    def known(self) -> bool:
+        """Whether any step counts."""
+        return bool(self._visits.any())
+
+    def sums(self) -> dict[str, Sums]:
+        """Return the sums of each way of releasing by name; nothing where no step counts."""
+        if not self.known:
+            return {}
+        total: dict[str, Sums | None] = {PRISTE: Sums.none(), UNCALIBRATED: Sums.none()}
+        for number in sorted(self._groups):  # in one order, whoever finished first
+            for way, each in zip(list(total), self._groups[number], strict=True):
+                held = total[way]
+                total[way] = None if held is None or each is None else held + each
+        constant = constant_sums(self._grid, self._visits)
+        return {way: each for way, each in {**total, CONSTANT: constant}.items() if each}
+
+    def ways(self) -> dict[str, Worth]:
+        """Return the means of each way of releasing by name; nothing where no step counts."""
+        return {way: each.worth() for way, each in self.sums().items()}
+
+    def spread(self) -> dict[str, float]:
+        """Return the metres that half, and nineteen of twenty, of the people are off at most."""
+        means = [mean for number in sorted(self._of_people) for mean in self._of_people[number]]
+        if not means:
+            return {"half": math.nan, "nineteen_of_twenty": math.nan}
+        half, most = np.quantile(np.array(means), [0.5, 0.95])
+        return {"half": float(half), "nineteen_of_twenty": float(most)}
+
+
+def constant_sums(grid: Grid, visits: Floats) -> Sums:
+    """Return the errors of the centre of one cell, the best one for everybody.
+
+    ``visits`` (2, fine cells) is how often people were in each fine cell, far from the events and
+    near them. Distances are from the centres of fine cells.
+    """
+    wide = FINE * grid.columns
+    there = np.flatnonzero(visits.any(axis=0))
+    rows, columns = np.divmod(there, wide)
+    side = grid.cell_size / FINE
+    places = np.stack([(columns + 0.5) * side, (rows + 0.5) * side], axis=1)
+    cells = rows // FINE * grid.columns + columns // FINE
+    counts = visits[:, there]
+    total = counts.sum(axis=0)
+    in_cells = np.bincount(cells, weights=total, minlength=grid.size).astype(np.float64)
+    rough = best_constant(grid, in_cells)
+    around = _neighbours(grid, rough)
+    apart = _hypot(places[:, None, :] - grid.centers[around][None, :, :])
+    best = int((total @ apart).argmin())
+    errors = apart[:, best]
+    between = kilometres(grid, cells, np.full(len(cells), around[best]))
+    within, exact = errors <= grid.cell_size * CLOSE, between == 0
+    curve = _cumulated(np.searchsorted(CURVE_KM * CLOSE, errors), total)
+    return Sums(
+        counts.sum(axis=1),
+        counts @ errors,
+        counts @ between,
+        counts @ within,
+        counts @ exact,
+        curve,
+    )
+
+
+def _cumulated(place: Integers, weights: Floats) -> Floats:
+    """Return how much weight lies at or before each of ``CURVE_KM``."""
+    counts = np.bincount(place, weights=weights, minlength=len(CURVE_KM) + 1)
+    return np.cumsum(counts)[: len(CURVE_KM)].astype(np.float64)
+
+
+def _neighbours(grid: Grid, cell: int) -> Integers:
+    """Return a cell and those around it."""
+    row, column = divmod(cell, grid.columns)
+    return np.array(
+        [
+            r * grid.columns + c
+            for r in range(max(0, row - 1), min(grid.rows, row + 2))
+            for c in range(max(0, column - 1), min(grid.columns, column + 2))
+        ],
+        dtype=np.int64,
+    )
+
+
+@dataclass(frozen=True)
+class Usefulness:
+    """What one stream was worth; ``errors`` (km, None where a step has none) are step by step.
+
+    ``ways`` compares ways of releasing, ``shares`` tells the share of steps within each of
+    ``CURVE_KM`` for each of them.
+    """
+
+    errors: tuple[float | None, ...]
+    ways: Mapping[str, Worth]
+    shares: Mapping[str, tuple[float, ...]] = field(repr=False)
+    median: float
+    cell_size: float
+    off_map: OffMap = field(default_factory=OffMap)
+
+    def sentence(self) -> str:
+        """Say where the price is paid; see :func:`price_sentence`."""
+        return price_sentence(self.ways, self.cell_size, self.off_map)
+
+
+def usefulness(policy: Policy, truth: TrueSteps, released: CellOfEachStep) -> Usefulness:
+    """Measure one stream of released cells against the truth."""
+    person, steps = _measured(policy, truth, released, curve=True)
+    total = RunErrors(policy.grid)
+    total.add([person])
+    sums = total.sums()
+    return Usefulness(
+        errors=tuple(None if math.isnan(e) else float(e) for e in steps),
+        ways={way: each.worth() for way, each in sums.items()},
+        shares={way: tuple(each.shares().tolist()) for way, each in sums.items()},
+        median=person.released.median(),
+        cell_size=policy.grid.cell_size,
+        off_map=total.off_map,
+    )
+
+
+def price_sentence(
+    ways: Mapping[str, Worth], cell_size: float, off_map: OffMap | None = None
+) -> str:
+    """Say where the price is paid: how many releases are accurate, and how far off the others are.
+
+    ``cell_size`` is in km. Say plainly where the constant point is no farther off near the events.
+
+    >>> constant = Worth(2000.0, 2000.0, 2000.0, 0.1, 0.1)
+    >>> way = Worth(290.0, 2000.0, 90.0, 0.9, 0.9)
+    >>> price_sentence({PRISTE: way, CONSTANT: constant}, 0.1).split(". ")[0]
+    '90.0 % of the releases are within one cell (100 m) of the true fix'
+    """
+    if PRISTE not in ways:
+        return "No step has both a true fix on the map and a release." + _after(off_map)
+    way, constant = ways[PRISTE], ways[CONSTANT]
+    said = (
+        f"{percent(way.within_a_cell)} of the releases are within one cell "
+        f"({length(1000 * cell_size)}) of the true fix."
+    )
+    if not math.isnan(way.near) and not math.isnan(way.far):
+        said += (
+            f" Far from the events (more than {NEAR_HOURS:g} hours) they are "
+            f"{length(way.far)} off on average, near them {length(way.near)}; one constant "
+            f"point would be {length(constant.everywhere)} off."
+        )
+    if way.near >= constant.near:
+        said += " Near the events a constant point would have done as well."
+    return said + _after(off_map)
+
+
+def _after(off_map: OffMap | None) -> str:
+    sentence = "" if off_map is None else off_map.sentence()
+    return f" {sentence}" if sentence else ""
