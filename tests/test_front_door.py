@@ -90,7 +90,7 @@ def test_the_front_door_as_written_in_the_design() -> None:
     assert priste.MarkovModel(grid, np.eye(16)).grid == grid
     assert priste.MarkovModel(grid, [np.eye(16)] * 3).grid == grid
 
-    e1 = priste.at(3, [1, 2])
+    e1 = priste.at([1, 2], 3)
     e2 = priste.presence([0, 1], [1, 2])
     e3 = priste.pattern([[0], [1]], [1, 2])
     event = (e1 & ~e2) | e3 | priste.at_least(2, [5, 6], range(3))

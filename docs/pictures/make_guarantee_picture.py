@@ -26,7 +26,7 @@ def shares(up: float) -> tuple[float, float]:
     model = MarkovModel.gaussian(grid, sigma=1.0)
     population = model.stationary()
     law = Protector(
-        model, at(0, CLINIC), Identity(grid), OddsBound(up, math.inf), Optimal(pace=1.0),
+        model, at(CLINIC, 0), Identity(grid), OddsBound(up, math.inf), Optimal(pace=1.0),
         adversary=KnownPrior(population),
     ).law().outputs()  # fmt: skip
     without = np.array([0.0 if cell in CLINIC else population[cell] for cell in range(grid.size)])

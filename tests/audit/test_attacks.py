@@ -51,7 +51,7 @@ def coin(p, epsilon=None):
     """A mechanism that keeps one of two cells with probability p; leakage ln(p / (1 - p))."""
     table = EmissionTable(PAIR, [[p, 1 - p], [1 - p, p]])
     bound = math.log(p / (1 - p)) if epsilon is None else epsilon
-    return Protector(MIXING, at(0, [0]), table, bound, calibrator="uncalibrated")
+    return Protector(MIXING, at([0], 0), table, bound, calibrator="uncalibrated")
 
 
 @pytest.mark.parametrize("p", [0.6, 0.75, 0.9])

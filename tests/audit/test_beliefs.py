@@ -89,9 +89,9 @@ def test_silence_changes_no_belief() -> None:
 
 def test_starts_that_releases_exclude_drop_out() -> None:
     """A prior under which the releases are impossible takes no part in the range."""
-    found = event_belief(MODEL, at(0, [0]), [[0.0, 0.5, 0.5]])
+    found = event_belief(MODEL, at([0], 0), [[0.0, 0.5, 0.5]])
     assert (found.lowest, found.highest) == ((0.0, 0.0), (1.0, 0.0))
-    nobody = event_belief(MODEL, at(0, [0]), [[0.0, 0.5, 0.5]], priors=[[1.0, 0.0, 0.0]])
+    nobody = event_belief(MODEL, at([0], 0), [[0.0, 0.5, 0.5]], priors=[[1.0, 0.0, 0.0]])
     assert math.isnan(nobody.lowest[1])
 
 

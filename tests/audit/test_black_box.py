@@ -79,7 +79,7 @@ BROKEN = {
     "forgets to observe": Case(
         ForgetsToObserve, model=AT_ONE_PLACE, steps=5, outcome=tilt, epsilon=1.5
     ),
-    "checks only the drawn": Case(ChecksOnlyTheDrawn, mech=TWO_PASS, event=at(0, [0])),
+    "checks only the drawn": Case(ChecksOnlyTheDrawn, mech=TWO_PASS, event=at([0], 0)),
     "leaks now and then": Case(LeaksNowAndThen),
 }
 
@@ -97,7 +97,7 @@ def test_broken_calibrators_are_caught(case) -> None:
     "case",
     [
         Case(lambda: "certified"),
-        Case(lambda: "certified", mech=TWO_PASS, event=at(0, [0])),
+        Case(lambda: "certified", mech=TWO_PASS, event=at([0], 0)),
         Case(lambda: "certified", model=AT_ONE_PLACE, steps=2, outcome=tilt),
     ],
 )
@@ -168,7 +168,7 @@ def test_hostile_arguments() -> None:
     with pytest.raises(InvalidParameter, match="streams_per_look"):
         Case(lambda: "certified").check(0, streams_per_look=1)
     with pytest.raises(InvalidParameter, match="never was True"):
-        Case(lambda: "certified", event=at(0, [1])).check(0)
+        Case(lambda: "certified", event=at([1], 0)).check(0)
 
 
 def test_the_number_of_streams_follows_from_what_is_to_be_found() -> None:

@@ -60,7 +60,7 @@ def test_a_given_mechanism_and_trace_are_audited(tmp_path) -> None:
 def test_a_table_with_zeros_can_prove_an_event(tmp_path) -> None:
     """An output that only some cells can give makes the leakage infinite, and it is said so."""
     mech = read_emission_table(written(tmp_path, long()), GRID)
-    p = Protector(MarkovModel(GRID, np.eye(3)), at(0, [0]), mech, 1.0, calibrator="uncalibrated")
+    p = Protector(MarkovModel(GRID, np.eye(3)), at([0], 0), mech, 1.0, calibrator="uncalibrated")
     assert true_leakage(p, 1)["event"].value == np.inf
     assert isinstance(mech, EmissionTable)
 

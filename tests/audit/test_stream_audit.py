@@ -19,7 +19,7 @@ GRID = Grid(rows=2, columns=2, cell_size=1.0)
 MODEL = MarkovModel.gaussian(GRID, sigma=1.0)
 MECHANISM = PlanarLaplace(GRID, alpha=1.2)
 STEPS = 4
-EVENTS = {"stay": presence([0, 1], [1, 2]), "end": at(3, [3])}
+EVENTS = {"stay": presence([0, 1], [1, 2]), "end": at([3], 3)}
 EXACT_TO_ROUNDING = 1e-9
 OUTPUTS = st.lists(st.none() | st.integers(0, 3), min_size=1, max_size=STEPS)
 

@@ -134,7 +134,7 @@ def test_paper_exceeds_a_small_epsilon_too() -> None:
     grid = Grid(rows=1, columns=7, cell_size=1.0)
     p = Protector(
         MarkovModel.gaussian(grid, sigma=2.0),
-        at(2, [1, 6]),
+        at([1, 6], 2),
         PlanarLaplace(grid, alpha=2.0),
         guarantee=0.1,
         calibrator="paper",
@@ -153,7 +153,7 @@ def test_certified_never_exceeds(epsilon, sees) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0])
-@pytest.mark.parametrize("event", [EVENT3, at(0, [0]), presence([0], [0, 1])])
+@pytest.mark.parametrize("event", [EVENT3, at([0], 0), presence([0], [0, 1])])
 def test_certified_is_within_epsilon_in_fractions(event, epsilon) -> None:
     """No prior and no sequence of two releases exceed e**ε, decided without floating point."""
     bound = below_exp(epsilon)
@@ -199,7 +199,7 @@ def test_worst_prior_reaches_the_value() -> None:
 def test_several_models_and_events_are_each_the_worst() -> None:
     """The leakage of a procedure that guards several models is the largest over them."""
     slow, fast = MarkovModel.gaussian(LINE3, 0.5), MarkovModel.gaussian(LINE3, 2.0)
-    events = {"one": EVENT3, "two": at(0, [0])}
+    events = {"one": EVENT3, "two": at([0], 0)}
     both = true_leakage(Protector([slow, fast], events, MECH3, 0.5, Certified(guess=False)), 1)
     assert set(both) == {"one", "two"}
     budget = Protector([slow, fast], events, MECH3, 0.5, Certified(guess=False)).law().budgets[0]

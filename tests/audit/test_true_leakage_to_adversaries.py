@@ -117,7 +117,7 @@ def test_several_models_are_judged_jointly() -> None:
     grid = Grid(rows=1, columns=2, cell_size=1.0)
     # Cells are drawn anew at every step, so that alone only the release of step 1 tells.
     models = [MarkovModel(grid, [row, row]) for row in ([0.9, 0.1], [0.1, 0.9])]
-    event = at(1, [0])
+    event = at([0], 1)
     coin = EmissionTable(grid, [[0.75, 0.25], [0.25, 0.75]])
     alone = [
         true_leakage(Protector(model, event, coin, 0.5, calibrator="uncalibrated"), 3)[

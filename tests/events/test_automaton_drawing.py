@@ -12,7 +12,7 @@ HOME, CLINIC = frozenset({0, 1}), frozenset({5})
 
 def test_the_drawing_shows_every_move() -> None:
     """For a small event the whole automaton can be read off the text."""
-    event = presence([5], [2, 4]) & ~at(3, [0, 1])
+    event = presence([5], [2, 4]) & ~at([0, 1], 3)
     assert event.automaton().drawing() == "\n".join(
         [
             "start: world 0",

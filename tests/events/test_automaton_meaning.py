@@ -137,12 +137,12 @@ def test_counting_needs_one_world_per_count(k: int, steps: int) -> None:
 
 def test_counting_equals_the_formula_it_stands_for() -> None:
     """At least 2 of 4 steps equals the "or" over all pairs of steps."""
-    pairs = [at(s, [1, 2]) & at(t, [1, 2]) for s in range(4) for t in range(s)]
+    pairs = [at([1, 2], s) & at([1, 2], t) for s in range(4) for t in range(s)]
     expanded = pairs[0]
     for pair in pairs[1:]:
         expanded = expanded | pair
     assert at_least(2, [1, 2], range(4)).equivalent(expanded)
-    assert presence([3], [4, 2]).equivalent(at(2, [3]) | at(4, [3]))
+    assert presence([3], [4, 2]).equivalent(at([3], 2) | at([3], 4))
 
 
 def test_counts_that_decide_nothing_are_constant() -> None:
@@ -155,26 +155,26 @@ def test_counts_that_decide_nothing_are_constant() -> None:
 
 def test_overlapping_regions_of_one_step_split_its_cells() -> None:
     """Cells are classed by which regions of their step hold them, as far as it matters."""
-    event = (at(1, [0, 1]) & at(2, [5])) | (at(1, [1, 2]) & at(2, [6]))
+    event = (at([0, 1], 1) & at([5], 2)) | (at([1, 2], 1) & at([6], 2))
     first, second = event.automaton().layers
     assert first.classes == (frozenset({0}), frozenset({1}), frozenset({2}))
     assert second.classes == (frozenset({5}), frozenset({6}))
     # Two predicates whose difference cannot matter do not split anything.
-    merged = (at(1, [0, 1]) | at(1, [1, 2])).automaton().layers
+    merged = (at([0, 1], 1) | at([1, 2], 1)).automaton().layers
     assert [layer.classes for layer in merged] == [(frozenset({0, 1, 2}),)]
 
 
 def test_classes_are_ordered_by_smallest_cell_however_the_event_is_written() -> None:
     """The finer cells of one writing end up in the same order as the regions of another."""
-    plain = (at(1, [0, 5]) & at(2, [0])) | (at(1, [3]) & at(2, [1]))
-    split = ((at(1, [5]) | at(1, [0])) & at(2, [0])) | (at(1, [3]) & at(2, [1]))
+    plain = (at([0, 5], 1) & at([0], 2)) | (at([3], 1) & at([1], 2))
+    split = ((at([5], 1) | at([0], 1)) & at([0], 2)) | (at([3], 1) & at([1], 2))
     assert plain.automaton().layers[0].classes == (frozenset({0, 5}), frozenset({3}))
     assert split.automaton() == plain.automaton()
 
 
 def test_steps_in_the_past_and_step_zero_are_ordinary() -> None:
     """Predicates may name steps in any order, and step 0 has a layer like any other."""
-    event = at(7, [1]) & at(0, [2]) & ~at(3, [1])
+    event = at([1], 7) & at([2], 0) & ~at([1], 3)
     assert [layer.step for layer in event.automaton().layers] == [0, 3, 7]
     assert (event.first_step, event.last_step) == (0, 7)
     assert event.holds([2, 9, 9, 9, 9, 9, 9, 1])

@@ -34,19 +34,19 @@ DEEP = 5_000
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: at(-1, [0]),
-        lambda: at(True, [0]),
-        lambda: at(1.0, [0]),
-        lambda: at("3", [0]),
-        lambda: at(None, [0]),
-        lambda: at([0], 3),
-        lambda: at(3, 0),
-        lambda: at(3, []),
-        lambda: at(3, [-1]),
-        lambda: at(3, [True]),
-        lambda: at(3, [0.0]),
-        lambda: at(3, "home"),
-        lambda: at(3, [float("nan")]),
+        lambda: at([0], -1),
+        lambda: at([0], True),
+        lambda: at([0], 1.0),
+        lambda: at([0], "3"),
+        lambda: at([0], None),
+        lambda: at(3, [0]),
+        lambda: at(0, 3),
+        lambda: at([], 3),
+        lambda: at([-1], 3),
+        lambda: at([True], 3),
+        lambda: at([0.0], 3),
+        lambda: at("home", 3),
+        lambda: at([float("nan")], 3),
         lambda: presence([0], []),
         lambda: presence([0], 3),
         lambda: presence([0], [1, -2]),
@@ -86,31 +86,31 @@ def test_cells_and_steps_may_be_regions_ranges_and_arrays() -> None:
     """Any iterable of numbers does, a Region included, and it is not kept or changed."""
     grid = Grid(rows=2, columns=3, cell_size=1.0)
     cells = [0, 1]
-    event = at(3, cells)
+    event = at(cells, 3)
     cells.append(2)
-    assert event == at(np.int64(3), Region(grid, [1, 0])) == at(3, np.array([0, 1, 1]))
+    assert event == at(Region(grid, [1, 0]), np.int64(3)) == at(np.array([0, 1, 1]), 3)
     assert presence(range(2), np.arange(3)) == presence({0, 1}, (2, 1, 0, 0))
-    assert pattern((range(1), {1}), iter([4, 2])) == at(4, [0]) & at(2, [1])
+    assert pattern((range(1), {1}), iter([4, 2])) == at([0], 4) & at([1], 2)
 
 
 def test_events_have_no_truth_value() -> None:
     """Python's own ``and``, which would silently drop an event, is refused."""
     with pytest.raises(InvalidParameter, match="&"):
-        _ = at(1, [0]) and at(2, [0])
+        _ = at([0], 1) and at([0], 2)
 
 
 def test_events_join_only_with_events() -> None:
     """Joining an event with anything else is a TypeError, as for other values."""
     with pytest.raises(TypeError):
-        _ = at(1, [0]) & True
+        _ = at([0], 1) & True
     with pytest.raises(TypeError):
-        _ = [0] | at(1, [0])
-    assert at(1, [0]) != "at({0}, 1)"
+        _ = [0] | at([0], 1)
+    assert at([0], 1) != "at({0}, 1)"
 
 
 def test_events_do_not_change() -> None:
     """Attributes of an event can be neither set nor deleted."""
-    event = at(1, [0])
+    event = at([0], 1)
     with pytest.raises(AttributeError):
         event.step = 2
     with pytest.raises(AttributeError):
@@ -129,13 +129,13 @@ def test_first_and_last_step() -> None:
 
 def test_equality_is_of_writing_and_equivalence_of_meaning() -> None:
     """``==`` compares how events are written, ``equivalent`` what they mean."""
-    first, second = at(1, [0]) | at(1, [1]), at(1, [0, 1])
+    first, second = at([0], 1) | at([1], 1), at([0, 1], 1)
     assert first != second
     assert first.equivalent(second)
-    assert not first.equivalent(at(1, [0]))
+    assert not first.equivalent(at([0], 1))
     assert ~~first is first
-    assert at(1, [0]) & at(2, [0]) != at(1, [0]) | at(2, [0])
-    assert len({at(1, [0]), at(1, [0]), at(2, [0]), ~at(1, [0])}) == 3
+    assert at([0], 1) & at([0], 2) != at([0], 1) | at([0], 2)
+    assert len({at([0], 1), at([0], 1), at([0], 2), ~at([0], 1)}) == 3
 
 
 @examples(100)
@@ -155,7 +155,7 @@ def test_pickling_gives_an_equal_event(formula: Formula) -> None:
 )
 def test_bad_trajectories_are_refused_without_being_shown(trajectory: object) -> None:
     """Too short or malformed trajectories are refused, and no cell of theirs is in the message."""
-    event = at(2, [0])
+    event = at([0], 2)
     for evaluate in (event.holds, event.automaton().run):
         with pytest.raises(InvalidParameter) as caught:
             evaluate(trajectory)
@@ -164,7 +164,7 @@ def test_bad_trajectories_are_refused_without_being_shown(trajectory: object) ->
 
 def test_trajectories_may_be_arrays_and_longer_than_needed() -> None:
     """A numpy array is a trajectory, and what follows the last step is ignored."""
-    event = at(1, [4])
+    event = at([4], 1)
     assert event.holds(np.array([0, 4, 9, 9]))
     assert event.automaton().run(np.array([0, 4, 9, 9], dtype=np.uint8))
     assert ALWAYS.holds([])
@@ -194,8 +194,8 @@ def negated_alternating(parts: list[Event]) -> Event:
 )
 def test_depth_does_not_matter(join: object, depth: int) -> None:
     """Long chains, and nesting near the limit, do everything that small formulas do."""
-    event = join([at(i % 40, [i % 7]) for i in range(depth)])
-    again = join([at(i % 40, [i % 7]) for i in range(depth)])
+    event = join([at([i % 7], i % 40) for i in range(depth)])
+    again = join([at([i % 7], i % 40) for i in range(depth)])
     assert event == again
     assert hash(event) == hash(again)
     assert event != ~again
@@ -211,16 +211,16 @@ def test_brackets_and_negations_may_be_nested_deeply() -> None:
     """The parser does not recurse, whatever is opened how often."""
     depth = 20_000
     text = "(" * depth + "not " * depth + "at({0}, 1)" + ")" * depth
-    assert parse_event(text, {}) == at(1, [0])
+    assert parse_event(text, {}) == at([0], 1)
 
 
 def test_formulas_that_double_at_each_line_stay_small() -> None:
     """A formula whose text would have 2**120 terms is compared, hashed, evaluated, compiled."""
 
     def parity(steps: int) -> Event:
-        event = at(0, [0])
+        event = at([0], 0)
         for step in range(1, steps):
-            event = (event & ~at(step, [0])) | (~event & at(step, [0]))
+            event = (event & ~at([0], step)) | (~event & at([0], step))
         return event
 
     event = parity(120)
@@ -238,7 +238,7 @@ def test_formulas_that_double_at_each_line_stay_small() -> None:
 def test_twenty_thousand_predicates_at_as_many_steps(join: object) -> None:
     """A long flat formula compiles into as many layers of two worlds."""
     count = 20_000
-    automaton = join([at(i, [0]) for i in range(count)]).automaton()
+    automaton = join([at([0], i) for i in range(count)]).automaton()
     assert automaton.width == 2
     assert len(automaton.layers) == count
     assert automaton == presence([0], range(count)).automaton()
@@ -247,8 +247,8 @@ def test_twenty_thousand_predicates_at_as_many_steps(join: object) -> None:
 def test_long_nested_formulas_over_many_steps_compile() -> None:
     """Deep nesting along a long time is worked off by halves, in either direction of time."""
     steps = 1000
-    forward = alternating([at(i, [0]) for i in range(600)])  # takes the square of their number
-    backward = alternating([at(steps - i, [0]) for i in range(steps)])
+    forward = alternating([at([0], i) for i in range(600)])  # takes the square of their number
+    backward = alternating([at([0], steps - i) for i in range(steps)])
     rng = np.random.default_rng(2)
     for event, width in ((forward, 2), (backward, 3)):
         automaton = event.automaton()

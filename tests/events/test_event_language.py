@@ -16,25 +16,25 @@ REGIONS = {"home": [0, 1], "office": [2], "gym": range(4, 7), "St. Mary's": [8],
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("at(home, 3)", at(3, [0, 1])),
+        ("at(home, 3)", at([0, 1], 3)),
         ("presence(home, 3..7)", presence([0, 1], range(3, 8))),
         ("presence(home, 1,3,5)", presence([0, 1], [1, 3, 5])),
         ("presence(home, 9, 1..2, 2..3)", presence([0, 1], [1, 2, 3, 9])),
         ("pattern(home@3, office@5)", pattern([[0, 1], [2]], [3, 5])),
-        ("pattern({0, 1, 5..9}@0)", at(0, [0, 1, 5, 6, 7, 8, 9])),
+        ("pattern({0, 1, 5..9}@0)", at([0, 1, 5, 6, 7, 8, 9], 0)),
         ("at_least(2, gym, 0..20)", at_least(2, [4, 5, 6], range(21))),
-        ('at("St. Mary\'s", 0)', at(0, [8])),
-        ("at(at, 0)", at(0, [9])),
+        ('at("St. Mary\'s", 0)', at([8], 0)),
+        ("at(at, 0)", at([9], 0)),
         ("true", ALWAYS),
         ("not false", ~NEVER),
-        ("  at ( { 1 , 3 .. 4 } , 2 )\n", at(2, [1, 3, 4])),
+        ("  at ( { 1 , 3 .. 4 } , 2 )\n", at([1, 3, 4], 2)),
         ("at(home,1) or at(home,2) and not at(home,3)",
-         at(1, [0, 1]) | (at(2, [0, 1]) & ~at(3, [0, 1]))),
+         at([0, 1], 1) | (at([0, 1], 2) & ~at([0, 1], 3))),
         ("(at(home,1) or at(home,2)) and at(home,3)",
-         (at(1, [0, 1]) | at(2, [0, 1])) & at(3, [0, 1])),
-        ("not (at(home,1) and not not at(home,2))", ~(at(1, [0, 1]) & at(2, [0, 1]))),
+         (at([0, 1], 1) | at([0, 1], 2)) & at([0, 1], 3)),
+        ("not (at(home,1) and not not at(home,2))", ~(at([0, 1], 1) & at([0, 1], 2))),
         ("at(home,1) or (at(home,2) or at(home,3))",
-         at(1, [0, 1]) | (at(2, [0, 1]) | at(3, [0, 1]))),
+         at([0, 1], 1) | (at([0, 1], 2) | at([0, 1], 3))),
     ],
 )  # fmt: skip
 def test_reads_the_language(text: str, expected: object) -> None:
@@ -45,14 +45,14 @@ def test_reads_the_language(text: str, expected: object) -> None:
 @pytest.mark.parametrize(
     ("event", "text"),
     [
-        (at(3, [1, 0]), "at({0, 1}, 3)"),
+        (at([1, 0], 3), "at({0, 1}, 3)"),
         (presence([4], [7, 3, 4, 5]), "presence({4}, 3..5, 7)"),
         (at_least(2, range(3), [1]), "at_least(2, {0..2}, 1)"),
         (pattern([[1], [2]], [5, 3]), "pattern({1}@5, {2}@3)"),
-        (~(at(1, [0]) | ALWAYS), "not (at({0}, 1) or true)"),
-        (at(1, [0]) | at(2, [0]) | (at(3, [0]) | NEVER),
+        (~(at([0], 1) | ALWAYS), "not (at({0}, 1) or true)"),
+        (at([0], 1) | at([0], 2) | (at([0], 3) | NEVER),
          "at({0}, 1) or at({0}, 2) or (at({0}, 3) or false)"),
-        ((at(1, [0]) & ~at(2, [0])) | at(3, [0]), "at({0}, 1) and not at({0}, 2) or at({0}, 3)"),
+        ((at([0], 1) & ~at([0], 2)) | at([0], 3), "at({0}, 1) and not at({0}, 2) or at({0}, 3)"),
     ],
 )  # fmt: skip
 def test_prints_the_language(event: object, text: str) -> None:
@@ -145,7 +145,7 @@ def test_steps_can_be_read_the_callers_way() -> None:
     assert parse_event("presence(home, 8:00..9:00)", regions, steps=hours) == presence(
         [0], [16, 17, 18]
     )
-    assert parse_event('at(home, "8:00")', regions, steps=hours) == at(16, [0])
+    assert parse_event('at(home, "8:00")', regions, steps=hours) == at([0], 16)
     with pytest.raises(EventSyntaxError, match="invalid literal") as caught:
         parse_event("at(home, noon)", regions, steps=hours)
     assert caught.value.position == 9
@@ -220,3 +220,10 @@ def test_a_mistake_anywhere_in_a_good_text_never_escapes_as_another_error() -> N
             broken = text[:place] + wrong + text[place + 1 :]
             mistake = mistake_in(broken)
             assert mistake is None or 0 <= mistake.position <= len(broken)
+
+
+def test_an_event_of_numbered_cells_needs_no_regions() -> None:
+    """Text with cells by number is read without regions; a name then says how to give it."""
+    assert parse_event("at({0, 4..6}, 3)") == at([0, 4, 5, 6], 3)
+    with pytest.raises(EventSyntaxError, match=r"no region 'home'\. Give its cells with regions="):
+        parse_event("at(home, 3)")

@@ -10,7 +10,7 @@ def same_later(pairs: int) -> Event:
     """In cell 0 at step i exactly if at step pairs + i: all the first steps must be kept."""
     event = None
     for i in range(pairs):
-        early, late = at(i, [0]), at(pairs + i, [0])
+        early, late = at([0], i), at([0], pairs + i)
         same = (early & late) | (~early & ~late)
         event = same if event is None else event & same
     return event
@@ -63,7 +63,7 @@ def test_counting_far_too_much_is_refused() -> None:
 def test_a_part_that_is_wide_does_not_matter_if_the_whole_is_not() -> None:
     """Parts may be several times wider than the limit when the event itself is narrow."""
     wide = same_later(7)
-    narrow = wide & at(0, [5]) & at(0, [6])
+    narrow = wide & at([5], 0) & at([6], 0)
     assert narrow.automaton(max_worlds=100).constant is False
     assert (wide | presence([0], [3])).automaton(max_worlds=100).width <= 100
 
@@ -83,4 +83,4 @@ def test_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_limit_must_make_sense(limit: object) -> None:
     """A limit below two worlds, or no whole number, is refused."""
     with pytest.raises(InvalidParameter, match="max_worlds"):
-        at(1, [0]).automaton(max_worlds=limit)
+        at([0], 1).automaton(max_worlds=limit)

@@ -55,10 +55,10 @@ def test_forgetting_unused_nodes_changes_nothing(start: Formula, layers: list) -
 
 def test_the_depth_has_a_limit_that_is_told() -> None:
     """One level more than the limit is refused with the limit and a way out."""
-    event = at(0, [0])
+    event = at([0], 0)
     for i in range(MAX_NESTING):
-        part = at(i % 4, [i % 3])
+        part = at([i % 3], i % 4)
         event = event & part if i % 2 else event | part
     assert event.automaton().constant is None
     with pytest.raises(InvalidParameter, match=f"more than {MAX_NESTING} levels"):
-        (event | at(1, [1])).automaton()
+        (event | at([1], 1)).automaton()

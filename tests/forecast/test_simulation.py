@@ -15,7 +15,7 @@ GRID = Grid(rows=1, columns=5, cell_size=1.0)
 STAY = MarkovModel(GRID, np.eye(5))
 WALK = MarkovModel.gaussian(GRID, sigma=1.0)
 AT_HOME = np.array([0.0, 0.0, 0.0, 1.0, 0.0])
-EVENT = {"visit": at(2, [0])}
+EVENT = {"visit": at([0], 2)}
 GUARANTEE = {"visit": OddsBound(1.0, 1.0)}
 
 

@@ -96,7 +96,7 @@ def test_nothing_can_be_told_any_more_of_a_settled_event(mechanism: object) -> N
     Checked by disclosure: the quantifier is told the exact cells of the next two steps, every pair
     of them, on top of what was released.
     """
-    event, epsilon = at(1, [4, 5]), 1.0
+    event, epsilon = at([4, 5], 1), 1.0
     calibrator = Certified(pace=0.2)  # one that uses up all of ε leaves no room to settle
     protector = Protector(MODEL, event, mechanism, epsilon, calibrator, rng=3)  # type: ignore[arg-type]
     quantifier = Quantifier(MODEL, event)

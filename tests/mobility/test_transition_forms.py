@@ -13,6 +13,7 @@ from tests.drawn_examples import examples
 from tests.mobility.transition_strategies import Case, cases
 from tests.oracles.written_numbers import WrittenNumbers
 
+from priste import Grid, MarkovModel
 from priste.errors import InvalidParameter
 from priste.mobility import (
     BlendedTransition,
@@ -21,6 +22,7 @@ from priste.mobility import (
     SparseTransition,
     Transition,
 )
+from priste.mobility.gaussian import Form
 from priste.mobility.validation import GIVEN_ROW_SUM_TOLERANCE
 
 UNIT = Fraction(1, 2**53)
@@ -118,14 +120,13 @@ def test_roundings_are_counted_through_every_stage() -> None:
     assert full.nonzeros_per_row == max(2 + 3 + 2, 6 + 1)
 
 
-def test_separable_draws_factor_by_factor() -> None:
-    """The separable draw takes the row of the map first, then the column, each exactly."""
+def test_separable_draws_have_the_exact_products_as_probabilities() -> None:
+    """One number in sixteenths walks through every row, which holds multiples of a sixteenth."""
     step = SeparableTransition([[0.5, 0.5], [0.25, 0.75]], [[0.5, 0.5], [0.0, 1.0]])
     law = np.zeros((4, 4))
     for state in range(4):
-        for a in range(4):
-            for b in range(4):
-                law[state, step.draw(state, WrittenNumbers(a / 4, b / 4))] += 1 / 16
+        for part in range(16):
+            law[state, step.draw(state, WrittenNumbers(part / 16))] += 1 / 16
     assert np.array_equal(law, step.toarray())
 
 
@@ -136,10 +137,9 @@ def test_blended_draws_choose_the_part_in_exact_proportion() -> None:
     law = np.zeros(2)
     for part in range(4):
         for answer in range(2):
-            # the row factor has one entry: its draw takes a number and tells nothing
-            source = WrittenNumbers(part / 4, answer / 2, answer / 2)
+            source = WrittenNumbers(part / 4, answer / 2)
             law[step.draw(0, source)] += 1 / 8
-            assert source.begun == (3 if part == 0 else 2)
+            assert source.begun == 2
     assert np.array_equal(law, step.toarray()[0])
 
 
@@ -256,3 +256,15 @@ def test_structured_parts_must_fit() -> None:
         BlendedTransition([0.5, 1.0], prior, sparse.csr_array((2, 2)))
     with pytest.raises(InvalidParameter, match="finite and >= 0"):
         BlendedTransition([-1.0, 1.0], prior, sparse.csr_array((2, 2)))
+
+
+FORMS: tuple[Form, ...] = ("dense", "separable")
+
+
+def test_a_seed_draws_the_same_walk_from_a_product_and_from_its_full_matrix() -> None:
+    """The form of a Gaussian is a matter of speed: samples do not depend on it."""
+    grid = Grid(5, 7, 1.0)
+    walks = [
+        MarkovModel.gaussian(grid, 1.3, form=form).sample(400, rng=11, start=17) for form in FORMS
+    ]
+    assert np.array_equal(*walks)

@@ -52,7 +52,7 @@ def to_event(formula: Formula) -> events.Event:
     if word in ("true", "false"):
         return events.ALWAYS if word == "true" else events.NEVER
     if word == "at":
-        return events.at(*parts)
+        return events.at(parts[1], parts[0])
     if word == "at_least":
         return events.at_least(*parts)
     if word == "not":

@@ -60,7 +60,7 @@ def as_event(kind: str, regions: dict[int, list[int]]):
         return pattern(list(regions.values()), [t - 1 for t in regions])
     joined = None
     for t, region in regions.items():
-        here = at(t - 1, region)
+        here = at(region, t - 1)
         joined = here if joined is None else joined | here
     return joined
 
@@ -127,7 +127,7 @@ def test_an_event_at_the_first_time_is_missed() -> None:
     matrix = chain(3, 1)
     missed = PaperEvent("presence", matrix, {1: [0]})
     assert np.array_equal(missed.prior()[:3], np.zeros(3))
-    assert quantified(matrix, at(0, [0]), []).prior_by_start().tolist() == [1.0, 0.0, 0.0]
+    assert quantified(matrix, at([0], 0), []).prior_by_start().tolist() == [1.0, 0.0, 0.0]
 
 
 @examples(25)
@@ -173,13 +173,13 @@ def test_the_naive_algorithm_is_a_power_of_the_width(monkeypatch) -> None:
 def test_the_six_events_of_the_first_figure() -> None:
     """(a) is always false; (b) to (f) are regions, trajectories, presences and patterns."""
     s1, s2 = [0], [1]
-    assert (at(0, s1) & at(0, s2)).automaton().constant is False
-    assert (at(0, s1) | at(0, s2)).automaton() == at(0, [0, 1]).automaton()
-    assert (at(0, s1) & at(1, s1)).automaton() == pattern([s1, s1], [0, 1]).automaton()
-    assert (at(0, s1) | at(1, s1)).automaton() == presence(s1, [0, 1]).automaton()
-    both = (at(0, s1) | at(0, s2)) & (at(1, s1) | at(1, s2))
+    assert (at(s1, 0) & at(s2, 0)).automaton().constant is False
+    assert (at(s1, 0) | at(s2, 0)).automaton() == at([0, 1], 0).automaton()
+    assert (at(s1, 0) & at(s1, 1)).automaton() == pattern([s1, s1], [0, 1]).automaton()
+    assert (at(s1, 0) | at(s1, 1)).automaton() == presence(s1, [0, 1]).automaton()
+    both = (at(s1, 0) | at(s2, 0)) & (at(s1, 1) | at(s2, 1))
     assert both.automaton() == pattern([[0, 1], [0, 1]], [0, 1]).automaton()
-    either = at(0, s1) | at(0, s2) | at(1, s1) | at(1, s2)
+    either = at(s1, 0) | at(s2, 0) | at(s1, 1) | at(s2, 1)
     assert either.automaton() == presence([0, 1], [0, 1]).automaton()
 
 
@@ -187,10 +187,10 @@ def test_event_privacy_and_location_privacy_are_orthogonal() -> None:
     """Geo-indistinguishable releases may tell the event; exact releases may tell nothing of it."""
     grid = Grid(rows=1, columns=3, cell_size=1.0)
     staying = MarkovModel(grid, np.eye(3))
-    noisy = Protector(staying, at(2, [0]), PlanarLaplace(grid, 0.5), 0.5, calibrator="uncalibrated")
+    noisy = Protector(staying, at([0], 2), PlanarLaplace(grid, 0.5), 0.5, calibrator="uncalibrated")
     assert true_leakage(noisy, steps=3)["event"].value > 0.5
     forgetful = MarkovModel(grid, np.full((3, 3), 1 / 3))
-    exact = Protector(forgetful, at(2, [0]), Identity(grid), 0.5, calibrator="uncalibrated")
+    exact = Protector(forgetful, at([0], 2), Identity(grid), 0.5, calibrator="uncalibrated")
     assert true_leakage(exact, steps=2)["event"].value == pytest.approx(0.0, abs=1e-8)
 
 

@@ -43,7 +43,7 @@ def events(draw: st.DrawFn, size: int, depth: int = 2) -> Event:
     steps = st.lists(st.integers(0, LAST_STEP), min_size=1, max_size=3, unique=True)
     kind = draw(st.sampled_from(["at", "presence", "pattern", "at_least", "and", "or", "not"]))
     if depth == 0 or kind == "at":
-        return at(draw(st.integers(0, LAST_STEP)), draw(cells))
+        return at(draw(cells), draw(st.integers(0, LAST_STEP)))
     if kind == "presence":
         return presence(draw(cells), draw(steps))
     if kind == "pattern":

@@ -213,7 +213,7 @@ def test_two_models_leak_more_together_than_either_alone():
     grid = line(2)
     home = MarkovModel(grid, [[1.0, 0.0], [1.0, 0.0]])  # always ends in cell 0
     away = MarkovModel(grid, [[0.0, 1.0], [0.0, 1.0]])
-    event = at(1, [0])
+    event = at([0], 1)
     noisy = [
         MarkovModel(grid, [[0.9, 0.1], [0.9, 0.1]]),
         MarkovModel(grid, [[0.1, 0.9], [0.1, 0.9]]),
@@ -298,8 +298,8 @@ def test_stale_needs_a_past():
     pairs = MarkovModel.second_order(grid, np.full((2, 2), 0.5), np.full((2, 2, 2), 0.5))
     for model, why in ((finite, "3 moves"), (pairs, "second-order")):
         with pytest.raises(InvalidParameter, match=why):
-            Quantifier(model, at(1, [0]), LastSeen(1))
-        Quantifier(model, at(1, [0]), LastSeen(0))
+            Quantifier(model, at([0], 1), LastSeen(1))
+        Quantifier(model, at([0], 1), LastSeen(0))
 
 
 def test_a_cycle_is_followed_backwards():
@@ -307,7 +307,7 @@ def test_a_cycle_is_followed_backwards():
     grid = line(2)
     swap, stay = np.array([[0.0, 1.0], [1.0, 0.0]]), np.eye(2)
     model = MarkovModel(grid, [stay, swap], cycle=True)
-    event = at(0, [0])
+    event = at([0], 0)
     assert Quantifier(model, event, LastSeen(1)).joint_probabilities().prior_event.tolist() == [
         0.0,
         1.0,
@@ -328,10 +328,10 @@ def test_models_must_share_a_map():
     """Models on different maps cannot be guarded jointly."""
     one, other = (MarkovModel(line(n), np.eye(n)) for n in (2, 3))
     with pytest.raises(InvalidParameter, match="on one grid"):
-        Quantifier([one, other], at(0, [0]))
+        Quantifier([one, other], at([0], 0))
     for nothing in ([], None, [one, "model"]):
         with pytest.raises(InvalidParameter, match="on one grid"):
-            Quantifier(nothing, at(0, [0]))
+            Quantifier(nothing, at([0], 0))
 
 
 def test_streams_choose_their_method(monkeypatch):

@@ -23,7 +23,7 @@ def test_plain_products_are_the_scaled_ones_to_the_bit(
     model: MarkovModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the plain way is taken, and where it is not, every vector is that of the scaled way."""
-    event = presence([0, 3], [5, 9]) & ~at(12, [40])
+    event = presence([0, 3], [5, 9]) & ~at([40], 12)
     quick = BackwardVectors(LiftedChain(model, event))
     for transition in model.schedule.transitions():
         monkeypatch.setitem(vars(transition), "least_factor", 0.0)
@@ -44,9 +44,9 @@ def test_equal_layers_of_a_long_event_are_kept_once() -> None:
 
 def test_different_layers_are_forgotten_and_made_again() -> None:
     """With another region at each step, few are kept and what is asked for again is the same."""
-    event = at(0, [0])
+    event = at([0], 0)
     for step in range(1, 3 * MOVES_KEPT // 2):
-        event = event | at(step, [step % GRID.size, (step * 5 + 1) % GRID.size])
+        event = event | at([step % GRID.size, (step * 5 + 1) % GRID.size], step)
     chain = LiftedChain(MODELS["sparse"], event)
     first = chain._moves_at(7)
     for step in range(3 * MOVES_KEPT // 2):

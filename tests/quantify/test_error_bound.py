@@ -25,7 +25,7 @@ def test_each_observation_adds_its_roundings_and_row_sums(cells):
     rng = np.random.default_rng(8)
     matrix = rng.dirichlet(np.ones(cells), size=cells)
     model = MarkovModel(Grid(rows=1, columns=cells, cell_size=1.0), matrix)
-    q = Quantifier(model, at(0, [0]))
+    q = Quantifier(model, at([0], 0))
     q.observe(rng.random(cells))
     before = q.joint_probabilities().relative_error
     q.observe(rng.random(cells))
@@ -42,7 +42,7 @@ def test_the_final_sums_are_counted():
     """Even one release carries the sum over all states: at least worlds times cells roundings."""
     cells = 50
     model = MarkovModel(Grid(rows=1, columns=cells, cell_size=1.0), np.eye(cells))
-    q = Quantifier(model, at(0, [0]))
+    q = Quantifier(model, at([0], 0))
     q.observe(np.ones(cells))
     assert q.joint_probabilities().relative_error >= 2 * cells * UNIT_ROUNDOFF
 

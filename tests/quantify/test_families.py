@@ -192,7 +192,7 @@ def test_releases_that_tell_the_model_tell_nothing_to_one_who_holds_it():
     ]
     likely = [0.9, 0.1]  # one step after the event, which the model then does not remember
     joint, each = (
-        quantifier(models, at(1, [0]), [None, None, likely], [AnyPrior()] * 2, family=family)
+        quantifier(models, at([0], 1), [None, None, likely], [AnyPrior()] * 2, family=family)
         for family in ("joint", "each")
     )
     assert joint.leakage().value > 1.0
@@ -207,11 +207,11 @@ def test_operators_of_groups_give_the_joint_probabilities_of_their_models():
     models = [MarkovModel.gaussian(grid, sigma) for sigma in (0.5, 2.0)]
     adversaries = [KnownPrior([0.2, 0.3, 0.5]), KnownPrior([0.6, 0.3, 0.1])]
     column = np.array([0.7, 0.2, 0.1])
-    q = quantifier(models, at(1, [0]), [column], adversaries, family="each")
+    q = quantifier(models, at([0], 1), [column], adversaries, family="each")
     for model, adversary, operator in zip(
         models, adversaries, q.candidate_operators(), strict=True
     ):
-        alone = quantifier([model], at(1, [0]), [column], [adversary])
+        alone = quantifier([model], at([0], 1), [column], [adversary])
         alone.observe(column)
         found = alone.leakage()
         b = operator.event @ column / operator.prior_event
@@ -222,7 +222,7 @@ def test_operators_of_groups_give_the_joint_probabilities_of_their_models():
 def test_what_does_not_fit_a_family_is_refused():
     """Unknown modes, another number of adversaries, and joint priors where there is no joint."""
     models = [MarkovModel.gaussian(line(2), sigma) for sigma in (0.5, 2.0)]
-    event = at(1, [0])
+    event = at([0], 1)
     with pytest.raises(InvalidParameter, match="family"):
         Quantifier(models, event, family="both")
     with pytest.raises(InvalidParameter, match="each of 2 models"):

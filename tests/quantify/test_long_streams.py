@@ -94,7 +94,7 @@ def test_rows_that_releases_all_but_exclude_stay_accurate(method):
     """A start that each release makes e**-60 likely keeps its b and d, far below any float."""
     matrix = np.array([[0.5, 0.5, 0.0], [0.0, 1.0, 0.0], [0.25, 0.25, 0.5]])
     column = [1.0, np.exp(-60.0), 0.5]
-    q = Quantifier(MarkovModel(line(3), matrix), at(30, [1]), method=method)
+    q = Quantifier(MarkovModel(line(3), matrix), at([1], 30), method=method)
     for _ in range(40):
         q.observe(column)
     moments = q.joint_probabilities()
@@ -129,7 +129,7 @@ def test_products_of_tiny_factors_survive(method, kind):
         transition = BlendedTransition(np.full(4, 0.5), transition, stay)
     model = MarkovModel(grid, transition)
     # Diagonal moves take tiny**2; the second release tells that one happened.
-    q = Quantifier(model, at(2, [3]), method=method)
+    q = Quantifier(model, at([3], 2), method=method)
     q.observe([1.0, 0.0, 0.0, 0.0])
     q.observe([0.0, 0.0, 0.0, 1.0])
     moments = q.joint_probabilities()
@@ -146,22 +146,22 @@ def test_underflow_of_prior_probabilities_is_stated():
     """An event of probability 1e-400 cannot be a float: the absolute error says so."""
     tiny = 1e-200
     matrix = [[1.0, tiny, 0.0], [0.0, 1.0, tiny], [0.0, 0.0, 1.0]]
-    q = Quantifier(MarkovModel(line(3), matrix), at(2, [2]))
+    q = Quantifier(MarkovModel(line(3), matrix), at([2], 2))
     q.observe([0.5, 0.25, 0.25])
     moments = q.joint_probabilities()
     assert moments.prior_event[0] == 0.0
     assert 0.0 < moments.absolute_error < 1e-300
-    near = Quantifier(MarkovModel(line(3), matrix), at(1, [1]))
+    near = Quantifier(MarkovModel(line(3), matrix), at([1], 1))
     near.observe([0.5, 0.25, 0.25])
     assert near.joint_probabilities().absolute_error == 0.0
 
 
 def test_more_than_the_floats_range_between_event_and_negation_is_stated():
     """When d is 1e-400 of b it cannot share b's exponent: the absolute error says so."""
-    q = Quantifier(MarkovModel(line(2), np.full((2, 2), 0.5)), at(0, [0]), KnownPrior([0.5, 0.5]))
+    q = Quantifier(MarkovModel(line(2), np.full((2, 2), 0.5)), at([0], 0), KnownPrior([0.5, 0.5]))
     for _ in range(2):
         q.observe([1.0, 1e-200])
-    q_never_mixes = Quantifier(MarkovModel(line(2), np.eye(2)), at(0, [0]), KnownPrior([0.5, 0.5]))
+    q_never_mixes = Quantifier(MarkovModel(line(2), np.eye(2)), at([0], 0), KnownPrior([0.5, 0.5]))
     for _ in range(2):
         q_never_mixes.observe([1.0, 1e-200])
     assert q.joint_probabilities().absolute_error == 0.0

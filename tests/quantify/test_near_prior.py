@@ -317,7 +317,7 @@ def test_a_prior_outside_the_class_learns_more():
     grid = Grid(rows=1, columns=3, cell_size=1.0)
     model = MarkovModel(grid, [[0.8, 0.2, 0.0], [0.2, 0.6, 0.2], [0.0, 0.2, 0.8]])
     public = np.array([0.3, 0.4, 0.3])
-    q = Quantifier(model, at(1, [0]), PriorsWithin(public, 2.0))
+    q = Quantifier(model, at([0], 1), PriorsWithin(public, 2.0))
     q.observe([0.5, 0.3, 0.2])
     inside = q.leakage().value
     outside = q.leakage(prior=[0.4, 0.01, 0.59]).value
@@ -329,12 +329,12 @@ def test_before_any_release_nothing_is_leaked():
     grid = Grid(rows=1, columns=3, cell_size=1.0)
     model = MarkovModel(grid, np.eye(3))
     prior = np.array([0.25, 0.0, 0.75])
-    q = Quantifier(model, at(1, [0]), PriorsWithin(prior, 3.0))
+    q = Quantifier(model, at([0], 1), PriorsWithin(prior, 3.0))
     q.observe(None)
     assert q.leakage().value == 0.0
     assert q.leakage().worst_prior == {0: 0.25, 2: 0.75}
     assert q.prior_belief() == pytest.approx(0.5, rel=1e-9)  # 0.25 * 3 against 0.75
-    impossible = Quantifier(model, at(1, [1]), PriorsWithin(prior, 3.0))
+    impossible = Quantifier(model, at([1], 1), PriorsWithin(prior, 3.0))
     assert impossible.leakage().worst_prior == {}
     impossible.observe([0.5, 0.2, 0.3])
     assert impossible.leakage().value == 0.0
@@ -349,7 +349,7 @@ def test_several_models_share_one_prior_or_have_a_joint_one():
         MarkovModel(grid, [[0.9, 0.1], [0.9, 0.1]]),
         MarkovModel(grid, [[0.1, 0.9], [0.1, 0.9]]),
     ]
-    event, columns = at(1, [0]), [None, None, [0.9, 0.1]]
+    event, columns = at([0], 1), [None, None, [0.9, 0.1]]
 
     def leak(adversary):
         return observed(Quantifier(models, event, adversary), columns).leakage()

@@ -155,9 +155,9 @@ def test_releases_that_exclude_a_side_leave_no_bound() -> None:
     """A zero where the event would have to be proves its negation, and is unbounded."""
     grid = Grid(rows=1, columns=2, cell_size=1.0)
     model = MarkovModel(grid, np.full((2, 2), 0.5))
-    (found,) = possible_paths_leakage(model, at(0, [0]), [[0.0, 0.5]])
+    (found,) = possible_paths_leakage(model, at([0], 0), [[0.0, 0.5]])
     assert (found.for_event, found.against_event) == (-math.inf, math.inf)
-    (impossible,) = possible_paths_leakage(model, at(1, [0]), [[0.0, 0.0]])
+    (impossible,) = possible_paths_leakage(model, at([0], 1), [[0.0, 0.0]])
     assert impossible.value == math.inf
 
 
@@ -207,7 +207,7 @@ def test_hostile_inputs_are_refused(arguments, words) -> None:
     grid = Grid(rows=1, columns=2, cell_size=1.0)
     usual = {
         "models": MarkovModel(grid, np.eye(2)),
-        "event": at(0, [0]),
+        "event": at([0], 0),
         "columns": [[0.5, 0.5]],
     }
     with pytest.raises(InvalidParameter, match=words):

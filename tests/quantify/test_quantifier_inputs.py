@@ -55,7 +55,7 @@ def test_a_refused_observation_changes_nothing(q, likelihood, rule):
 def test_steps_beyond_the_model_are_refused():
     """A sequence of two matrices carries three observations and no fourth."""
     model = MarkovModel(Grid(rows=1, columns=2, cell_size=1.0), [np.eye(2)] * 2)
-    q = Quantifier(model, at(1, [0]))
+    q = Quantifier(model, at([0], 1))
     for _ in range(3):
         q.observe([0.5, 0.25])
     before = q.joint_probabilities()
@@ -92,7 +92,7 @@ def test_inputs_are_copied_and_results_read_only(q):
 def test_priors_are_copied(model):
     """Changing the array of priors afterwards changes no answer."""
     priors = np.array([[0.5, 0.5, 0.0]])
-    q = Quantifier(model, at(1, [0]), KnownPrior(priors))
+    q = Quantifier(model, at([0], 1), KnownPrior(priors))
     priors[:] = [[0.0, 0.0, 1.0]]
     q.observe([0.2, 0.3, 0.5])
     assert q.joint_probabilities().prior_event[0] == pytest.approx(0.25, rel=1e-15)
@@ -112,7 +112,7 @@ BAD_PRIORS = [
 def test_bad_priors_are_refused_everywhere(model, q, prior, rule):
     """The constructor and the answers check a prior alike."""
     with pytest.raises(InvalidParameter, match=rule):
-        Quantifier(model, at(1, [0]), KnownPrior(prior))
+        Quantifier(model, at([0], 1), KnownPrior(prior))
     for answer in (q.posterior, q.leakage, q.log_likelihoods, q.location_posterior):
         with pytest.raises(InvalidParameter, match=rule):
             answer(prior)
@@ -124,9 +124,9 @@ def test_answers_need_a_prior_unless_one_is_known(model, q):
         q.posterior()
     with pytest.raises(InvalidParameter, match="shape"):
         q.posterior([[0.2, 0.3, 0.5]])
-    two = Quantifier(model, at(1, [0]), KnownPrior([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))
+    two = Quantifier(model, at([0], 1), KnownPrior([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))
     two.observe([0.5, 0.25, 0.25])
-    known = Quantifier(model, at(1, [0]), KnownPrior([0.5, 0.5, 0.0]))
+    known = Quantifier(model, at([0], 1), KnownPrior([0.5, 0.5, 0.0]))
     known.observe([0.5, 0.25, 0.25])
     assert two.posterior([0.5, 0.5]) == pytest.approx(known.posterior(), rel=1e-14)
     np.testing.assert_allclose(
@@ -138,10 +138,10 @@ def test_answers_need_a_prior_unless_one_is_known(model, q):
 
 def test_priors_outside_the_starts_are_refused(model):
     """StartsIn(cells) means priors on those cells; another prior is an error."""
-    q = Quantifier(model, at(1, [0]), StartsIn([2, 0]))
+    q = Quantifier(model, at([0], 1), StartsIn([2, 0]))
     q.observe([0.5, 0.25, 0.25])
     assert q.rows == 2
-    anyone = Quantifier(model, at(1, [0]))
+    anyone = Quantifier(model, at([0], 1))
     anyone.observe([0.5, 0.25, 0.25])
     prior = [0.25, 0.0, 0.75]
     assert q.posterior(prior) == anyone.posterior(prior)
@@ -156,13 +156,13 @@ def test_priors_outside_the_starts_are_refused(model):
 
 def test_constructor_names_the_broken_rule(model):
     """Unknown methods, cells outside the map, rows that are no adversary: each has its message."""
-    event = at(1, [0])
+    event = at([0], 1)
     with pytest.raises(InvalidParameter, match="'method'"):
         Quantifier(model, event, method="fast")
     with pytest.raises(InvalidParameter, match=r"'adversary'.*Got list"):
         Quantifier(model, event, [1.0, 0.0, 0.0])
     with pytest.raises(InvalidParameter, match="cells 0 to 2"):
-        Quantifier(model, at(1, [3]))
+        Quantifier(model, at([3], 1))
     with pytest.raises(InvalidParameter, match="cells 0 to 2"):
         Quantifier(model, event, StartsIn([1, 7]))
     with pytest.raises(InvalidParameter):

@@ -137,7 +137,7 @@ def test_splitting_a_step_changes_nothing(data):
     longer = [*chain[:split], np.eye(size), *chain[split:]]
 
     def event(at_steps: list[int]) -> Event:
-        return presence(cells, at_steps) & ~at(at_steps[0], [0])
+        return presence(cells, at_steps) & ~at([0], at_steps[0])
 
     q = observed(Quantifier(MarkovModel(grid, chain), event(steps)), columns)
     p = observed(

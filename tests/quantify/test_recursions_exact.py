@@ -209,7 +209,7 @@ def test_constant_events_have_exact_priors():
     """An event that always or never happens has a = 1, ā = 0 (or 0, 1) to the bit."""
     grid = Grid(rows=1, columns=3, cell_size=1.0)
     model = MarkovModel(grid, np.full((3, 3), 1 / 3))
-    somewhere = at(2, [0])
+    somewhere = at([0], 2)
     for method in ("forward", "replay"):
         always = Quantifier(model, somewhere | ~somewhere, method=method)
         never = Quantifier(model, somewhere & ~somewhere, method=method)

@@ -16,9 +16,9 @@ MATRIX = np.array([[0.5, 0.375, 0.125], [0.25, 0.5, 0.25], [0.0, 0.25, 0.75]])
 WALK = MarkovModel(LINE, MATRIX)
 
 EVENTS: dict[str, Event] = {
-    "at once": at(0, [0]),
+    "at once": at([0], 0),
     "present later": presence([0], [1, 2]),
     "commute": pattern([[0], [2]], [0, 2]),
     "twice": at_least(2, [0, 1], [0, 1, 2]),
-    "mixed": (at(0, [0]) & ~at(1, [2])) | at(2, [1]),
+    "mixed": (at([0], 0) & ~at([2], 1)) | at([1], 2),
 }

@@ -41,7 +41,7 @@ MODEL = MarkovModel.gaussian(GRID, sigma=1.0)
 OTHER = MarkovModel.gaussian(GRID, sigma=2.0)
 PAIRS = MarkovModel.fit(GRID, [[0, 1, 2, 5, 4, 3, 0, 1, 4, 5, 2]], order=2, smoothing=1.0)
 LAPLACE = PlanarLaplace(GRID, alpha=1.5)
-EVENTS = {"clinic": presence([0, 1], [1, 2, 9]), "later": at(5, [4]) & ~at(3, [5])}
+EVENTS = {"clinic": presence([0, 1], [1, 2, 9]), "later": at([4], 5) & ~at([5], 3)}
 PATH = [4, 1, None, 0, 1, 4, 5, None, 2, 1, 0, 3]
 EVERY = 4
 

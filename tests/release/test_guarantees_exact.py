@@ -254,7 +254,7 @@ def test_random_guarantees_are_kept_or_refused(adversary: Adversary, guaranteed:
 TWO = Grid(rows=1, columns=2, cell_size=1.0)
 # Every move goes to one cell with 15/16, wherever it comes from; the models differ in which.
 FIRST, SECOND = (MarkovModel(TWO, [[[1 - x, x]] * 2] * 3) for x in (0.0625, 0.9375))
-LAST = at(3, [0])
+LAST = at([0], 3)
 
 
 def test_who_does_not_know_the_model_learns_more_than_under_either() -> None:
@@ -315,12 +315,12 @@ def test_models_are_guarded_jointly(calibrator: str) -> None:
 @pytest.mark.parametrize(
     ("event", "adversary", "what"),
     [
-        (at(1, [2]), StartsIn([0]), "cannot happen"),
-        (at(1, [0, 1]), StartsIn([0]), "happens for certain"),
-        (at(1, [0, 1, 2]), AnyPrior(), "happens for certain"),
-        (at(1, [0]) & ~at(1, [0]), AnyPrior(), "cannot happen"),
-        (at(0, [0]), KnownPrior([0.0, 0.5, 0.5]), "cannot happen"),
-        (at(0, [0]), PriorsWithin([0.0, 0.5, 0.5], 2.0), "cannot happen"),
+        (at([2], 1), StartsIn([0]), "cannot happen"),
+        (at([0, 1], 1), StartsIn([0]), "happens for certain"),
+        (at([0, 1, 2], 1), AnyPrior(), "happens for certain"),
+        (at([0], 1) & ~at([0], 1), AnyPrior(), "cannot happen"),
+        (at([0], 0), KnownPrior([0.0, 0.5, 0.5]), "cannot happen"),
+        (at([0], 0), PriorsWithin([0.0, 0.5, 0.5], 2.0), "cannot happen"),
     ],
 )
 def test_events_that_are_not_open_are_refused(event, adversary: Adversary, what: str) -> None:

@@ -141,7 +141,7 @@ def test_upwards_the_limit_is_met(up: float) -> None:
     still = MarkovModel(line, np.eye(2))
     calibrator = Optimal(pace=1.0)
     state = state_of(
-        calibrator, OddsBound(up, math.inf), Identity(line), [0.75, 0.25], still, at(0, [0])
+        calibrator, OddsBound(up, math.inf), Identity(line), [0.75, 0.25], still, at([0], 0)
     )
     law = calibrator.choose(state)
     table = [[Fraction(float(x)) for x in row] for row in law.table]
@@ -161,7 +161,7 @@ def test_with_one_prior_it_is_the_optimum(cells: int, epsilon: float) -> None:
     line = Grid(rows=1, columns=cells, cell_size=1.0)
     walk = MarkovModel.gaussian(line, sigma=1.0)
     prior = np.arange(1, cells + 1) / (cells * (cells + 1) / 2)
-    event, mech = at(0, [0]), Identity(line)
+    event, mech = at([0], 0), Identity(line)
     calibrator = Optimal(pace=1.0)
     law = calibrator.choose(state_of(calibrator, epsilon, mech, prior, walk, event))
     distances = Costs("distance", "the test").matrix(mech)

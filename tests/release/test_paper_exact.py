@@ -94,7 +94,7 @@ def line_case(epsilon: float, alpha: float) -> tuple[float, float, float]:
     cells = range(6)
     grid = Grid(rows=1, columns=6, cell_size=1.0)
     matrix = exact.exact_matrix(MarkovModel.gaussian(grid, sigma=1.0).transition(0).toarray())
-    event = at(0, [3])
+    event = at([3], 0)
     mech, paper = PlanarLaplace(grid, alpha), Paper(max_attempts=8)
     tables = [exact.exact_rows(mech.with_budget(b).emission()) for b in paper.budgets(mech)]
     layers = independent_law(matrix, event, [], tables, epsilon)

@@ -113,7 +113,7 @@ def test_a_model_with_an_end_refuses_later_steps_before_drawing() -> None:
     """Beyond the last matrix nothing is drawn and nothing recorded; the stream stays usable."""
     bits = CountingBits()
     model = MarkovModel(GRID, [MODEL.transition(0).toarray()] * 2)
-    p = Protector(model, at(1, [0]), MECH, EPSILON, rng=bits)
+    p = Protector(model, at([0], 1), MECH, EPSILON, rng=bits)
     for _ in range(3):
         p.release(4)
     asked = bits.asked
@@ -128,10 +128,10 @@ def test_a_model_with_an_end_refuses_later_steps_before_drawing() -> None:
 
 
 EVENTS = {
-    "before": at(0, [8]),
+    "before": at([8], 0),
     "clinic": CLINIC,
     "overlap": presence([1, 2], [2, 3]),
-    "after": at(5, [4]),
+    "after": at([4], 5),
 }
 
 
@@ -155,8 +155,8 @@ def test_every_leakage_equals_a_recomputation_from_the_ledger(calibrator: str | 
 
 def test_events_come_alone_in_order_or_by_name() -> None:
     """The three ways to give events, and one or several ε, mean the same."""
-    by_name = Protector(MODEL, {"a": CLINIC, "b": at(3, [4])}, MECH, {"b": 0.7, "a": 0.5}, rng=1)
-    in_order = Protector(MODEL, [CLINIC, at(3, [4])], MECH, [0.5, 0.7], rng=1)
+    by_name = Protector(MODEL, {"a": CLINIC, "b": at([4], 3)}, MECH, {"b": 0.7, "a": 0.5}, rng=1)
+    in_order = Protector(MODEL, [CLINIC, at([4], 3)], MECH, [0.5, 0.7], rng=1)
     assert by_name.epsilons == in_order.epsilons == (0.5, 0.7)
     assert in_order.event_names == ("event0", "event1")
     assert Protector(MODEL, CLINIC, MECH, 0.5).event_names == ("event",)
@@ -258,7 +258,7 @@ def test_a_new_policy_counts_the_past() -> None:
     for cell in (1, 4, None, 7):
         p.release(cell)
     old = p.ledger
-    new = p.with_policy({"late": at(6, [4]), "clinic": CLINIC}, [0.9, 0.8])
+    new = p.with_policy({"late": at([4], 6), "clinic": CLINIC}, [0.9, 0.8])
     assert [(r.step, r.cell, r.budget) for r in new.ledger] == [
         (r.step, r.cell, r.budget) for r in old
     ]
@@ -311,7 +311,7 @@ def test_bad_steps_are_refused(step: object) -> None:
         ({"public_prior": [1.0]}, "'public_prior'"),
         ({"public_prior": [0.2] * 9}, "'public_prior'"),
         ({"public_prior": [np.nan] * 9}, "'public_prior'"),
-        ({"events": at(0, [99])}, "99"),
+        ({"events": at([99], 0)}, "99"),
         ({"rng": "seed"}, "'rng'"),
     ],
 )
@@ -336,7 +336,7 @@ def test_bad_pace_is_refused(pace: object) -> None:
 
 def test_the_ledger_can_be_exported(tmp_path: Path) -> None:
     """CSV and JSON lines give back every number exactly, and never overwrite a file."""
-    p = Protector(MODEL, {"a": CLINIC, "b": at(3, [4])}, MECH, 0.5, Paper(), rng=1)
+    p = Protector(MODEL, {"a": CLINIC, "b": at([4], 3)}, MECH, 0.5, Paper(), rng=1)
     for cell in (1, None, 4):
         p.release(cell)
     p.ledger.export(tmp_path / "l.csv")
@@ -361,7 +361,7 @@ def test_infinite_numbers_can_be_exported() -> None:
     from priste import Identity
     from priste.release import Uncalibrated
 
-    p = Protector(MODEL, at(0, [4]), Identity(GRID), 0.5, Uncalibrated())
+    p = Protector(MODEL, at([4], 0), Identity(GRID), 0.5, Uncalibrated())
     r = p.release(4)
     assert r.leakage[0] == r.budget == float("inf")
     assert ",inf" in p.ledger.csv()

@@ -44,7 +44,7 @@ GRID = Grid(rows=3, columns=3, cell_size=1.0)
 MODEL = MarkovModel.gaussian(GRID, sigma=1.0)
 MECH = PlanarLaplace(GRID, alpha=1.5)
 CLINIC = presence([0, 1], [1, 2])
-EVENTS = {"clinic": CLINIC, "later": at(5, [4]) & ~at(3, [8])}
+EVENTS = {"clinic": CLINIC, "later": at([4], 5) & ~at([8], 3)}
 PATH = [4, 1, None, 0, 1, 4]
 
 

@@ -14,7 +14,7 @@ from priste.release.stream_file import checkpoint
 
 GRID = Grid(rows=2, columns=2, cell_size=1.0)
 MODEL = MarkovModel.gaussian(GRID, sigma=1.0)
-EVENTS = [presence([0], [1, 3]), at(2, [3])]
+EVENTS = [presence([0], [1, 3]), at([3], 2)]
 EPSILONS = [0.4, 0.9]
 MOST_STEPS = 40
 

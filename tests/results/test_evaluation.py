@@ -49,7 +49,7 @@ def test_the_constant_is_the_best_one(both: list) -> None:
 
 def test_near_and_far_are_about_the_events_steps() -> None:
     """Near is within so many steps of a step that an event speaks of."""
-    event = priste.at(4, [0]) | priste.at(6, [1])
+    event = priste.at([0], 4) | priste.at([1], 6)
     truth, released = [0] * 12, [1] * 12
     released[2] = released[9] = 3
     found = evaluate(truth, released, grid=GRID, events=event, near_steps=2)

@@ -53,7 +53,7 @@ def event_belief(
     >>> from priste import Grid, MarkovModel, at
     >>> grid = Grid(rows=1, columns=2, cell_size=1.0)
     >>> model = MarkovModel(grid, [[0.5, 0.5], [0.5, 0.5]])
-    >>> b = event_belief(model, at(0, [0]), [[0.9, 0.1]])
+    >>> b = event_belief(model, at([0], 0), [[0.9, 0.1]])
     >>> [round(x, 6) for x in b.given], b.lowest, b.highest
     ([0.5, 0.9], (0.0, 0.0), (1.0, 1.0))
     """
@@ -149,7 +149,7 @@ def location_belief(
     """
     cells = model.grid.size
     stated = np.full(cells, 1.0 / cells) if prior is None else np.asarray(prior, dtype=np.float64)
-    quantifier = Quantifier(model, at(0, [0]), KnownPrior(stated))
+    quantifier = Quantifier(model, at([0], 0), KnownPrior(stated))
     rows = []
     for step, likelihood in enumerate(likelihoods):
         quantifier.observe(likelihood)

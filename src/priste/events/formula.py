@@ -44,7 +44,7 @@ class Event:
     - Events have no truth value: ``e1 and e2`` raises instead of dropping ``e1``.
 
     >>> from priste.events import at, presence
-    >>> e = presence([0, 1], [3, 4]) & ~at(5, [2])
+    >>> e = presence([0, 1], [3, 4]) & ~at([2], 5)
     >>> print(e)
     presence({0, 1}, 3, 4) and not at({2}, 5)
     >>> e.first_step, e.last_step
@@ -128,7 +128,7 @@ class Event:
         Exact, by comparing the smallest automata; raises as :meth:`automaton` does.
 
         >>> from priste.events import at
-        >>> (at(1, [0]) | at(1, [1])).equivalent(at(1, [0, 1]))
+        >>> (at([0], 1) | at([1], 1)).equivalent(at([0, 1], 1))
         True
         """
         return self.automaton(max_worlds) == other.automaton(max_worlds)

@@ -18,6 +18,7 @@ Nothing here recurses, so brackets may be nested a million deep.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import TypeAlias
 
 from priste.errors import EventSyntaxError, InvalidParameter
@@ -41,15 +42,18 @@ MAX_DIGITS = 18
 _TIGHTNESS = {"or": 1, "and": 2, "not": 3}
 _PREDICATES = ("at", "presence", "pattern", "at_least")
 _STARTERS = (*_PREDICATES, "not", "true", "false")
+_NO_REGIONS: Mapping[str, Cells] = MappingProxyType({})
 
 
 def parse_event(
-    text: str, regions: Mapping[str, Cells], *, steps: StepReader | None = None
+    text: str, regions: Mapping[str, Cells] = _NO_REGIONS, *, steps: StepReader | None = None
 ) -> Event:
-    """Read an event from text; ``regions`` gives the cells behind the names in it.
+    """Read an event from text; ``regions`` gives the cells of the names in it.
 
-    ``parse_event(str(event), {}) == event`` for every event. Names that are not plain words
-    are written in double quotes. ``steps`` replaces how steps are read (clock times, say).
+    Without regions, cells are written by number: ``parse_event(str(event)) == event`` for every
+    event. Names that are not plain words are written in double quotes. ``steps`` replaces how
+    steps are read (clock times, say).
+
     Raises :class:`EventSyntaxError`, whose ``position`` counts characters from 0 and whose
     message points at that character and offers close names.
 
@@ -66,12 +70,14 @@ def parse_event(
     """
     if not isinstance(text, str):
         raise InvalidParameter(
-            f"The 'text' of parse_event must be a str. Got {type(text).__name__}."
+            "must be a str", parameter="text", owner="parse_event", value=type(text)
         )
     if not isinstance(regions, Mapping):
         raise InvalidParameter(
-            "The 'regions' of parse_event must map names to cells, such as {'home': [0, 1]}. "
-            f"Got {type(regions).__name__}."
+            "must map names to cells, such as {'home': [0, 1]}",
+            parameter="regions",
+            owner="parse_event",
+            value=type(regions),
         )
     return _Parser(text, regions, steps).event()
 
@@ -182,6 +188,8 @@ class _Parser:
         if name not in self._known_regions:
             if name not in self._regions:
                 hint = suggestion(name, self._regions)
+                if not self._regions:
+                    hint = " Give its cells with regions={...}, or write them: {0, 4..9}."
                 raise scanner.error(f"There is no region {name!r}.{hint}", place)
             try:
                 cells = cell_numbers(self._regions[name], name=name)

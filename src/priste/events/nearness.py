@@ -26,7 +26,7 @@ def near_events(steps: int, events: Iterable[Event], reach: int) -> NDArray[np.b
     """Tell (steps,) which steps are within ``reach`` of a step that an event speaks of.
 
     >>> from priste.events.predicates import at
-    >>> near_events(6, [at(4, [0])], 1).tolist()
+    >>> near_events(6, [at([0], 4)], 1).tolist()
     [False, False, False, True, True, True]
     """
     near = np.zeros(steps, dtype=np.bool_)

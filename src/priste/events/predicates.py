@@ -16,16 +16,17 @@ MAX_STEPS = 10_000_000
 """The most steps one event may be given: an endless iterable must not fill the memory."""
 
 
-def at(step: int, cells: Cells) -> Event:
+def at(cells: Cells, step: int) -> Event:
     """Return the predicate "in one of these cells at this step".
 
-    ``step`` is a whole number >= 0; ``cells`` any nonempty iterable of cell numbers or a
-    ``Region``. Raises :class:`InvalidParameter` otherwise.
+    ``cells`` is any nonempty iterable of cell numbers or a ``Region``; ``step`` is a whole number
+    >= 0. Raises :class:`InvalidParameter` otherwise.
 
-    >>> at(3, [0, 1]).holds([7, 7, 7, 1])
+    >>> at([0, 1], 3).holds([7, 7, 7, 1])
     True
     """
-    return At(step_number(step, "step", "at"), cell_numbers(cells, name="cells"))
+    region = cell_numbers(cells, name="cells")
+    return At(step_number(step, "step", "at"), region)
 
 
 def presence(cells: Cells, steps: Iterable[int]) -> Event:

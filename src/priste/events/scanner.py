@@ -52,7 +52,7 @@ class Scanner:
             raise self.error(f"Expected '{mark}' after {after}, found {self.found()}.")
 
     def name(self) -> str | None:
-        """Read an uncalibrated name if one comes next."""
+        """Read a name without quotes if one comes next."""
         return self._match(_NAME)
 
     def quoted(self) -> str | None:

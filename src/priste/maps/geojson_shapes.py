@@ -40,7 +40,7 @@ class PolygonPart:
 
 @dataclass(frozen=True)
 class Feature:
-    """The parts of one feature (or of an uncalibrated geometry), with a name for errors."""
+    """The parts of one feature (or of a geometry alone), with a name for errors."""
 
     name: str
     parts: tuple[PointPart | PolygonPart, ...]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from fractions import Fraction
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 from scipy import sparse
@@ -43,7 +45,7 @@ from priste.mobility.validation import (
     row_sums,
     sparse_nonnegative,
 )
-from priste.randomness import BitSource
+from priste.randomness import BitSource, settled
 
 
 class SeparableTransition(Transition):
@@ -110,9 +112,19 @@ class SeparableTransition(Transition):
         return self._rows[from_row, to_row] * self._columns[from_column, to_column]
 
     def draw(self, state: int, source: BitSource) -> int:
+        # One uniform number cuts the products in row-major order, so that a seed draws the same
+        # states as from the full matrix (but for its roundings).
         row, column = divmod(state, len(self._columns))
-        to_row = ExactLaw(self._rows[row]).draw(source)
-        return to_row * len(self._columns) + ExactLaw(self._columns[column]).draw(source)
+        down, across = ExactLaw(self._rows[row]), ExactLaw(self._columns[column])
+        ends = [0, *accumulate(down.numerators)]
+        column_ends = list(accumulate(across.numerators))
+
+        def outcome(place: int) -> int:
+            to_row = bisect_right(ends, place // across.total) - 1
+            rest = (place - ends[to_row] * across.total) // down.numerators[to_row]
+            return to_row * len(self._columns) + bisect_right(column_ends, rest)
+
+        return settled(source.number(), down.total * across.total, outcome)
 
     def exact_row_sum(self, state: int) -> Fraction:
         """Return the sum of a row without any rounding."""

@@ -440,7 +440,7 @@ class Quantifier:
 
         >>> from priste import Grid, MarkovModel, at
         >>> model = MarkovModel(Grid(rows=1, columns=2, cell_size=1.0), [[0.75, 0.25], [0.5, 0.5]])
-        >>> [round(bound, 6) for bound in Quantifier(model, at(1, [0])).prior_range()]
+        >>> [round(bound, 6) for bound in Quantifier(model, at([0], 1)).prior_range()]
         [0.5, 0.75]
         """
         joint = self.joint_probabilities()
