@@ -159,7 +159,7 @@ def test_events_that_the_model_decides_are_refused(tmp_path: Path) -> None:
     )
     saved = POLICY.replace(GAUSSIAN, 'kind = "saved"\npath = "model.npz"')
     moving = saved.replace("pattern(home@1, home@11)", "pattern(home@1, clinic@11)")
-    with pytest.raises(PolicyError, match="impossible under the mobility model"):
+    with pytest.raises(PolicyError, match="cannot happen under the model"):
         read_policy(moving, folder=tmp_path)
 
 

@@ -7,12 +7,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from priste.mechanisms import Identity, Mechanism, PlanarLaplace, Uniform
 from priste.policy.adversary_choice import ANYBODY
 from priste.policy.policy import Policy, PolicyEvent, event_label
 from priste.policy.policy_draft import kilometres
-from priste.quantify import AnyPrior, OddsBound, Quantifier
+from priste.quantify import AnyPrior, OddsBound
 from priste.release.calibrators import CALIBRATORS
 
 OUTSIDE = {
@@ -111,7 +112,10 @@ def explain_policy(policy: Policy) -> Explanation:
         guaranteed=tuple(guaranteed) if policy.calibrator.guarantee else (),
         not_guaranteed=tuple(_not_guaranteed(policy)),
         unguarded=tuple(gaps_in_the_guard(policy)),
-        events=tuple(_explained(policy, event) for event in policy.events.values()),
+        events=tuple(
+            _explained(policy, policy.events[label], chances)
+            for label, chances in policy.chances().items()
+        ),
         drawings={
             name: region.drawing() for name, region in policy.regions.items() if region.cells
         },
@@ -205,11 +209,8 @@ def gaps_in_the_guard(policy: Policy) -> list[str]:
     return cut + missed
 
 
-def _explained(policy: Policy, event: PolicyEvent) -> ExplainedEvent:
+def _explained(policy: Policy, event: PolicyEvent, chances: NDArray[np.float64]) -> ExplainedEvent:
     automaton = event.event.automaton()
-    chances = np.concatenate(
-        [Quantifier(model, event.event).prior_by_start() for model in policy.models]
-    )
     first, last = automaton.layers[0].step, automaton.layers[-1].step
     return ExplainedEvent(
         name=event.label,

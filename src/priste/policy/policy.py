@@ -188,6 +188,11 @@ class Policy:
             )
         )
 
+    def chances(self) -> dict[str, NDArray[np.float64]]:
+        """Return Pr(event | first cell) of each event before any release, under every model."""
+        found = self.protector().public_state().prior_by_start()
+        return dict(zip(self.events, found, strict=True))
+
     def protector(
         self,
         *,

@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from priste.errors import EventSyntaxError, PolicyError
 from priste.events import Event, parse_event
 from priste.maps import Grid, Region
@@ -40,7 +38,6 @@ from priste.policy.sections import (
     as_datetime,
 )
 from priste.policy.workload import check_map
-from priste.quantify import Quantifier
 from priste.traces import Timeline
 from priste.traces.zones import zone_of
 
@@ -182,8 +179,7 @@ class PolicyReader:
             events=events,
             unguarded=tuple(unguarded),
         )
-        self._refuse_vacuous(policy)
-        with problems.at(("guarantee",)):
+        with problems.at(("events",)):  # one that the models decide, or that cannot be guarded
             policy.protector()
         problems.raise_if_any()
         return policy
@@ -202,23 +198,6 @@ class PolicyReader:
             adversary_choice=replace(choice, places=places),
             chosen_models=tuple(chosen.living_in(regions) for chosen in policy.chosen_models),
         )
-
-    def _refuse_vacuous(self, policy: Policy) -> None:
-        """Refuse events that the models make impossible, or certain, wherever one begins."""
-        for label, each in policy.events.items():
-            key = ("events", each.name, "formula")
-            with self._mistakes.at(key):
-                chances = np.concatenate(
-                    [Quantifier(model, each.event).prior_by_start() for model in policy.models]
-                )
-                if chances.max() == 0.0 or chances.min() == 1.0:
-                    word = "impossible" if chances.max() == 0.0 else "certain"
-                    self._mistakes.add(
-                        key,
-                        f"{label} is {word} under the mobility model, wherever the user begins; "
-                        "there is nothing to protect. Check the place, the times and the model",
-                    )
-        self._mistakes.raise_if_any()
 
     def _regions(self, grid: Grid) -> dict[str, Region]:
         outside = self._document.release.outside

@@ -115,6 +115,10 @@ class PublicState:
         """How sure the surest prior of the adversary was of each event before any release."""
         return tuple(quantifier.prior_belief() for quantifier in self._quantifiers)
 
+    def prior_by_start(self) -> tuple[Floats, ...]:
+        """Return Pr(event | first cell) of each event before any release, (m,) or (models, m)."""
+        return tuple(quantifier.prior_by_start() for quantifier in self._quantifiers)
+
     @property
     def last_budget(self) -> float | None:
         """The budget of the last step that was not silent; None before the first."""
