@@ -105,7 +105,7 @@ def beyond(policy: Policy, places: Floats) -> Flags:
 
 def has_ring(policy: Policy) -> bool:
     """Tell whether the border cells of the policy's map stand for everything off it."""
-    return policy.outside == "elsewhere"
+    return policy.outside == "off-map"
 
 
 def off_map_cells(policy: Policy) -> Flags:
