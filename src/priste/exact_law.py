@@ -44,12 +44,16 @@ class ExactLaw:
         row = np.asarray(weights, dtype=np.float64)
         if row.ndim != 1 or row.size == 0:
             raise InvalidParameter(
-                "The 'weights' of ExactLaw must be one row with at least one entry. "
-                f"Got shape {row.shape}."
+                "must be one row with at least one entry",
+                parameter="weights",
+                owner="ExactLaw",
+                got=f"shape {row.shape}",
             )
         if not np.isfinite(row).all() or (row < 0).any() or not (row > 0).any():
             raise InvalidParameter(
-                "The 'weights' of ExactLaw must be finite and >= 0, and one of them > 0."
+                "must be finite and >= 0, and one of them > 0",
+                parameter="weights",
+                owner="ExactLaw",
             )
         self._row: NDArray[np.float64] = np.array(row)
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from priste.errors import InvalidParameter
+from priste.errors import InvalidParameter, NoValue
 
 WORD_BITS = 64
 """How many binary digits of a number are read at a time."""
@@ -42,7 +42,7 @@ class BitSource(ABC):
     def below(self, bound: int) -> int:
         """Return a uniform integer in ``[0, bound)``; ``bound`` may be any size > 0."""
         if bound <= 0:
-            raise InvalidParameter(f"The 'bound' of a draw must be > 0. Got {bound!r}.")
+            raise InvalidParameter("must be > 0", parameter="bound", owner="a draw", value=bound)
         return settled(self.number(), bound, lambda place: place)
 
 
@@ -140,8 +140,11 @@ def keyed_bits(secret: bytes, *parts: Part) -> KeyedBits:
     if not isinstance(secret, bytes) or len(secret) < SHORTEST_SECRET:
         # The value stays out of the message: it is a secret.
         raise InvalidParameter(
-            f"The 'secret' of keyed_bits must be at least {SHORTEST_SECRET} bytes. Got something "
-            "else; secrets.token_bytes(32) makes one."
+            f"must be at least {SHORTEST_SECRET} bytes",
+            parameter="secret",
+            owner="keyed_bits",
+            value=NoValue.SECRET,
+            hint="secrets.token_bytes(32) makes one.",
         )
     return KeyedBits(_key(b"keyed", secret, *parts))
 
@@ -159,8 +162,10 @@ def _key(kind: bytes, *parts: Part) -> bytes:
                 tag, content = b"i", format(int(part), "x").encode("ascii")
             case _:
                 raise InvalidParameter(
-                    "The 'parts' of keyed_bits must be texts, bytes or integers. "
-                    f"Got {type(part).__name__}."
+                    "must be texts, bytes or integers",
+                    parameter="parts",
+                    owner="keyed_bits",
+                    value=type(part),
                 )
         hashed.update(tag + len(content).to_bytes(8, "little") + content)
     return hashed.digest(32)
@@ -181,17 +186,18 @@ def bit_source(rng: Seed | BitSource) -> BitSource:
         return SystemBits()
     if isinstance(rng, bool):
         raise InvalidParameter(
-            f"The 'rng' must be None, an integer seed or a generator. Got {rng!r}."
+            "must be None, an integer seed or a generator", parameter="rng", value=rng
         )
     if isinstance(rng, int | np.integer):
         if rng < 0:
-            raise InvalidParameter(f"The 'rng' seed must be >= 0. Got {rng!r}.")
+            raise InvalidParameter("must be >= 0 as a seed", parameter="rng", value=rng)
         return KeyedBits(_key(b"seed", int(rng)))
     if isinstance(rng, np.random.Generator):
         return GeneratorBits(rng)
     if isinstance(rng, BitSource):
         return rng
     raise InvalidParameter(
-        "The 'rng' must be None, an integer seed, a numpy Generator or a BitSource. "
-        f"Got {type(rng).__name__}."
+        "must be None, an integer seed, a numpy Generator or a BitSource",
+        parameter="rng",
+        value=type(rng),
     )

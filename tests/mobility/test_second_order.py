@@ -239,7 +239,7 @@ def changed(index: tuple[int, ...], value: float) -> np.ndarray:
         (FIRST, changed((1, 2, 0), np.nan), "finite and >= 0"),
         (FIRST, changed((1, 2, 0), -1.0), "finite and >= 0"),
         (FIRST, {}, "one pair at least"),
-        (FIRST, {(0, 0): {0: 1.0}}, r"Pair \(0, 1\) can, and has none"),
+        (FIRST, {(0, 0): {0: 1.0}}, r"none for the pair \(0, 1\)"),
         (FIRST, {0: {0: 1.0}}, "pairs of cells"),
         (FIRST, {(0, 0, 0): {0: 1.0}}, "pairs of cells"),
         (FIRST, {(0, 5): {0: 1.0}}, "below 3"),

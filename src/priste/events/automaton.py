@@ -33,7 +33,9 @@ class Layer:
 
     def __post_init__(self) -> None:
         if self.step < 0:
-            raise InvalidParameter(f"The 'step' of a Layer must be >= 0. Got {self.step}.")
+            raise InvalidParameter(
+                "must be >= 0", parameter="step", owner="a Layer", value=self.step
+            )
         _check_classes(self.classes)
         _check_moves(self.moves, len(self.classes) + 1, self.worlds_after)
 
@@ -74,15 +76,15 @@ class Automaton:
     def __post_init__(self) -> None:
         if (self.constant is None) != bool(self.layers):
             raise InvalidParameter(
-                "An Automaton has either layers or a 'constant' of True or False. "
-                f"Got {len(self.layers)} layers and constant={self.constant!r}."
+                "An Automaton has either layers or a 'constant' of True or False.",
+                got=f"{len(self.layers)} layers and constant={self.constant!r}",
             )
         if not self.layers:
             return
         if len(self.layers[0].moves) != 1 or self.layers[-1].worlds_after != 2:
             raise InvalidParameter(
-                "An Automaton starts in one world and ends in two. Got "
-                f"{len(self.layers[0].moves)} and {self.layers[-1].worlds_after}."
+                "An Automaton starts in one world and ends in two.",
+                got=f"{len(self.layers[0].moves)} and {self.layers[-1].worlds_after}",
             )
         for before, after in pairwise(self.layers):
             if after.step <= before.step or len(after.moves) != before.worlds_after:
@@ -134,18 +136,20 @@ class Automaton:
 @lru_cache(maxsize=64)
 def _check_classes(classes: tuple[frozenset[int], ...]) -> None:
     if not all(classes):
-        raise InvalidParameter("The 'classes' of a Layer must not be empty sets.")
+        raise InvalidParameter("must not be empty sets", parameter="classes", owner="a Layer")
     if len(frozenset().union(*classes)) != sum(len(cells) for cells in classes):
-        raise InvalidParameter("The 'classes' of a Layer must be disjoint.")
+        raise InvalidParameter("must be disjoint", parameter="classes", owner="a Layer")
 
 
 @lru_cache(maxsize=64)
 def _check_moves(moves: tuple[tuple[int, ...], ...], classes: int, worlds_after: int) -> None:
     if any(len(row) != classes for row in moves):
         raise InvalidParameter(
-            f"The 'moves' of a Layer must have one entry per class and world ({classes})."
+            f"must have one entry per class and world ({classes})",
+            parameter="moves",
+            owner="a Layer",
         )
     if not all(0 <= world < worlds_after for row in moves for world in row):
         raise InvalidParameter(
-            f"The 'moves' of a Layer must lead to worlds 0 to {worlds_after - 1}."
+            f"must lead to worlds 0 to {worlds_after - 1}", parameter="moves", owner="a Layer"
         )

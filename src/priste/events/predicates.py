@@ -54,14 +54,16 @@ def pattern(regions: Iterable[Cells], steps: Iterable[int]) -> Event:
     numbers = step_numbers(steps, "pattern")
     if isinstance(regions, (str, bytes, Mapping)) or not isinstance(regions, Iterable):
         raise InvalidParameter(
-            "The 'regions' of pattern must be a sequence with one region per step. "
-            f"Got {type(regions).__name__}."
+            "must be a sequence with one region per step",
+            parameter="regions",
+            owner="pattern",
+            value=type(regions),
         )
     checked = [cell_numbers(region, name=f"regions[{i}]") for i, region in enumerate(regions)]
     if len(checked) != len(numbers):
         raise InvalidParameter(
-            "The 'regions' and 'steps' of pattern must be equally many, one region per step. "
-            f"Got {len(checked)} regions and {len(numbers)} steps."
+            "The 'regions' and 'steps' of pattern must be equally many, one region per step.",
+            got=f"{len(checked)} regions and {len(numbers)} steps",
         )
     return pattern_of(zip(numbers, checked, strict=True))
 
@@ -89,8 +91,10 @@ def counting(k: int, cells: frozenset[int], steps: list[int], who: str) -> Event
     ordered = tuple(sorted(set(steps)))
     if len(ordered) != len(steps):
         raise InvalidParameter(
-            f"The 'steps' of {who} must all differ, or it is unclear how often a step "
-            f"counts. Got {len(steps)} steps of which {len(ordered)} are distinct."
+            "must all differ, or it is unclear how often a step counts",
+            parameter="steps",
+            owner=who,
+            got=f"{len(steps)} steps of which {len(ordered)} are distinct",
         )
     return AtLeast(k, cells, ordered)
 
@@ -101,7 +105,7 @@ def pattern_of(places: Iterable[tuple[int, frozenset[int]]]) -> Event:
     for step, cells in places:
         event = At(step, cells) if event is None else And(event, At(step, cells))
     if event is None:
-        raise InvalidParameter("A pattern needs at least one region and step. Got none.")
+        raise InvalidParameter("A pattern needs at least one region and step.", got="none")
     return event
 
 
@@ -114,19 +118,25 @@ def step_numbers(steps: Iterable[int], who: str) -> list[int]:
     """Return checked step numbers in the order given, repetitions included; at least one."""
     if isinstance(steps, (str, bytes, Mapping)) or not isinstance(steps, Iterable):
         raise InvalidParameter(
-            f"The 'steps' of {who} must be an iterable of step numbers. "
-            f"Got {type(steps).__name__}. For a single step write [step]."
+            "must be an iterable of step numbers",
+            parameter="steps",
+            owner=who,
+            value=type(steps),
+            hint="For a single step write [step].",
         )
     numbers: list[int] = []
     for entry in steps:
         if len(numbers) >= MAX_STEPS:
             raise InvalidParameter(
-                f"The 'steps' of {who} must be at most {MAX_STEPS:,} numbers. Got more."
+                f"must be at most {MAX_STEPS:,} numbers", parameter="steps", owner=who, got="more"
             )
         numbers.append(step_number(entry, "steps", who))
     if not numbers:
         raise InvalidParameter(
-            f"The 'steps' of {who} must name at least one step. Got none. "
-            "An event that never happens is priste.events.NEVER."
+            "must name at least one step",
+            parameter="steps",
+            owner=who,
+            got="none",
+            hint="An event that never happens is priste.events.NEVER.",
         )
     return numbers

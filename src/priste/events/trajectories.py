@@ -20,8 +20,8 @@ def trajectory_cells(trajectory: Sequence[int], last_step: int | None) -> list[i
         entries = list(trajectory)
     except TypeError:
         raise InvalidParameter(
-            "A trajectory must be a sequence of cell numbers, one per step from step 0. "
-            f"Got a value of type {type(trajectory).__name__}."
+            "A trajectory must be a sequence of cell numbers, one per step from step 0.",
+            got=f"a value of type {type(trajectory).__name__}",
         ) from None
     cells = []
     for step, entry in enumerate(entries):

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from priste.arguments import is_int
-from priste.errors import InvalidParameter, shown
+from priste.errors import InvalidParameter
 
 Cells: TypeAlias = Iterable[int]
 """Any iterable of cell numbers; a ``Region`` is one."""
@@ -41,7 +41,10 @@ in [0, 2147483648), not a bool). Got 1.0.
     numbers = read_cell_numbers(cells, name=name)
     if not numbers:
         raise InvalidParameter(
-            f"'{name}' must hold at least one cell. Got none. An event about no cell never holds."
+            "must hold at least one cell",
+            parameter=name,
+            got="none",
+            hint="An event about no cell never holds.",
         )
     return numbers
 
@@ -50,21 +53,25 @@ def read_cell_numbers(cells: Cells, *, name: str) -> frozenset[int]:
     """Do what :func:`cell_numbers` does, but let an empty iterable pass."""
     if isinstance(cells, (str, bytes, bytearray, Mapping)) or not isinstance(cells, Iterable):
         raise InvalidParameter(
-            f"'{name}' must be an iterable of cell numbers or a Region. "
-            f"Got {type(cells).__name__}. For a single cell write [cell]."
+            "must be an iterable of cell numbers or a Region",
+            parameter=name,
+            value=type(cells),
+            hint="For a single cell write [cell].",
         )
     if isinstance(cells, np.ndarray):
         if cells.ndim != 1 or (cells.size and cells.dtype.kind not in "iuO"):
             raise InvalidParameter(
-                f"'{name}' as an array must be one-dimensional and of an integer type. "
-                f"Got shape {cells.shape} of {cells.dtype}. "
-                "For a mask of booleans use numpy.flatnonzero(mask)."
+                f"'{name}' as an array must be one-dimensional and of an integer type.",
+                got=f"shape {cells.shape} of {cells.dtype}",
+                hint="For a mask of booleans use numpy.flatnonzero(mask).",
             )
         cells = cells.tolist()
     found: set[int] = set()
     for count, entry in enumerate(cells):
         if count >= MOST_NUMBERS:
-            raise InvalidParameter(f"'{name}' must hold at most {MOST_NUMBERS} numbers. Got more.")
+            raise InvalidParameter(
+                f"must hold at most {MOST_NUMBERS} numbers", parameter=name, got="more"
+            )
         found.add(_cell_number(entry, name))
     return frozenset(found)
 
@@ -75,6 +82,7 @@ def _cell_number(entry: object, name: str) -> int:
         if 0 <= number < CELL_NUMBER_LIMIT:
             return number
     raise InvalidParameter(
-        f"Every entry of '{name}' must be a cell number "
-        f"(a whole number in [0, {CELL_NUMBER_LIMIT}), not a bool). Got {shown(entry)}."
+        f"Every entry of '{name}' must be a cell number (a whole number in [0, "
+        f"{CELL_NUMBER_LIMIT}), not a bool).",
+        value=entry,
     )

@@ -21,11 +21,11 @@ def read_pair(
         except ValueError:
             raise InvalidParameter(f"The {what} must be numbers or arrays of numbers.") from None
         if array.size and array.dtype.kind not in "iuf":
-            raise InvalidParameter(f"The {what} must be real numbers. Got {array.dtype} values.")
+            raise InvalidParameter(f"The {what} must be real numbers.", got=f"{array.dtype} values")
         arrays.append(array.astype(np.float64))
     if arrays[0].shape != arrays[1].shape:
         raise InvalidParameter(
-            f"The {what} must have one shape. Got {arrays[0].shape} and {arrays[1].shape}."
+            f"The {what} must have one shape.", got=f"{arrays[0].shape} and {arrays[1].shape}"
         )
     return arrays[0], arrays[1]
 

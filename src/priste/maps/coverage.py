@@ -33,7 +33,7 @@ EDGE_TOLERANCE = 1e-9
 def check_cover(cover: str) -> None:
     """Refuse any rule but the two."""
     if cover not in ("touching", "centers"):
-        raise InvalidParameter(f"'cover' must be 'touching' or 'centers'. Got {cover!r}.")
+        raise InvalidParameter("must be 'touching' or 'centers'", parameter="cover", value=cover)
 
 
 def cells_of_box(

@@ -40,8 +40,9 @@ def frame_around(
     farthest = math.hypot(max(-x_min, x_max), max(-y_min, y_max))
     if farthest > LARGEST_RADIUS_KM:
         raise InvalidParameter(
-            f"The box of Grid.covering may reach at most {LARGEST_RADIUS_KM:g} km from its "
-            f"middle. Got {farthest:.6g} km. Cover a smaller area."
+            f"The box of Grid.covering may reach at most {LARGEST_RADIUS_KM:g} km from its middle.",
+            got=f"{farthest:.6g} km",
+            hint="Cover a smaller area.",
         )
     rows = math.ceil((y_max - y_min) / cell_size)
     columns = math.ceil((x_max - x_min) / cell_size)

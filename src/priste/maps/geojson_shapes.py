@@ -50,8 +50,7 @@ def read_geojson(source: Mapping[str, Any] | str | os.PathLike[str]) -> tuple[Fe
     """Return the features of a GeoJSON mapping, or of the file at a path; at least one."""
     if not isinstance(source, (Mapping, str, os.PathLike)):
         raise InvalidParameter(
-            "GeoJSON must be given as a mapping or as the path of a file. "
-            f"Got {type(source).__name__}."
+            "GeoJSON must be given as a mapping or as the path of a file.", value=type(source)
         )
     document = source if isinstance(source, Mapping) else _loaded(source)
     if not isinstance(document, Mapping):
@@ -168,4 +167,4 @@ def _is_array(value: object) -> TypeGuard[Sequence[Any]]:
 
 
 def _broken(rule: str) -> InvalidParameter:
-    return InvalidParameter(f"GeoJSON cannot be read: {rule}.")
+    return InvalidParameter(f"GeoJSON cannot be read: {rule}.", owner="GeoJSON")

@@ -69,19 +69,25 @@ class Grid:
         object.__setattr__(self, "cell_size", _cell_size(self.cell_size))
         if self.size > LARGEST_MAP:
             raise InvalidParameter(
-                f"A Grid may have at most {LARGEST_MAP} cells. Got {self.rows} rows × "
-                f"{self.columns} columns. Take a larger cell_size (it is in km)."
+                f"A Grid may have at most {LARGEST_MAP} cells.",
+                got=f"{self.rows} rows × {self.columns} columns",
+                hint="Take a larger cell_size (it is in km).",
             )
         if self.projection is not None:
             if not isinstance(self.projection, LocalProjection):
                 raise InvalidParameter(
-                    "The 'projection' of Grid must be a LocalProjection or None. "
-                    f"Got {type(self.projection).__name__}. Grid.covering makes one."
+                    "must be a LocalProjection or None",
+                    parameter="projection",
+                    owner="Grid",
+                    value=type(self.projection),
+                    hint="Grid.covering makes one.",
                 )
             if self._reach > LARGEST_RADIUS_KM:
                 raise InvalidParameter(
-                    f"A map of the earth may reach at most {LARGEST_RADIUS_KM:g} km from the "
-                    f"centre of its projection. Got {self._reach:.6g} km. Cover a smaller area."
+                    f"A map of the earth may reach at most {LARGEST_RADIUS_KM:g} km from "
+                    "the centre of its projection.",
+                    got=f"{self._reach:.6g} km",
+                    hint="Cover a smaller area.",
                 )
 
     @classmethod
@@ -218,13 +224,17 @@ class Grid:
         self, x: NDArray[np.float64], y: NDArray[np.float64], outside: Outside
     ) -> int | NDArray[np.int64]:
         if outside not in ("error", "nearest"):
-            raise InvalidParameter(f"'outside' must be 'error' or 'nearest'. Got {outside!r}.")
+            raise InvalidParameter(
+                "must be 'error' or 'nearest'", parameter="outside", value=outside
+            )
         inside = (x >= 0.0) & (x <= self.width) & (y >= 0.0) & (y <= self.height)
         if outside == "error" and not np.all(inside):
             missed = int(inside.size - np.count_nonzero(inside))
             raise OutsideMap(
-                f"A position must lie on the map. {missed} of {inside.size} did not. For the "
-                "nearest border cell ask with outside='nearest', or cover a larger area."
+                f"A position must lie on the map. {missed} of {inside.size} did not.",
+                owner="Grid",
+                hint="For the nearest border cell ask with outside='nearest', or cover a larger "
+                "area.",
             )
         row = _slot(y, self.rows, self.cell_size)
         column = _slot(x, self.columns, self.cell_size)
@@ -365,7 +375,9 @@ class Grid:
     def _one_cell(self, cell: int) -> int:
         cells = self._cells(cell)
         if cells.ndim != 0:
-            raise InvalidParameter(f"'cell' must be one cell number. Got shape {cells.shape}.")
+            raise InvalidParameter(
+                "must be one cell number", parameter="cell", got=f"shape {cells.shape}"
+            )
         return int(cells)
 
     def _cells(self, cell: ArrayLike) -> NDArray[np.int64]:
@@ -373,7 +385,9 @@ class Grid:
         if cells.size == 0:
             cells = cells.astype(np.int64)
         if cells.dtype.kind not in "iu":
-            raise InvalidParameter(f"Cell numbers must be whole numbers. Got {cells.dtype} values.")
+            raise InvalidParameter(
+                "Cell numbers must be whole numbers.", got=f"{cells.dtype} values"
+            )
         if not np.all((cells >= 0) & (cells < self.size)):
             raise InvalidParameter(
                 f"Cell numbers of this map must be in [0, {self.size}). At least one was not."
@@ -403,9 +417,9 @@ def _cell_size(value: object) -> float:
 
 def _expect_keys(saved: object, needed: set[str], allowed: set[str], who: str) -> None:
     if not isinstance(saved, Mapping):
-        raise InvalidParameter(f"{who} must be a mapping. Got {type(saved).__name__}.")
+        raise InvalidParameter(f"{who} must be a mapping.", value=type(saved))
     keys = set(saved)
     if not needed <= keys <= needed | allowed:
         raise InvalidParameter(
-            f"{who} must have the entries {sorted(needed)}. Got {sorted(map(str, keys))}."
+            f"{who} must have the entries {sorted(needed)}.", value=sorted(map(str, keys))
         )

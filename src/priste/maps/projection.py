@@ -136,7 +136,7 @@ def check_box(
         east += 360.0
     if not (south < north and west < east <= west + 360.0):
         raise InvalidParameter(
-            f"{who} must have south < north and west ≠ east, and go round the earth at most once. "
-            f"Got south={south!r}, west={west!r}, north={north!r}, east={east!r}."
+            f"{who} must have south < north and west ≠ east, and go round the earth at most once.",
+            got=f"south={south!r}, west={west!r}, north={north!r}, east={east!r}",
         )
     return south, west, north, east

@@ -67,7 +67,7 @@ class Region:
             raise InvalidParameter("A Region of one map cannot be read as a Region of another.")
         if numbers and numbers[-1] >= grid.size:
             raise InvalidParameter(
-                f"The cells of a Region must be in [0, {grid.size}) on this map. Got {numbers[-1]}."
+                f"The cells of a Region must be in [0, {grid.size}) on this map.", value=numbers[-1]
             )
         object.__setattr__(self, "grid", grid)
         object.__setattr__(self, "cells", numbers)
@@ -97,8 +97,8 @@ class Region:
         )
         if not (x_min < x_max and y_min < y_max):
             raise InvalidParameter(
-                "Region.box must have x_min < x_max and y_min < y_max (km). "
-                f"Got x from {x_min!r} to {x_max!r}, y from {y_min!r} to {y_max!r}."
+                "Region.box must have x_min < x_max and y_min < y_max (km).",
+                got=f"x from {x_min!r} to {x_max!r}, y from {y_min!r} to {y_max!r}",
             )
         cells = cells_of_box(grid, x_min, y_min, x_max, y_max, cover)
         return cls._found(grid, cells, "Region.box")
@@ -113,8 +113,11 @@ class Region:
         radius = check_float(radius_km, "radius_km", "a circle")
         if not radius > 0.0:
             raise InvalidParameter(
-                f"The 'radius_km' of a circle must be > 0. Got {radius!r}. "
-                "For the cell of a point use Region(grid, [grid.cell_at_xy(x, y)])."
+                "must be > 0",
+                parameter="radius_km",
+                owner="a circle",
+                value=radius,
+                hint="For the cell of a point use Region(grid, [grid.cell_at_xy(x, y)]).",
             )
         return cls._found(grid, cells_of_circle(grid, x, y, radius, cover), "Region.circle")
 
@@ -172,8 +175,11 @@ class Region:
         radius = check_float(radius_km, "radius_km", "a circle")
         if radius > LARGEST_RADIUS_KM:
             raise InvalidParameter(
-                f"The 'radius_km' of Region.circle_latlon must be at most {LARGEST_RADIUS_KM:g}. "
-                f"Got {radius!r}. The unit is km: write 0.3 for 300 m."
+                f"must be at most {LARGEST_RADIUS_KM:g}",
+                parameter="radius_km",
+                owner="Region.circle_latlon",
+                value=radius,
+                hint="The unit is km: write 0.3 for 300 m.",
             )
         x, y = grid.xy(lat, lon)
         return cls.circle(grid, x, y, radius, cover=cover)
@@ -212,7 +218,9 @@ class Region:
         """
         _check_rule(grid, cover)
         if outside not in ("error", "ignore"):
-            raise InvalidParameter(f"'outside' must be 'error' or 'ignore'. Got {outside!r}.")
+            raise InvalidParameter(
+                "must be 'error' or 'ignore'", parameter="outside", value=outside
+            )
         found: list[NDArray[np.int64]] = []
         for feature in read_geojson(source):
             who = f"GeoJSON, {feature.name}"
@@ -297,7 +305,9 @@ class Region:
 
 def _check_grid(grid: Grid) -> None:
     if not isinstance(grid, Grid):
-        raise InvalidParameter(f"The 'grid' of a Region must be a Grid. Got {type(grid).__name__}.")
+        raise InvalidParameter(
+            "must be a Grid", parameter="grid", owner="a Region", value=type(grid)
+        )
 
 
 def _check_rule(grid: Grid, cover: Cover) -> None:
@@ -316,6 +326,7 @@ def _cells_of_part(
 
 def _outside(who: str) -> OutsideMap:
     return OutsideMap(
-        f"{who}: a shape must lie on the map, at least in part. This one does not. Check its units "
-        "and the order of its coordinates, or cover a larger area."
+        f"{who}: a shape must lie on the map, at least in part. This one does not.",
+        owner="Region",
+        hint="Check its units and the order of its coordinates, or cover a larger area.",
     )

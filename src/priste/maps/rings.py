@@ -38,7 +38,7 @@ def closed_corners(ring: Ring, who: str) -> NDArray[np.float64]:
     distinct = len(np.unique(corners, axis=0))
     if distinct < 3:
         raise InvalidParameter(
-            f"{who}: a ring must have at least 3 different corners. Got {distinct}."
+            f"{who}: a ring must have at least 3 different corners.", value=distinct
         )
     return corners
 

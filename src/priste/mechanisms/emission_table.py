@@ -53,8 +53,10 @@ class EmissionTable(Mechanism):
         given = _as_floats(table, "table")
         if given.ndim != 2 or given.shape[0] != grid.size or given.shape[1] == 0:
             raise InvalidParameter(
-                f"The 'table' of EmissionTable must have one row for each of the {grid.size} cells "
-                f"and at least one column. Got shape {given.shape}."
+                f"must have one row for each of the {grid.size} cells and at least one column",
+                parameter="table",
+                owner="EmissionTable",
+                got=f"shape {given.shape}",
             )
         refuse_large_table("EmissionTable", *given.shape)
         super().__init__(grid, given.shape[1])
@@ -112,8 +114,10 @@ class EmissionTable(Mechanism):
         row = _as_floats(background, "background")
         if row.shape != (self.outputs,):
             raise InvalidParameter(
-                "The 'background' of EmissionTable must have one entry for each of the "
-                f"{self.outputs} outputs. Got shape {row.shape}."
+                f"must have one entry for each of the {self.outputs} outputs",
+                parameter="background",
+                owner="EmissionTable",
+                got=f"shape {row.shape}",
             )
         return row
 
@@ -130,9 +134,11 @@ class EmissionTable(Mechanism):
             or (cells >= self.grid.size).any()
         ):
             raise InvalidParameter(
-                "The 'output_cells' of EmissionTable must name a cell from 0 to "
-                f"{self.grid.size - 1} for each of the {self.outputs} outputs. "
-                f"Got an array of {cells.dtype} with shape {cells.shape}."
+                f"must name a cell from 0 to {self.grid.size - 1} for each of the "
+                f"{self.outputs} outputs",
+                parameter="output_cells",
+                owner="EmissionTable",
+                got=f"an array of {cells.dtype} with shape {cells.shape}",
             )
         meant = cells.astype(np.int64)
         meant.flags.writeable = False
@@ -147,20 +153,26 @@ def _as_floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
         return given.astype(np.float64)
     except (TypeError, ValueError) as problem:
         raise InvalidParameter(
-            f"The {name!r} of EmissionTable must be an array of real numbers. Got {problem}."
+            "must be an array of real numbers",
+            parameter=name,
+            owner="EmissionTable",
+            value=problem,
         ) from problem
 
 
 def _as_laws(rows: NDArray[np.float64], name: str) -> NDArray[np.float64]:
     if not np.isfinite(rows).all() or (rows < 0).any() or (rows > 1.0 + GIVEN_ROW_TOLERANCE).any():
         raise InvalidParameter(
-            f"The {name!r} of EmissionTable must hold probabilities: finite and from 0 to 1."
+            "must hold probabilities: finite and from 0 to 1",
+            parameter=name,
+            owner="EmissionTable",
         )
     worst = float(np.abs(exact_row_excess(rows)).max())
     if not worst <= GIVEN_ROW_TOLERANCE:
         raise InvalidParameter(
             f"Every row of the {name!r} of EmissionTable must sum to 1 within "
-            f"{GIVEN_ROW_TOLERANCE:g}. Got a row that misses it by {worst:.3g}. Check which axis "
-            "holds the true cells: rows do."
+            f"{GIVEN_ROW_TOLERANCE:g}.",
+            got=f"a row that misses it by {worst:.3g}",
+            hint="Check which axis holds the true cells: rows do.",
         )
     return settle_rows(rows)

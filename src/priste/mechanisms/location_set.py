@@ -49,12 +49,14 @@ class LocationSet(RestrictedMechanism):
     def __init__(self, base: Mechanism, delta: float, belief: ArrayLike | None = None) -> None:
         if not isinstance(base, Mechanism):
             raise InvalidParameter(
-                f"The 'base' of LocationSet must be a mechanism. Got {type(base).__name__}."
+                "must be a mechanism", parameter="base", owner="LocationSet", value=type(base)
             )
         if base.uses_belief:
             raise InvalidParameter(
-                "The 'base' of LocationSet must not use a belief itself. "
-                f"Got {type(base).__name__}."
+                "must not use a belief itself",
+                parameter="base",
+                owner="LocationSet",
+                value=type(base),
             )
         value = checked_delta(delta, who="LocationSet")
         grid = base.grid
@@ -65,8 +67,10 @@ class LocationSet(RestrictedMechanism):
         meant = base.output_cells()
         if meant is None:
             raise InvalidParameter(
-                f"The 'base' of LocationSet must release cells. Got {type(base).__name__} whose "
-                "outputs are not cells; give it output_cells."
+                "must release cells",
+                parameter="base",
+                owner="LocationSet",
+                got=f"{type(base).__name__} whose outputs are not cells; give it output_cells",
             )
         self._base = base
         self._meant = meant

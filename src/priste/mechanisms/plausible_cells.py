@@ -57,8 +57,10 @@ def checked_cells(cells: Cells, grid: Grid, *, who: str) -> tuple[int, ...]:
     numbers = tuple(sorted(cell_numbers(cells)))
     if numbers[-1] >= grid.size:
         raise InvalidParameter(
-            f"The 'cells' of {who} must be cells of its grid, from 0 to {grid.size - 1}. "
-            f"Got {numbers[-1]}."
+            f"must be cells of its grid, from 0 to {grid.size - 1}",
+            parameter="cells",
+            owner=who,
+            value=numbers[-1],
         )
     return numbers
 

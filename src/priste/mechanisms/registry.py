@@ -29,13 +29,13 @@ def mechanism_from_dict(grid: Grid, saved: Mapping[str, Any]) -> Mechanism:
     kind = saved.get("kind") if isinstance(saved, Mapping) else None
     if not isinstance(kind, str) or kind not in _KINDS:
         raise InvalidParameter(
-            f"A saved mechanism must have a 'kind' among {sorted(_KINDS)}. Got {kind!r}."
+            f"A saved mechanism must have a 'kind' among {sorted(_KINDS)}.", value=kind
         )
     entries, restore = _KINDS[kind]
     if set(saved) != entries | {"kind"}:
         raise InvalidParameter(
-            f"A saved mechanism of kind {kind!r} must have the entries {sorted(entries)}. "
-            f"Got {sorted(map(str, set(saved) - {'kind'}))}."
+            f"A saved mechanism of kind {kind!r} must have the entries {sorted(entries)}.",
+            value=sorted(map(str, set(saved) - {"kind"})),
         )
     return restore(grid, saved)
 

@@ -72,7 +72,10 @@ def gaussian_transition(
     sigma = check_float(sigma, "sigma", "a Gaussian model", why="km", above=0, most=MAX_NUMBER)
     if form not in ("auto", "dense", "separable"):
         raise InvalidParameter(
-            f"The 'form' of a Gaussian model must be 'auto', 'dense' or 'separable'. Got {form!r}."
+            "must be 'auto', 'dense' or 'separable'",
+            parameter="form",
+            owner="a Gaussian model",
+            value=form,
         )
     rows, columns = gaussian_factors(grid, sigma)
     saves = grid.size >= LEAST_SAVING * (grid.rows + grid.columns)
@@ -102,9 +105,12 @@ def cells_within(grid: Grid, reach: float) -> sparse.csr_array:
     stored = sum((rows - abs(dr)) * (columns - abs(dc)) for dr, dc in offsets)
     if stored > MAX_NONZEROS:
         raise InvalidParameter(
-            f"A 'reach' of {reach!r} km on a map of {grid.size} cells stores {stored} pairs, and "
-            f"{MAX_NONZEROS} are allowed. Choose a smaller reach, or none: the separable form "
-            "needs no cut."
+            f"must keep at most {MAX_NONZEROS} pairs of cells; on a map of {grid.size} cells it "
+            f"keeps {stored}",
+            parameter="reach",
+            owner="a Gaussian model",
+            value=reach,
+            hint="Choose a smaller reach, or none: the separable form needs no cut.",
         )
     numbers = np.arange(grid.size, dtype=np.int64).reshape(rows, columns)
     sources, targets, squares = [], [], []

@@ -109,8 +109,9 @@ def drawn_home(
 def _first_order(model: MarkovModel) -> Schedule:
     if model.order != 1:
         raise InvalidParameter(
-            "The model of drawn_home must be of order 1: where one goes must depend on where one "
-            f"is. Got a model of order {model.order}."
+            "The model of drawn_home must be of order 1: where one goes must depend on "
+            "where one is.",
+            got=f"a model of order {model.order}",
         )
     return model.schedule
 
@@ -137,8 +138,10 @@ def _each_at_home(
     everybody, cells = list(people), list(homes)
     if len(everybody) != len(cells):
         raise InvalidParameter(
-            f"The 'homes' of home_habits_of must be one for each of the {len(everybody)} people. "
-            f"Got {len(cells)}."
+            f"must be one for each of the {len(everybody)} people",
+            parameter="homes",
+            owner="home_habits_of",
+            value=len(cells),
         )
     return list(zip(everybody, cells, strict=True))
 

@@ -36,8 +36,10 @@ def lingering_gaussian(
     stays = probability_array(stay, name="'stay' of lingering_gaussian")
     if stays.shape != (grid.size,) or np.any(stays >= 1.0):
         raise InvalidParameter(
-            f"The 'stay' of lingering_gaussian must hold a number in [0, 1) for each of the "
-            f"{grid.size} cells. Got shape {stays.shape}, up to {stays.max(initial=0.0):g}."
+            f"must hold a number in [0, 1) for each of the {grid.size} cells",
+            parameter="stay",
+            owner="lingering_gaussian",
+            got=f"shape {stays.shape}, up to {stays.max(initial=0.0):g}",
         )
     factors = gaussian_factors(grid, sigma)
     if beyond is not None:

@@ -107,8 +107,9 @@ class PopulationChoice:
         moves = together(_moves_of_each(grid, people))
         if not moves.sources.size:
             raise InvalidParameter(
-                "There is nothing to fit: nowhere do two known cells of anybody follow each other. "
-                "Give traces with more fixes, longer steps, or a model that needs no data."
+                "There is nothing to fit: nowhere do two known cells of anybody follow each other.",
+                owner="fit_population",
+                hint="Give traces with more fixes, longer steps, or a model that needs no data.",
             )
         if self.phases is None or self.shrinkage is None:
             return MarkovModel(grid, plain_transition(grid, moves))
@@ -132,7 +133,9 @@ def choose_population(
     """
     clocks = {NONE: (0,)} if memories is None else memories
     if not clocks:
-        raise InvalidParameter("The 'memories' to choose from must be one at least. Got none.")
+        raise InvalidParameter(
+            "must name one at least", parameter="memories", owner="fit_population", got="none"
+        )
     phases = {name: _checked_phases(name, clock) for name, clock in clocks.items()}
     moving = [each for each in _moves_of_each(grid, people) if each.sources.size]
     cuts = list(folds_of(moving[:MOST_JUDGED])) if grid.size > 1 else []

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from priste.arguments import check_float, check_int
-from priste.errors import InvalidParameter
+from priste.errors import InvalidParameter, NoValue
 from priste.exact_law import ExactLaw
 from priste.maps import Grid
 from priste.mobility import storage
@@ -95,8 +95,10 @@ class MarkovModel:
             return cls(grid, Schedule((), (whole,), cyclic=True))
         if form != "auto":
             raise InvalidParameter(
-                "The 'reach' of MarkovModel.gaussian makes a sparse matrix. "
-                f"Got form={form!r} too; leave it out."
+                "must be left out with a reach, which makes a sparse matrix",
+                parameter="form",
+                owner="MarkovModel.gaussian",
+                value=form,
             )
         cut = truncated_gaussian(grid, sigma, reach)
         mass = float(mass_beyond(grid, sigma, reach).max())
@@ -144,8 +146,10 @@ class MarkovModel:
         phases = 1 if cycle is None else check_int(cycle, "cycle", owner, why="phases", least=1)
         if order > 2 or (order == 2 and phases > 1):
             raise InvalidParameter(
-                f"The 'order' of {owner} must be 1, or 2 without a cycle. "
-                f"Got order={order}, cycle={cycle!r}."
+                "must be 1, or 2 without a cycle",
+                parameter="order",
+                owner=owner,
+                got=f"order={order}, cycle={cycle!r}",
             )
         backoff = check_float(backoff, "backoff", owner, above=0, most=MAX_NUMBER)
         sequences = checked_sequences(cell_sequences, grid.size, owner=owner)
@@ -153,7 +157,9 @@ class MarkovModel:
         if not moves.sources.size:
             raise InvalidParameter(
                 f"The sequences of {owner} hold no move: nowhere do two known cells follow each "
-                "other. For a model without data use MarkovModel.gaussian."
+                "other.",
+                owner=owner,
+                hint="For a model without data use MarkovModel.gaussian.",
             )
         phase_of = moves.steps // per_phase % phases
         fitted: list[Transition] = []
@@ -313,8 +319,10 @@ class MarkovModel:
         steps = check_int(steps, "steps", "MarkovModel.sample", least=1)
         if self.horizon is not None and steps > self.horizon + 1:
             raise InvalidParameter(
-                f"The 'steps' of MarkovModel.sample must be at most {self.horizon + 1} for a model "
-                f"of {self.horizon} moves. Got {steps}."
+                f"must be at most {self.horizon + 1} for a model of {self.horizon} moves",
+                parameter="steps",
+                owner="MarkovModel.sample",
+                value=steps,
             )
         source = bit_source(rng)
         state = self._draw_start(start, source)
@@ -333,7 +341,10 @@ class MarkovModel:
             cell = check_int(start, "start", "MarkovModel.sample", why="a cell", least=0)
             if cell >= size:
                 raise InvalidParameter(
-                    f"The 'start' cell of MarkovModel.sample must be below {size}."
+                    f"must be below {size}",
+                    parameter="start",
+                    owner="MarkovModel.sample",
+                    value=NoValue.SECRET,
                 )
             return cell
         name = "'start' of MarkovModel.sample"
@@ -357,8 +368,10 @@ class MarkovModel:
         """
         if self.horizon is not None:
             raise InvalidParameter(
-                f"MarkovModel.stationary needs a model that goes on for ever. This one ends after "
-                f"{self.horizon} moves; give cycle=True if its matrices repeat."
+                "MarkovModel.stationary needs a model that goes on for ever. This one ends after "
+                f"{self.horizon} moves.",
+                owner="MarkovModel.stationary",
+                hint="Give cycle=True if its matrices repeat.",
             )
         return self._stationary.copy()
 
@@ -429,4 +442,4 @@ class MarkovModel:
 
 def _check_grid(grid: object, owner: str) -> None:
     if not isinstance(grid, Grid):
-        raise InvalidParameter(f"The 'grid' of {owner} must be a Grid. Got {type(grid).__name__}.")
+        raise InvalidParameter("must be a Grid", parameter="grid", owner=owner, value=type(grid))

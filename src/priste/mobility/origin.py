@@ -27,8 +27,8 @@ class ModelOrigin:
     def __post_init__(self) -> None:
         if self.start.tzinfo is None or self.step <= timedelta(0):
             raise InvalidParameter(
-                "A ModelOrigin needs a 'start' with a zone and a 'step' > 0. "
-                f"Got {self.start.isoformat()} and {self.step}."
+                "A ModelOrigin needs a 'start' with a zone and a 'step' > 0.",
+                got=f"{self.start.isoformat()} and {self.step}",
             )
 
     def shifted(self, steps: int) -> ModelOrigin:

@@ -22,7 +22,9 @@ def checked_decay(decay: object, owner: str) -> float:
     """Return a decay: a multiple of 0.5 from 0.5 to ``LARGEST_DECAY``."""
     value = check_float(decay, "decay", owner, least=0.5, most=LARGEST_DECAY)
     if value * 2 != int(value * 2):
-        raise InvalidParameter(f"The 'decay' of {owner} must be a multiple of 0.5. Got {decay!r}.")
+        raise InvalidParameter(
+            "must be a multiple of 0.5", parameter="decay", owner=owner, value=decay
+        )
     return value
 
 

@@ -44,9 +44,9 @@ class Schedule:
             return self.repeating[later % len(self.repeating)]
         if later >= len(self.repeating):
             raise InvalidParameter(
-                f"This MarkovModel describes {self.horizon} moves (steps 0 to {self.horizon}). "
-                f"Got a question about the move that leaves step {step}. Give one matrix per "
-                "step, or cycle=True to repeat them."
+                f"This MarkovModel describes {self.horizon} moves (steps 0 to {self.horizon}).",
+                got=f"a question about the move that leaves step {step}",
+                hint="Give one matrix per step, or cycle=True to repeat them.",
             )
         return self.repeating[later]
 
@@ -59,8 +59,9 @@ def check_square(transition: Transition, grid: Grid, name: str) -> None:
     """Refuse a transition that is not between the cells of ``grid``."""
     if transition.shape != (grid.size, grid.size):
         raise InvalidParameter(
-            f"The {name} must have shape ({grid.size}, {grid.size}), one row and one column per "
-            f"cell of the map. Got {transition.shape}."
+            f"The {name} must have shape ({grid.size}, {grid.size}), one row and one column "
+            "per cell of the map.",
+            value=transition.shape,
         )
 
 
@@ -69,12 +70,17 @@ def schedule_of(grid: Grid, matrix: object, *, cycle: bool) -> Schedule:
     name = "'matrix' of MarkovModel"
     if not isinstance(cycle, bool):
         raise InvalidParameter(
-            f"The 'cycle' of MarkovModel must be True or False. Got {cycle!r}. "
-            "The number of phases is the number of matrices."
+            "must be True or False",
+            parameter="cycle",
+            owner="MarkovModel",
+            value=cycle,
+            hint="The number of phases is the number of matrices.",
         )
     single, items = _one_or_many(matrix)
     if not items:
-        raise InvalidParameter(f"The {name} must hold one matrix at least. Got an empty sequence.")
+        raise InvalidParameter(
+            f"The {name} must hold one matrix at least.", got="an empty sequence"
+        )
     known: dict[int, Transition] = {}
     steps = []
     for step, item in enumerate(items):

@@ -61,8 +61,9 @@ def _check_size(pairs: int, nonzeros: int) -> None:
     if pairs > MAX_PAIRS or nonzeros > MAX_NONZEROS:
         raise InvalidParameter(
             f"A second-order model may have at most {MAX_PAIRS} pairs of cells and "
-            f"{MAX_NONZEROS} moves between them. This one would have {pairs} and {nonzeros}. "
-            f"{_ADVICE}"
+            f"{MAX_NONZEROS} moves between them. This one would have {pairs} and {nonzeros}.",
+            owner="MarkovModel.second_order",
+            hint=_ADVICE,
         )
 
 
@@ -103,13 +104,14 @@ def _read_table(size: int, table: object) -> tuple[IntArray, sparse.csr_array]:
         array = probability_array(table, name=name)
         if array.shape != (size, size, size):
             raise InvalidParameter(
-                f"The {name} must have shape ({size}, {size}, {size}), or be scipy.sparse of shape "
-                f"({size * size}, {size}), or a mapping from pairs. Got shape {array.shape}."
+                f"The {name} must have shape ({size}, {size}, {size}), or be scipy.sparse "
+                f"of shape ({size * size}, {size}), or a mapping from pairs.",
+                got=f"shape {array.shape}",
             )
         matrix = sparse_nonnegative(sparse.csr_array(array.reshape(-1, size)), name=name)
     if matrix.shape != (size * size, size):
         raise InvalidParameter(
-            f"The sparse {name} must have shape ({size * size}, {size}). Got {matrix.shape}."
+            f"The sparse {name} must have shape ({size * size}, {size}).", value=matrix.shape
         )
     stated = np.flatnonzero(np.diff(matrix.indptr))  # an empty row: this pair is not described
     return stated.astype(np.int64), sparse.csr_array(matrix[stated])
@@ -122,7 +124,7 @@ def _read_mapping(
     rows: list[sparse.csr_array] = []
     for pair, row in table.items():
         if not isinstance(pair, tuple) or len(pair) != 2:
-            raise InvalidParameter(f"The keys of the {name} must be pairs of cells. Got {pair!r}.")
+            raise InvalidParameter(f"The keys of the {name} must be pairs of cells.", value=pair)
         cells = [check_int(cell, "cells", f"the {name}", least=0) for cell in pair]
         if isinstance(row, Mapping):
             targets = [check_int(to, "cells", f"the {name}", least=0) for to in row]
@@ -131,8 +133,8 @@ def _read_mapping(
             values = probability_array(row, name=name)
             if values.shape != (size,):
                 raise InvalidParameter(
-                    f"The row of pair {pair!r} of the {name} must have shape ({size},). "
-                    f"Got {values.shape}."
+                    f"The row of pair {pair!r} of the {name} must have shape ({size},).",
+                    value=values.shape,
                 )
             targets = list(range(size))
         if max([*cells, *targets]) >= size:
@@ -143,7 +145,7 @@ def _read_mapping(
         where = (np.zeros(len(targets), dtype=np.int64), np.array(targets, dtype=np.int64))
         rows.append(sparse.csr_array((values, where), shape=(1, size)))
     if not rows:
-        raise InvalidParameter(f"The {name} must describe one pair at least. Got none.")
+        raise InvalidParameter(f"The {name} must describe one pair at least.", got="none")
     order = np.argsort(np.array(codes, dtype=np.int64))
     stacked = sparse.csr_array(sparse.vstack([rows[place] for place in order], format="csr"))
     return np.array(codes, dtype=np.int64)[order], sparse_nonnegative(stacked, name=name)
@@ -194,8 +196,10 @@ def _places(size: int, wanted: IntArray, codes: IntArray) -> IntArray:
     if not exists.all():
         pair = divmod(int(wanted[np.argmin(exists)]), size)
         raise InvalidParameter(
-            f"The 'table' of MarkovModel.second_order must have a row for every pair that can "
-            f"occur. Pair {pair} can, and has none."
+            "must have a row for every pair that can occur",
+            parameter="table",
+            owner="MarkovModel.second_order",
+            got=f"none for the pair {pair}",
         )
     return places
 

@@ -28,8 +28,8 @@ CellSequences = Iterable[Sequence[int | None] | IntArray]
 def _checked_sequence(sequence: object, index: int, size: int, owner: str) -> IntArray:
     if isinstance(sequence, int | np.integer) or sequence is None:
         raise InvalidParameter(
-            f"The sequences of {owner} must be a list of sequences of cells. "
-            "Got a list of cells; for one sequence write [cells]."
+            f"The sequences of {owner} must be a list of sequences of cells.",
+            got="a list of cells; for one sequence write [cells]",
         )
     if isinstance(sequence, np.ndarray) and sequence.ndim == 1 and sequence.dtype.kind in "iu":
         array, gaps = sequence.astype(np.int64), None
@@ -53,8 +53,7 @@ def _from_items(sequence: object, index: int, owner: str) -> tuple[IntArray, np.
         items = list(sequence)  # type: ignore[call-overload]  # a TypeError is the answer
     except TypeError:
         raise InvalidParameter(
-            f"Sequence {index} of {owner} must be a sequence of cells. "
-            f"Got {type(sequence).__name__}."
+            f"Sequence {index} of {owner} must be a sequence of cells.", value=type(sequence)
         ) from None
     for position, item in enumerate(items):
         if item is not None and not is_int(item):
@@ -78,8 +77,7 @@ def checked_sequences(sequences: object, size: int, *, owner: str) -> list[IntAr
     """
     if isinstance(sequences, str | bytes) or not isinstance(sequences, Iterable):
         raise InvalidParameter(
-            f"The sequences of {owner} must be a list of sequences of cells. "
-            f"Got {type(sequences).__name__}."
+            f"The sequences of {owner} must be a list of sequences of cells.", value=type(sequences)
         )
     return [
         _checked_sequence(sequence, index, size, owner) for index, sequence in enumerate(sequences)
@@ -92,7 +90,7 @@ def checked_offsets(offsets: Iterable[int] | None, count: int, *, owner: str) ->
         return [0] * count
     if not isinstance(offsets, Iterable):
         raise InvalidParameter(
-            f"The 'offsets' of {owner} must be one whole number per sequence. Got {offsets!r}."
+            "must be one whole number per sequence", parameter="offsets", owner=owner, value=offsets
         )
     numbers = [check_int(offset, "offsets", owner, most=LATEST_STEP) for offset in offsets]
     if len(numbers) != count:

@@ -55,8 +55,10 @@ class MaximumLikelihood:
     def __post_init__(self) -> None:
         if self.unvisited not in ("error", "stay", "uniform"):
             raise InvalidParameter(
-                "The 'unvisited' of MaximumLikelihood must be 'error', 'stay' or 'uniform'. "
-                f"Got {self.unvisited!r}."
+                "must be 'error', 'stay' or 'uniform'",
+                parameter="unvisited",
+                owner="MaximumLikelihood",
+                value=self.unvisited,
             )
 
     def prior(self, grid: Grid, counts: sparse.csr_array) -> tuple[Transition, FloatArray]:
@@ -64,8 +66,10 @@ class MaximumLikelihood:
         if self.unvisited == "error" and empty.any():
             raise InvalidParameter(
                 f"MaximumLikelihood(unvisited='error') cannot fit this map: {int(empty.sum())} of "
-                f"its {grid.size} cells are never left in the data. Choose a smoothing, or say "
-                "what such cells do: unvisited='stay' or 'uniform'."
+                f"its {grid.size} cells are never left in the data.",
+                owner="MaximumLikelihood",
+                hint="Choose a smoothing, or say what such cells do: unvisited='stay' or "
+                "'uniform'.",
             )
         if self.unvisited == "uniform":
             return _uniform(grid), empty.astype(np.float64)
@@ -176,8 +180,10 @@ def as_smoothing(smoothing: object) -> Smoothing:
     if isinstance(smoothing, MaximumLikelihood | AddEverywhere | AddNearby | GaussianPrior):
         return smoothing
     raise InvalidParameter(
-        "The 'smoothing' of MarkovModel.fit must be a number >= 0, GaussianPrior, AddNearby, "
-        f"AddEverywhere or MaximumLikelihood. Got {type(smoothing).__name__}."
+        "must be a number >= 0, GaussianPrior, AddNearby, AddEverywhere or MaximumLikelihood",
+        parameter="smoothing",
+        owner="MarkovModel.fit",
+        value=type(smoothing),
     )
 
 

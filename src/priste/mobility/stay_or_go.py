@@ -59,7 +59,9 @@ def stay_or_go(
     exponent = checked_decay(decay, "stay_or_go")
     phases = list(stay) if cycle else [stay]  # type: ignore[arg-type]  # refused below
     if not phases:
-        raise InvalidParameter("The 'stay' of stay_or_go must hold one phase at least. Got none.")
+        raise InvalidParameter(
+            "must hold one phase at least", parameter="stay", owner="stay_or_go", got="none"
+        )
     by_step = [_stays(grid, phase) for phase in phases]
     factors = reach_factors(grid, exponent)
     if beyond is not None:
@@ -82,12 +84,12 @@ def _stays(grid: Grid, stay: object) -> FloatArray:
     given = probability_array(stay, name=name)
     if given.shape not in ((), (grid.size,)):
         raise InvalidParameter(
-            f"The {name} must be one number, or one for each of the {grid.size} cells. Got shape "
-            f"{given.shape}."
+            f"The {name} must be one number, or one for each of the {grid.size} cells.",
+            got=f"shape {given.shape}",
         )
     shares = np.broadcast_to(given, (grid.size,))
     if np.any(shares >= 1.0):
-        raise InvalidParameter(f"The {name} must be below 1. Got {float(shares.max())!r}.")
+        raise InvalidParameter(f"The {name} must be below 1.", value=float(shares.max()))
     return np.ascontiguousarray(shares)
 
 

@@ -91,8 +91,9 @@ def write_model(
     target = Path(path)
     if target.exists() and not _is_model(target):
         raise StateError(
-            f"MarkovModel.save will not overwrite {str(target)!r}: it is not a mobility model. "
-            "Choose another path, or remove the file yourself."
+            f"MarkovModel.save will not overwrite {str(target)!r}: it is not a mobility model.",
+            owner="MarkovModel.save",
+            hint="Choose another path, or remove the file yourself.",
         )
     places = {
         transition: place for place, transition in enumerate(dict.fromkeys(schedule.transitions()))
@@ -119,7 +120,11 @@ def write_model(
     try:
         _replace(target, arrays)
     except OutputError as error:
-        raise StateError(f"MarkovModel.save cannot write {str(target)!r}: {error}") from error
+        raise StateError(
+            f"MarkovModel.save cannot write {str(target)!r}: {error.rule}",
+            owner="MarkovModel.save",
+            hint=error.hint,
+        ) from error
 
 
 def _replace(target: Path, arrays: Arrays) -> None:
@@ -183,8 +188,9 @@ def read_model(path: str | os.PathLike[str]) -> tuple[Grid, Schedule, ModelOrigi
             raise StateError("its content does not match its fingerprint")
     except (StateError, *_UNREADABLE) as error:
         raise StateError(
-            f"MarkovModel.load cannot read {str(path)!r}: "
-            f"{error or type(error).__name__}. It must be a file that MarkovModel.save wrote."
+            f"MarkovModel.load cannot read {str(path)!r}: {error or type(error).__name__}.",
+            owner="MarkovModel.load",
+            hint="It must be a file that MarkovModel.save wrote.",
         ) from error
     return grid, schedule, origin
 

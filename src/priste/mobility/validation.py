@@ -37,7 +37,9 @@ MAX_NUMBER = 1e12
 
 def _numeric_kind(dtype: np.dtype[np.generic], *, name: str) -> None:
     if dtype.kind not in "fiu":
-        raise InvalidParameter(f"The {name} must hold real numbers. Got an array of type {dtype}.")
+        raise InvalidParameter(
+            f"The {name} must hold real numbers.", got=f"an array of type {dtype}"
+        )
 
 
 def probability_array(values: object, *, name: str) -> FloatArray:
@@ -55,7 +57,8 @@ def probability_array(values: object, *, name: str) -> FloatArray:
         where = tuple(int(axis) for axis in np.argwhere(wrong)[0])
         place = where[0] if len(where) == 1 else where
         raise InvalidParameter(
-            f"The {name} must be finite and >= 0 everywhere. Got {float(copy[where])!r} at {place}."
+            f"The {name} must be finite and >= 0 everywhere.",
+            got=f"{float(copy[where])!r} at {place}",
         )
     return copy
 
@@ -86,7 +89,7 @@ def dense_rows(values: object, *, name: str) -> FloatArray:
     """Copy ``values`` into a read-only matrix whose rows are distributions, or refuse it."""
     array = probability_array(values, name=name)
     if array.ndim != 2 or array.size == 0:
-        raise InvalidParameter(f"The {name} must be a matrix. Got shape {array.shape}.")
+        raise InvalidParameter(f"The {name} must be a matrix.", got=f"shape {array.shape}")
     check_row_sums(array.sum(axis=1), name=name)
     return frozen(array)
 
@@ -109,8 +112,8 @@ def sparse_nonnegative(values: Any, *, name: str) -> sparse.csr_array:
         first = int(np.argmax(wrong))
         row = int(np.searchsorted(matrix.indptr, first, side="right")) - 1
         raise InvalidParameter(
-            f"The {name} must be finite and >= 0 everywhere. "
-            f"Got {float(matrix.data[first])!r} at {(row, int(matrix.indices[first]))}."
+            f"The {name} must be finite and >= 0 everywhere.",
+            got=f"{float(matrix.data[first])!r} at {(row, int(matrix.indices[first]))}",
         )
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
@@ -124,7 +127,7 @@ def sparse_rows(values: Any, *, name: str) -> sparse.csr_array:
     """Like :func:`sparse_nonnegative`, and every row must be a distribution."""
     matrix = sparse_nonnegative(values, name=name)
     if 0 in matrix.shape:
-        raise InvalidParameter(f"The {name} must be a matrix. Got shape {matrix.shape}.")
+        raise InvalidParameter(f"The {name} must be a matrix.", got=f"shape {matrix.shape}")
     check_row_sums(row_sums(matrix), name=name)
     return matrix
 
@@ -139,7 +142,7 @@ def distribution(values: object, *, size: int, name: str) -> FloatArray:
     array = probability_array(values, name=name)
     if array.shape != (size,):
         raise InvalidParameter(
-            f"The {name} must have one probability per cell, shape ({size},). Got {array.shape}."
+            f"The {name} must have one probability per cell, shape ({size},).", value=array.shape
         )
     total = float(array.sum())
     if abs(total - 1.0) > GIVEN_ROW_SUM_TOLERANCE:
