@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from paper.running.expectation import expected_seconds
 from paper.running.jobs import Job, Result, loads, perform_load
 from paper.running.store import Store
-from priste.workers import finished
+from priste.workers import finished, preload
 
 OnProgress = Callable[[int, int], None]
 
@@ -43,6 +43,7 @@ def perform_all(
     work = [load for load in loads(once.values()) if any(job.digest in left for job in load)]
     if not work:
         return  # no process is begun for nothing
+    preload("paper.experiments.release_runs")
     for number, (results, taken) in finished(_timed, work, workers=workers):
         load = work[number]
         for job, result in zip(load, results, strict=True):

@@ -240,7 +240,6 @@ def test_a_user_at_whom_workers_die_is_left_out(
     assert not again.problems
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere one worker is the command itself")
 def test_one_worker_that_dies_does_not_take_the_command_along(tmp_path: Path) -> None:
     """The whole command, killed at a user: they are left out, and the exit code says so."""
     command = ["protect", write_trips(tmp_path), "-p", write_policy(tmp_path), "--seed", str(SEED)]

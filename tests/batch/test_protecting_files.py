@@ -1,8 +1,8 @@
 """Files of many users: every draw is final, whatever dies in between, and nothing is harmed."""
 
+import multiprocessing
 import os
 import re
-import signal
 import stat
 from dataclasses import asdict
 from pathlib import Path
@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from tests.batch.small_tables import table_of
 from tests.cli.small_world import EPSILON, GRID, PATHS, STEPS, write_policy, write_trips
-from tests.worker_processes import worker_processes
 
 from priste import InvalidParameter, OutputError, OutputExists
 from priste.batch import (
@@ -69,8 +68,8 @@ def test_parallel_equals_serial_and_dead_workers_change_nothing(tmp_path: Path) 
     def kill_workers(done: int, total: int) -> None:
         if len(kills) < 3 and done:
             kills.append(done)
-            for worker in worker_processes():
-                os.kill(worker, signal.SIGKILL)
+            for worker in multiprocessing.active_children():
+                worker.kill()
 
     parallel = run(tmp_path, "parallel.csv", seed=5, workers=2, on_progress=kill_workers)
     assert len(kills) == 3

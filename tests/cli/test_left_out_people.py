@@ -12,8 +12,12 @@ from priste.batch import ledger_of
 from priste.cli.protect import learnt_by_anybody
 from priste.policy import load_policy, read_policy
 from priste.release import read_ledgers
+<<<<<<< HEAD
 from priste.results import anybody_learns, columns_of_releases
 from priste.workers import Nursery
+=======
+from priste.report import anybody_learns, columns_of_releases
+>>>>>>> fd6557d (One process pool for batch, studio and experiments, on the fork server of multiprocessing; nothing reads the arguments ahead of the command)
 
 FITTED = QUICK.replace(
     'kind = "gaussian"\nsigma = 1.0', 'kind = "fit"\ntraces = "trips.csv"\nsigma = 1.0'
@@ -74,11 +78,10 @@ def test_workers_share_the_streams_that_anybody_looks_at(tmp_path: Path) -> None
     policy, ledgers = load_policy(path), read_ledgers(ledger_of(out))
     singly = [anybody_learns(policy, [ledger]) or {} for ledger in ledgers.values()]
     expected = {name: max(each[name] for each in singly) for name in policy.events}
-    with Nursery() as nursery:
-        assert learnt_by_anybody(policy, ledgers, None, 2, nursery) == expected
+    assert learnt_by_anybody(policy, ledgers, None, 2) == expected
     assert found["anybody"] == expected
     assert len(singly) == 3
-    assert learnt_by_anybody(read_policy(QUICK), ledgers, None, 1, None) is None
+    assert learnt_by_anybody(read_policy(QUICK), ledgers, None, 1) is None
 
 
 def test_protect_tells_what_it_did_not_guard(tmp_path: Path) -> None:

@@ -45,9 +45,16 @@ SMALL_SETTING: dict[str, Any] = {
 
 def workers_of(studio: RunningStudio) -> list[int]:
     """Return the processes in which a studio does its work."""
-    server = studio.process.pid
-    found = Path(f"/proc/{server}/task/{server}/children").read_text().split()
-    return [each for each in map(int, found) if "spawn_main" in _command(each)]
+    servers = [each for each in _children(studio.process.pid) if "forkserver" in _command(each)]
+    return [worker for server in servers for worker in _children(server)]
+
+
+def _children(process: int) -> list[int]:
+    try:
+        found = Path(f"/proc/{process}/task/{process}/children").read_text()
+    except OSError:  # it ended meanwhile
+        return []
+    return [int(each) for each in found.split()]
 
 
 def _command(process: int) -> str:

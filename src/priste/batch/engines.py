@@ -7,7 +7,6 @@ all of them give the same bytes. :mod:`priste.batch.cluster` is one more, on man
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,8 +26,8 @@ before nothing is released for them."""
 ENDED = "Working on this user ended the process, also when there was nobody else in it: "
 """How the problem of such a user begins; another run tries again, where there is more memory."""
 
-LOADING = "priste.batch.engines:load"
-"""What a nursery loads for these engines."""
+PRELOADED = "priste.batch.preloaded"
+"""What workers of these engines begin with."""
 
 OnTold = Callable[[int], None]
 """Told how many more users are done."""
@@ -121,37 +120,28 @@ def here(work: Work, jobs: Iterable[Job], on_told: OnTold) -> Iterator[Made]:
         yield work(job, lambda: on_told(1))
 
 
-def pool_of(workers: int, nursery: pools.Nursery | None) -> AbstractContextManager[Engine]:
-    """Return the engine of so many processes on this machine, which come from the ``nursery``.
+def pool_of(workers: int) -> Engine:
+    """Return the engine of so many processes on this machine, which begin to load now."""
+    pools.preload(PRELOADED)
 
-    Without one, one process is this one; for more a nursery begins with the ``with`` statement.
-    """
-    return nullcontext(here) if workers == 1 and nursery is None else _pool_of(workers, nursery)
+    def run(work: Work, jobs: Iterable[Job], on_told: OnTold) -> Iterator[Made]:
+        deadly: list[Job] = []
+        for _, made in pools.finished(
+            work,
+            jobs,
+            workers=workers,
+            on_told=on_told,
+            tries=TRIES,
+            on_lost=lambda number, job, how: deadly.append(job),
+        ):
+            yield made
+        for job in deadly:  # when nobody else needs memory
+            yield _one_by_one(work, job, on_told)
 
-
-@contextmanager
-def _pool_of(workers: int, given: pools.Nursery | None) -> Iterator[Engine]:
-    with pools.Nursery(LOADING) if given is None else nullcontext(given) as nursery:
-
-        def run(work: Work, jobs: Iterable[Job], on_told: OnTold) -> Iterator[Made]:
-            deadly: list[Job] = []
-            for _, made in nursery.finished(
-                work,
-                jobs,
-                workers=workers,
-                prepare=work.prepare,
-                on_told=on_told,
-                tries=TRIES,
-                on_lost=lambda number, job, how: deadly.append(job),
-            ):
-                yield made
-            for job in deadly:  # when nobody else needs memory
-                yield _one_by_one(nursery, work, job, on_told)
-
-        yield run
+    return run
 
 
-def _one_by_one(nursery: pools.Nursery, work: Work, job: Job, on_told: OnTold) -> Made:
+def _one_by_one(work: Work, job: Job, on_told: OnTold) -> Made:
     """Protect the users of a chunk at which workers died; at whom they die again is left out."""
     found: dict[int, tuple[Outcome, ...]] = {}
 
@@ -159,7 +149,7 @@ def _one_by_one(nursery: pools.Nursery, work: Work, job: Job, on_told: OnTold) -
         found[number] = (work.lost(single, how),)
         on_told(1)
 
-    for number, outcomes in nursery.finished(
+    for number, outcomes in pools.finished(
         work.outcomes, job.one_by_one(), workers=1, on_told=on_told, tries=TRIES, on_lost=lose
     ):
         found[number] = outcomes
@@ -167,11 +157,10 @@ def _one_by_one(nursery: pools.Nursery, work: Work, job: Job, on_told: OnTold) -
 
 
 def load() -> None:
-    """Load what every worker needs, and the compiled code of the search that most guarantees ask
-    for.
+    """Load what every worker needs, and the compiled code of the search that most guarantees use.
 
     Not Arrow, which begins a thread, and threads do not bear a fork; what else the policy needs is
-    loaded when :meth:`Work.prepare` uses it.
+    loaded by the first job.
     """
     import pyproj  # noqa: F401
 

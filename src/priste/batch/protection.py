@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 
 import priste
@@ -19,7 +19,7 @@ from priste.atomic_files import check_apart
 from priste.batch.batch_report import BatchReport
 from priste.batch.cluster import cluster_at
 from priste.batch.continuing import Continuation
-from priste.batch.engines import Work, here, pool_of
+from priste.batch.engines import Engine, Work, here, pool_of
 from priste.batch.gathering import Gathering, chunks_for, place_of
 from priste.batch.groups import NOTHING_USABLE, true_cells
 from priste.batch.keyed_digests import Recognition
@@ -40,7 +40,6 @@ from priste.policy import Policy
 from priste.release import write_ledgers
 from priste.traces import Traces
 from priste.traces.writing import RowChoice
-from priste.workers import Nursery
 
 OnProgress = Callable[[int, int], None]
 
@@ -63,7 +62,7 @@ def protect_file(
     destination: str | Path,
     *,
     workers: int = 1,
-    nursery: Nursery | None = None,
+    apart: bool = False,
     cluster: str | None = None,
     seed: int | None = None,
     keep: Sequence[str] = (),
@@ -79,10 +78,11 @@ def protect_file(
     """Protect every user of ``traces`` under ``policy`` and write the result.
 
     Each user is a stream of its own: ε is guaranteed for each. The result does not
-    depend on ``workers``, the processes of this machine (forks of the ``nursery`` if one has begun
-    to load already; without one, one worker is this process), nor on the ``cluster``, the address
-    of a Dask scheduler, that does the work in their stead. With a ``seed`` (for experiments:
-    whoever knows it can undo the noise) each user's draws depend on it and the user's name alone.
+    depend on ``workers``, the processes of this machine, nor on the ``cluster``, the address of a
+    Dask scheduler, that does the work in their stead. One worker is this process; with ``apart`` it
+    is a process of its own, so that a user at whom it dies does not take this one along. With a
+    ``seed`` (for experiments: whoever knows it can undo the noise) each user's draws depend on it
+    and the user's name alone.
     ``rows`` is what is written: one record per released step, or with "fixes" one per record of the
     input, whose times and number then tell what they tell; only then can fields be written back
     with ``keep``. ``places`` is a table of users' own regions, and ``place_columns`` the columns of
@@ -110,7 +110,11 @@ def protect_file(
     refuse_unsaid_places(policy, (place_columns or ()) if places is None else None)
     target = Destination.of(Path(destination), traces, rows)
     _check_places(target, traces, places, overwrite)
-    engines = pool_of(workers, nursery) if cluster is None else cluster_at(cluster)
+    engines: AbstractContextManager[Engine]
+    if cluster is not None:
+        engines = cluster_at(cluster)
+    else:
+        engines = nullcontext(pool_of(workers) if apart or workers > 1 else here)
     recognition = Recognition.of_this_user()
     fresh = not target.workspace.exists()
     run = Continuation(policy, recognition, seeded=seed is not None, again=again)

@@ -18,13 +18,6 @@ def main() -> None:
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")  # before anything loads them
 
-    from priste.cli.loading_ahead import loading_ahead
-
-    with loading_ahead(sys.argv[1:]):
-        _run()
-
-
-def _run() -> None:
     import typer
 
     from priste.cli.application import app

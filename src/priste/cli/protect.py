@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,6 @@ import typer
 from rich.console import Console
 
 from priste.cli.console import progress, warn, warn_of_seed
-from priste.cli.loading_ahead import begun_ahead
 from priste.cli.option_words import in_options
 from priste.cli.options import (
     AS_IT_TELLS,
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
     from priste.policy import Policy, PolicyOf
     from priste.release import Ledger
     from priste.results import Verdict
-    from priste.workers import Nursery
 
 
 ROWS_OF_THE_INPUT = (
@@ -176,63 +173,63 @@ def protect(
     overwrite: Overwrite = False,
 ) -> Protection:
     """Release a file of locations under a policy; run it again to go on after a stop."""
+    from priste.workers import preload
+
+    if cluster is None:
+        preload("priste.batch.preloaded")  # first, beside what this process loads
     from priste.atomic_files import check_apart, check_writable
     from priste.batch import ledger_of, protect_file, workspace_of
     from priste.policy import gaps_in_the_guard, load_policy, workload
     from priste.report import MOST_SHOWN, run_reports, write_html
     from priste.results import summarise_run
 
-    with workers_that_load(workers, cluster) as nursery:
-        destination = output or beside(source)
-        outputs = {
-            "released file": destination,
-            "ledger": ledger_of(destination),
-            "workspace": workspace_of(destination),
-        }
-        if report is not None:
-            check_writable(report, overwrite=overwrite)
-            outputs["report"] = report
-        elif show_truth:
-            raise InvalidParameter("--show-truth is about the report: name one with --report.")
-        share = share_of(sample)
-        columns = dict(columns_of_regions(place or ()))
-        warn_of_seed(seed)
-        with progress("Reading the policy"):
-            loaded = load_policy(policy)
-        inputs = {"input": source, "policy": policy, **loaded.files}
-        check_apart(outputs, inputs if places is None else {**inputs, "table of places": places})
-        expected = workload(loaded)
-        if expected.is_large:
-            warn(expected.words())
-        if not loaded.calibrator.guarantee:
-            warn(
-                "the calibrator of this policy guarantees nothing. Use it to compare, not to "
-                "protect."
-            )
-        traces = reading.open(source)
-        with progress("Releasing", "users") as tell:
-            batch = protect_file(
-                loaded,
-                traces,
-                destination,
-                workers=workers,
-                nursery=nursery,
-                cluster=cluster,
-                places=places,
-                place_columns=columns,
-                sample=share,
-                users=user or (),
-                seed=seed,
-                keep=keep or (),
-                rows=rows,
-                overwrite=overwrite,
-                again=again,
-                on_progress=tell,
-            )
-        shown = batch.ledgers.of(batch.parts.most_leaking(MOST_SHOWN))
-        with progress("Comparing adversaries"):
-            of_user = policy_of_everybody(loaded, places, place, traces)
-            anybody = learnt_by_anybody(loaded, shown, of_user, workers, nursery)
+    destination = output or beside(source)
+    outputs = {
+        "released file": destination,
+        "ledger": ledger_of(destination),
+        "workspace": workspace_of(destination),
+    }
+    if report is not None:
+        check_writable(report, overwrite=overwrite)
+        outputs["report"] = report
+    elif show_truth:
+        raise InvalidParameter("--show-truth is about the report: name one with --report.")
+    share = share_of(sample)
+    columns = dict(columns_of_regions(place or ()))
+    warn_of_seed(seed)
+    with progress("Reading the policy"):
+        loaded = load_policy(policy)
+    inputs = {"input": source, "policy": policy, **loaded.files}
+    check_apart(outputs, inputs if places is None else {**inputs, "table of places": places})
+    expected = workload(loaded)
+    if expected.is_large:
+        warn(expected.words())
+    if not loaded.calibrator.guarantee:
+        warn("the calibrator of this policy guarantees nothing. Use it to compare, not to protect.")
+    traces = reading.open(source)
+    with progress("Releasing", "users") as tell:
+        batch = protect_file(
+            loaded,
+            traces,
+            destination,
+            workers=workers,
+            apart=True,
+            cluster=cluster,
+            places=places,
+            place_columns=columns,
+            sample=share,
+            users=user or (),
+            seed=seed,
+            keep=keep or (),
+            rows=rows,
+            overwrite=overwrite,
+            again=again,
+            on_progress=tell,
+        )
+    shown = batch.ledgers.of(batch.parts.most_leaking(MOST_SHOWN))
+    with progress("Comparing adversaries"):
+        of_user = policy_of_everybody(loaded, places, place, traces)
+        anybody = learnt_by_anybody(loaded, shown, of_user, workers)
     if report is not None:
         summary = None
         if len(batch.ledgers) > 1:
@@ -259,42 +256,18 @@ def protect(
     return Protection(batch, report, anybody, gaps_in_the_guard(loaded))
 
 
-@contextmanager
-def workers_that_load(workers: int, cluster: str | None) -> Iterator[Nursery | None]:
-    """Hand over the process that workers come from, which loads while this one does.
-
-    Also for one worker, where it is a fork that has all that is loaded here: a user at whom it dies
-    does not take the run along. It loads the compiled code itself, when there is work enough.
-    """
-    from priste.workers import Nursery, may_fork
-
-    if cluster is not None or (workers == 1 and not may_fork()):
-        yield None
-        return
-    with begun_ahead() as begun:
-        if begun is not None:
-            yield begun
-            return
-        import pyproj  # noqa: F401  everybody needs it: forks have it then
-
-        from priste.batch.engines import LOADING
-
-        with Nursery(LOADING if workers > 1 else None, sharing=True) as nursery:
-            yield nursery
-
-
 def learnt_by_anybody(
     policy: Policy,
     ledgers: Mapping[str | None, Ledger],
     of_user: PolicyOf | None,
     workers: int,
-    nursery: Nursery | None,
 ) -> dict[str, float] | None:
     """Return the most that anybody could have learnt of each event from one of these streams.
 
     Several workers share the streams. None where the guarantee is against anybody.
     """
     from priste.results import anybody_learns
+    from priste.workers import finished
 
     found = anybody_learns(policy, ())
     if found is None:
@@ -303,8 +276,8 @@ def learnt_by_anybody(
     streams = ((of_user and of_user(user), ledger) for user, ledger in ledgers.items())
     done: Iterator[tuple[int, dict[str, float] | None]] = (
         enumerate(map(of_stream, streams))
-        if nursery is None or workers == 1
-        else nursery.finished(of_stream, streams, workers=workers)
+        if workers == 1
+        else finished(of_stream, streams, workers=workers)
     )
     for _, learnt in done:
         found = {name: max(most, (learnt or found)[name]) for name, most in found.items()}

@@ -1,23 +1,25 @@
 """Long work: jobs in processes of their own, what they have said so far, and their end.
 
-Everything here runs in the server's event loop but the threads that read the pipes.
+Everything here runs in the server's event loop but the threads that wait for processes.
 """
 
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import os
+import pickle
 import queue
 import secrets
 import threading
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import Any
 
+from priste.errors import PristeError
 from priste.studio.wire import Refused, text_of
-from priste.studio.worker import work
+from priste.studio.worker import perform
+from priste.workers import Said, Worker, preload
 
 MOST_WAITING = 12
 """More jobs than that do not wait: the page is told to come again."""
@@ -82,48 +84,55 @@ class Job:
                 yield b": still here\n\n"
 
 
-class _Worker:
-    """A process, the pipe to it, and the job it is at."""
+class _Slot:
+    """Room for one job: a worker process, and two threads that wait for it in our stead."""
 
     def __init__(self, jobs: Jobs) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self.process = context.Process(target=work, args=(theirs,), daemon=True)
-        self.process.start()
-        theirs.close()
         self.job: Job | None = None
-        self._outbox: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
+        self._worker: Worker | None = None
+        self._outbox: queue.SimpleQueue[Callable[[Worker], None]] = queue.SimpleQueue()
         loop = asyncio.get_running_loop()
-        threading.Thread(target=self._listen, args=(loop, jobs), daemon=True).start()
-        threading.Thread(target=self._send, daemon=True).start()
+        threading.Thread(target=self._start, args=(loop, jobs), daemon=True).start()
 
-    def _listen(self, loop: asyncio.AbstractEventLoop, jobs: Jobs) -> None:
-        with suppress(RuntimeError):  # the loop is closed: the server is ending
+    def _start(self, loop: asyncio.AbstractEventLoop, jobs: Jobs) -> None:
+        """Start the process, then send what is to be sent; neither lets the page wait."""
+        try:
+            worker = self._worker = Worker(pickle.dumps(perform))
+        except PristeError:
+            _soon(loop, jobs.lost, self)
+            return
+        threading.Thread(target=self._listen, args=(worker, loop, jobs), daemon=True).start()
+        while True:
+            self._outbox.get()(worker)
+
+    def _listen(self, worker: Worker, loop: asyncio.AbstractEventLoop, jobs: Jobs) -> None:
+        said = Said.TOLD
+        while said is not Said.DIED:
             try:
-                while True:
-                    said = self._pipe.recv()
-                    loop.call_soon_threadsafe(jobs.heard, self, *said)
-            except Exception:
-                # A dead process, or half a message of one: both are the end of this worker.
-                loop.call_soon_threadsafe(jobs.lost, self)
-
-    def _send(self) -> None:
-        """Send what is to be sent; a process that is still waking up lets nobody else wait."""
-        with suppress(OSError):  # a dead process: the other thread tells
-            while True:
-                self._pipe.send(self._outbox.get())
+                said, value = worker.hear()
+            except Exception:  # what is said cannot be read: the end of this worker too
+                said, value = Said.DIED, None
+            if said is Said.DIED:
+                worker.end(grace=0.0)
+                _soon(loop, jobs.lost, self)
+            else:
+                _soon(loop, jobs.heard, self, said, value)
 
     def begin(self, job: Job, given: Any) -> None:
         self.job = job
-        self._outbox.put(("job", job.id, job.kind, given))
+        self._outbox.put(lambda worker: worker.begin((job.kind, given)))
 
-    def cancel(self, job: Job) -> None:
-        self._outbox.put(("cancel", job.id))
+    def cancel(self) -> None:
+        self._outbox.put(Worker.cancel)
 
-    def end(self) -> None:
-        with suppress(OSError):
-            self._pipe.close()
-        self.process.kill()
+    def kill(self) -> None:
+        if self._worker is not None:
+            self._worker.kill()  # the other thread tells
+
+
+def _soon(loop: asyncio.AbstractEventLoop, call: Callable[..., None], *given: Any) -> None:
+    with suppress(RuntimeError):  # the loop is closed: the server is ending
+        loop.call_soon_threadsafe(call, *given)
 
 
 class Jobs:
@@ -131,14 +140,15 @@ class Jobs:
 
     def __init__(self, most_processes: int | None = None) -> None:
         self._most = most_processes or max(2, os.cpu_count() or 1)
-        self._workers: list[_Worker] = []
+        self._slots: list[_Slot] = []
         self._waiting: deque[tuple[Job, Any]] = deque()
         self._closed = False
 
     def warm(self) -> None:
         """Start a process before it is needed: the first forecast then does not wait for it."""
-        if not self._workers:
-            self._workers.append(_Worker(self))
+        preload("priste.studio.studio_preloaded")
+        if not self._slots:
+            self._slots.append(_Slot(self))
 
     def start(self, kind: str, given: Any) -> Job:
         """Return a new job; Refused if too many wait already. ``given`` is sent to its process."""
@@ -153,36 +163,37 @@ class Jobs:
 
     def _go_on(self) -> None:
         while self._waiting and not self._closed:
-            free = next((each for each in self._workers if each.job is None), None)
+            free = next((each for each in self._slots if each.job is None), None)
             if free is None:
-                ending = sum(each.job is not None and each.job.unwanted for each in self._workers)
+                ending = sum(each.job is not None and each.job.unwanted for each in self._slots)
                 # A process whose job was cancelled is free at its next word, with models that
                 # it has made already; a new one takes seconds to wake up.
-                if len(self._workers) >= self._most or len(self._waiting) <= ending:
+                if len(self._slots) >= self._most or len(self._waiting) <= ending:
                     return
-                free = _Worker(self)
-                self._workers.append(free)
+                free = _Slot(self)
+                self._slots.append(free)
             free.begin(*self._waiting.popleft())
 
-    def heard(self, worker: _Worker, number: str, event: str, text: str, result: Any) -> None:
-        """Take in a message of a worker."""
-        job = worker.job
-        if job is None or job.id != number:
+    def heard(self, slot: _Slot, said: Said, value: Any) -> None:
+        """Take in what a worker says: a message of its job, or what the job came to."""
+        job = slot.job
+        if job is None:
             return
-        if event in ENDS:
-            worker.job = None
-            job.result = result
-            if job.unwanted and event == "done":
-                event, text = "cancelled", "{}"
+        if said is Said.TOLD:
+            job.add(*value)
+            return
+        slot.job = None
+        event, text, job.result = value if said is Said.DONE else ("cancelled", "{}", None)
+        if job.unwanted and event == "done":
+            event, text = "cancelled", "{}"
         job.add(event, text)
         self._go_on()
 
-    def lost(self, worker: _Worker) -> None:
+    def lost(self, slot: _Slot) -> None:
         """Take in the end of a process: its job failed, unless it was cancelled."""
-        worker.end()
-        if worker in self._workers:
-            self._workers.remove(worker)
-        job, worker.job = worker.job, None
+        if slot in self._slots:
+            self._slots.remove(slot)
+        job, slot.job = slot.job, None
         if job is not None and not job.ended:
             if job.unwanted:
                 job.add("cancelled", "{}")
@@ -202,17 +213,17 @@ class Jobs:
                 self._waiting.remove(waiting)
                 job.add("cancelled", "{}")
                 return
-        worker = next((each for each in self._workers if each.job is job), None)
-        if worker is not None:
-            worker.cancel(job)
-            asyncio.get_running_loop().call_later(GRACE, self._kill, worker, job)
+        slot = next((each for each in self._slots if each.job is job), None)
+        if slot is not None:
+            slot.cancel()
+            asyncio.get_running_loop().call_later(GRACE, self._kill, slot, job)
 
-    def _kill(self, worker: _Worker, job: Job) -> None:
-        if worker.job is job and not job.ended:
-            worker.process.kill()  # the pipe closes, and lost() tells
+    def _kill(self, slot: _Slot, job: Job) -> None:
+        if slot.job is job and not job.ended:
+            slot.kill()
 
     def close(self) -> None:
         """End every process."""
         self._closed = True
-        for worker in self._workers:
-            worker.end()
+        for slot in self._slots:
+            slot.kill()

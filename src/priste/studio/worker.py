@@ -1,4 +1,4 @@
-"""The other side of a pipe: a process that does one job after the other, and can be ended.
+"""What a worker process of the studio does with a job, and how it ends.
 
 A job that is cancelled ends at its next word to the page. A process that does not come to that is
 killed by the server; so a crash, or the end of all memory, ends a job and never the page.
@@ -7,18 +7,18 @@ killed by the server; so a crash, or the end of all memory, ends a job and never
 from __future__ import annotations
 
 import os
-import queue
-import signal
-import threading
 from collections.abc import Callable
 from contextlib import suppress
-from multiprocessing.connection import Connection
 from typing import Any
 
 from priste.errors import PristeError
 from priste.studio.wire import Refused, text_of
+from priste.workers import Cancelled
+from priste.workers import tell as tell_waiting
 
 Tell = Callable[[str, Any], None]
+End = tuple[str, str, Any]
+"""How a job ended, what is said of it (JSON), and its result."""
 
 
 MOST_MEMORY = 8 * 2**30
@@ -27,46 +27,33 @@ or a file that unpacks to more than anybody has, must end in words, not in the e
 on this machine."""
 
 
-class Cancelled(Exception):
-    """The job is no longer wanted."""
-
-
-def work(pipe: Connection) -> None:
-    """Do the jobs that come through a pipe, until it closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which tells us
-    os.dup2(2, 1)  # libraries print
-    bound_memory()
-    jobs: queue.Queue[tuple[str, str, Any]] = queue.Queue()
-    unwanted: set[str] = set()
-    threading.Thread(target=_listen, args=(pipe, jobs, unwanted), daemon=True).start()
-    from priste.quantify.warm_up import warm_up
+def perform(order: tuple[str, Any]) -> End:
+    """Do a job, a kind and what it is given; an error is an end in words."""
     from priste.studio.jobs_at_work import PERFORM
 
-    warm_up()
-    while True:
-        number, kind, given = jobs.get()
+    bound_memory()
+    kind, given = order
+    try:
+        tell("started", {})
+        last, result = PERFORM[kind](given, tell)
+        return "done", text_of(last), result
+    except Cancelled:
+        raise
+    except Refused as refusal:
+        return _failed(refusal.message, refusal.hint)
+    except PristeError as error:
+        return _failed(str(error), "")
+    except MemoryError:
+        return _failed("There is not enough memory for this.", "Choose larger cells.")
+    except Exception as problem:
+        # Its text could hold a true location.
+        what = type(problem).__name__
+        return _failed(f"The work ended unexpectedly ({what}).", "The page goes on.")
 
-        def tell(event: str, value: Any, job: str = number) -> None:
-            if job in unwanted:
-                raise Cancelled
-            pipe.send((job, event, text_of(value), None))
 
-        try:
-            tell("started", {})
-            last, result = PERFORM[kind](given, tell)
-            pipe.send((number, "done", text_of(last), result))
-        except Cancelled:
-            pipe.send((number, "cancelled", "{}", None))
-        except Refused as refusal:
-            _fail(pipe, number, refusal.message, refusal.hint)
-        except PristeError as error:
-            _fail(pipe, number, str(error), "")
-        except MemoryError:
-            _fail(pipe, number, "There is not enough memory for this.", "Choose larger cells.")
-        except Exception as problem:
-            # Its text could hold a true location.
-            what = type(problem).__name__
-            _fail(pipe, number, f"The work ended unexpectedly ({what}).", "The page goes on.")
+def tell(event: str, value: Any) -> None:
+    """Send a message to the page; Cancelled if nobody wants the job any more."""
+    tell_waiting((event, text_of(value)))
 
 
 def most_memory() -> int:
@@ -86,17 +73,5 @@ def bound_memory() -> None:
         )
 
 
-def _fail(pipe: Connection, number: str, message: str, hint: str) -> None:
-    pipe.send((number, "failed", text_of({"message": message, "hint": hint}), None))
-
-
-def _listen(pipe: Connection, jobs: queue.Queue[tuple[str, str, Any]], unwanted: set[str]) -> None:
-    """Take in jobs and cancellations; end with the server, however that ended."""
-    with suppress(EOFError, OSError):
-        while True:
-            kind, *rest = pipe.recv()
-            if kind == "job":
-                jobs.put((rest[0], rest[1], rest[2]))
-            else:
-                unwanted.add(rest[0])
-    os._exit(1)
+def _failed(message: str, hint: str) -> End:
+    return "failed", text_of({"message": message, "hint": hint}), None
