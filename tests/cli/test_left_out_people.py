@@ -12,12 +12,7 @@ from priste.batch import ledger_of
 from priste.cli.protect import learnt_by_anybody
 from priste.policy import load_policy, read_policy
 from priste.release import read_ledgers
-<<<<<<< HEAD
 from priste.results import anybody_learns, columns_of_releases
-from priste.workers import Nursery
-=======
-from priste.report import anybody_learns, columns_of_releases
->>>>>>> fd6557d (One process pool for batch, studio and experiments, on the fork server of multiprocessing; nothing reads the arguments ahead of the command)
 
 FITTED = QUICK.replace(
     'kind = "gaussian"\nsigma = 1.0', 'kind = "fit"\ntraces = "trips.csv"\nsigma = 1.0'
