@@ -15,6 +15,7 @@ import pytest
 from paper.running.store import Store
 
 from priste import (
+    AnyPrior,
     Grid,
     MarkovModel,
     OutputError,
@@ -192,7 +193,9 @@ def test_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     grid = Grid(rows=2, columns=2, cell_size=1.0)
     parts = (MarkovModel.gaussian(grid, sigma=1.0), presence([0], [1]), PlanarLaplace(grid, 1.0))
-    with Protector(*parts, 0.5, "uncalibrated", journal=tmp_path / "j", rng=1) as stream:
+    with Protector(
+        *parts, 0.5, "uncalibrated", journal=tmp_path / "j", rng=1, adversary=AnyPrior()
+    ) as stream:
         made = stream.release(0)
     monkeypatch.setattr(fcntl, "flock", refuse)
     write_file(tmp_path / "a", "x")
@@ -201,7 +204,7 @@ def test_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(StateError, match=r"cannot be locked \(No locks available"):
         Protector.resume(tmp_path / "j")
     with pytest.raises(StateError, match="cannot be locked"):
-        Protector(*parts, 0.5, "uncalibrated", journal=tmp_path / "k")
+        Protector(*parts, 0.5, "uncalibrated", journal=tmp_path / "k", adversary=AnyPrior())
     with pytest.raises(OutputError, match="cannot be locked"):
         Workspace(tmp_path / "run", "p", Recognition(b"k" * 32)).__enter__()
     with pytest.raises(OutputError, match="cannot be locked"):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import priste
+from priste import AnyPrior
 
 ROOT = Path(__file__).parent.parent
 
@@ -133,7 +134,7 @@ def test_a_protector_through_the_front_door(tmp_path: Path) -> None:
     model = priste.MarkovModel.gaussian(grid, sigma=1.0)
     event = priste.presence([0, 1], [1, 2])
     mech = priste.PlanarLaplace(grid, alpha=1.0)
-    p = priste.Protector(model, event, mech, 0.4, rng=3)
+    p = priste.Protector(model, event, mech, 0.4, rng=3, adversary=AnyPrior())
     for cell in [5, 1, 1]:
         r = p.release(cell)
         assert 0 <= r.cell < 16

@@ -12,7 +12,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 
-from priste import Grid, MarkovModel, PlanarLaplace, Protector, presence
+from priste import AnyPrior, Grid, MarkovModel, PlanarLaplace, Protector, presence
 from priste.audit import (
     audit_procedure,
     averaging_attack,
@@ -103,7 +103,9 @@ def sampled_table() -> None:
     case = clinic()
     print("\ncalibrator | believed | true | streams over ε")
     for calibrator in ("paper", "certified"):
-        p = Protector(case["model"], case["events"], case["mech"], 0.5, calibrator)
+        p = Protector(
+            case["model"], case["events"], case["mech"], 0.5, calibrator, adversary=AnyPrior()
+        )
         row = sampled_leakage(p, steps=8, runs=20, rng=1)["clinic"]
         print(f"{calibrator} | {row.nominal_value:.3f} | {row.value:.3f} | {row.exceeding}")
 
@@ -126,7 +128,9 @@ def belief_picture() -> None:
     event = case["events"]["clinic"]
     figure, plots = axes(8.0, 3.2, columns=2)
     for plot, calibrator in zip(plots, ("uncalibrated", "certified"), strict=True):
-        p = Protector(case["model"], case["events"], case["mech"], 0.5, calibrator)
+        p = Protector(
+            case["model"], case["events"], case["mech"], 0.5, calibrator, adversary=AnyPrior()
+        )
         seen = Procedure(p).run(trajectory, bit_source(3)).likelihoods
         belief = event_belief(case["model"], event, seen)
         steps = np.arange(-1, len(seen))

@@ -21,7 +21,7 @@ from paper.worlds.world import World, world_of
 from priste.errors import InvalidParameter
 from priste.events import Event, pattern, presence
 from priste.mechanisms import LocationSet, Mechanism, PlanarLaplace
-from priste.quantify import Quantifier
+from priste.quantify import AnyPrior, Quantifier
 from priste.randomness import bit_source
 from priste.release import Calibrator, Paper, Protector, Release, calibrator_from_description
 from priste.release.prediction import Prediction
@@ -167,12 +167,13 @@ def perform(parameters: dict[str, Any]) -> Result:
         calibrator,
         rng=_noise(parameters),
         public_prior=_after_one_move(world),
+        adversary=AnyPrior(),
     )
     walk = _walk(world, parameters)
     adversary = _Adversary(world, events, calibrator) if parameters["truth"] else None
     releases = []
     for cell in walk:
-        before = protector.public_state() if adversary and adversary.needs_the_state else None
+        before = protector.node if adversary and adversary.needs_the_state else None
         release = protector.release(int(cell))
         if release.cell is None:
             raise InvalidParameter("A calibrator of the reproduction released nothing.")
@@ -295,7 +296,7 @@ class _Adversary:
     def observe(self, release: Release, before: Any) -> None:
         if self._paper is None or release.cell is None:
             return
-        column = self._paper.likelihood(before, release.cell, release.budget)
+        column = before.rule.likelihood(release.cell, release.budget)
         for number, quantifier in enumerate(self._quantifiers):
             quantifier.observe(column)
             value = float(quantifier.leakage().value)

@@ -31,7 +31,7 @@ from priste.events import presence
 from priste.maps import Grid
 from priste.mechanisms import PlanarLaplace
 from priste.mobility import MarkovModel
-from priste.quantify import JointProbabilities, passes
+from priste.quantify import AnyPrior, JointProbabilities, passes
 from priste.release import Paper, Protector
 
 EPSILON = 0.5
@@ -142,7 +142,9 @@ def perform(parameters: dict[str, Any]) -> Result:
     event = presence(range(side // 2), EVENT_STEPS)
     # The first release compiles; it must not count as any checker's time.
     small = PlanarLaplace(grid, parameters["alpha"])
-    Protector(model, event, small, parameters["epsilon"], Paper(), rng=noise).release(int(walk[0]))
+    Protector(
+        model, event, small, parameters["epsilon"], Paper(), rng=noise, adversary=AnyPrior()
+    ).release(int(walk[0]))
     protector = Protector(
         model,
         event,
@@ -150,6 +152,7 @@ def perform(parameters: dict[str, Any]) -> Result:
         parameters["epsilon"],
         Paper(checker=solver, check_seconds=parameters["limit"]),
         rng=noise,
+        adversary=AnyPrior(),
     )
     begin = time.process_time()
     releases = [protector.release(int(cell)) for cell in walk]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.drawn_examples import examples
 
 from priste import (
+    AnyPrior,
     BeliefBound,
     EmissionTable,
     Grid,
@@ -51,7 +52,9 @@ def coin(p, epsilon=None):
     """A mechanism that keeps one of two cells with probability p; leakage ln(p / (1 - p))."""
     table = EmissionTable(PAIR, [[p, 1 - p], [1 - p, p]])
     bound = math.log(p / (1 - p)) if epsilon is None else epsilon
-    return Protector(MIXING, at([0], 0), table, bound, calibrator="uncalibrated")
+    return Protector(
+        MIXING, at([0], 0), table, bound, calibrator="uncalibrated", adversary=AnyPrior()
+    )
 
 
 @pytest.mark.parametrize("p", [0.6, 0.75, 0.9])
@@ -93,7 +96,7 @@ def test_no_channel_within_epsilon_beats_the_bounds(epsilon, prior, shape) -> No
 @pytest.mark.parametrize("prior", [None, [0.4, 0.1, 0.1, 0.4], [0.55, 0.0, 0.0, 0.45]])
 def test_no_attack_on_certified_beats_epsilon(epsilon, prior) -> None:
     """The best attack on certified streams, computed exactly, stays within the bound."""
-    p = Protector(SLOW, EVENT, PlanarLaplace(LINE, alpha=2.0), epsilon)
+    p = Protector(SLOW, EVENT, PlanarLaplace(LINE, alpha=2.0), epsilon, adversary=AnyPrior())
     start = np.full(4, 0.25) if prior is None else np.array(prior)
     share = Quantifier(SLOW, EVENT).posterior(start)
     best = exact_accuracy(p, 2, prior=prior)
@@ -103,7 +106,14 @@ def test_no_attack_on_certified_beats_epsilon(epsilon, prior) -> None:
 
 def test_attack_agrees_with_its_exact_value() -> None:
     """Over many runs the adversary is right as often as the enumeration says."""
-    p = Protector(SLOW, EVENT, PlanarLaplace(LINE, alpha=3.0), 3.0, calibrator="uncalibrated")
+    p = Protector(
+        SLOW,
+        EVENT,
+        PlanarLaplace(LINE, alpha=3.0),
+        3.0,
+        calibrator="uncalibrated",
+        adversary=AnyPrior(),
+    )
     exact = exact_accuracy(p, 2)
     attack = event_attack(p, 2, runs=400, rng=2, confidence=SURE)
     assert attack.accuracy.low <= exact <= attack.accuracy.high
@@ -113,7 +123,7 @@ def test_attack_agrees_with_its_exact_value() -> None:
 def test_a_wrong_model_wins_no_more_and_a_better_one_no_less() -> None:
     """The adversary with the true model does at least as well as one who assumes another."""
     mech = PlanarLaplace(LINE, alpha=1.5)
-    p = Protector(FAST, EVENT, mech, 5.0, calibrator="uncalibrated")
+    p = Protector(FAST, EVENT, mech, 5.0, calibrator="uncalibrated", adversary=AnyPrior())
     wrong = event_attack(p, 3, runs=600, rng=4, truth=SLOW)
     better = event_attack(p, 3, runs=600, rng=4, truth=SLOW, adversary_model=SLOW)
     assert better.accuracy.value >= wrong.accuracy.value
@@ -123,7 +133,9 @@ def test_a_wrong_model_wins_no_more_and_a_better_one_no_less() -> None:
 
 def test_an_adversary_who_knows_less_runs_the_same_streams() -> None:
     """Believing the nominal law instead of the true one changes the guesses, not the streams."""
-    p = Protector(SLOW, EVENT, PlanarLaplace(LINE, alpha=3.0), 0.5, calibrator="paper")
+    p = Protector(
+        SLOW, EVENT, PlanarLaplace(LINE, alpha=3.0), 0.5, calibrator="paper", adversary=AnyPrior()
+    )
     naive = event_attack(p, 2, runs=100, rng=9, knows_code=False)
     aware = event_attack(p, 2, runs=100, rng=9)
     assert isinstance(naive, EventAttack)
@@ -153,7 +165,7 @@ def test_expected_error_in_closed_form() -> None:
 def test_localisation_of_one_release_is_the_exact_sum() -> None:
     """Over many runs of one step the adversary's distance is the exact expected error."""
     mech = PlanarLaplace(LINE, alpha=1.0)
-    p = Protector(SLOW, EVENT, mech, 9.0, calibrator="uncalibrated")
+    p = Protector(SLOW, EVENT, mech, 9.0, calibrator="uncalibrated", adversary=AnyPrior())
     found = localisation_attack(p, 1, runs=400, rng=6, confidence=SURE)
     assert found.error[0].low <= expected_error(mech) <= found.error[0].high
     assert found.blind == pytest.approx((1.0,))
@@ -164,8 +176,10 @@ def test_protection_keeps_the_adversary_away() -> None:
     """Protected streams leave a larger error than the uncalibrated mechanism, and at most the
     blind one."""
     mech = PlanarLaplace(LINE, alpha=3.0)
-    uncalibrated = Protector(SLOW, EVENT, mech, 0.2, calibrator="uncalibrated")
-    guarded = Protector(SLOW, EVENT, mech, 0.2)
+    uncalibrated = Protector(
+        SLOW, EVENT, mech, 0.2, calibrator="uncalibrated", adversary=AnyPrior()
+    )
+    guarded = Protector(SLOW, EVENT, mech, 0.2, adversary=AnyPrior())
     near = localisation_attack(uncalibrated, 2, runs=60, rng=1)
     far = localisation_attack(guarded, 2, runs=60, rng=1)
     assert near.overall.high < far.overall.low
@@ -191,7 +205,7 @@ def test_estimates_print_with_their_interval() -> None:
 @pytest.mark.parametrize(
     ("guarantee", "adversary"),
     [
-        (OddsBound(0.5, math.inf), None),
+        (OddsBound(0.5, math.inf), AnyPrior()),
         (BeliefBound(0.99), KnownPrior(np.full(3, 1 / 3))),
         (0.5, KnownPrior(np.full(3, 1 / 3))),
     ],

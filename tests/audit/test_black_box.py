@@ -14,6 +14,7 @@ from tests.audit.broken_calibrators import (
 )
 
 from priste import (
+    AnyPrior,
     EmissionTable,
     Event,
     Grid,
@@ -53,7 +54,15 @@ class Case:
         calibrator = self.make_calibrator()
 
         def make(bits):
-            return Protector(self.model, self.event, self.mech, self.epsilon, calibrator, rng=bits)
+            return Protector(
+                self.model,
+                self.event,
+                self.mech,
+                self.epsilon,
+                calibrator,
+                rng=bits,
+                adversary=AnyPrior(),
+            )
 
         return black_box_check(
             make,
@@ -103,7 +112,7 @@ def test_broken_calibrators_are_caught(case) -> None:
 )
 def test_certified_is_not_accused(case) -> None:
     """The certified calibrator passes the same checks, below its true leakage."""
-    p = Protector(case.model, case.event, case.mech, EPSILON)
+    p = Protector(case.model, case.event, case.mech, EPSILON, adversary=AnyPrior())
     true = true_leakage(p, case.steps, sees="budgets")["event"].value
     found = case.check(0, streams_per_look=100, looks=1)
     assert not found.broken

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from priste import Grid, MarkovModel, PlanarLaplace, Protector, presence
+from priste import AnyPrior, Grid, MarkovModel, PlanarLaplace, Protector, presence
 from priste.audit import audit_procedure, true_leakage
 from priste.release import Certified
 
@@ -24,7 +24,9 @@ def test_table_shows_the_excess_of_paper_and_none_of_certified() -> None:
         ("certified", "budgets", True),
     ]
     assert {r.method for r in rows} == {"all sequences"}
-    exact = true_leakage(Protector(MODEL, EVENTS, MECH, 0.5, calibrator="paper"), 1)["ends"]
+    exact = true_leakage(
+        Protector(MODEL, EVENTS, MECH, 0.5, calibrator="paper", adversary=AnyPrior()), 1
+    )["ends"]
     assert rows[0].true == exact.value
     assert rows[0].exceeding == rows[0].exceeding_high == exact.exceeding
     assert json.loads(json.dumps([r.to_dict() for r in rows]))[0]["claimed"] == 0.5

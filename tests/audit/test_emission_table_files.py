@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from priste import (
+    AnyPrior,
     EmissionTable,
     Grid,
     InvalidParameter,
@@ -53,14 +54,23 @@ def test_a_given_mechanism_and_trace_are_audited(tmp_path) -> None:
     for output in trace:
         quantifier.observe(None if output is None else TABLE[:, output])
     assert found.leakage[-1] == quantifier.leakage().value
-    whole = true_leakage(Protector(model, event, mech, 1.0, calibrator="uncalibrated"), 1)["event"]
+    whole = true_leakage(
+        Protector(model, event, mech, 1.0, calibrator="uncalibrated", adversary=AnyPrior()), 1
+    )["event"]
     assert whole.value == pytest.approx(Quantifier(model, event).leakage_if(TABLE).max())
 
 
 def test_a_table_with_zeros_can_prove_an_event(tmp_path) -> None:
     """An output that only some cells can give makes the leakage infinite, and it is said so."""
     mech = read_emission_table(written(tmp_path, long()), GRID)
-    p = Protector(MarkovModel(GRID, np.eye(3)), at([0], 0), mech, 1.0, calibrator="uncalibrated")
+    p = Protector(
+        MarkovModel(GRID, np.eye(3)),
+        at([0], 0),
+        mech,
+        1.0,
+        calibrator="uncalibrated",
+        adversary=AnyPrior(),
+    )
     assert true_leakage(p, 1)["event"].value == np.inf
     assert isinstance(mech, EmissionTable)
 

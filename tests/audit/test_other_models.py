@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from priste import (
+    AnyPrior,
     EmissionTable,
     Grid,
     InvalidParameter,
@@ -73,10 +74,18 @@ def test_hostile_names() -> None:
 
 def test_protector_guards_a_set_in_its_ledger() -> None:
     """The leakage in the ledger of a Protector with several models is the worst of them."""
-    p = Protector(list(FAMILY.values()), EVENTS, MECH, 0.5, Certified(guess=False), rng=2)
-    table = p.public_state()
+    p = Protector(
+        list(FAMILY.values()),
+        EVENTS,
+        MECH,
+        0.5,
+        Certified(guess=False),
+        rng=2,
+        adversary=AnyPrior(),
+    )
+    table = p.state
     release = p.release(2)
-    column = table.column(release.cell, release.budget)
+    column = table.mechanism_at(release.budget).column(release.cell)
     worst = max(
         found["west"].leakage[0] for found in audit_under_models(FAMILY, EVENTS, [column]).values()
     )

@@ -10,7 +10,16 @@ from tests.drawn_examples import examples
 from tests.oracles.exact_worst_prior import log_fraction, supremum
 from tests.oracles.path_enumeration import PathEnumeration
 
-from priste import Grid, InvalidParameter, MarkovModel, PlanarLaplace, Protector, at, presence
+from priste import (
+    AnyPrior,
+    Grid,
+    InvalidParameter,
+    MarkovModel,
+    PlanarLaplace,
+    Protector,
+    at,
+    presence,
+)
 from priste.audit import audit_stream, columns_of
 from priste.quantify import possible_paths_leakage
 from priste.release import Certified
@@ -72,7 +81,9 @@ def test_the_worst_prior_belongs_to_the_largest_leakage() -> None:
 
 def test_it_agrees_with_the_ledger_of_a_protector() -> None:
     """The outside computes what the inside computed."""
-    protector = Protector(MODEL, EVENTS, MECHANISM, 0.4, Certified(guess=False), rng=2)
+    protector = Protector(
+        MODEL, EVENTS, MECHANISM, 0.4, Certified(guess=False), rng=2, adversary=AnyPrior()
+    )
     releases = [protector.release(cell) for cell in (0, 0, 1, 3)]
     columns = [MECHANISM.with_budget(r.budget).column(r.cell) for r in releases]
     found = audit_stream(MODEL, EVENTS, columns)

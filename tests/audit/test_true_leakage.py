@@ -16,6 +16,7 @@ from tests.release.exact_stream import (
 )
 
 from priste import (
+    AnyPrior,
     EmissionTable,
     Grid,
     InvalidParameter,
@@ -27,7 +28,8 @@ from priste import (
     presence,
 )
 from priste.audit import TooManyHistories, output_histories, sampled_leakage, true_leakage
-from priste.release import Certified, Draw, Law, Paper
+from priste.release import Certified, Paper, ReleaseTable
+from priste.release.tables import UncheckedTable
 
 SUM_TOLERANCE = 1e-12
 LEAKAGE_TOLERANCE = 2e-9  # SLACK of the worst prior, and rounding
@@ -45,11 +47,13 @@ MECH6 = PlanarLaplace(LINE6, alpha=1.0)
 
 
 def protector3(calibrator, epsilon=1.0, rng=None):
-    return Protector(MODEL3, EVENT3, MECH3, epsilon, calibrator=calibrator, rng=rng)
+    return Protector(
+        MODEL3, EVENT3, MECH3, epsilon, calibrator=calibrator, rng=rng, adversary=AnyPrior()
+    )
 
 
 def protector6(calibrator, epsilon):
-    return Protector(MODEL6, EVENT6, MECH6, epsilon, calibrator=calibrator)
+    return Protector(MODEL6, EVENT6, MECH6, epsilon, calibrator=calibrator, adversary=AnyPrior())
 
 
 @pytest.mark.parametrize("sees", ["outputs", "budgets"])
@@ -138,6 +142,7 @@ def test_paper_exceeds_a_small_epsilon_too() -> None:
         PlanarLaplace(grid, alpha=2.0),
         guarantee=0.1,
         calibrator="paper",
+        adversary=AnyPrior(),
     )
     assert true_leakage(p, 1)["event"].value == pytest.approx(0.1252, abs=1e-4)
 
@@ -158,7 +163,7 @@ def test_certified_is_within_epsilon_in_fractions(event, epsilon) -> None:
     """No prior and no sequence of two releases exceed e**ε, decided without floating point."""
     bound = below_exp(epsilon)
     matrix = exact_matrix(MODEL3.transition(0).toarray())
-    p = Protector(MODEL3, event, MECH3, epsilon, Certified(guess=False))
+    p = Protector(MODEL3, event, MECH3, epsilon, Certified(guess=False), adversary=AnyPrior())
     histories = [h for h in output_histories(p, 2, sees="budgets") if len(h.outputs) == 2]
     tables = {
         budget: exact_rows(MECH3.with_budget(budget).emission())
@@ -200,9 +205,15 @@ def test_several_models_and_events_are_each_the_worst() -> None:
     """The leakage of a procedure that guards several models is the largest over them."""
     slow, fast = MarkovModel.gaussian(LINE3, 0.5), MarkovModel.gaussian(LINE3, 2.0)
     events = {"one": EVENT3, "two": at([0], 0)}
-    both = true_leakage(Protector([slow, fast], events, MECH3, 0.5, Certified(guess=False)), 1)
+    both = true_leakage(
+        Protector([slow, fast], events, MECH3, 0.5, Certified(guess=False), adversary=AnyPrior()), 1
+    )
     assert set(both) == {"one", "two"}
-    budget = Protector([slow, fast], events, MECH3, 0.5, Certified(guess=False)).law().budgets[0]
+    budget = (
+        Protector([slow, fast], events, MECH3, 0.5, Certified(guess=False), adversary=AnyPrior())
+        .distribution()
+        .budgets[0]
+    )
     table = MECH3.with_budget(budget).emission()
     for name, event in events.items():
         largest = max(Quantifier(m, event).leakage_if(table).max() for m in (slow, fast))
@@ -235,22 +246,23 @@ def test_a_calibrator_with_columns_of_its_own_is_followed() -> None:
     coin = np.array([[0.6, 0.4], [0.5, 0.5], [0.4, 0.6]])
 
     class Remapped:
-        guarantee = False
+        guaranteed = False
 
-        def draw(self, situation, cell, bits):
-            output = int(bits.below(1000) >= round(1000 * coin[cell, 0]))
-            return Draw(output, situation.mechanism.budget, likelihood=coin[:, output])
-
-        def law(self, situation):
-            return Law((situation.mechanism.budget,), coin[None])
+        def propose(self, state):
+            return UncheckedTable(ReleaseTable(coin, np.arange(2), 2, state.mechanism.budget))
 
         def describe(self):
             return {"kind": "remapped"}
 
     mech = EmissionTable(LINE3, [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]])
-    remapped = Protector(MODEL3, EVENT3, mech, 1.0, calibrator=Remapped())
+    remapped = Protector(MODEL3, EVENT3, mech, 1.0, calibrator=Remapped(), adversary=AnyPrior())
     uncalibrated = Protector(
-        MODEL3, EVENT3, EmissionTable(LINE3, coin), 1.0, calibrator="uncalibrated"
+        MODEL3,
+        EVENT3,
+        EmissionTable(LINE3, coin),
+        1.0,
+        calibrator="uncalibrated",
+        adversary=AnyPrior(),
     )
     for one, other in zip(
         output_histories(remapped, 2), output_histories(uncalibrated, 2), strict=True

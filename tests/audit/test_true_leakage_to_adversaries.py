@@ -44,7 +44,9 @@ FLAT = np.full(3, 1 / 3)
 
 
 def loop() -> Protector:
-    return Protector(MODEL, EVENT, MECH, 0.5, calibrator=Paper(max_attempts=3))
+    return Protector(
+        MODEL, EVENT, MECH, 0.5, calibrator=Paper(max_attempts=3), adversary=AnyPrior()
+    )
 
 
 def mixed(rows, weights):
@@ -120,14 +122,14 @@ def test_several_models_are_judged_jointly() -> None:
     event = at([0], 1)
     coin = EmissionTable(grid, [[0.75, 0.25], [0.25, 0.75]])
     alone = [
-        true_leakage(Protector(model, event, coin, 0.5, calibrator="uncalibrated"), 3)[
-            "event"
-        ].value
+        true_leakage(
+            Protector(model, event, coin, 0.5, calibrator="uncalibrated", adversary=AnyPrior()), 3
+        )["event"].value
         for model in models
     ]
-    together = true_leakage(Protector(models, event, coin, 0.5, calibrator="uncalibrated"), 3)[
-        "event"
-    ]
+    together = true_leakage(
+        Protector(models, event, coin, 0.5, calibrator="uncalibrated", adversary=AnyPrior()), 3
+    )["event"]
     columns = [coin.column(output) for output in together.worst.outputs]
     joint = Quantifier(models, event)
     for column in columns:

@@ -12,6 +12,7 @@ import pytest
 from tests.live.small_town import DAILY, GRID, HOUR, POLICY, START, fix_of
 
 from priste import (
+    AnyPrior,
     BeliefBound,
     Identity,
     MarkovModel,
@@ -98,11 +99,11 @@ def test_nothing_can_be_told_any_more_of_a_settled_event(mechanism: object) -> N
     """
     event, epsilon = at([4, 5], 1), 1.0
     calibrator = Certified(pace=0.2)  # one that uses up all of ε leaves no room to settle
-    protector = Protector(MODEL, event, mechanism, epsilon, calibrator, rng=3)  # type: ignore[arg-type]
+    protector = Protector(MODEL, event, mechanism, epsilon, calibrator, rng=3, adversary=AnyPrior())  # type: ignore[arg-type]
     quantifier = Quantifier(MODEL, event)
     verdicts = []
     for _ in range(14):
-        law = protector.law().outputs()
+        law = protector.distribution().outputs()
         release = protector.release(0)
         assert release.cell is not None
         quantifier.observe(law[:, release.cell])

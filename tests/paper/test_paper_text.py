@@ -15,6 +15,7 @@ from tests.drawn_examples import examples
 from tests.oracles.paper_matrices import PaperEvent
 
 from priste import (
+    AnyPrior,
     Grid,
     Identity,
     MarkovModel,
@@ -187,10 +188,19 @@ def test_event_privacy_and_location_privacy_are_orthogonal() -> None:
     """Geo-indistinguishable releases may tell the event; exact releases may tell nothing of it."""
     grid = Grid(rows=1, columns=3, cell_size=1.0)
     staying = MarkovModel(grid, np.eye(3))
-    noisy = Protector(staying, at([0], 2), PlanarLaplace(grid, 0.5), 0.5, calibrator="uncalibrated")
+    noisy = Protector(
+        staying,
+        at([0], 2),
+        PlanarLaplace(grid, 0.5),
+        0.5,
+        calibrator="uncalibrated",
+        adversary=AnyPrior(),
+    )
     assert true_leakage(noisy, steps=3)["event"].value > 0.5
     forgetful = MarkovModel(grid, np.full((3, 3), 1 / 3))
-    exact = Protector(forgetful, at([0], 2), Identity(grid), 0.5, calibrator="uncalibrated")
+    exact = Protector(
+        forgetful, at([0], 2), Identity(grid), 0.5, calibrator="uncalibrated", adversary=AnyPrior()
+    )
     assert true_leakage(exact, steps=2)["event"].value == pytest.approx(0.0, abs=1e-8)
 
 
@@ -199,7 +209,12 @@ def test_a_rejected_draw_costs_more_than_the_final_budget() -> None:
     grid = Grid(rows=1, columns=6, cell_size=1.0)
     model = MarkovModel.gaussian(grid, sigma=0.7)
     loop = Protector(
-        model, presence([0, 1, 5], [2, 3]), PlanarLaplace(grid, 1.0), 0.5, calibrator="paper"
+        model,
+        presence([0, 1, 5], [2, 3]),
+        PlanarLaplace(grid, 1.0),
+        0.5,
+        calibrator="paper",
+        adversary=AnyPrior(),
     )
     law = Procedure(loop).start.law()
     levels = {}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.drawn_examples import examples
 from tests.quantify.joint_cases import coarse, curved, far_apart, hostile_joint, smooth
 
-from priste import Grid, MarkovModel, PlanarLaplace, Protector, presence
+from priste import AnyPrior, Grid, MarkovModel, PlanarLaplace, Protector, presence
 from priste.quantify import JointProbabilities
 from priste.quantify.worst_prior import kernels, plain_search, searching, verdicts
 
@@ -93,7 +93,15 @@ def test_streams_are_the_same(calibrator: str, monkeypatch: pytest.MonkeyPatch) 
     def stream(*, compiled: bool) -> list[dict[str, object]]:
         monkeypatch.setattr(searching, "_ready", compiled)
         monkeypatch.setattr(searching, "_work_left", 10**9)
-        protector = Protector(model, event, PlanarLaplace(grid, alpha=1.0), 0.7, calibrator, rng=3)
+        protector = Protector(
+            model,
+            event,
+            PlanarLaplace(grid, alpha=1.0),
+            0.7,
+            calibrator,
+            rng=3,
+            adversary=AnyPrior(),
+        )
         for cell in (7, 6, 5, 1, 1, 8):
             protector.release(cell)
         return protector.records()
@@ -123,7 +131,7 @@ def test_a_first_release_loads_no_compiler() -> None:
     """Neither numba nor what reads and writes data sets is imported for a release."""
     code = """
 import sys
-from priste import Grid, MarkovModel, PlanarLaplace, Protector, presence
+from priste import AnyPrior, Grid, MarkovModel, PlanarLaplace, Protector, presence
 grid = Grid(rows=4, columns=4, cell_size=1.0)
 model = MarkovModel.gaussian(grid, sigma=1.0)
 Protector(model, presence([0], [1]), PlanarLaplace(grid, alpha=1.0), 0.5, rng=1).release(5)

@@ -17,7 +17,7 @@ import time
 import traceback
 from pathlib import Path
 
-from priste import Grid, MarkovModel, PlanarLaplace, Protector, StateError, presence
+from priste import AnyPrior, Grid, MarkovModel, PlanarLaplace, Protector, StateError, presence
 from priste.release import Release
 
 GRID = Grid(rows=2, columns=2, cell_size=1.0)
@@ -27,7 +27,7 @@ STEPS_PER_LIFE = 6
 def begin(path: Path) -> Protector:
     return Protector(
         MarkovModel.gaussian(GRID, sigma=1.0), presence([0], [1, 2]),
-        PlanarLaplace(GRID, alpha=1.0), 0.7, "paper", journal=path,
+        PlanarLaplace(GRID, alpha=1.0), 0.7, "paper", journal=path, adversary=AnyPrior()
     )  # fmt: skip
 
 

@@ -18,8 +18,7 @@ import numpy as np
 from priste import Grid, KnownPrior, LocationSet, MarkovModel, PlanarLaplace, Protector, presence
 from priste.mechanisms import Mechanism
 from priste.quantify import Adversary, AnyPrior
-from priste.release import Certified, Optimal
-from priste.release.calibrator import Calibrator
+from priste.release import Calibrator, Certified, Draw, Optimal
 from priste.release.stream_file import checkpoint, journal
 from priste.release.stream_file.checkpoint import checkpoint_of
 
@@ -86,14 +85,12 @@ def go_on(folder: Path) -> None:
 
 def after_one_more(path: Path) -> list[float]:
     """What the event would leak after some cells told exactly, as this machine goes on."""
-    state = Protector.load(path).public_state()
+    state = Protector.load(path).state
     found = []
     for cell in range(0, GRID.size, 5):
-        twin = state.copy()
         column = np.full(GRID.size, 1e-3)
         column[cell] = 1.0
-        twin.advance(column)
-        found += twin.leakage
+        found += state.after(Draw(cell, 1.0, column)).leakage
     return found
 
 

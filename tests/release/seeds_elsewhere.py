@@ -22,8 +22,7 @@ from tests.float_settings import FLOAT_SETTINGS, environment, usable
 
 from priste import Grid, KnownPrior, MarkovModel, PlanarLaplace, Protector, presence
 from priste.quantify import Adversary, AnyPrior
-from priste.release import Certified, Optimal, Paper, Uncalibrated
-from priste.release.calibrator import Calibrator
+from priste.release import Calibrator, Certified, Optimal, Paper, Uncalibrated
 
 ROOT = Path(__file__).parents[2]
 AS_IT_IS = "as it is"

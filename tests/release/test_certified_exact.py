@@ -1,8 +1,5 @@
 """The certified calibrator on small maps: every history, in exact arithmetic, within ε."""
 
-from collections.abc import Iterator
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,40 +14,21 @@ from tests.release.exact_stream import (
     leakage,
     moments,
 )
-from tests.release.small_streams import EVENTS, LINE, MATRIX, WALK
+from tests.release.small_streams import EVENTS, LINE, MATRIX, WALK, begin, histories
 
-from priste.errors import InvalidParameter
+from priste.errors import InvalidParameter, StateError
 from priste.events import Event
 from priste.maps import Grid
 from priste.mechanisms import EmissionTable, Identity, LocationSet, Mechanism, PlanarLaplace
 from priste.mobility import MarkovModel
-from priste.release import Calibrator, Certified, Draw, Law, PublicState
-from priste.release.terms import make_terms
+from priste.quantify import OddsBound
+from priste.release import Calibrator, Certified, ReleaseTable, StreamNode
+from priste.release.calibrators import Uncalibrated
 
 LEAKAGE_TOLERANCE = 1e-8
 """Between a reported leakage and the exact one: SLACK of the worst prior, and rounding."""
 
 STEPS = 3
-
-
-def histories(
-    state: PublicState, columns: list[list[Fraction]], steps: int
-) -> Iterator[tuple[PublicState, list[list[Fraction]]]]:
-    """Walk every sequence of outputs; yield each state with the exact columns released so far."""
-    if steps == 0:
-        return
-    law = state.law()
-    assert len(law.budgets) == 1  # the budget is a function of the past
-    rows = exact_rows(law.joint[0])
-    for output in range(law.joint.shape[2]):
-        column = [row[output] for row in rows]
-        if not any(column):
-            continue
-        after = state.copy()
-        after.advance(np.array(law.joint[0][:, output]), law.budgets[0])
-        seen = [*columns, column]
-        yield after, seen
-        yield from histories(after, seen, steps - 1)
 
 
 def start(
@@ -59,10 +37,8 @@ def start(
     epsilons: list[float],
     calibrator: Calibrator | None = None,
     model: MarkovModel = WALK,
-) -> PublicState:
-    return PublicState(
-        make_terms(model, events, mech, epsilons, calibrator or Certified(guess=False), None)
-    )
+) -> StreamNode:
+    return begin(model, events, mech, epsilons, calibrator or Certified(guess=False))
 
 
 MECHANISMS = {
@@ -112,42 +88,21 @@ def test_every_guarded_model_is_kept() -> None:
     """With two models, the exact leakage over all joint priors stays within ε and is reported."""
     other = np.array([[0.125, 0.125, 0.75], [0.5, 0.25, 0.25], [0.75, 0.125, 0.125]])
     event, epsilon = EVENTS["present later"], 0.5
-    terms = make_terms(
-        [WALK, MarkovModel(LINE, other)],
-        event,
-        PlanarLaplace(LINE, 2.0),
-        epsilon,
-        "certified",
-        None,
-    )
+    models = [WALK, MarkovModel(LINE, other)]
+    first = begin(models, event, PlanarLaplace(LINE, 2.0), epsilon, "certified")
     matrices = [exact_matrix(MATRIX), exact_matrix(other)]
-    for state, columns in histories(PublicState(terms), [], 2):
+    for state, columns in histories(first, [], 2):
         alone = [moments(matrix, event, columns) for matrix in matrices]
         together = leakage([*alone[0], *alone[1]])
         assert max(leakage(rows) for rows in alone) <= together <= epsilon
         assert state.leakage[0] == pytest.approx(together, abs=LEAKAGE_TOLERANCE)
 
 
-class Reckless:
-    """A broken calibrator: always the full budget."""
-
-    guarantee = True
-
-    def draw(self, state: PublicState, cell: int, bits: object) -> Draw:
-        raise NotImplementedError
-
-    def law(self, state: PublicState) -> Law:
-        return Law((state.mechanism.budget,), state.mechanism.emission()[None])
-
-    def describe(self) -> dict[str, object]:
-        return {"kind": "reckless"}
-
-
 def test_the_enumeration_finds_a_broken_calibrator() -> None:
     """The same walk does find histories above ε when the calibrator does not care."""
     event, epsilon = EVENTS["present later"], 0.6
     matrix = exact_matrix(MATRIX)
-    first = start([event], PlanarLaplace(LINE, 2.0), [epsilon], Reckless())
+    first = start([event], PlanarLaplace(LINE, 2.0), [epsilon], Uncalibrated())
     found = [
         exceeds(moments(matrix, event, columns), below_exp(epsilon))
         for _, columns in histories(first, [], 2)
@@ -161,7 +116,7 @@ def test_the_budget_is_the_largest_of_the_ladder() -> None:
     matrix = exact_matrix(MATRIX)
     mech = PlanarLaplace(LINE, alpha=2.0)
     for event in EVENTS.values():
-        budget = calibrator.budget(start([event], mech, [epsilon], calibrator))
+        (budget,) = start([event], mech, [epsilon], calibrator).distribution.budgets
         ladder = calibrator.ladder(mech)
         place = ladder.index(budget)
         assert 0 < place < len(ladder) - 1
@@ -179,8 +134,7 @@ def test_the_one_telling_output_among_many_is_found(telling: int) -> None:
     table[:, telling] = [20.0, 1.0, 0.5]
     mech = EmissionTable(LINE, table / table.sum(axis=1, keepdims=True))
     event, epsilon = EVENTS["at once"], 0.3
-    state = start([event], mech, [epsilon])
-    law = state.law()
+    law = start([event], mech, [epsilon]).distribution
     assert 0 < law.budgets[0] < 1
     rows = exact_rows(law.joint[0])
     matrix = exact_matrix(MATRIX)
@@ -191,13 +145,13 @@ def test_the_one_telling_output_among_many_is_found(telling: int) -> None:
 
 def test_a_stream_at_its_bound_goes_on() -> None:
     """With an ε too small for any rung, releases are uninformative, for ever, and leak nothing."""
-    state = start([EVENTS["twice"]], PlanarLaplace(LINE, 2.0), [1e-12])
+    node = start([EVENTS["twice"]], PlanarLaplace(LINE, 2.0), [1e-12])
     for _ in range(20):
-        law = state.law()
+        law = node.distribution
         assert law.budgets == (0.0,)
         assert (law.joint[0] == law.joint[0][0]).all()
-        state.advance(np.array(law.joint[0][:, 1]), 0.0)
-    assert state.leakage == (0.0,)
+        node = node.after(node.rule.outcome(1, 0.0))
+    assert node.state.leakage == (0.0,)
 
 
 @st.composite
@@ -240,3 +194,33 @@ def test_random_problems_stay_within_epsilon(
     first = start([event], PlanarLaplace(grid, alpha), [epsilon], model=MarkovModel(grid, matrix))
     for _, columns in histories(first, [], 2):
         assert not exceeds(moments(exact_matrix(matrix), event, columns), below_exp(epsilon))
+
+
+class Overclaiming(Uncalibrated):
+    """A broken calibrator: it says that it is guaranteed, and checks nothing."""
+
+    guaranteed = True
+
+
+def test_a_guaranteed_calibrator_cannot_release_an_unchecked_table() -> None:
+    """Only a table that the very state has checked is drawn from; nothing is released otherwise."""
+    node = start([EVENTS["twice"]], PlanarLaplace(LINE, 2.0), [0.5], Overclaiming())
+    with pytest.raises(StateError, match="did not return a table"):
+        _ = node.rule
+    checked = start([EVENTS["twice"]], PlanarLaplace(LINE, 2.0), [0.5])
+
+    class Stale(Overclaiming):
+        def propose(self, state):  # a table that another state has checked
+            return checked.rule
+
+    with pytest.raises(StateError, match="did not return a table"):
+        _ = start([EVENTS["twice"]], PlanarLaplace(LINE, 2.0), [0.5], Stale()).rule
+
+
+def test_limits_looser_than_the_guarantee_are_refused() -> None:
+    """A check cannot be asked for less than is guaranteed."""
+    state = start([EVENTS["twice"]], PlanarLaplace(LINE, 2.0), [0.5]).state
+    table = ReleaseTable(PlanarLaplace(LINE, 2.0).emission(), np.arange(3), 3, 2.0)
+    assert state.check(table).table is None
+    with pytest.raises(InvalidParameter, match="at least as strict"):
+        state.check(table, [OddsBound(0.6, 0.5)])

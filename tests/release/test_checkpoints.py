@@ -17,6 +17,7 @@ from tests.drawn_examples import examples
 from tests.release.test_state_files import assert_same_state
 
 from priste import (
+    AnyPrior,
     BeliefBound,
     Grid,
     KnownPrior,
@@ -30,8 +31,7 @@ from priste import (
     at,
     presence,
 )
-from priste.release import Certified, Optimal, Paper
-from priste.release import protector as protector_module
+from priste.release import Certified, Optimal, Paper, stream_record
 from priste.release.stream_file import checkpoint
 from priste.release.stream_file import journal as files
 from priste.release.stream_file.checkpoint import checkpoint_of
@@ -72,19 +72,26 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
 def replayed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The steps that were replayed."""
     steps: list[int] = []
-    original = protector_module.replayed
+    original = stream_record.replayed
 
     def counting(record: Any, packed: Any, state: Any) -> Any:
         steps.append(state.step)
         return original(record, packed, state)
 
-    monkeypatch.setattr(protector_module, "replayed", counting)
+    monkeypatch.setattr(stream_record, "replayed", counting)
     return steps
 
 
 def begun(journal: Path, path: list[int | None] = PATH, **options: Any) -> None:
     """Write a journal, and with it its last checkpoint."""
-    given = {"model": MODEL, "mechanism": LAPLACE, "guarantee": [0.5, 0.8], "rng": 6, **options}
+    given = {
+        "model": MODEL,
+        "mechanism": LAPLACE,
+        "guarantee": [0.5, 0.8],
+        "rng": 6,
+        "adversary": AnyPrior(),
+        **options,
+    }
     given.setdefault("calibrator", Certified())
     with Protector(events=EVENTS, journal=journal, **given) as p:
         for cell in path:
@@ -107,10 +114,10 @@ def test_a_stream_from_a_checkpoint_is_the_replayed_one(
     quick, slow = both(journal)
     assert replayed == [*range(12, 13), *range(13)]
     assert list(quick.ledger) == list(slow.ledger)
-    assert_same_state(quick.public_state(), slow.public_state())
+    assert_same_state(quick.state, slow.state)
     for cell in (3, 4, None, 0):
         assert quick.release(cell) == slow.release(cell)
-    assert_same_state(quick.public_state(), slow.public_state())
+    assert_same_state(quick.state, slow.state)
     quick.save(tmp_path / "quick")
     slow.save(tmp_path / "slow")
     assert (tmp_path / "quick").read_bytes() == (tmp_path / "slow").read_bytes()
@@ -131,29 +138,6 @@ def test_the_journal_goes_on_after_a_checkpoint(tmp_path: Path, replayed: list[i
             p.release(PATH[number])
     assert len(files.read(tmp_path / "parts").records) == len(PATH)
     assert max(np.bincount(replayed)) < EVERY + 1  # a step is replayed until it is covered
-
-
-def test_other_last_bits_stay_counted(tmp_path: Path, replayed: list[int]) -> None:
-    """What a file of another machine adds to γ is carried by the checkpoint."""
-    begun(tmp_path / "s", calibrator="uncalibrated")
-    contents = files.read(tmp_path / "s")
-    elsewhere = [
-        {key: value for key, value in record.items() if key != "packed"}
-        | ({} if record["output"] is None else {"column": "0" * 16})
-        for record in contents.records
-    ]
-    files.create(tmp_path / "elsewhere", contents.header, elsewhere)
-    with Protector.resume(tmp_path / "elsewhere") as p:
-        p.release(4)
-    replayed.clear()
-    quick, slow = both(tmp_path / "elsewhere")
-    assert len(replayed) == len(PATH) + 1
-    for (mine, _), (theirs, _) in zip(
-        quick.public_state().moments(LAPLACE.column(0)),
-        slow.public_state().moments(LAPLACE.column(0)),
-        strict=True,
-    ):
-        assert mine.relative_error == theirs.relative_error > 8 * 2.0**-33
 
 
 def forged(head: bytes, numbers: bytes = b"") -> bytes:
@@ -217,7 +201,7 @@ def test_a_checkpoint_that_does_not_check_is_ignored(
         quick, slow = both(journal)
     assert replayed == [*range(12), *range(12)]
     assert "is ignored" in caplog.text
-    assert_same_state(quick.public_state(), slow.public_state())
+    assert_same_state(quick.state, slow.state)
 
 
 def test_numbers_that_are_no_scaled_rows_are_ignored(tmp_path: Path, replayed: list[int]) -> None:
@@ -280,21 +264,6 @@ def test_a_checkpoint_that_is_too_large_is_not_kept(
     assert checkpoint_of(tmp_path / "t").exists()
 
 
-def test_old_files_are_replayed(tmp_path: Path, replayed: list[int]) -> None:
-    """A file from before beliefs were written needs its steps to measure them."""
-    begun(tmp_path / "s", calibrator="uncalibrated")
-    contents = files.read(tmp_path / "s")
-    old = [{k: v for k, v in record.items() if k != "belief"} for record in contents.records]
-    chain = files.create(tmp_path / "old", contents.header, old)
-    state = Protector.load(tmp_path / "s").public_state().snapshot()
-    checkpoint.keep(tmp_path / "old", chain, state)
-    replayed.clear()
-    assert [r.belief for r in Protector.load(tmp_path / "old").ledger] == [
-        r.belief for r in Protector.load(tmp_path / "s").ledger
-    ]
-    assert replayed == [*range(12)]
-
-
 columns = st.lists(
     st.one_of(
         st.none(),
@@ -310,8 +279,8 @@ columns = st.lists(
 @examples(40)
 def test_any_history_survives_the_file(before: list[Any], after: list[Any]) -> None:
     """Any likelihoods, also such as need several bands of scaled rows, come back to the bit."""
+    from priste.release.accountant import StateSnapshot
     from priste.release.prediction import Prediction
-    from priste.release.public_state import StateSnapshot
 
     q = Quantifier(MODEL, EVENTS["clinic"], method="stream")
     for column in before:

@@ -43,7 +43,7 @@ def columns_of(protector: Protector, cells: list[int]) -> list[np.ndarray]:
     """The likelihoods of a whole stream, as the law of each step states them."""
     columns = []
     for cell in cells:
-        table = protector.law().outputs()
+        table = protector.distribution().outputs()
         columns.append(table[:, protector.release(cell).cell])
     return columns
 
@@ -86,12 +86,12 @@ def test_a_family_is_kept_with_the_stream(tmp_path):
     with guarding("each", "optimal", rng=1, journal=tmp_path / "today.journal") as protector:
         first = protector.release(0)
     with Protector.resume(tmp_path / "today.journal", rng=2) as again:
-        assert again._terms.family == "each"
+        assert again._record.terms.family == "each"
         assert again.release(0, step=0) == first
         again.release(1)
         values = again.leakage
         moved = again.with_policy({"other": presence([1], [3])}, EPSILON)
-    assert moved._terms.family == "each"
+    assert moved._record.terms.family == "each"
     q = Quantifier(MODELS, EVENT, ADVERSARIES, family="each")
     assert q.family == "each"
     assert values[0] <= EPSILON

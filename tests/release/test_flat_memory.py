@@ -7,9 +7,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from priste import Grid, MarkovModel, PlanarLaplace, Protector, presence
-from priste.release import PublicState
-from priste.release.terms import make_terms
+from priste import AnyPrior, Grid, MarkovModel, PlanarLaplace, Protector, presence
+from priste.release import AccountantState, Draw, make_terms
 
 GRID = Grid(rows=12, columns=12, cell_size=1.0)
 MODEL = MarkovModel.gaussian(GRID, sigma=1.0)
@@ -25,13 +24,15 @@ STEPS = 150
 @pytest.mark.parametrize("replaying", [False, True])
 def test_the_public_state_keeps_no_column(replaying):
     """After 150 releases, measured or replayed, less than a hundred columns are in memory."""
-    state = PublicState(make_terms(MODEL, EVENT, MECHANISM, 5.0, "certified", None))
+    state = AccountantState.first(make_terms(MODEL, EVENT, MECHANISM, 5.0, None, AnyPrior()))
     table = MECHANISM.emission()
-    known = (1.0,) if replaying else None
 
     def advance(steps: int) -> None:
+        nonlocal state
         for step in range(steps):
-            state.advance(table[:, 7 * step % GRID.size], 0.5, leakage=known)
+            output = 7 * step % GRID.size
+            drawn = Draw(output, 0.5, table[:, output])
+            state = state.replayed(drawn, (1.0,), (0.5,)) if replaying else state.after(drawn)
         state.passes(table[:, :1])  # what a replay has left to do is done when it is needed
 
     advance(5)
@@ -48,7 +49,7 @@ def test_the_public_state_keeps_no_column(replaying):
 
 def test_a_stream_grows_by_its_ledger_alone():
     """Each of 150 steps adds less than one and a half columns: a packed one and a ledger line."""
-    protector = Protector(MODEL, EVENT, MECHANISM, 0.5, "paper", rng=3)
+    protector = Protector(MODEL, EVENT, MECHANISM, 0.5, "paper", rng=3, adversary=AnyPrior())
     cells = np.random.default_rng(4).integers(0, GRID.size, size=STEPS + 20)
     tracemalloc.start()
     try:

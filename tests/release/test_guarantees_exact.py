@@ -28,8 +28,7 @@ from tests.release.exact_stream import (
     negated,
     speaks_for,
 )
-from tests.release.law_streams import histories
-from tests.release.small_streams import EVENTS, LINE, WALK
+from tests.release.small_streams import EVENTS, LINE, WALK, begin, histories
 
 from priste import (
     AnyPrior,
@@ -49,8 +48,7 @@ from priste import (
 from priste.maps import Grid
 from priste.mobility import MarkovModel
 from priste.quantify import Adversary, Guarantee
-from priste.release import Calibrator, Certified, Optimal, PublicState
-from priste.release.terms import make_terms
+from priste.release import Calibrator, Certified, Optimal, StreamNode
 
 LEAKAGE_TOLERANCE = 1e-8
 """Between a reported number and the exact one: SLACK of the worst prior, and rounding."""
@@ -63,7 +61,7 @@ MECHANISM = EmissionTable(
     LINE, [[0.75, 0.1875, 0.0625], [0.125, 0.75, 0.125], [0.0625, 0.1875, 0.75]]
 )
 
-ADVERSARYS: dict[str, Adversary] = {
+ADVERSARIES: dict[str, Adversary] = {
     "any start": AnyPrior(),
     "some starts": StartsIn([1, 2]),
     "one prior": KnownPrior([0.25, 0.25, 0.5]),
@@ -124,16 +122,16 @@ def keeps(adversary: Adversary, rows: JointProbabilities, guarantee: Guarantee) 
     return not any(learns(adversary, x, below_exp(bound)) for x, bound in sides if bound < math.inf)
 
 
-def begun(guarantee: Guarantee, adversary: Adversary, calibrator: Calibrator) -> PublicState:
-    return PublicState(make_terms(WALK, EVENT, MECHANISM, guarantee, calibrator, None, adversary))
+def begun(guarantee: Guarantee, adversary: Adversary, calibrator: Calibrator) -> StreamNode:
+    return begin(WALK, EVENT, MECHANISM, guarantee, calibrator, adversary)
 
 
 @pytest.mark.parametrize("calibrator", CALIBRATORS)
 @pytest.mark.parametrize("guarantee", GUARANTEES)
-@pytest.mark.parametrize("adversary", ADVERSARYS)
+@pytest.mark.parametrize("adversary", ADVERSARIES)
 def test_every_history_keeps_the_guarantee(adversary: str, guarantee: str, calibrator: str) -> None:
     """The law is within the bounds for every prior of the class, and something is released."""
-    guaranteed, who = GUARANTEES[guarantee], ADVERSARYS[adversary]
+    guaranteed, who = GUARANTEES[guarantee], ADVERSARIES[adversary]
     told = False
     for state, columns in histories(begun(guaranteed, who, CALIBRATORS[calibrator]), [], 2):
         rows = exact_quantities(who, columns)
@@ -152,10 +150,10 @@ def test_every_history_keeps_the_guarantee(adversary: str, guarantee: str, calib
     assert told or guarantee == "both ways" or calibrator in MAY_BE_SILENT
 
 
-@pytest.mark.parametrize("adversary", [name for name in ADVERSARYS if name != "any start"])
+@pytest.mark.parametrize("adversary", [name for name in ADVERSARIES if name != "any start"])
 def test_a_prior_outside_the_class_learns_more(adversary: str) -> None:
     """A smaller class is a weaker guarantee: some start learns more than ε after some history."""
-    who, guaranteed = ADVERSARYS[adversary], GUARANTEES["both ways"]
+    who, guaranteed = ADVERSARIES[adversary], GUARANTEES["both ways"]
     walked = list(histories(begun(guaranteed, who, Certified(guess=False)), [], 2))
     assert all(keeps(who, exact_quantities(who, columns), guaranteed) for _, columns in walked)
     anybody = [exact_quantities(AnyPrior(), columns) for _, columns in walked]
@@ -174,18 +172,11 @@ def test_a_direction_that_is_free_is_told() -> None:
 @pytest.mark.parametrize("calibrator", ["certified", "optimal"])
 def test_few_days_without_the_event_are_recognised(calibrator: str) -> None:
     """Upwards only, histories that exclude the event have at most 1 - e^-up of its negation."""
-    adversary, up = ADVERSARYS["one prior"], 0.5
-    terms = make_terms(
-        WALK,
-        EVENT,
-        Identity(LINE),
-        OddsBound(up, math.inf),
-        CALIBRATORS[calibrator],
-        None,
-        adversary,
-    )
+    adversary, up = ADVERSARIES["one prior"], 0.5
+    bound = OddsBound(up, math.inf)
+    first = begin(WALK, EVENT, Identity(LINE), bound, CALIBRATORS[calibrator], adversary)
     excluding = Fraction(0)
-    for state, columns in histories(PublicState(terms), [], 3):
+    for state, columns in histories(first, [], 3):
         ((_, complement, b, d),) = exact_quantities(adversary, columns)
         if state.step == 3 and b == 0:
             excluding += d / complement
@@ -195,10 +186,7 @@ def test_few_days_without_the_event_are_recognised(calibrator: str) -> None:
 def test_the_walk_finds_a_broken_guarantee() -> None:
     """The same judgement does find histories that break each guarantee when nobody cares."""
     for guaranteed in GUARANTEES.values():
-        state = PublicState(
-            make_terms(WALK, EVENT, Identity(LINE), guaranteed, "uncalibrated", None)
-        )
-        walked = histories(state, [], 2)
+        walked = histories(begin(WALK, EVENT, Identity(LINE), guaranteed, "uncalibrated"), [], 2)
         assert not all(
             keeps(AnyPrior(), exact_quantities(AnyPrior(), columns), guaranteed)
             for _, columns in walked
@@ -215,7 +203,7 @@ def priors(draw: st.DrawFn) -> list[float]:
     return [low / 16, (high - low) / 16, (16 - high) / 16]
 
 
-RANDOM_ADVERSARYS: st.SearchStrategy[Adversary] = st.one_of(
+RANDOM_ADVERSARIES: st.SearchStrategy[Adversary] = st.one_of(
     st.just(AnyPrior()),
     st.lists(st.integers(0, 2), min_size=1, max_size=3, unique=True).map(StartsIn),
     st.lists(priors(), min_size=1, max_size=3).map(KnownPrior),
@@ -230,7 +218,7 @@ RANDOM_GUARANTEES: st.SearchStrategy[Guarantee] = st.one_of(
 
 
 @examples(20)
-@given(RANDOM_ADVERSARYS, RANDOM_GUARANTEES)
+@given(RANDOM_ADVERSARIES, RANDOM_GUARANTEES)
 def test_random_guarantees_are_kept_or_refused(adversary: Adversary, guaranteed: Guarantee) -> None:
     """Any guarantee to any adversary: refused where no release could keep it, else always kept."""
     before = exact_quantities(adversary, [])
@@ -297,15 +285,15 @@ def test_models_are_guarded_jointly(calibrator: str) -> None:
     epsilon = 0.5
     mech = EmissionTable(TWO, [[0.9375, 0.0625], [0.0625, 0.9375]])
 
-    def begin(models: list[MarkovModel]) -> PublicState:
-        return Protector(models, LAST, mech, epsilon, calibrator).public_state()
-
-    for state, columns in histories(begin([FIRST, SECOND]), [], 4):
+    for state, columns in histories(begin([FIRST, SECOND], LAST, mech, epsilon, calibrator), [], 4):
         rows = joint_rows(columns)
         assert not exceeds(rows, below_exp(epsilon))
         assert state.leakage[0] == pytest.approx(leakage(rows), abs=LEAKAGE_TOLERANCE)
     # Under one model nothing before the event says anything, so it is released as it is.
-    alone = [columns for state, columns in histories(begin([FIRST]), [], 3)]
+    alone = [
+        columns
+        for state, columns in histories(begin([FIRST], LAST, mech, epsilon, calibrator), [], 3)
+    ]
     assert any(exceeds(joint_rows(columns), below_exp(2.0)) for columns in alone)
 
 
@@ -330,7 +318,7 @@ def test_events_that_are_not_open_are_refused(event, adversary: Adversary, what:
         Protector(moves, event, MECHANISM, 0.5, adversary=adversary)
     if adversary == AnyPrior():
         return
-    Protector(moves, event, MECHANISM, 0.5)  # open to those who know nothing
+    Protector(moves, event, MECHANISM, 0.5, adversary=AnyPrior())  # open to those who know nothing
 
 
 def test_a_cap_below_what_is_believed_already_is_refused() -> None:
@@ -353,7 +341,7 @@ def test_a_cap_below_what_is_believed_already_is_refused() -> None:
 def test_hostile_guarantees_are_refused(epsilon) -> None:
     """What is no guarantee, or guarantees nothing, is an InvalidParameter."""
     with pytest.raises(InvalidParameter, match=r"guarantee|OddsBound"):
-        Protector(WALK, EVENT, MECHANISM, epsilon)
+        Protector(WALK, EVENT, MECHANISM, epsilon, adversary=AnyPrior())
 
 
 @pytest.mark.parametrize(

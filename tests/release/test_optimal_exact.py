@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.release.exact_stream import below_exp, exact_matrix, exceeds, moments
-from tests.release.law_streams import MECHANISMS, histories, start
-from tests.release.small_streams import EVENTS, LINE, MATRIX, WALK
+from tests.release.small_streams import EVENTS, LINE, MATRIX, MECHANISMS, WALK, begin, histories
 
+from priste import AnyPrior
 from priste.errors import InvalidParameter
 from priste.mechanisms import EmissionTable, Mechanism, PlanarLaplace
 from priste.mobility import MarkovModel
-from priste.release import Optimal, Protector
-from priste.release.calibrators.mixing import least_private_mixture
+from priste.release import CheckedTable, CheckResult, Optimal, Protector, ReleaseTable
+from priste.release.calibrators.mixing import mixed_until_checked
 
 
 @pytest.mark.parametrize("mech", MECHANISMS.values(), ids=MECHANISMS)
@@ -22,7 +22,7 @@ def test_no_history_exceeds_epsilon(name: str, mech: Mechanism) -> None:
     event, epsilon = EVENTS[name], 2.5
     matrix, bound = exact_matrix(MATRIX), below_exp(epsilon)
     walked = 0
-    for state, columns in histories(start(event, mech, epsilon, Optimal(pace=0.5)), [], 3):
+    for state, columns in histories(begin(WALK, event, mech, epsilon, Optimal(pace=0.5)), [], 3):
         assert not exceeds(moments(matrix, event, columns), bound)
         assert state.leakage[0] <= epsilon
         walked += 1
@@ -33,9 +33,8 @@ def test_two_events_and_two_models_are_kept() -> None:
     """Each event stays within its own bound under each of two guarded models."""
     other = np.array([[0.125, 0.125, 0.75], [0.5, 0.25, 0.25], [0.75, 0.125, 0.125]])
     events, epsilons = [EVENTS["at once"], EVENTS["twice"]], [0.3, 0.8]
-    first = start(
-        events, PlanarLaplace(LINE, 2.0), epsilons, Optimal(), [WALK, MarkovModel(LINE, other)]
-    )
+    models = [WALK, MarkovModel(LINE, other)]
+    first = begin(models, events, PlanarLaplace(LINE, 2.0), epsilons, Optimal())
     for _, columns in histories(first, [], 2):
         for event, epsilon in zip(events, epsilons, strict=True):
             for matrix in (exact_matrix(MATRIX), exact_matrix(other)):
@@ -46,13 +45,15 @@ def test_outputs_that_are_not_cells_need_a_matrix() -> None:
     """Distances to outputs that mean no cell are refused; a matrix of costs is used."""
     mech = EmissionTable(LINE, [[0.75, 0.25], [0.5, 0.5], [0.125, 0.875]])
     with pytest.raises(InvalidParameter, match="output_cells"):
-        start(EVENTS["at once"], mech, 0.5, Optimal()).law()
+        begin(WALK, EVENTS["at once"], mech, 0.5, Optimal())
     costs = [[0.0, 1.0], [0.5, 0.5], [1.0, 0.0]]
     event = EVENTS["at once"]
-    for _, columns in histories(start(event, mech, 0.5, Optimal(cost=costs, pace=0.5)), [], 3):
+    for _, columns in histories(
+        begin(WALK, event, mech, 0.5, Optimal(cost=costs, pace=0.5)), [], 3
+    ):
         assert not exceeds(moments(exact_matrix(MATRIX), event, columns), below_exp(0.5))
     with pytest.raises(InvalidParameter, match=r"\(3, 2\)"):
-        start(event, mech, 0.5, Optimal(cost=[[1.0]])).law()
+        begin(WALK, event, mech, 0.5, Optimal(cost=[[1.0]]))
 
 
 @pytest.mark.parametrize("pace", [0.0, -1.0, 1.5, float("nan"), True, "fast"])
@@ -81,20 +82,46 @@ def test_a_stream_is_restored_from_its_journal(tmp_path: Path, cost: object) -> 
         calibrator=calibrator,
         rng=3,
         journal=tmp_path / "journal",
+        adversary=AnyPrior(),
     )
     for cell in (0, 1, 2):
         stream.release(cell)
-    law, leakage = stream.public_state().law(), stream.public_state().leakage
+    law, leakage = stream.distribution(), stream.state.leakage
     stream.close()
     again = Protector.resume(tmp_path / "journal")
-    assert again.public_state().leakage == leakage
-    assert (again.public_state().law().joint == law.joint).all()
+    assert again.state.leakage == leakage
+    assert (again.distribution().joint == law.joint).all()
     assert again.release(1, step=1) == stream.ledger[1]
     again.close()
 
 
 def test_a_check_that_refuses_everything_gives_no_mixture() -> None:
-    """Where no constant helps, there is no mixture, and the caller must do something else."""
+    """Where no constant helps there is no mixture, and the caller must do something else."""
+
+    def refused(columns: np.ndarray) -> np.ndarray:
+        return np.zeros(columns.shape[1], dtype=bool)
+
+    def check(columns: np.ndarray) -> CheckResult:
+        return CheckResult(refused(columns), None)
+
     table = np.array([[0.9, 0.1], [0.1, 0.9]])
-    refused = least_private_mixture(table, lambda columns: np.zeros(columns.shape[1], dtype=bool))
-    assert refused is None
+    assert mixed_until_checked(table, refused, check) is None
+
+
+def test_as_little_as_needed_is_mixed_in() -> None:
+    """A symmetric table is mixed until its larger entry is twice the smaller one, and no more."""
+    table = np.array([[0.9, 0.1], [0.1, 0.9]])
+    checked = []
+
+    def passes(columns: np.ndarray) -> np.ndarray:
+        return columns.max(axis=0) <= 2.0 * columns.min(axis=0)
+
+    def check(columns: np.ndarray) -> CheckResult:
+        checked.append(columns)
+        kept = ReleaseTable(columns, np.arange(2), 2, 1.0)
+        return CheckResult(passes(columns), CheckedTable(kept, None))
+
+    found = mixed_until_checked(table, passes, check)
+    assert found is not None
+    assert found.table.likelihoods is checked[-1]
+    assert found.table.likelihoods.round(2).tolist() == [[0.67, 0.33], [0.33, 0.67]]

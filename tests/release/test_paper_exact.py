@@ -6,26 +6,21 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from tests.release import exact_stream as exact
-from tests.release.small_streams import EVENTS, LINE, MATRIX, WALK
+from tests.release.small_streams import EVENTS, LINE, MATRIX, WALK, begin
 
+from priste import AnyPrior
 from priste.errors import InvalidParameter
 from priste.events import Event, at
 from priste.maps import Grid
-from priste.mechanisms import LocationSet, Mechanism, PlanarLaplace
+from priste.mechanisms import LocationSet, PlanarLaplace
 from priste.mobility import MarkovModel
 from priste.quantify import JointProbabilities
 from priste.randomness import bit_source
-from priste.release import Certified, Paper, Protector, PublicState
-from priste.release.terms import make_terms
+from priste.release import Paper, Protector
+from priste.release.calibrators.paper import RejectionLoop
 
 LAW_TOLERANCE = 1e-13
 LEAKAGE_TOLERANCE = 1e-8
-
-
-def state_of(
-    event: Event, mech: Mechanism, epsilon: float, calibrator: Paper | Certified, model: MarkovModel
-) -> PublicState:
-    return PublicState(make_terms(model, event, mech, epsilon, calibrator, None))
 
 
 def independent_law(
@@ -71,20 +66,20 @@ def test_the_law_is_that_of_the_algorithm(name: str, epsilon: float) -> None:
     budgets = paper.budgets(mech)
     assert budgets == (2.0, 1.0, 0.5, 0.25, 0.125, 0.0)
     tables = [exact.exact_rows(mech.with_budget(b).emission()) for b in budgets]
-    state = state_of(EVENTS[name], mech, epsilon, paper, WALK)
+    node = begin(WALK, EVENTS[name], mech, epsilon, paper)
     past: list[list[Fraction]] = []
     for _ in range(2):
-        law = state.law()
+        law = node.distribution
         expected = independent_law(matrix, EVENTS[name], past, tables, epsilon)
         assert np.abs(law.joint - np.array(expected, dtype=float)).max() < LAW_TOLERANCE
         assert np.abs(law.outputs().sum(axis=1) - 1).max() < LAW_TOLERANCE
         assert np.abs(law.pairs().sum(axis=1) - 1).max() < LAW_TOLERANCE
         layer = int(np.argmax(law.joint[:, 0, 1]))
-        state.advance(state.column(1, budgets[layer]), budgets[layer])
+        node = node.after(node.rule.outcome(1, budgets[layer]))
         past.append([row[1] for row in tables[layer]])
 
 
-# (ε, α, true leakage) on a line of six cells: found with Paper.law, and printed in
+# (ε, α, true leakage) on a line of six cells: found with RejectionLoop.distribution, and printed in
 # docs/release.md; `line_case` recomputes them in exact arithmetic, without that law.
 CASES = [(0.1, 1.6, 0.1491839), (0.5, 1.75, 0.7393623), (1.0, 1.75, 1.5824926)]
 
@@ -128,16 +123,14 @@ def test_over_two_steps_the_excess_stays() -> None:
     epsilon, event = 0.5, EVENTS["twice"]
     paper, mech = Paper(max_attempts=5), PlanarLaplace(LINE, alpha=2.0)
     matrix = exact.exact_matrix(MATRIX)
-    state = state_of(event, mech, epsilon, paper, WALK)
-    first = state.law()
+    node = begin(WALK, event, mech, epsilon, paper)
+    first = node.distribution
     worst_paper = 0.0
     by_output: dict[tuple[int, int], list[exact.JointProbabilities]] = {}
     for k, o in itertools.product(range(len(first.budgets)), range(3)):
         if not first.joint[k, :, o].any():
             continue
-        after = state.copy()
-        after.advance(after.column(o, first.budgets[k]), first.budgets[k])
-        second = after.law().outputs()
+        second = node.after(node.rule.outcome(o, first.budgets[k])).distribution.outputs()
         head = [Fraction(float(x)) for x in first.joint[k, :, o]]
         for o2 in range(3):
             tail = [Fraction(float(x)) for x in second[:, o2]]
@@ -153,11 +146,11 @@ def test_draws_follow_the_stated_law(cell: int) -> None:
     from scipy.stats import chi2
 
     paper, mech = Paper(max_attempts=5), PlanarLaplace(LINE, alpha=2.0)
-    state = state_of(EVENTS["twice"], mech, 0.3, paper, WALK)
-    law, bits, draws = state.law(), bit_source(11), 800
+    node = begin(WALK, EVENTS["twice"], mech, 0.3, paper)
+    law, bits, draws = node.distribution, bit_source(11), 800
     counts = np.zeros((len(law.budgets), 3))
     for _ in range(draws):
-        drawn = paper.draw(state, cell, bits)
+        drawn = node.rule.draw(cell, bits)
         place = law.budgets.index(drawn.budget)
         assert drawn.attempts == place + 1
         counts[place, drawn.output] += 1
@@ -170,7 +163,15 @@ def test_draws_follow_the_stated_law(cell: int) -> None:
 
 def test_the_budget_starts_anew_at_every_step() -> None:
     """A step that had to come down does not lower the budget that the next one begins with."""
-    p = Protector(WALK, EVENTS["present later"], PlanarLaplace(LINE, 2.0), 0.4, "paper", rng=5)
+    p = Protector(
+        WALK,
+        EVENTS["present later"],
+        PlanarLaplace(LINE, 2.0),
+        0.4,
+        "paper",
+        rng=5,
+        adversary=AnyPrior(),
+    )
     releases = [p.release(0) for _ in range(40)]
     for r in releases:
         assert r.budget in (0.0, 2.0 * 0.5 ** (r.attempts - 1))
@@ -182,10 +183,19 @@ def test_algorithm_three_uses_the_posterior() -> None:
     """With a location set, the mechanism of a step is made for the filtered prediction."""
     mech = LocationSet(PlanarLaplace(LINE, alpha=2.0), delta=0.3)
     prior = np.array([0.5, 0.25, 0.25])
-    p = Protector(WALK, EVENTS["present later"], mech, 0.5, "paper", rng=3, public_prior=prior)
+    p = Protector(
+        WALK,
+        EVENTS["present later"],
+        mech,
+        0.5,
+        "paper",
+        rng=3,
+        public_prior=prior,
+        adversary=AnyPrior(),
+    )
     belief = prior
     for _ in range(6):
-        state = p.public_state()
+        state = p.state
         assert state.predicted() == pytest.approx(belief, abs=1e-12)
         expected = mech.at_belief(belief).emission()
         assert state.mechanism.emission() == pytest.approx(expected, abs=1e-12)
@@ -203,7 +213,9 @@ def test_a_checker_decides_instead_and_may_be_undecided() -> None:
         return None
 
     paper = Paper(max_attempts=4, check_seconds=0.25, checker=slow)
-    p = Protector(WALK, EVENTS["twice"], PlanarLaplace(LINE, 2.0), 0.5, paper, rng=1)
+    p = Protector(
+        WALK, EVENTS["twice"], PlanarLaplace(LINE, 2.0), 0.5, paper, rng=1, adversary=AnyPrior()
+    )
     r = p.release(1)
     assert (r.budget, r.attempts, r.undecided) == (0.0, 4, 3)
     assert asked == [(0.5, 0.25)] * 3
@@ -218,18 +230,28 @@ def test_a_checker_equal_to_the_exact_one_changes_nothing() -> None:
         return bool(passes(moments, epsilon)[0])
 
     streams = [
-        Protector(WALK, EVENTS["twice"], PlanarLaplace(LINE, 2.0), 0.4, calibrator, rng=9)
+        Protector(
+            WALK,
+            EVENTS["twice"],
+            PlanarLaplace(LINE, 2.0),
+            0.4,
+            calibrator,
+            rng=9,
+            adversary=AnyPrior(),
+        )
         for calibrator in (Paper(), Paper(checker=exact_check))
     ]
     for cell in [0, 1, 2, 2, 1]:
-        assert np.array_equal(streams[0].law().joint, streams[1].law().joint)
+        assert np.array_equal(streams[0].distribution().joint, streams[1].distribution().joint)
         assert streams[0].release(cell) == streams[1].release(cell)
 
 
 def test_a_careless_checker_shows_in_the_reported_leakage() -> None:
     """A checker that accepts everything does not hide it: the leakage reported is the exact one."""
     paper = Paper(checker=lambda moments, epsilon, seconds: True)
-    p = Protector(WALK, EVENTS["twice"], PlanarLaplace(LINE, 8.0), 0.1, paper, rng=1)
+    p = Protector(
+        WALK, EVENTS["twice"], PlanarLaplace(LINE, 8.0), 0.1, paper, rng=1, adversary=AnyPrior()
+    )
     assert p.release(0).leakage[0] > 0.1
 
 
@@ -250,11 +272,12 @@ def test_refused_parameters(parameters: dict[str, object]) -> None:
 def test_the_likelihood_of_one_draw_is_a_column_of_the_law() -> None:
     """What is worked out for one draw alone is what the whole law says, at every budget."""
     paper, mech = Paper(max_attempts=6), PlanarLaplace(LINE, alpha=2.0)
-    state = state_of(EVENTS["present later"], mech, 0.5, paper, WALK)
-    law = paper.law(state)
+    rule = begin(WALK, EVENTS["present later"], mech, 0.5, paper).rule
+    assert isinstance(rule, RejectionLoop)
+    law = rule.distribution()
     for layer, budget in enumerate(law.budgets):
         for output in range(LINE.size):
-            found = paper.likelihood(state, output, budget)
+            found = rule.likelihood(output, budget)
             np.testing.assert_array_equal(found, law.joint[layer, :, output])
     with pytest.raises(InvalidParameter, match="at which this loop draws"):
-        paper.likelihood(state, 0, 0.123)
+        rule.likelihood(0, 0.123)

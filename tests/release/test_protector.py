@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from priste import (
+    AnyPrior,
     Grid,
     InvalidParameter,
     LocationSet,
@@ -39,7 +40,12 @@ SAME_ARITHMETIC = 1e-9
 
 
 def stream(**options: object) -> Protector:
-    arguments: dict[str, object] = {"rng": 3, "calibrator": Certified(guess=False), **options}
+    arguments: dict[str, object] = {
+        "rng": 3,
+        "calibrator": Certified(guess=False),
+        "adversary": AnyPrior(),
+        **options,
+    }
     return Protector(MODEL, CLINIC, MECH, EPSILON, **arguments)  # type: ignore[arg-type]
 
 
@@ -75,7 +81,7 @@ def test_a_silent_step_stays_silent() -> None:
     """A step that was silent cannot be released afterwards: silence was what others saw."""
     p = stream()
     gap = p.release(None)
-    (prior,) = p.public_state().belief
+    (prior,) = p.state.belief
     assert gap == Release(0, None, 0.0, (0.0,), 0, belief=(prior,))
     assert gap.silent
     assert p.release(3, step=0) is gap
@@ -113,7 +119,7 @@ def test_a_model_with_an_end_refuses_later_steps_before_drawing() -> None:
     """Beyond the last matrix nothing is drawn and nothing recorded; the stream stays usable."""
     bits = CountingBits()
     model = MarkovModel(GRID, [MODEL.transition(0).toarray()] * 2)
-    p = Protector(model, at([0], 1), MECH, EPSILON, rng=bits)
+    p = Protector(model, at([0], 1), MECH, EPSILON, rng=bits, adversary=AnyPrior())
     for _ in range(3):
         p.release(4)
     asked = bits.asked
@@ -139,7 +145,7 @@ EVENTS = {
 def test_every_leakage_equals_a_recomputation_from_the_ledger(calibrator: str | Certified) -> None:
     """Budgets and outputs in the ledger suffice to compute each event's leakage again."""
     bounds = {"before": 0.3, "clinic": 0.5, "overlap": 0.4, "after": 1.0}
-    p = Protector(MODEL, EVENTS, MECH, bounds, calibrator, rng=8)
+    p = Protector(MODEL, EVENTS, MECH, bounds, calibrator, rng=8, adversary=AnyPrior())
     for cell in [8, 1, None, 2, 4, 4, None, 0]:
         p.release(cell)
     assert p.event_names == tuple(EVENTS)
@@ -155,11 +161,18 @@ def test_every_leakage_equals_a_recomputation_from_the_ledger(calibrator: str | 
 
 def test_events_come_alone_in_order_or_by_name() -> None:
     """The three ways to give events, and one or several ε, mean the same."""
-    by_name = Protector(MODEL, {"a": CLINIC, "b": at([4], 3)}, MECH, {"b": 0.7, "a": 0.5}, rng=1)
-    in_order = Protector(MODEL, [CLINIC, at([4], 3)], MECH, [0.5, 0.7], rng=1)
+    by_name = Protector(
+        MODEL,
+        {"a": CLINIC, "b": at([4], 3)},
+        MECH,
+        {"b": 0.7, "a": 0.5},
+        rng=1,
+        adversary=AnyPrior(),
+    )
+    in_order = Protector(MODEL, [CLINIC, at([4], 3)], MECH, [0.5, 0.7], rng=1, adversary=AnyPrior())
     assert by_name.epsilons == in_order.epsilons == (0.5, 0.7)
     assert in_order.event_names == ("event0", "event1")
-    assert Protector(MODEL, CLINIC, MECH, 0.5).event_names == ("event",)
+    assert Protector(MODEL, CLINIC, MECH, 0.5, adversary=AnyPrior()).event_names == ("event",)
     for cell in [1, 4, 7]:
         assert by_name.release(cell) == in_order.release(cell)
 
@@ -167,9 +180,9 @@ def test_events_come_alone_in_order_or_by_name() -> None:
 def test_a_location_set_keeps_every_event() -> None:
     """With the certified calibrator, a δ-location set's releases stay within ε and in the set."""
     mech = LocationSet(PlanarLaplace(GRID, alpha=1.5), delta=0.1)
-    p = Protector(MODEL, EVENTS, mech, EPSILON, rng=4)
+    p = Protector(MODEL, EVENTS, mech, EPSILON, rng=4, adversary=AnyPrior())
     for cell in [4, 1, 0, 1, 4, 7]:
-        possible = np.flatnonzero(p.public_state().mechanism.emission().any(axis=0))
+        possible = np.flatnonzero(p.state.mechanism.emission().any(axis=0))
         r = p.release(cell)
         assert r.cell in possible
         assert max(r.leakage) <= EPSILON
@@ -179,10 +192,12 @@ def test_a_second_order_model_is_guarded_too() -> None:
     """A model whose states are pairs of cells works through the same loop."""
     walks = [MODEL.sample(60, rng=seed) for seed in range(4)]
     model = MarkovModel.fit(GRID, walks, order=2, smoothing=0.5)
-    p = Protector(model, CLINIC, LocationSet(MECH, delta=0.05), EPSILON, rng=2)
+    p = Protector(
+        model, CLINIC, LocationSet(MECH, delta=0.05), EPSILON, rng=2, adversary=AnyPrior()
+    )
     for cell in [4, 1, 1, None, 4]:
         assert p.release(cell).leakage[0] <= EPSILON
-    assert p.public_state().predicted().sum() == pytest.approx(1.0, abs=1e-12)
+    assert p.state.predicted().sum() == pytest.approx(1.0, abs=1e-12)
 
 
 # ---------------------------------------------------------------------- independence
@@ -318,8 +333,8 @@ def test_bad_steps_are_refused(step: object) -> None:
 def test_bad_terms_are_refused(changes: dict[str, object], message: str) -> None:
     """Everything a Protector is given is checked when it is made, by name."""
     given: dict[str, object] = {
-        "model": MODEL, "events": CLINIC, "mechanism": MECH, "guarantee": 0.5, **changes,
-    }  # fmt: skip
+        "model": MODEL, "events": CLINIC, "mechanism": MECH, "guarantee": 0.5, "adversary":
+        AnyPrior(), **changes, }  # fmt: skip
     with pytest.raises(PristeError, match=message):
         Protector(**given)  # type: ignore[arg-type]
 
@@ -336,7 +351,9 @@ def test_bad_pace_is_refused(pace: object) -> None:
 
 def test_the_ledger_can_be_exported(tmp_path: Path) -> None:
     """CSV and JSON lines give back every number exactly, and never overwrite a file."""
-    p = Protector(MODEL, {"a": CLINIC, "b": at([4], 3)}, MECH, 0.5, Paper(), rng=1)
+    p = Protector(
+        MODEL, {"a": CLINIC, "b": at([4], 3)}, MECH, 0.5, Paper(), rng=1, adversary=AnyPrior()
+    )
     for cell in (1, None, 4):
         p.release(cell)
     p.ledger.export(tmp_path / "l.csv")
@@ -361,7 +378,7 @@ def test_infinite_numbers_can_be_exported() -> None:
     from priste import Identity
     from priste.release import Uncalibrated
 
-    p = Protector(MODEL, at([4], 0), Identity(GRID), 0.5, Uncalibrated())
+    p = Protector(MODEL, at([4], 0), Identity(GRID), 0.5, Uncalibrated(), adversary=AnyPrior())
     r = p.release(4)
     assert r.leakage[0] == r.budget == float("inf")
     assert ",inf" in p.ledger.csv()
@@ -372,7 +389,7 @@ def test_the_law_is_that_of_the_next_release() -> None:
     """Draws at a fixed past fall on the outputs as the Protector's law says (chi-square, 1e-6)."""
     from scipy.stats import chi2
 
-    law = stream().law()
+    law = stream().distribution()
     counts = np.zeros(GRID.size)
     draws = 200
     for seed in range(draws):

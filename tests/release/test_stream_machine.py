@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from priste import Grid, MarkovModel, PlanarLaplace, Protector, at, presence
+from priste import AnyPrior, Grid, MarkovModel, PlanarLaplace, Protector, at, presence
 from priste.release import Release
 from priste.release.stream_file import checkpoint
 
@@ -30,7 +30,13 @@ class Stream(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp())
         self.journal = self.folder / "journal"
         self.p = Protector(
-            MODEL, EVENTS, PlanarLaplace(GRID, 2.0), EPSILONS, rng=1, journal=self.journal
+            MODEL,
+            EVENTS,
+            PlanarLaplace(GRID, 2.0),
+            EPSILONS,
+            rng=1,
+            journal=self.journal,
+            adversary=AnyPrior(),
         )
         self.returned: dict[int, Release] = {}
         self.restarts = 1
@@ -90,7 +96,7 @@ class Stream(RuleBasedStateMachine):
         self.p.save(self.folder / "saved")
         loaded = Protector.load(self.folder / "saved")
         assert list(loaded.ledger) == list(self.p.ledger)
-        assert loaded.law().budgets == self.p.law().budgets
+        assert loaded.distribution().budgets == self.p.distribution().budgets
 
     @invariant()
     def history_is_one(self) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from priste import Grid, MarkovModel, PlanarLaplace, Protector, Quantifier, presence
+from priste import AnyPrior, Grid, MarkovModel, PlanarLaplace, Protector, Quantifier, presence
 from priste.release import Uncalibrated
 
 GRID = Grid(rows=3, columns=3, cell_size=1.0)
@@ -19,7 +19,9 @@ PATH = [0, 0, 1, 4]
 
 
 def stream(**options: object) -> Protector:
-    return Protector(MODEL, EVENT, MECHANISM, EPSILON, "uncalibrated", 3, **options)  # type: ignore[arg-type]
+    return Protector(
+        MODEL, EVENT, MECHANISM, EPSILON, "uncalibrated", 3, adversary=AnyPrior(), **options
+    )  # type: ignore[arg-type]
 
 
 def test_every_release_uses_the_full_budget() -> None:
@@ -43,7 +45,7 @@ def test_its_law_is_the_table() -> None:
     """What is drawn has the law of the mechanism, whatever the past."""
     protector = stream()
     protector.release(0)
-    np.testing.assert_array_equal(protector.law().outputs(), MECHANISM.emission())
+    np.testing.assert_array_equal(protector.distribution().outputs(), MECHANISM.emission())
 
 
 def test_it_can_be_resumed(tmp_path: Path) -> None:

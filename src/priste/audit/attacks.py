@@ -150,7 +150,8 @@ def exact_accuracy(
     >>> grid = Grid(rows=1, columns=2, cell_size=1.0)
     >>> model = MarkovModel(grid, [[0.5, 0.5], [0.5, 0.5]])
     >>> coin = EmissionTable(grid, [[0.75, 0.25], [0.25, 0.75]])
-    >>> exact_accuracy(Protector(model, at([0], 0), coin, 2.0, calibrator="uncalibrated"), steps=1)
+    >>> exact_accuracy(Protector(model, at([0], 0), coin, 2.0, adversary=AnyPrior(),
+    ...                          calibrator="uncalibrated"), steps=1)
     0.75
     """
     number = Procedure(protector).event_number(event)

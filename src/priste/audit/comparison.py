@@ -22,7 +22,7 @@ from priste.audit.true_leakage import (
 from priste.events import Event
 from priste.float_text import number_to_json
 from priste.mechanisms import Mechanism
-from priste.quantify import Adversary, Guarantee
+from priste.quantify import Adversary, AnyPrior, Guarantee
 from priste.release import Calibrator, Protector
 from priste.release.terms import Guarantees, Models
 
@@ -93,7 +93,7 @@ def audit_procedure(
     runs: int = 50,
     rng: int | None = None,
     prior: ArrayLike | None = None,
-    adversary: Adversary | None = None,
+    adversary: Adversary = AnyPrior(),  # noqa: B008  # a value
     max_histories: int = MAX_HISTORIES,
 ) -> list[ProcedureRow]:
     """Return claimed ε against true leakage for each calibrator and event.
@@ -101,7 +101,7 @@ def audit_procedure(
     All sequences are enumerated, for an adversary who sees outputs and for one who sees budgets
     too, when there are at most ``max_histories``; otherwise ``runs`` sampled streams are
     judged exactly, for the adversary who sees both. ``prior`` is over the first cell; leakages are
-    against ``adversary``, anybody unless given, whom the calibrators guard against.
+    against ``adversary``, which the calibrators guard against; any prior unless given.
     """
     named = (
         dict(calibrators)

@@ -21,6 +21,7 @@ from priste.errors import InvalidParameter
 from priste.events import Event
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
+from priste.quantify import AnyPrior
 from priste.randomness import Seed, bit_source
 from priste.release import Calibrator, Protector
 
@@ -114,7 +115,9 @@ def _guarded(
     confidence: float,
 ) -> GuardedModels:
     guarded = [models[name] for name in names]
-    procedure = Procedure(Protector(guarded, events, mech, epsilon, calibrator))
+    procedure = Procedure(
+        Protector(guarded, events, mech, epsilon, calibrator, adversary=AnyPrior())
+    )
     bits = bit_source(seed)
     runs = [procedure.run(trajectory.tolist(), bits) for trajectory in trajectories]
     leakage = {

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.arguments import check_choice, check_int
-from priste.audit.procedure import Node, Procedure
+from priste.audit.procedure import Procedure
 from priste.errors import InvalidParameter
 from priste.quantify import (
     Adversary,
@@ -31,7 +31,7 @@ from priste.quantify import (
 from priste.quantify.joint_sums import added, candidates_of, layers_added
 from priste.quantify.leakage import bounded_directions
 from priste.quantify.start_rows import start_rows
-from priste.release import Protector
+from priste.release import Protector, StreamNode
 from priste.release.terms import largest_leakage
 
 Floats = NDArray[np.float64]
@@ -175,13 +175,14 @@ def true_leakage(
     several holds) and the mechanism. ``sees`` says what else: "outputs" alone, or "budgets" too.
     Arguments as in :func:`output_histories`.
 
-    >>> from priste import Grid, MarkovModel, PlanarLaplace, Protector, presence
+    >>> from priste import AnyPrior, Grid, MarkovModel, PlanarLaplace, Protector, presence
     >>> grid = Grid(rows=1, columns=6, cell_size=1.0)
     >>> model = MarkovModel.gaussian(grid, sigma=0.7)
     >>> event = presence([0, 1, 5], steps=[2, 3])
     >>> mech = PlanarLaplace(grid, alpha=1.0)
     >>> for calibrator in ("paper", "certified"):
-    ...     p = Protector(model, event, mech, guarantee=0.5, calibrator=calibrator)
+    ...     p = Protector(model, event, mech, guarantee=0.5, calibrator=calibrator,
+    ...                   adversary=AnyPrior())
     ...     print(calibrator, round(true_leakage(p, steps=1)["event"].value, 3))
     paper 0.736
     certified 0.397
@@ -240,7 +241,7 @@ class _Branch:
     the adversary is anybody), and under the stated prior and first model.
     """
 
-    def __init__(self, node: Node, quantifiers: list[dict[str, Quantifier]]) -> None:
+    def __init__(self, node: StreamNode, quantifiers: list[dict[str, Quantifier]]) -> None:
         self.node = node
         self.quantifiers = quantifiers
 
@@ -260,21 +261,23 @@ class _Branch:
 
     def taking(self, layer: int, output: int) -> _Branch:
         """Return the branch after a release that had its true probability."""
-        column = self.node.law().joint[layer, :, output]
+        seen = self.node.distribution
+        column = seen.joint[layer, :, output]
         quantifiers = [{who: q.copy() for who, q in each.items()} for each in self.quantifiers]
         for each in quantifiers:
             for quantifier in each.values():
                 quantifier.observe(column)
-        return _Branch(self.node.after(layer, output), quantifiers)
+        drawn = self.node.rule.outcome(output, seen.budgets[layer])
+        return _Branch(self.node.after(drawn), quantifiers)
 
     def moments(self, event: int, who: str, sees: Sees) -> JointProbabilities:
         """Return the moments of what may be seen next: outputs, or pairs with the budget first."""
-        law = self.node.law()
+        law = self.node.distribution
         pairs = self.quantifiers[event][who].candidate_joint(law.pairs())
         return pairs if sees == "budgets" else layers_added(pairs, len(law.budgets))
 
     def possible(self, sees: Sees) -> NDArray[np.bool_]:
-        law = self.node.law()
+        law = self.node.distribution
         table = law.pairs() if sees == "budgets" else law.outputs()
         return np.asarray(table.any(axis=0))
 
@@ -312,7 +315,7 @@ class _Walk:
         places = np.flatnonzero(seen)
         self._spend(len(places))
         told = [self._told(branches, number, places) for number in range(len(self._guarantees))]
-        law = branches[0].node.law()
+        law = branches[0].node.distribution
         for place, shown in enumerate(places.tolist()):
             layer, output = divmod(shown, law.joint.shape[2]) if self._sees_budgets else (0, shown)
             known = (*budgets, law.budgets[layer]) if self._sees_budgets else budgets
@@ -371,7 +374,7 @@ class _Walk:
         """Return all branches after an output, at some budgets of the law or (None) at any."""
         after = []
         for branch in branches:
-            joint = branch.node.law().joint
+            joint = branch.node.distribution.joint
             for layer in range(joint.shape[0]) if layers is None else layers:
                 if joint[layer, :, output].any():
                     after.append(branch.taking(layer, output))
@@ -402,7 +405,7 @@ def _worst_prior(
     for step, output in enumerate(history.outputs):
         layers = None
         if history.budgets is not None:
-            layers = [branches[0].node.layer_of(history.budgets[step])]
+            layers = [branches[0].node.distribution.budgets.index(history.budgets[step])]
         branches = walk.children(branches, output, layers)
     quantifiers = [branch.quantifiers[event]["adversary"] for branch in branches]
     moments = added([quantifier.joint_probabilities() for quantifier in quantifiers])

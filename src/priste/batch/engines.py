@@ -107,8 +107,8 @@ class Work:
 
     def prepare(self) -> None:
         """Compute what all users share, so that workers begin with it."""
-        if self.policy.calibrator.guarantee:  # others choose when they know the cell
-            self.policy.protector(rng=0).law()
+        if self.policy.calibrator.guaranteed:  # others choose when they know the cell
+            _ = self.policy.protector(rng=0).node.rule
 
 
 Engine = Callable[[Work, Iterable[Job], OnTold], Iterator[Made]]

@@ -15,7 +15,7 @@ from priste.release import Ledger
 from priste.release.seeded_steps import SeededSteps
 from priste.release.stream_file import binding as bindings
 from priste.release.stream_file import journal as stream_file
-from priste.release.stream_file.entry import entry_from_json
+from priste.release.stream_file.entry import Likelihoods, LikelihoodTexts, entry_from_json
 
 OnStep = Callable[[int], None]
 Records = Sequence[Mapping[str, Any]]
@@ -102,15 +102,15 @@ class KeptStream:
 
     def ledger(self, names: Sequence[str], guarantees: Sequence[Guarantee], against: str) -> Ledger:
         """Return the ledger of the stream under the guarantees it was made with."""
-        packed: dict[str, bytes] = {}
+        likelihoods = Likelihoods()
         try:
-            entries = [entry_from_json(record, packed) for record in self.records]
+            entries = [entry_from_json(record, likelihoods, against) for record in self.records]
         except (KeyError, TypeError, ValueError) as problem:
             raise StateError(f"A kept stream cannot be read: {problem}.") from problem
         return Ledger(
             names,
             [entry.release for entry in entries],
-            [entry.likelihood for entry in entries],
+            LikelihoodTexts(entries, likelihoods),
             guarantees=guarantees,
             against=against,
         )

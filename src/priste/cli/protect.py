@@ -204,7 +204,7 @@ def protect(
     expected = workload(loaded)
     if expected.is_large:
         warn(expected.words())
-    if not loaded.calibrator.guarantee:
+    if not loaded.calibrator.guaranteed:
         warn("the calibrator of this policy guarantees nothing. Use it to compare, not to protect.")
     traces = reading.open(source)
     with progress("Releasing", "users") as tell:

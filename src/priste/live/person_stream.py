@@ -238,9 +238,9 @@ class Stream:
         """
         if self._protector.next_step < step:
             self._protector.release(None, step=step - 1)
-        state = self._protector.public_state()
-        expected = ExactLaw(state.predicted()).draw(self._bits)
-        return int(state.terms.calibrator.draw(state, expected, self._bits).output)
+        node = self._protector.node
+        expected = ExactLaw(node.state.predicted()).draw(self._bits)
+        return node.rule.draw(expected, self._bits).output
 
     def warm_up(self) -> None:
         """Draw a cover and throw it away, so that the first step need not wait for compilers."""
@@ -351,7 +351,7 @@ class Stream:
 
 def _as_policy_events(protector: Protector) -> dict[str, PolicyEvent]:
     """Return what a resumed stream guards; the texts of its formulas are not kept."""
-    terms = protector.public_state().terms
+    terms = protector.state.terms
     listed = zip(terms.event_names, terms.events, terms.guarantees, strict=True)
     return {
         name: PolicyEvent(name, None, "", event, guarantee) for name, event, guarantee in listed

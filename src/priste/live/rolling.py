@@ -144,7 +144,7 @@ def settled(protector: Protector) -> set[str]:
     further stream of releases is a mixture of such disclosures, and its ratio lies between theirs.
     Doubt counts as not settled.
     """
-    state = protector.public_state()
+    state = protector.state
     terms = state.terms
     if len(terms.models) != 1 or terms.models[0].order != 1:
         return set()

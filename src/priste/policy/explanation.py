@@ -109,7 +109,7 @@ def explain_policy(policy: Policy) -> Explanation:
     return Explanation(
         summary=tuple(summary),
         against=f"The guarantee is against {policy.chosen_adversary.words}.",
-        guaranteed=tuple(guaranteed) if policy.calibrator.guarantee else (),
+        guaranteed=tuple(guaranteed) if policy.calibrator.guaranteed else (),
         not_guaranteed=tuple(_not_guaranteed(policy)),
         unguarded=tuple(gaps_in_the_guard(policy)),
         events=tuple(
@@ -163,7 +163,7 @@ def _what_a_step_means(policy: Policy) -> str:
 
 def _not_guaranteed(policy: Policy) -> list[str]:
     found = []
-    if not policy.calibrator.guarantee:
+    if not policy.calibrator.guaranteed:
         found.append(
             "Anything: this calibrator keeps no guarantee. What is learnt may be anything."
         )

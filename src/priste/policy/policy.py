@@ -26,7 +26,7 @@ from priste.policy.sections import Outside
 from priste.quantify import AnyPrior, Guarantee, LastSeen, OddsBound
 from priste.quantify.quantifier import Family
 from priste.randomness import BitSource, Seed
-from priste.release import Beginnings, Calibrator, Protector, make_terms
+from priste.release import Calibrator, Protector, StreamTree, make_terms
 from priste.traces import StepCells, Timeline, Trace
 from priste.traces.fingerprints import day_fingerprints
 
@@ -190,7 +190,7 @@ class Policy:
 
     def chances(self) -> dict[str, NDArray[np.float64]]:
         """Return Pr(event | first cell) of each event before any release, under every model."""
-        found = self.protector().public_state().prior_by_start()
+        found = self.protector().state.prior_by_start()
         return dict(zip(self.events, found, strict=True))
 
     def protector(
@@ -205,31 +205,29 @@ class Policy:
         ``calibrator`` stands in for the policy's own, for comparisons. For a user whose own traces
         the model may have been fitted on, ask :meth:`for_user` first.
         """
-        beginnings = self._beginnings if calibrator is None else self._beginnings_with(calibrator)
-        return Protector.sharing(beginnings, rng, journal=journal)
+        tree = self._tree if calibrator is None else self._tree_with(calibrator)
+        return Protector.sharing(tree, rng, journal=journal)
 
     @cached_property
-    def _beginnings(self) -> Beginnings:
+    def _tree(self) -> StreamTree:
         """What the streams of all users have in common."""
-        return self._beginnings_with(self.calibrator)
+        return self._tree_with(self.calibrator)
 
-    def _beginnings_with(self, calibrator: Calibrator) -> Beginnings:
-        return Beginnings(
-            make_terms(
-                self.models,
-                {name: each.event for name, each in self.events.items()},
-                self.mechanism,
-                {name: each.guarantee for name, each in self.events.items()},
-                calibrator,
-                self.public_prior,
-                self.chosen_adversary.adversary,
-                self.family,
-            )
+    def _tree_with(self, calibrator: Calibrator) -> StreamTree:
+        terms = make_terms(
+            self.models,
+            {name: each.event for name, each in self.events.items()},
+            self.mechanism,
+            {name: each.guarantee for name, each in self.events.items()},
+            self.public_prior,
+            self.chosen_adversary.adversary,
+            self.family,
         )
+        return StreamTree.of(terms, calibrator)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what every process computes for itself."""
-        return {name: value for name, value in vars(self).items() if name != "_beginnings"}
+        return {name: value for name, value in vars(self).items() if name != "_tree"}
 
     def for_user(self, trace: Trace) -> Policy:
         """Return the policy for one person: with models that were not fitted on their days.

@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from priste.quantify import BeliefBound, Guarantee, OddsBound
 from priste.release import Calibrator
-from priste.release.calibrators import CALIBRATORS, DEFAULT_CALIBRATOR, RETIRED
+from priste.release.calibrators import CALIBRATORS, DEFAULT_CALIBRATOR
 from priste.traces.zones import zone_of
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -266,8 +266,6 @@ class ReleaseSection(Section):
     @field_validator("calibrator")
     @classmethod
     def _known(cls, name: str) -> str:
-        if name in RETIRED:
-            raise ValueError(f"the calibrator {name} was retired; its successor is {RETIRED[name]}")
         if name not in CALIBRATORS:
             raise ValueError(f"a calibrator is one of {', '.join(CALIBRATORS)}")
         return name
@@ -292,17 +290,17 @@ class ReleaseSection(Section):
 
     @model_validator(mode="after")
     def _what_is_guaranteed(self) -> ReleaseSection:
-        if not CALIBRATORS[self.calibrator].guarantee and not self.no_guarantee:
+        if not CALIBRATORS[self.calibrator].guaranteed and not self.no_guarantee:
             raise ValueError(
                 f"calibrator = {self.calibrator!r} guarantees nothing: what is learnt from its "
                 "releases may be anything. To use it all the same, for comparison, say "
                 "no_guarantee = true"
             )
-        if CALIBRATORS[self.calibrator].guarantee and self.no_guarantee:
+        if CALIBRATORS[self.calibrator].guaranteed and self.no_guarantee:
             raise ValueError(
                 f"calibrator = {self.calibrator!r} keeps a guarantee; leave no_guarantee out"
             )
-        if self.outside == "gap" and CALIBRATORS[self.calibrator].guarantee:
+        if self.outside == "gap" and CALIBRATORS[self.calibrator].guaranteed:
             raise ValueError(
                 "outside = 'gap' is silent exactly when the user is off the map, so silence tells "
                 "where they are and the guarantee would not hold. Use 'off-map' (a place of its "

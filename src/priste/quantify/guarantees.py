@@ -68,6 +68,15 @@ class OddsBound:
         """Return what a check compares with."""
         return Limits(self.up, self.down, math.inf)
 
+    def leakage(self, up: float, down: float) -> float:
+        """Return the larger of two log-ratios over the directions that are bounded."""
+        bounded = ((up, self.up), (down, self.down))
+        return max((value for value, bound in bounded if bound < math.inf), default=max(up, down))
+
+    def implies(self, other: Guarantee) -> bool:
+        """Tell whether keeping this guarantee keeps another one."""
+        return isinstance(other, OddsBound) and self.up <= other.up and self.down <= other.down
+
     def describe(self) -> dict[str, object]:
         """Return what :func:`guarantee_from_dict` reads, ready for JSON."""
         up, down = number_to_json(self.up), number_to_json(self.down)
@@ -121,6 +130,14 @@ class BeliefBound:
         """Return what a check compares with; odds are never above those of ``at_most``."""
         odds = self.at_most / (1.0 - self.at_most)
         return Limits(math.inf, math.inf, odds * (1.0 - 4.0 * UNIT_ROUNDOFF))
+
+    def leakage(self, up: float, down: float) -> float:
+        """Return the log-ratio in the direction that the belief rises."""
+        return up
+
+    def implies(self, other: Guarantee) -> bool:
+        """Tell whether keeping this guarantee keeps another one."""
+        return isinstance(other, BeliefBound) and self.at_most <= other.at_most
 
     def describe(self) -> dict[str, object]:
         """Return what :func:`guarantee_from_dict` reads, ready for JSON."""

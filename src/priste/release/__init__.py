@@ -1,15 +1,14 @@
-"""The release loop: a stream of locations goes in, private outputs come out.
+"""The release loop: a stream of locations goes in, deniable outputs come out.
 
-``Protector`` runs it. A calibrator chooses the budget of each release: ``Certified`` keeps its
-guarantee against those who know the code, ``Paper`` is the published loop, ``Uncalibrated``
-guarantees nothing. ``PublicState`` is all that an adversary can know; ``Law`` is the exact law of a
-release. Only this package draws random numbers for releases, and only here they are written
-to disk.
+``Protector`` runs it. A calibrator proposes the release table of each step; ``AccountantState``
+checks it and counts what was drawn. Only this package draws random numbers for releases, and only
+here releases are written to disk.
 """
 
-from priste.release.calibrator import Calibrator, Draw, EventOperator, Law
+from priste.release.accountant import AccountantState, CheckResult, EventOperator
 from priste.release.calibrators import (
     CALIBRATORS,
+    Calibrator,
     Certified,
     Checker,
     Optimal,
@@ -19,25 +18,36 @@ from priste.release.calibrators import (
 )
 from priste.release.ledger import Ledger, Release, is_ledger, read_ledgers, write_ledgers
 from priste.release.protector import Protector
-from priste.release.public_state import PublicState
-from priste.release.shared_beginnings import Beginnings
+from priste.release.stream_tree import StreamNode, StreamTree
+from priste.release.tables import (
+    CheckedTable,
+    Draw,
+    OutputDistribution,
+    ReleaseRule,
+    ReleaseTable,
+)
 from priste.release.terms import Terms, make_terms
 
 __all__ = [
     "CALIBRATORS",
-    "Beginnings",
+    "AccountantState",
     "Calibrator",
     "Certified",
+    "CheckResult",
+    "CheckedTable",
     "Checker",
     "Draw",
     "EventOperator",
-    "Law",
     "Ledger",
     "Optimal",
+    "OutputDistribution",
     "Paper",
     "Protector",
-    "PublicState",
     "Release",
+    "ReleaseRule",
+    "ReleaseTable",
+    "StreamNode",
+    "StreamTree",
     "Terms",
     "Uncalibrated",
     "calibrator_from_description",

@@ -30,8 +30,8 @@ _GUARANTEE = "guarantee:"
 _AGAINST = "against"
 _LIKELIHOOD = "likelihood"
 _CERTAIN = 1.0 + 2.0**-30
-"""The largest probability that may be stored. What several outputs that became one had together is
-a sum, which may be rounded above 1; of a column only the ratios count."""
+"""The largest probability that may be stored. A merged output has a sum of probabilities, which
+may be rounded above 1; only the ratios of a likelihood count."""
 
 _LONGEST_FIELD = 2**26
 """The longest text in a ledger: the likelihood of a release on a map of six million cells."""
@@ -70,19 +70,18 @@ class Release:
 class Ledger(Sequence[Release]):
     """All releases of a stream in order, to read and to export.
 
-    ``likelihoods`` has one entry per release: the probability of that release at every cell, as
-    text (see :meth:`column`), where the mechanism at the budget of the release does not
-    determine it, as for laws that are searched for; else None. ``guarantees`` are those of the
-    events, in order, and ``against`` tells in words whom they are against; None and empty where
-    nobody said. Exports have columns for what there is, and say guarantees and adversary once, on
-    their first line.
+    ``likelihoods`` has one entry per release: P(release | cell) as text (see :meth:`likelihood`),
+    None for silence and where it is not known. ``guarantees`` are those of the events, in order,
+    and ``against`` tells in words whom they are against; None and empty where that is not known.
+    Exports name guarantees and adversary once, on their first line, and leave empty what is not
+    known.
 
     >>> ledger = Ledger(("clinic",), [Release(0, 7, 0.5, (0.25,), 1)])
     >>> len(ledger), ledger[0].cell
     (1, 7)
     >>> print(ledger.csv(), end="")
-    step,cell,budget,attempts,undecided,leakage:clinic
-    0,7,0.5,1,0,0.25
+    step,cell,budget,attempts,undecided,leakage:clinic,belief:clinic,guarantee:clinic,against,likelihood
+    0,7,0.5,1,0,0.25,,,,
     """
 
     def __init__(
@@ -96,7 +95,7 @@ class Ledger(Sequence[Release]):
     ) -> None:
         self._names = tuple(event_names)
         self._releases = tuple(releases)
-        self._likelihoods = (None,) * len(releases) if likelihoods is None else tuple(likelihoods)
+        self._likelihoods = (None,) * len(releases) if likelihoods is None else likelihoods
         if len(self._likelihoods) != len(self._releases):
             raise InvalidParameter(
                 "The 'likelihoods' of a Ledger must have one entry per release, "
@@ -116,8 +115,8 @@ class Ledger(Sequence[Release]):
         return self._names
 
     @property
-    def likelihoods(self) -> tuple[str | None, ...]:
-        """The columns of releases that came from laws of their own, as text, None for others."""
+    def likelihoods(self) -> Sequence[str | None]:
+        """The likelihood of each release as text, None for silence and where it is not known."""
         return self._likelihoods
 
     @property
@@ -130,8 +129,8 @@ class Ledger(Sequence[Release]):
         """Whom the guarantees are against, in words; empty if that is not known."""
         return self._against
 
-    def column(self, index: int) -> NDArray[np.float64] | None:
-        """Return (m,) the probability of a release at every cell, None if it is not stored.
+    def likelihood(self, index: int) -> NDArray[np.float64] | None:
+        """Return (m,) P(release | cell), None if it is not stored.
 
         Raises InvalidParameter if what is stored is not a vector of probabilities.
         """
@@ -232,8 +231,6 @@ def write_ledgers(path: Path, events: Sequence[str], ledgers: Ledgers) -> None:
     """Write all users' ledgers into one CSV file, whole or not at all.
 
     Numbers round-trip exactly; a silent step has an empty cell, a nameless user an empty name.
-    Where releases come from laws of their own (see :class:`Ledger`), a last
-    column holds their likelihoods.
     """
     with (
         atomic_output(path, overwrite=True, private=False) as draft,
@@ -243,84 +240,43 @@ def write_ledgers(path: Path, events: Sequence[str], ledgers: Ledgers) -> None:
 
 
 def _write_csv(file: TextIO, events: Sequence[str], ledgers: Ledgers, *, with_users: bool) -> None:
-    parts = _Parts(tuple(events))
-    for ledger in ledgers.values():  # reading all of them may take long
-        parts = parts.with_those_of(ledger)
-        if parts.is_complete:
-            break
     out = csv.writer(file, lineterminator="\n")
-    titles = parts.titles()
+    titles = _titles(events)
     out.writerow(titles if with_users else titles[1:])
     for user, ledger in ledgers.items():
         for number in range(len(ledger)):
-            row = [user or "", *parts.row(ledger, number)]
+            row = [user or "", *_row(ledger, number)]
             out.writerow(row if with_users else row[1:])
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """Which columns a ledger file has beside the fixed ones: some per event, some single."""
+def _titles(events: Sequence[str]) -> list[str]:
+    """Return the first line of a ledger of these events."""
+    per_event = [kind + name for kind in (_LEAKAGE, _BELIEF, _GUARANTEE) for name in events]
+    return [*_FIXED, *per_event, _AGAINST, _LIKELIHOOD]
 
-    events: tuple[str, ...]
-    beliefs: bool = False
-    guarantees: bool = False
-    against: bool = False
-    likelihoods: bool = False
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether there is no column that another ledger could need."""
-        return self.beliefs and self.guarantees and self.against and self.likelihoods
+def _events_of(titles: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the events that a first line names; None if it is not that of a ledger."""
+    names = tuple(t.removeprefix(_LEAKAGE) for t in titles if t.startswith(_LEAKAGE))
+    return names if _titles(names) == list(titles) else None
 
-    def with_those_of(self, ledger: Ledger) -> _Parts:
-        """Return these columns and those that a ledger needs."""
-        return _Parts(
-            self.events,
-            beliefs=self.beliefs or any(r.belief for r in ledger),
-            guarantees=self.guarantees or ledger.guarantees is not None,
-            against=self.against or bool(ledger.against),
-            likelihoods=self.likelihoods or any(ledger.likelihoods),
-        )
 
-    def titles(self) -> list[str]:
-        return [
-            *_FIXED,
-            *(_LEAKAGE + name for name in self.events),
-            *(_BELIEF + name for name in self.events if self.beliefs),
-            *(_GUARANTEE + name for name in self.events if self.guarantees),
-            *([_AGAINST] * self.against),
-            *([_LIKELIHOOD] * self.likelihoods),
-        ]
-
-    @classmethod
-    def of(cls, titles: Sequence[str]) -> _Parts | None:
-        """Return what a first line says; None if it is not that of a ledger."""
-        names = tuple(t.removeprefix(_LEAKAGE) for t in titles if t.startswith(_LEAKAGE))
-        found = cls(
-            names,
-            beliefs=any(title.startswith(_BELIEF) for title in titles),
-            guarantees=any(title.startswith(_GUARANTEE) for title in titles),
-            against=_AGAINST in titles,
-            likelihoods=_LIKELIHOOD in titles,
-        )
-        return found if found.titles() == list(titles) else None
-
-    def row(self, ledger: Ledger, number: int) -> list[object]:
-        """Return one line without its user; guarantees and adversary are said on the first
-        alone."""
-        r, first = ledger[number], number == 0
-        row: list[object] = [r.step, "" if r.cell is None else r.cell]
-        row += [r.budget, r.attempts, r.undecided, *r.leakage]
-        if self.beliefs:
-            row += r.belief or [""] * len(self.events)
-        if self.guarantees:
-            said = ledger.guarantees if first and ledger.guarantees is not None else ()
-            row += [json.dumps(guarantee.describe()) for guarantee in said] or [""] * len(
-                self.events
-            )
-        row += [ledger.against if first else ""] * self.against
-        row += [ledger.likelihoods[number] or ""] * self.likelihoods
-        return row
+def _row(ledger: Ledger, number: int) -> list[object]:
+    """Return one line without its user; only the first names guarantees and adversary."""
+    r, events = ledger[number], len(ledger.event_names)
+    said = ledger.guarantees if number == 0 and ledger.guarantees is not None else ()
+    return [
+        r.step,
+        "" if r.cell is None else r.cell,
+        r.budget,
+        r.attempts,
+        r.undecided,
+        *r.leakage,
+        *(r.belief or [""] * events),
+        *([json.dumps(each.describe()) for each in said] or [""] * events),
+        ledger.against if number == 0 else "",
+        ledger.likelihoods[number] or "",
+    ]
 
 
 @dataclass
@@ -345,8 +301,7 @@ class _Read:
 def read_ledgers(path: str | Path) -> dict[str | None, Ledger]:
     """Read what :func:`write_ledgers` wrote, one ledger per user in the order of the file.
 
-    Files from before there were beliefs, guarantees and adversaries have none. Raises LedgerError
-    naming the line that cannot be read.
+    Raises LedgerError naming the line that cannot be read.
     """
     path = Path(path)
     found: dict[str | None, _Read] = {}
@@ -354,15 +309,15 @@ def read_ledgers(path: str | Path) -> dict[str | None, Ledger]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows = csv.reader(file)
-            parts = _Parts.of(next(rows, []))
-            if parts is None:
+            events = _events_of(next(rows, []))
+            if events is None:
                 raise LedgerError(f"{path.name} is not a ledger of priste: its first line differs.")
-            width = len(parts.titles())
+            width = len(_titles(events))
             for row in rows:
                 try:
                     if len(row) != width:
                         raise ValueError("another number of columns")
-                    _take_in(row, parts, found)
+                    _read_row(row, events, found)
                 except (ValueError, PristeError):
                     raise LedgerError(
                         f"Line {rows.line_num} of the ledger {path.name} cannot be read."
@@ -375,24 +330,22 @@ def read_ledgers(path: str | Path) -> dict[str | None, Ledger]:
         raise LedgerError(f"The ledger {path.name} cannot be read: {error}.") from None
     finally:
         csv.field_size_limit(usual)
-    return {user: read.ledger(parts.events) for user, read in found.items()}
+    return {user: read.ledger(events) for user, read in found.items()}
 
 
-def _take_in(row: Sequence[str], parts: _Parts, found: dict[str | None, _Read]) -> None:
+def _read_row(row: Sequence[str], events: tuple[str, ...], found: dict[str | None, _Read]) -> None:
     """Add one line to the ledger of its user; ValueError or PristeError if it cannot be read."""
     cells = iter(row)
     user, step, cell, budget, attempts, undecided = (next(cells) for _ in _FIXED)
-    leakage = tuple(float(next(cells)) for _ in parts.events)
-    beliefs = [next(cells) for _ in parts.events if parts.beliefs]
-    guarantees = [next(cells) for _ in parts.events if parts.guarantees]
-    against = next(cells) if parts.against else ""
+    leakage, beliefs, guarantees = ([next(cells) for _ in events] for _ in range(3))
+    against, likelihood = next(cells), next(cells)
     release = Release(
         step=int(step),
         cell=int(cell) if cell else None,
         budget=float(budget),
         attempts=int(attempts),
         undecided=int(undecided),
-        leakage=leakage,
+        leakage=tuple(map(float, leakage)),
         belief=tuple(float(text) for text in beliefs if any(beliefs)),
     )
     if (user or None) not in found:
@@ -402,4 +355,4 @@ def _take_in(row: Sequence[str], parts: _Parts, found: dict[str | None, _Read]) 
         found[user or None] = _Read([], [], said or None, against)
     read = found[user or None]
     read.releases.append(release)
-    read.likelihoods.append((next(cells) or None) if parts.likelihoods else None)
+    read.likelihoods.append(likelihood or None)

@@ -1,10 +1,12 @@
-"""The terms of a stream: what is guarded, how, and how strictly; fixed while it runs."""
+"""The terms of a stream: models, events, guarantees, adversary, mechanism. Fixed while it runs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,18 +19,18 @@ from priste.mobility import MarkovModel
 from priste.quantify import (
     FAMILIES,
     Adversary,
-    AnyPrior,
     BeliefBound,
     Family,
     Guarantee,
     KnownPrior,
     OddsBound,
     PriorsWithin,
+    Quantifier,
     StartsIn,
     as_adversary,
 )
-from priste.release.calibrator import Calibrator
-from priste.release.calibrators import calibrator_of_name
+
+Derived = TypeVar("Derived")
 
 PRIOR_SUM_TOLERANCE = 1e-9
 """How far the sum of a public prior may be from 1."""
@@ -44,8 +46,7 @@ class Terms:
 
     ``guarantees`` has one entry per event; each is kept against every prior of ``adversary`` over
     the first cell, under each of the models or jointly over the model that holds, as ``family``
-    says. Predictions use the first model and ``public_prior``
-    (None for uniform).
+    says. Predictions use the first model and ``public_prior``, or the mean prior of the adversary.
     """
 
     models: tuple[MarkovModel, ...]
@@ -54,9 +55,25 @@ class Terms:
     guarantees: tuple[Guarantee, ...]
     adversary: Adversary
     mechanism: Mechanism
-    calibrator: Calibrator
     public_prior: NDArray[np.float64] | None
     family: Family
+    _derived: dict[Hashable, object] = field(default_factory=dict, repr=False)
+    _turn: threading.RLock = field(default_factory=threading.RLock, repr=False)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out what every process derives for itself."""
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state, _derived={}, _turn=threading.RLock())
+
+    def derived(self, key: Hashable, derive: Callable[[], Derived]) -> Derived:
+        """Return what follows from the terms alone; it is derived once for each key."""
+        with self._turn:
+            if key not in self._derived:
+                self._derived[key] = derive()
+            found: Derived = self._derived[key]  # type: ignore[assignment]  # of this key
+            return found
 
     def expected_start(self) -> NDArray[np.float64]:
         """Return (m,), where the stream is predicted to begin.
@@ -76,6 +93,11 @@ class Terms:
         return np.asarray(start / start.sum())
 
     @property
+    def against(self) -> str:
+        """Whom the guarantees are against, in words; one text for all releases."""
+        return self.derived("against", self.adversary.words)
+
+    @property
     def epsilons(self) -> tuple[float, ...]:
         """What no leakage exceeds while its guarantee is kept; inf for a cap on beliefs."""
         return tuple(largest_leakage(guarantee) for guarantee in self.guarantees)
@@ -86,15 +108,37 @@ class Terms:
         ends = [model.horizon for model in self.models if model.horizon is not None]
         return min(ends, default=None)
 
+    def check_feasible(self, quantifiers: Sequence[Quantifier]) -> None:
+        """Refuse events about which nothing is open, and guarantees that are broken already."""
+        for name, quantifier, guarantee in zip(
+            self.event_names, quantifiers, self.guarantees, strict=True
+        ):
+            if not quantifier.judge.undecided_prior(quantifier.joint_probabilities()):
+                never = quantifier.prior_belief() == 0.0
+                raise InvalidParameter(
+                    f"The event {name!r} {'cannot happen' if never else 'happens for certain'} "
+                    "under the model, for every first cell that the adversary "
+                    f"({self.adversary.words()}) holds possible. Nothing could be learnt about "
+                    "it, so there is nothing to guard. Check its cells and steps, the model and "
+                    "the adversary."
+                )
+            if isinstance(guarantee, BeliefBound) and quantifier.prior_belief() > guarantee.at_most:
+                raise InvalidParameter(
+                    f"The event {name!r} is guaranteed a belief of at most {guarantee.at_most:g}, "
+                    f"and before any release {self.adversary.words()} may believe it with "
+                    f"{quantifier.prior_belief():.6g} already. No release can take that back. "
+                    "Guarantee a larger belief, choose an adversary with less extreme beliefs, "
+                    "such as one who knows the population, or bound the change of odds instead."
+                )
+
 
 def make_terms(
     model: Models,
     events: Events,
     mechanism: Mechanism,
     guarantee: Guarantees,
-    calibrator: str | Calibrator,
     public_prior: ArrayLike | None,
-    adversary: Adversary | Sequence[Adversary] | None = None,
+    adversary: Adversary | Sequence[Adversary],
     family: Family = "joint",
 ) -> Terms:
     """Check everything a Protector is given, and bring it to one form."""
@@ -119,13 +163,8 @@ def make_terms(
         event_names=names,
         events=formulas,
         guarantees=_guarantees(guarantee, names),
-        adversary=(
-            AnyPrior()
-            if adversary is None
-            else as_adversary(adversary, name="'adversary' of a Protector")
-        ),
+        adversary=as_adversary(adversary, name="'adversary' of a Protector"),
         mechanism=mechanism,
-        calibrator=_calibrator(calibrator),
         public_prior=_prior(public_prior, mechanism.grid.size),
         family=check_choice(family, FAMILIES, "family", "a Protector"),
     )
@@ -205,17 +244,6 @@ def largest_leakage(guarantee: Guarantee) -> float:
     if isinstance(guarantee, BeliefBound):
         return math.inf
     return max(bound for bound in (guarantee.up, guarantee.down) if bound < math.inf)
-
-
-def _calibrator(calibrator: str | Calibrator) -> Calibrator:
-    if isinstance(calibrator, str):
-        return calibrator_of_name(calibrator)
-    if isinstance(calibrator, type) or not isinstance(calibrator, Calibrator):
-        raise InvalidParameter(
-            "The 'calibrator' of a Protector must be a name or an object with draw(), law(), "
-            f"describe() and guarantee. Got {calibrator!r}."
-        )
-    return calibrator
 
 
 def _prior(prior: ArrayLike | None, cells: int) -> NDArray[np.float64] | None:

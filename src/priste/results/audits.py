@@ -15,7 +15,7 @@ from priste.audit import EventAudit, audit_stream
 from priste.audit.stream import asked_at_every_step
 from priste.errors import InvalidParameter
 from priste.quantify import AnyPrior, passes
-from priste.release import Ledger, PublicState, Release
+from priste.release import AccountantState, Draw, Ledger, Release
 from priste.results.verdict import ledger_keeps
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class StreamColumns:
 
     def __init__(self, policy: Policy) -> None:
         self._mechanism = policy.mechanism
-        self._state = policy.protector().public_state()
+        self._state = policy.protector().state
         self._step = 0
 
     def next(self, releases: Sequence[Release]) -> NDArray[np.float64] | None:
@@ -74,20 +74,25 @@ class StreamColumns:
         column = _column(self._state, releases, step)
         if self._mechanism.uses_belief:
             # Only then do later columns depend on earlier releases.
-            self._state.advance(column, release.budget, leakage=release.leakage)
+            drawn = (
+                None
+                if release.cell is None or column is None
+                else Draw(release.cell, release.budget, column)
+            )
+            self._state = self._state.replayed(drawn, release.leakage, release.belief)
         self._step += 1
         return column
 
 
 def _column(
-    state: PublicState, releases: Sequence[Release], step: int
+    state: AccountantState, releases: Sequence[Release], step: int
 ) -> NDArray[np.float64] | None:
     release = releases[step]
     if release.cell is None:
         return None
-    stored = releases.column(step) if isinstance(releases, Ledger) else None
+    stored = releases.likelihood(step) if isinstance(releases, Ledger) else None
     if stored is None:
-        return state.column(release.cell, release.budget)
+        return np.array(state.mechanism_at(release.budget).column(release.cell))
     cells = state.mechanism.grid.size
     if len(stored) != cells:
         raise InvalidParameter(

@@ -56,7 +56,7 @@ def ledger_keeps(guarantee: Guarantee, releases: Sequence[Release], number: int)
 def verdict(calibrator: Calibrator | None, kept: Iterable[bool]) -> Verdict:
     """Return the verdict on whether each guarantee held.
 
-    A calibrator that guarantees nothing (see ``Calibrator.guarantee``) cannot keep a guarantee,
+    A calibrator that guarantees nothing (see ``Calibrator.guaranteed``) cannot keep a guarantee,
     however small the leakages turned out: they bound what is learnt by those who do not know how
     releases were made. None stands for releases of unknown making, judged by their numbers.
 
@@ -66,7 +66,7 @@ def verdict(calibrator: Calibrator | None, kept: Iterable[bool]) -> Verdict:
     >>> str(verdict(None, [True, False]))
     'broken'
     """
-    if calibrator is not None and not calibrator.guarantee:
+    if calibrator is not None and not calibrator.guaranteed:
         return Verdict.NOT_GUARANTEED
     return Verdict.KEPT if all(kept) else Verdict.BROKEN
 

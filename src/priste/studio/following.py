@@ -83,7 +83,7 @@ def follow(policies: Policies, order: RunOrder, tell: Tell) -> tuple[dict[str, A
         if seeded is not None:
             seeded.begin(step)
         shown, beside = guarded.take(cell), uncalibrated.take(cell)
-        for told, found in zip(shown["events"], guarded.protector.told(), strict=True):
+        for told, found in zip(shown["events"], guarded.protector.leakages(), strict=True):
             told["worst"] = heaviest(worst_prior(policy, found), MOST_WORST)
         tell("step", _step(policy, step, cell, positions.places[step], shown, beside))
     made = RunMade(order, guarded.ledger, uncalibrated.ledger, truth)

@@ -157,7 +157,7 @@ class Studio:
                 "seed": self._seed,
                 "formats": [str(each) for each in Format],
                 "calibrators": [
-                    {"name": name, "guarantee": each.guarantee, "words": each.explained}
+                    {"name": name, "guarantee": each.guaranteed, "words": each.explained}
                     for name, each in CALIBRATORS.items()
                 ],
             }

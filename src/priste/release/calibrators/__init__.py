@@ -1,28 +1,28 @@
-"""The ways to choose the law of each release, and the table of those that have a name."""
+"""The ways to choose the release table of each step, and the registry of those with a name."""
 
+from priste.release.calibrators.calibrator import Calibrator
 from priste.release.calibrators.certified import Certified
 from priste.release.calibrators.optimal import Optimal
 from priste.release.calibrators.paper import Checker, Paper
-from priste.release.calibrators.table import (
+from priste.release.calibrators.registry import (
     CALIBRATORS,
     DEFAULT_CALIBRATOR,
-    RETIRED,
     NamedCalibrator,
+    as_calibrator,
     calibrator_from_description,
-    calibrator_of_name,
 )
 from priste.release.calibrators.uncalibrated import Uncalibrated
 
 __all__ = [
     "CALIBRATORS",
     "DEFAULT_CALIBRATOR",
-    "RETIRED",
+    "Calibrator",
     "Certified",
     "Checker",
     "NamedCalibrator",
     "Optimal",
     "Paper",
     "Uncalibrated",
+    "as_calibrator",
     "calibrator_from_description",
-    "calibrator_of_name",
 ]

@@ -16,7 +16,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,15 +25,11 @@ from priste.arguments import check_int
 from priste.errors import InvalidParameter
 from priste.mechanisms import Mechanism
 from priste.quantify import Guarantee
-from priste.randomness import BitSource
-from priste.release.calibrator import Draw, Law
+from priste.release.accountant import AccountantState
 from priste.release.calibrators.cost import Costs
-from priste.release.calibrators.laws.column_law import ColumnLaw
-from priste.release.calibrators.laws.public_guess import guessed
 from priste.release.calibrators.pacing import checked_pace, finite_budget, paced_limits
-
-if TYPE_CHECKING:
-    from priste.release.public_state import PublicState
+from priste.release.calibrators.tables.public_guess import guessed
+from priste.release.tables import CheckedTable, ReleaseTable
 
 Floats = NDArray[np.float64]
 
@@ -87,7 +83,7 @@ class Certified:
     (1.0, 0.9170040432046712, 0.8408964152537145)
     """
 
-    guarantee = True
+    guaranteed = True
 
     def __init__(
         self,
@@ -113,44 +109,49 @@ class Certified:
         rungs = _rungs(finite_budget(mechanism), self._steps_per_halving, self._halvings)
         return (mechanism.budget, *rungs) if math.isinf(mechanism.budget) else rungs
 
-    def budget(self, state: PublicState) -> float:
-        """Return the budget for this step; it depends on nothing but the state."""
-        return self.search(state, state.last_budget, state.hints)[0]
+    def propose(self, state: AccountantState) -> CheckedTable:
+        """Return the table at the largest budget that passes, with best guesses if asked for.
 
-    def choose(self, state: PublicState) -> ColumnLaw:
-        """Return the law for this step; it depends on nothing but the state."""
-        budget, suspects = self.search(state, state.last_budget, state.hints)
-        mechanism = state.at(budget)
+        Where the check refuses a table, which only rounding can bring about, the best constant
+        output is released.
+        """
+        limits = paced_limits(state, self._pace)
+        budget, suspects = self.search(state, state.last_budget, state.hints, limits)
+        mechanism = state.mechanism_at(budget)
         if self._costs is not None and mechanism.output_cells() is not None:
-            law = guessed(state, mechanism, budget, self._costs)
-            if law is not None:
-                if law.budget != budget:  # the budget of a guess that says nothing is 0
-                    rung = self.ladder(state.mechanism).index(budget)
-                    suspects = (_hint_to_begin_at(rung), *suspects)
-                return replace(law, hints=suspects)
-        table, outputs = mechanism.emission(), np.arange(mechanism.outputs)
-        return ColumnLaw(table, outputs, len(outputs), budget, math.nan, True, suspects)
-
-    def draw(self, state: PublicState, cell: int, bits: BitSource) -> Draw:
-        """Draw once, from the law that was found without looking at the cell."""
-        return state.chosen(self, self.choose).draw(cell, bits)
-
-    def law(self, state: PublicState) -> Law:
-        """Return the table of the chosen law: one layer."""
-        return state.chosen(self, self.choose).law()
+            table = guessed(state, mechanism, budget, self._costs)
+            if table.budget != budget:  # the budget of a constant guess is 0
+                rung = self.ladder(state.mechanism).index(budget)
+                suspects = (_hint_to_begin_at(rung), *suspects)
+            checked = state.check(replace(table, hints=suspects)).table
+            if checked is not None:
+                return checked
+        outputs = np.arange(mechanism.outputs)
+        table = ReleaseTable(mechanism.emission(), outputs, len(outputs), budget, hints=suspects)
+        used = table.likelihoods.any(axis=0)
+        if not used.all():
+            table = replace(table, likelihoods=table.likelihoods[:, used], outputs=outputs[used])
+        checked = state.check(table).table
+        if checked is not None:
+            return checked
+        return state.constant(int(np.argmax(state.predicted() @ mechanism.emission())), math.nan)
 
     def describe(self) -> dict[str, Any]:
         """Return the parameters under their names."""
-        described = {
+        return {
             "kind": "certified",
             "pace": self._pace,
             "steps_per_halving": self._steps_per_halving,
             "halvings": self._halvings,
+            "guess": self._costs is not None,
         }
-        return described if self._costs is None else {**described, "guess": True}
 
     def search(
-        self, state: PublicState, last_budget: float | None, suspects: Sequence[int]
+        self,
+        state: AccountantState,
+        last_budget: float | None,
+        suspects: Sequence[int],
+        limits: Sequence[Guarantee],
     ) -> tuple[float, tuple[int, ...]]:
         """Return the budget for this step, and the outputs to ask first at the next one.
 
@@ -160,7 +161,6 @@ class Certified:
         checked.
         """
         ladder = self.ladder(state.mechanism)
-        limits = paced_limits(state, self._pace)
         search = _Search(state, ladder, limits, last_budget, suspects)
         return ladder[search.best()], search.suspects
 
@@ -175,7 +175,7 @@ class _Search:
 
     def __init__(
         self,
-        state: PublicState,
+        state: AccountantState,
         ladder: tuple[float, ...],
         limits: Sequence[Guarantee],
         last_budget: float | None,
@@ -285,7 +285,7 @@ class _Search:
                 verdicts = verdicts[len(unknown) :]
 
     def _columns(self, rung: int, outputs: NDArray[np.int64]) -> Floats:
-        mechanism = self._state.at(self._ladder[rung])
+        mechanism = self._state.mechanism_at(self._ladder[rung])
         if len(outputs) == self._outputs:
             return mechanism.emission()
         if self._small:  # its whole table is soon made, and the same outputs are asked for again

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -20,7 +20,7 @@ COST_NAMES = ("distance", "squared")
 
 
 class Costs:
-    """What it costs to release each output at each true cell, and how laws are compared.
+    """What it costs to release each output at each true cell, and how tables are compared.
 
     - ``"distance"``: the expected distance in km under the public prediction;
     - ``"squared"``: the expected squared distance, in km²;
@@ -53,20 +53,10 @@ class Costs:
         Raises InvalidParameter when a given matrix has another shape, or when distances are
         asked for and the outputs of the mechanism are not cells.
         """
-        shape = (mechanism.grid.size, mechanism.outputs)
-        if self._given is not None:
-            if self._given.shape != shape:
-                raise InvalidParameter(
-                    f"The 'cost' of {self._who} must have one row per cell and one column per "
-                    f"output of the mechanism, {shape}. Got {self._given.shape}."
-                )
-            return self._given
+        self.check(mechanism)
         meant = mechanism.output_cells()
-        if meant is None:
-            raise InvalidParameter(
-                f"{self._who} measures distances to outputs, and the outputs of this mechanism are "
-                "not cells. Give 'output_cells' to the mechanism, or a matrix as 'cost'."
-            )
+        if self._given is not None or meant is None:
+            return np.asarray(self._given)
         kept = self._kept(mechanism.grid, meant)
         if kept is not None:
             return kept
@@ -78,6 +68,20 @@ class Costs:
         costs.flags.writeable = False
         self._last = mechanism.grid, meant, costs  # the same at every step of most streams
         return costs
+
+    def check(self, mechanism: Mechanism) -> None:
+        """Raise InvalidParameter if these costs do not fit the outputs of a mechanism."""
+        shape = (mechanism.grid.size, mechanism.outputs)
+        if self._given is not None and self._given.shape != shape:
+            raise InvalidParameter(
+                f"The 'cost' of {self._who} must have one row per cell and one column per output "
+                f"of the mechanism, {shape}. Got {self._given.shape}."
+            )
+        if self._given is None and mechanism.output_cells() is None:
+            raise InvalidParameter(
+                f"{self._who} measures distances to outputs, and the outputs of this mechanism are "
+                "not cells. Give 'output_cells' to the mechanism, or a matrix as 'cost'."
+            )
 
     def _kept(self, grid: Grid, meant: NDArray[np.int64]) -> Floats | None:
         if self._last is None:
@@ -91,7 +95,7 @@ class Costs:
         return np.asarray(apart * apart if self.name == "squared" else apart)
 
     def by_cell(self, table: Floats, outputs: NDArray[np.int64], mechanism: Mechanism) -> Floats:
-        """Return (m,) what the law ``table`` (cells, k) of these outputs costs at each cell."""
+        """Return (m,) what the table (cells, k) of these outputs costs at each cell."""
         costs = self.at(np.arange(len(table)), outputs, mechanism)
         return np.asarray(np.einsum("lo,lo->l", table, costs))
 
@@ -107,6 +111,11 @@ class Costs:
             return np.asarray(kept[np.ix_(cells, outputs)])
         centers = mechanism.grid.centers
         return self.between(centers[cells], centers[meant[outputs]])
+
+    @property
+    def key(self) -> Hashable:
+        """What tells these costs from others."""
+        return self.name if self._given is None else (self._given.shape, self._given.tobytes())
 
     def describe(self) -> str | list[list[float]]:
         """Return what makes these costs again; it can be put in JSON."""

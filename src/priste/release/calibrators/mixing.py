@@ -16,11 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.mechanisms.rows import settle_rows
+from priste.release.accountant import CheckResult
+from priste.release.tables import CheckedTable
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
-Check = Callable[[Floats], Booleans]
-"""Columns (m, k) to verdicts (k,); True is a guarantee."""
+Passes = Callable[[Floats], Booleans]
+"""Columns (m, k) to verdicts (k,)."""
+
+Check = Callable[[Floats], CheckResult]
+"""Likelihoods (m, k) to the result of the accountant's check."""
 
 SMALLEST_ADDITION = 2.0**-40
 """Relative to the largest entry of a column: less than this is never added."""
@@ -35,44 +40,34 @@ TRIES = 8
 """How often a mixture that rounding took over the edge is given a little more."""
 
 
-def least_private_mixture(table: Floats, allowed: Check) -> Floats | None:
-    """Return the table mixed with a public draw, so that every column passes the check.
+def mixed_until_checked(likelihoods: Floats, passes: Passes, check: Check) -> CheckedTable | None:
+    """Return the table mixed with as little of a constant draw as the check needs.
 
-    ``table`` (m, outputs) is a law: rows >= 0 that sum to 1. The result sums to 1 within
-    ROW_SUM_TOLERANCE and every column that can be released has passed ``allowed`` as it is.
-    Columns of zeros stay zero. None if no mixture was found, as when the bound is used up.
-
-    >>> table = np.array([[0.9, 0.1], [0.1, 0.9]])
-    >>> mixed = least_private_mixture(table, lambda c: c.max(axis=0) <= 2.0 * c.min(axis=0))
-    >>> [[round(float(x), 2) for x in row] for row in mixed]
-    [[0.67, 0.33], [0.33, 0.67]]
+    ``likelihoods`` (m, k) are nonnegative rows that sum to 1, without columns of zeros.
+    ``passes`` tells which columns pass, for searching; ``check`` checks the mixture as it is, and
+    what it returns is returned. None if no mixture passes, as when the bound is used up.
     """
-    used = np.flatnonzero(table.any(axis=0))
-    columns = np.ascontiguousarray(table[:, used])
-    extra = additions(columns, allowed)
+    extra = additions(likelihoods, passes)
     if extra is None:
         return None
-    scale = columns.max(axis=0)
+    scale = likelihoods.max(axis=0)
     for attempt in range(TRIES):
-        mixture = settle_rows((columns + extra) / (1.0 + extra.sum()))
-        failed = ~allowed(mixture)
-        if not failed.any():
-            whole = np.zeros_like(table)
-            whole[:, used] = mixture
-            return whole
+        result = check(settle_rows((likelihoods + extra) / (1.0 + extra.sum())))
+        if result.table is not None:
+            return result.table
         little = np.maximum(1e-3 * extra, SMALLEST_ADDITION * scale) * 4.0**attempt
-        extra = np.where(failed, extra + little, extra)
+        extra = np.where(result.passed, extra, extra + little)
     return None
 
 
-def additions(columns: Floats, allowed: Check) -> Floats | None:
+def additions(columns: Floats, passes: Passes) -> Floats | None:
     """Return (k,) what to add to each column so that it passes; 0 where nothing is needed.
 
     None if a column needs more than ``LARGEST_ADDITION`` times its largest entry.
     """
     needed = np.zeros(columns.shape[1])
     used = np.flatnonzero(columns.any(axis=0))
-    failing = used[~allowed(columns[:, used])]
+    failing = used[~passes(columns[:, used])]
     if not failing.size:
         return needed
     scale = columns[:, failing].max(axis=0)
@@ -83,7 +78,7 @@ def additions(columns: Floats, allowed: Check) -> Floats | None:
         if high.max() > LARGEST_ADDITION:
             return None
         left = np.flatnonzero(~passed)
-        passed[left] = allowed(columns[:, failing[left]] + high[left] * scale[left])
+        passed[left] = passes(columns[:, failing[left]] + high[left] * scale[left])
         low[~passed] = high[~passed]
         high[~passed] *= 16.0
     while True:
@@ -91,7 +86,7 @@ def additions(columns: Floats, allowed: Check) -> Floats | None:
         if not left.size:
             break
         middle = np.sqrt(low[left] * high[left])
-        verdict = allowed(columns[:, failing[left]] + middle * scale[left])
+        verdict = passes(columns[:, failing[left]] + middle * scale[left])
         high[left[verdict]] = middle[verdict]
         low[left[~verdict]] = middle[~verdict]
     needed[failing] = high * scale

@@ -1,4 +1,4 @@
-"""The optimal calibrator: tell what is harmless as it is, pool the rest, at the least cost.
+"""The optimal calibrator: the release table of least expected cost that passes the check.
 
 The mechanism stays at its full budget, so its geo-indistinguishability is whole: whatever is
 done with its outputs is post-processing. Outputs that mean the same to anybody who knows the
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,22 +25,22 @@ from priste.maps import Grid
 from priste.mechanisms import Mechanism
 from priste.mechanisms.rows import settle_rows
 from priste.quantify import Guarantee
-from priste.randomness import BitSource
-from priste.release.calibrator import Draw, EventOperator, Law
+from priste.release.accountant import AccountantState, EventOperator
 from priste.release.calibrators.cost import Cost, Costs
-from priste.release.calibrators.laws.column_law import ColumnLaw
-from priste.release.calibrators.laws.conditions import EventConditions
-from priste.release.calibrators.laws.merged_outputs import Sources, has_cells, sources_of
-from priste.release.calibrators.laws.programme import Finding, Programme
-from priste.release.calibrators.laws.quadtree import labels_of, likely_rectangles
-from priste.release.calibrators.laws.reserve import scheduled_limits
-from priste.release.calibrators.laws.served import constant_output, halves
-from priste.release.calibrators.laws.ties import set_apart
-from priste.release.calibrators.mixing import least_private_mixture
+from priste.release.calibrators.mixing import mixed_until_checked
 from priste.release.calibrators.pacing import checked_pace, paced_limits
-
-if TYPE_CHECKING:
-    from priste.release.public_state import PublicState
+from priste.release.calibrators.tables.conditions import EventConditions
+from priste.release.calibrators.tables.merged_outputs import (
+    MergedOutputs,
+    has_cells,
+    merged_outputs,
+)
+from priste.release.calibrators.tables.populations import constant_output, populations
+from priste.release.calibrators.tables.programme import Finding, Programme
+from priste.release.calibrators.tables.quadtree import labels_of, likely_rectangles
+from priste.release.calibrators.tables.schedule import scheduled_limits
+from priste.release.calibrators.tables.ties import separated
+from priste.release.tables import CheckedTable, ReleaseTable
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -68,10 +68,17 @@ NEAREST = 4
 """To how many of its cheapest targets, and of the likeliest, each source may be sent."""
 
 SLACK = 1e-6
-"""By how much, relatively, rounding may make a half worse off than with nothing."""
+"""By how much, relatively, a population may be worse off than with a constant: rounding only."""
 
-TOUCHED = 0.01
-"""An event counts at a step when telling sources apart moves a ratio by this much."""
+LEAST_GAIN = 1e-6
+"""A table must be better than the best constant by this share, or the constant is released: gains
+of the size of rounding would make the choice hang on last bits."""
+
+AFFECTED = 0.01
+"""An event counts at a step when releasing merged outputs apart moves a ratio by this much."""
+
+UNLIKELY_COLUMN = 1e-4
+"""A failing column with less than this predicted probability joins the constant output."""
 
 
 class Optimal:
@@ -90,6 +97,7 @@ class Optimal:
     >>> from priste.maps import Grid
     >>> from priste.mechanisms import PlanarLaplace
     >>> from priste.mobility import MarkovModel
+    >>> from priste.quantify import AnyPrior
     >>> from priste.release import Protector
     >>> grid = Grid(rows=3, columns=3, cell_size=1.0)
     >>> protector = Protector(MarkovModel.gaussian(grid, sigma=1.0), presence([0], [1, 2]),
@@ -99,7 +107,7 @@ class Optimal:
     True
     """
 
-    guarantee = True
+    guaranteed = True
 
     def __init__(
         self, *, cost: Cost = "distance", pace: float | None = None, work: int = WORK
@@ -108,41 +116,50 @@ class Optimal:
         self._costs = Costs(cost, "Optimal")
         self._work = check_int(work, "work", "Optimal", least=1)
 
-    def choose(self, state: PublicState) -> ColumnLaw:
-        """Return the law for this step; the true cell has no part in it."""
+    def check_mechanism(self, mechanism: Mechanism) -> None:
+        """Refuse a mechanism whose outputs have no cost."""
+        self._costs.check(mechanism)
+
+    def propose(self, state: AccountantState) -> CheckedTable:
+        """Return the table for this step; the true cell has no part in it."""
         operators = list(state.operators())
-        people = halves(state, operators)
-        nothing = constant_output(state, self._costs)
-        sources, by_half = self._sources(state, people, nothing)
-        cells, width = state.mechanism.grid.size, state.mechanism.outputs
-        public = ColumnLaw.public(
-            int(sources.targets[sources.public]), cells, width, sources.public_cost
-        )
-        if len(sources.mass) == 1 or not sources.public_cost > 0.0:
-            return public
+        people = populations(state, operators)
+        fixed = constant_output(state, self._costs)
+        merged, by_population = self._merged(state, people, fixed)
+        constant = state.constant(int(merged.targets[merged.constant]), merged.constant_cost)
+        if len(merged.mass) == 1 or not merged.constant_cost > 0.0:
+            return constant
         limits = scheduled_limits(state) if self._pace is None else paced_limits(state, self._pace)
-        proposed = self._proposal(state, operators, sources, limits, by_half, nothing)
+        proposed = self._proposal(state, operators, merged, limits, by_population, fixed)
         if proposed is None:
-            return public
-        law = _private(state, sources, *proposed, limits)
-        if law is None:
-            return public
+            return constant
+        checked = self._checked(state, merged, *proposed, limits, np.mean(people, axis=0))
+        return (
+            constant
+            if checked is None
+            or self._is_worse(checked.table, state, people, fixed, merged.constant_cost)
+            else checked
+        )
+
+    def _is_worse(
+        self,
+        table: ReleaseTable,
+        state: AccountantState,
+        people: list[Floats],
+        fixed: int,
+        constant_cost: float,
+    ) -> bool:
+        """Tell whether a constant would be as good, or some population is better off with one.
+
+        The margins are public and far above rounding, so the answer does not hang on last bits.
+        """
         everybody, mechanism = np.array(people), state.mechanism
-        told = everybody @ self._costs.by_cell(*law, mechanism)
-        constant = np.ones((cells, 1)), np.array([nothing])
-        untold = everybody @ self._costs.by_cell(*constant, mechanism)
-        cost = float(told.mean())
-        if cost >= sources.public_cost or (told > (1.0 + SLACK) * untold).any():
-            return public
-        return ColumnLaw(*law, width, state.mechanism.budget, cost)
-
-    def draw(self, state: PublicState, cell: int, bits: BitSource) -> Draw:
-        """Draw once, from the law that was chosen without looking at the cell."""
-        return state.chosen(self, self.choose).draw(cell, bits)
-
-    def law(self, state: PublicState) -> Law:
-        """Return the chosen law as a table."""
-        return state.chosen(self, self.choose).law()
+        cells = len(table.likelihoods)
+        with_table = everybody @ self._costs.by_cell(table.likelihoods, table.outputs, mechanism)
+        always = np.ones((cells, 1)), np.array([fixed])
+        with_constant = everybody @ self._costs.by_cell(*always, mechanism)
+        gained = table.cost < (1.0 - LEAST_GAIN) * constant_cost
+        return not gained or bool((with_table > (1.0 + SLACK) * with_constant).any())
 
     def describe(self) -> dict[str, Any]:
         """Return the parameters under their names."""
@@ -153,101 +170,140 @@ class Optimal:
             "work": self._work,
         }
 
-    def _sources(
-        self, state: PublicState, people: list[Floats], nothing: int
-    ) -> tuple[Sources, list[Floats]]:
-        """Return the sources for these people, and (G, T) costs for each half of them.
+    def _merged(
+        self, state: AccountantState, people: list[Floats], fixed: int
+    ) -> tuple[MergedOutputs, list[Floats]]:
+        """Return the merged outputs for these people, and (G, T) costs for each population.
 
-        The public guess is the best of the targets with which no half is worse off than with
-        ``nothing``.
+        The constant is the best of the targets with which no population is worse off than with
+        ``fixed``, the output that is best if it is always released.
         """
-        sources = sources_of(state.mechanism, np.mean(people, axis=0), self._costs, nothing)
-        by_half = [sources.costs_to(half, state.mechanism, self._costs) for half in people]
-        told = np.array([costs.sum(axis=0) for costs in by_half])
-        untold = told[:, np.flatnonzero(sources.targets == nothing)[:1]]
-        expected = np.where((told > (1.0 + SLACK) * untold).any(axis=0), np.inf, told.mean(axis=0))
-        public = int(np.argmin(set_apart(expected)))
-        return replace(sources, public=public, public_cost=float(expected[public])), by_half
+        merged = merged_outputs(state.mechanism, np.mean(people, axis=0), self._costs, fixed)
+        by_population = [merged.costs_to(each, state.mechanism, self._costs) for each in people]
+        costs = np.array([each.sum(axis=0) for each in by_population])
+        with_fixed = costs[:, np.flatnonzero(merged.targets == fixed)[:1]]
+        worse = (costs > (1.0 + SLACK) * with_fixed).any(axis=0)
+        expected = np.where(worse, np.inf, costs.mean(axis=0))
+        best = int(np.argmin(separated(expected)))
+        return replace(merged, constant=best, constant_cost=float(expected[best])), by_population
 
     def _proposal(
         self,
-        state: PublicState,
+        state: AccountantState,
         operators: list[EventOperator],
-        sources: Sources,
+        merged: MergedOutputs,
         limits: list[Guarantee],
-        by_half: list[Floats],
-        nothing: int,
+        by_population: list[Floats],
+        fixed: int,
     ) -> tuple[Floats, Integers] | None:
-        """Return columns (cells, k) and their places among the targets; they sum to 1."""
+        """Return columns (cells, k) and their places among the targets; rows sum to 1."""
+        mean = state.terms.expected_start()
         events = [
-            EventConditions(each.operator, limits[each.number], sources.law) for each in operators
+            EventConditions(each.operator, limits[each.event], merged.likelihoods, mean)
+            for each in operators
         ]
-        touched = [each for each in events if each.is_touched(sources.mass, TOUCHED)]
-        if not touched:
-            return sources.law, sources.own
+        affected = [each for each in events if each.is_affected(merged.mass, AFFECTED)]
+        if not affected:
+            return merged.likelihoods, merged.own
 
         def harmless(some: Integers) -> Booleans:
             if not some.size:
                 return np.zeros(0, dtype=bool)
-            alone = np.eye(len(sources.mass))[:, some]
-            return np.asarray(np.all([event.keeps(alone) for event in touched], axis=0))
+            alone = np.eye(len(merged.mass))[:, some]
+            return np.asarray(np.all([event.keeps(alone) for event in affected], axis=0))
 
-        groups, own, told = _groups(state.mechanism, sources, harmless)
-        remap, places = self._solved(state, sources, touched, groups, own, by_half, nothing)
+        groups, own, exact = _groups(state.mechanism, merged, harmless)
+        remap, places = self._solved(state, merged, affected, groups, own, by_population, fixed)
         if remap is None:
             return None
         apart = _left_alone(remap)
         some = np.flatnonzero(groups[:, apart].any(axis=1))
         apart &= ~groups[some[~harmless(some)]].any(axis=0)
-        told = np.union1d(told, np.flatnonzero(groups[:, apart].any(axis=1)))
-        mixed = sources.law @ (groups[:, ~apart] @ remap[~apart])
-        columns = np.concatenate([mixed, sources.law[:, told]], axis=1)
-        return _joined(columns, np.concatenate([places, sources.own[told]]))
+        exact = np.union1d(exact, np.flatnonzero(groups[:, apart].any(axis=1)))
+        pooled = merged.likelihoods @ (groups[:, ~apart] @ remap[~apart])
+        columns = np.concatenate([pooled, merged.likelihoods[:, exact]], axis=1)
+        return _joined(columns, np.concatenate([places, merged.own[exact]]))
 
     def _solved(
         self,
-        state: PublicState,
-        sources: Sources,
-        touched: list[EventConditions],
+        state: AccountantState,
+        merged: MergedOutputs,
+        affected: list[EventConditions],
         groups: Floats,
         guesses: Integers,
-        by_half: list[Floats],
-        nothing: int,
+        by_population: list[Floats],
+        fixed: int,
     ) -> tuple[Floats | None, Integers]:
         """Solve the programme of these groups; return the remap and its targets' places."""
-        constant = int(np.flatnonzero(sources.targets == nothing)[0])
-        places = np.union1d(guesses, [sources.public, constant])
-        costs = (groups.T @ sources.costs)[:, places] / sources.public_cost
+        fixed_target = int(np.flatnonzero(merged.targets == fixed)[0])
+        places = np.union1d(guesses, [merged.constant, fixed_target])
+        costs = (groups.T @ merged.costs)[:, places] / merged.constant_cost
         arcs = np.zeros(costs.shape, dtype=bool)
         nearest = min(NEAREST, len(places))
-        cheap = np.argpartition(set_apart(costs), nearest - 1, axis=1)[:, :nearest]
+        cheap = np.argpartition(separated(costs), nearest - 1, axis=1)[:, :nearest]
         arcs[np.arange(len(costs))[:, None], cheap] = True
-        public = int(np.searchsorted(places, sources.public))
         own = np.searchsorted(places, guesses)
         arcs[np.arange(len(own)), own] = True
         arcs[:, own[:NEAREST]] = True
-        untold = int(np.searchsorted(places, constant))
-        arcs[:, [public, untold]] = True
-        reference = state.terms.expected_start()
-        grouped = [event.grouped(groups) for event in touched]
-        mass = sources.mass @ groups
-        pulls = [pull for event in grouped for pull in event.first_pulls(reference)]
-        caps = [(groups.T @ costs_to_half)[:, places] for costs_to_half in by_half]
-        programme = Programme(costs, arcs, pulls, [(cap, cap[:, untold].sum()) for cap in caps])
+        fixed_place = int(np.searchsorted(places, fixed_target))
+        arcs[:, [int(np.searchsorted(places, merged.constant)), fixed_place]] = True
+        grouped = [event.grouped(groups) for event in affected]
+        mass = merged.mass @ groups
+        bounds = [bound for event in grouped for bound in event.first_bounds()]
+        caps = [(groups.T @ each)[:, places] for each in by_population]
+        programme = Programme(
+            costs, arcs, bounds, [(cap, cap[:, fixed_place].sum()) for cap in caps]
+        )
 
         def find(remap: Floats) -> list[Finding]:
             used = np.flatnonzero(remap.any(axis=0))
             return [
-                (int(used[place]), pull)
+                (int(used[place]), bound)
                 for event in grouped
-                for place, pull in event.witnesses(remap[:, used], mass)
+                for place, bound in event.violated(remap[:, used], mass)
             ]
 
         return programme.solve(find, ROUNDS, self._work), places
 
+    def _checked(
+        self,
+        state: AccountantState,
+        merged: MergedOutputs,
+        columns: Floats,
+        places: Integers,
+        limits: list[Guarantee],
+        everybody: Floats,
+    ) -> CheckedTable | None:
+        """Return a table every column of which has passed the exact check; None if none does.
+
+        Columns that fail are first joined to the constant one; likely ones are instead mixed with
+        as little of a constant draw as they need.
+        """
+        full = state.mechanism
+
+        def table(likelihoods: Floats, places: Integers) -> ReleaseTable:
+            outputs = merged.targets[places]
+            cost = float(everybody @ self._costs.by_cell(likelihoods, outputs, full))
+            return ReleaseTable(likelihoods, outputs, full.outputs, full.budget, cost)
+
+        first = settle_rows(columns)
+        result = state.check(table(first, places), limits)
+        if result.table is not None:
+            return result.table
+        failed = np.flatnonzero(~result.passed)
+        unlikely = failed[(state.predicted() @ first)[failed] < UNLIKELY_COLUMN]
+        moved = places.copy()
+        moved[unlikely] = merged.constant
+        joined, places = _joined(first, moved)
+        return mixed_until_checked(
+            settle_rows(joined),
+            lambda likelihoods: state.passes(likelihoods, limits),
+            lambda likelihoods: state.check(table(likelihoods, places), limits),
+        )
+
 
 def _groups(
-    mechanism: Mechanism, sources: Sources, harmless: Callable[[Integers], Booleans]
+    mechanism: Mechanism, merged: MergedOutputs, harmless: Callable[[Integers], Booleans]
 ) -> tuple[Floats, Integers, Integers]:
     """Return groups of sources (sources, n), their guesses, and the sources told as they are.
 
@@ -255,12 +311,12 @@ def _groups(
     is harmless and one group where not. Else those with guesses in one rectangle of the map
     are a group, so that a programme of few groups serves everybody.
     """
-    order = np.argsort(set_apart(-sources.mass), kind="stable")
-    everything = float(sources.mass.sum())
-    likeliest = np.cumsum(sources.mass[order])
+    order = np.argsort(separated(-merged.mass), kind="stable")
+    everything = float(merged.mass.sum())
+    likeliest = np.cumsum(merged.mass[order])
     if likeliest[:MOST_SOURCES][-1] < MOST * everything and has_cells(mechanism):
-        groups = _by_rectangle(mechanism.grid, sources)
-        return groups, set_apart(groups.T @ sources.costs).argmin(axis=1), order[:0]
+        groups = _by_rectangle(mechanism.grid, merged)
+        return groups, separated(groups.T @ merged.costs).argmin(axis=1), order[:0]
     enough = int(np.searchsorted(likeliest, SURE * everything)) + 1
     chosen, rest = np.split(order, [min(enough, MOST_SOURCES)])
     is_harmless = harmless(rest)
@@ -268,19 +324,19 @@ def _groups(
     groups = np.zeros((len(order), len(chosen) + (len(pooled) > 0)))
     groups[chosen, np.arange(len(chosen))] = 1.0
     groups[pooled, len(chosen) :] = 1.0
-    guesses = np.full(groups.shape[1], sources.public)
-    guesses[: len(chosen)] = sources.own[chosen]
+    guesses = np.full(groups.shape[1], merged.constant)
+    guesses[: len(chosen)] = merged.own[chosen]
     return groups, guesses, told
 
 
-def _by_rectangle(grid: Grid, sources: Sources) -> Floats:
+def _by_rectangle(grid: Grid, merged: MergedOutputs) -> Floats:
     """Return groups (sources, n) of those with guesses in one rectangle, the likeliest first."""
-    cells = sources.targets[sources.own]
+    cells = merged.targets[merged.own]
     mass = np.zeros(grid.size)
-    mass[cells] = sources.mass
+    mass[cells] = merged.mass
     rectangle = labels_of(grid, likely_rectangles(grid, mass, MOST_SOURCES))[cells]
     groups = (rectangle[:, None] == np.unique(rectangle)).astype(np.float64)
-    return np.asarray(groups[:, np.argsort(set_apart(-(sources.mass @ groups)), kind="stable")])
+    return np.asarray(groups[:, np.argsort(separated(-(merged.mass @ groups)), kind="stable")])
 
 
 def _left_alone(remap: Floats) -> Booleans:
@@ -296,36 +352,3 @@ def _joined(columns: Floats, places: Integers) -> tuple[Floats, Integers]:
     joined = np.add.reduceat(columns[:, order], starts, axis=1)
     used = joined.any(axis=0)
     return joined[:, used], found[used]
-
-
-def _private(
-    state: PublicState,
-    sources: Sources,
-    columns: Floats,
-    places: Integers,
-    limits: list[Guarantee],
-) -> tuple[Floats, Integers] | None:
-    """Return a law every column of which has passed the exact check, and its outputs.
-
-    Columns that fail are first joined to the public one, the likely ones with a little of a public
-    draw instead. None if nothing passes.
-    """
-
-    def allowed(candidates: Floats) -> Booleans:
-        return state.passes(candidates, limits)
-
-    table = settle_rows(columns)
-    failed = np.flatnonzero(~allowed(table))
-    if failed.size:
-        mass = state.predicted() @ table
-        small = failed[mass[failed] < 1e-4]
-        moved = places.copy()
-        moved[small] = sources.public
-        table, places = _joined(table, moved)
-        table = settle_rows(table)
-        mixed = least_private_mixture(table, allowed)
-        if mixed is None:
-            return None
-        used = mixed.any(axis=0)
-        table, places = mixed[:, used], places[used]
-    return table, sources.targets[places]

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from priste.arguments import check_float
 from priste.mechanisms import Mechanism
 from priste.quantify import BeliefBound, Guarantee, OddsBound
-
-if TYPE_CHECKING:
-    from priste.release.public_state import PublicState
+from priste.release.accountant import AccountantState
 
 NEARLY_EXACT = 32.0
 """In units of 1 / cell size: a planar Laplace at this budget almost always keeps the cell."""
@@ -32,7 +29,7 @@ def checked_pace(pace: float, who: str) -> float:
     return check_float(pace, "pace", who, above=0.0, most=1.0)
 
 
-def paced_limits(state: PublicState, pace: float) -> list[Guarantee]:
+def paced_limits(state: AccountantState, pace: float) -> list[Guarantee]:
     """Return per event the guarantee for this step: ``pace`` of what is left may be used up.
 
     What was leaked so far, over all bounded directions, counts in each of them. A release that
@@ -51,4 +48,4 @@ def paced_limits(state: PublicState, pace: float) -> list[Guarantee]:
 def _between(reached: float, bound: float, pace: float) -> float:
     if bound == math.inf or reached >= bound:
         return bound
-    return max(0.0, reached + pace * (bound - reached))
+    return min(bound, max(0.0, reached + pace * (bound - reached)))

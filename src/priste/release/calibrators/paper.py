@@ -7,15 +7,16 @@ fails. With a mechanism that uses the predicted location (a δ-location set) thi
 **What it does not guarantee.** The check uses the column of the mechanism at the accepted budget.
 The law of what is released is another one: the mixture over the rejections before it, and how
 often an output is rejected depends on the true cell. An adversary who knows the algorithm
-learns more than ε; :meth:`Paper.law` computes how much, and docs/release.md shows it. Use
-``certified`` to protect people.
+learns more than ε; :meth:`RejectionLoop.distribution` computes how much, and docs/release.md shows
+it. Use ``certified`` to protect people.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -24,11 +25,9 @@ from priste.errors import InvalidParameter
 from priste.mechanisms import Mechanism
 from priste.quantify import BeliefBound, Guarantee, JointProbabilities, PriorsWithin
 from priste.randomness import BitSource
-from priste.release.calibrator import Booleans, Draw, Floats, Law
+from priste.release.accountant import AccountantState, Booleans, Floats
 from priste.release.calibrators.pacing import finite_budget
-
-if TYPE_CHECKING:
-    from priste.release.public_state import PublicState
+from priste.release.tables import Draw, OutputDistribution, ReleaseRule
 
 DECAY = 0.5
 """The paper's decay of the budget after a failed check."""
@@ -37,7 +36,7 @@ MAX_ATTEMPTS = 30
 """After this many draws the release is uninformative: the 29 before went down to α * 2**-28."""
 
 Checker = Callable[[JointProbabilities, float, float | None], bool | None]
-"""``checker(moments, epsilon, seconds)``: True private, False not, None undecided in time."""
+"""``checker(joint, epsilon, seconds)``: True private, False not, None undecided in time."""
 
 
 class Paper:
@@ -51,7 +50,7 @@ class Paper:
     The exact check needs no limit and ignores it.
     """
 
-    guarantee = False
+    guaranteed = False
 
     def __init__(
         self,
@@ -79,59 +78,9 @@ class Paper:
         checked = (*exact, *(budget for budget in falling if budget > 0.0))
         return (*checked[: self._max_attempts - 1], 0.0)
 
-    def draw(self, state: PublicState, cell: int, bits: BitSource) -> Draw:
-        """Draw until a check passes or the budget has reached 0."""
-        undecided = 0
-        budgets = self.budgets(state.mechanism)
-        for attempt, budget in enumerate(budgets[:-1], start=1):
-            mechanism = state.at(budget)
-            output = mechanism.sample(cell, bits)
-            verdict = self._verdict(state, mechanism.column(output))
-            if verdict:
-                return Draw(output, budget, attempt, undecided)
-            undecided += verdict is None
-        output = state.at(0.0).sample(cell, bits)
-        return Draw(output, 0.0, len(budgets), undecided)
-
-    def law(self, state: PublicState) -> Law:
-        """Return the true law, one layer per attempt, including all rejections.
-
-        ``joint[k, l, o]`` is the chance of being rejected k times and then accepted with o. With a
-        time-limited checker the law is that of the verdicts it gives when asked here.
-        """
-        budgets = self.budgets(state.mechanism)
-        layers = []
-        for _, reached, table, accepted in self._levels(state, budgets):
-            layers.append(reached[:, None] * np.where(accepted, table, 0.0))
-        return Law(budgets, np.stack(layers))
-
-    def likelihood(self, state: PublicState, output: int, budget: float) -> Floats:
-        """Return (m,), the true probability at every cell that this output comes at this budget.
-
-        One column of :meth:`law`; only the levels above the budget have to be worked out.
-        """
-        budgets = self.budgets(state.mechanism)
-        if budget not in budgets:
-            raise InvalidParameter(
-                f"The 'budget' must be one at which this loop draws. Got {budget!r}."
-            )
-        upto = budgets[: budgets.index(budget) + 1]
-        *_, (_, reached, table, accepted) = self._levels(state, upto)
-        return np.asarray(reached * table[:, output] * accepted[output])
-
-    def _levels(
-        self, state: PublicState, budgets: tuple[float, ...]
-    ) -> Iterator[tuple[float, Floats, Floats, Booleans]]:
-        """Yield per draw: its budget, the chance (m,) to come to it, its table, what it accepts."""
-        reached = np.ones(state.mechanism.grid.size)
-        for budget in budgets:
-            table = state.at(budget).emission()
-            if budget == 0.0:
-                accepted = np.ones(table.shape[1], dtype=bool)
-            else:
-                accepted = self._accepted(state, table)
-            yield budget, reached, table, accepted
-            reached = reached * table[:, ~accepted].sum(axis=1)
+    def propose(self, state: AccountantState) -> RejectionLoop:
+        """Return the loop as it runs after the releases of this state."""
+        return RejectionLoop(self, state)
 
     def describe(self) -> dict[str, Any]:
         """Return the parameters under their names; a checker of one's own cannot be described."""
@@ -145,29 +94,97 @@ class Paper:
             described["kind"] = "paper with a checker"
         return described
 
-    def _verdict(self, state: PublicState, column: Floats) -> bool | None:
+    def verdict(self, state: AccountantState, column: Floats) -> bool | None:
+        """Decide about one drawn output: True private, False not, None undecided in time."""
         if self._checker is None:
             return bool(state.passes(column[:, None])[0])
         undecided = False
-        for moments, guarantee in state.moments(column):
+        for moments, guarantee in state.joint_probabilities(column):
             verdict = self._checker(moments, _plain(guarantee, state), self._check_seconds)
             if verdict is False:
                 return False
             undecided |= verdict is None
         return None if undecided else True
 
-    def _accepted(self, state: PublicState, table: Floats) -> Booleans:
+    def accepted(self, state: AccountantState, table: Floats) -> Booleans:
+        """Return (outputs,) which outputs of an emission matrix the check accepts."""
         possible = table.any(axis=0)
         accepted = np.zeros(table.shape[1], dtype=bool)
         if self._checker is None:
             accepted[possible] = state.passes(table[:, possible])
         else:
             for output in np.flatnonzero(possible):
-                accepted[output] = self._verdict(state, table[:, output]) is True
+                accepted[output] = self.verdict(state, table[:, output]) is True
         return accepted
 
 
-def _plain(guarantee: Guarantee, state: PublicState) -> float:
+class RejectionLoop(ReleaseRule):
+    """Draw until a check passes or the budget has reached 0."""
+
+    def __init__(self, paper: Paper, state: AccountantState) -> None:
+        self._paper = paper
+        self._state = state
+        self._budgets = paper.budgets(state.mechanism)
+
+    def draw(self, cell: int, bits: BitSource) -> Draw:
+        """Draw until a check passes or the budget has reached 0."""
+        undecided = 0
+        for attempt, budget in enumerate(self._budgets[:-1], start=1):
+            mechanism = self._state.mechanism_at(budget)
+            output = mechanism.sample(cell, bits)
+            column = mechanism.column(output)
+            verdict = self._paper.verdict(self._state, column)
+            if verdict:
+                return Draw(output, budget, np.array(column), attempt, undecided)
+            undecided += verdict is None
+        output = self._state.mechanism_at(0.0).sample(cell, bits)
+        return replace(self.outcome(output, 0.0), attempts=len(self._budgets), undecided=undecided)
+
+    def outcome(self, output: int, budget: float) -> Draw:
+        """Return the draw of this output, with the likelihood that the loop counts for it."""
+        return Draw(output, budget, np.array(self._state.mechanism_at(budget).column(output)))
+
+    def distribution(self) -> OutputDistribution:
+        """Return the true distribution, one layer per attempt, including all rejections.
+
+        ``joint[k, l, o]`` is the chance of being rejected k times and then accepted with o. With a
+        time-limited checker it is that of the verdicts it gives when asked here.
+        """
+        layers = [
+            reached[:, None] * np.where(accepted, table, 0.0)
+            for _, reached, table, accepted in self._levels(self._budgets)
+        ]
+        return OutputDistribution(self._budgets, np.stack(layers))
+
+    def likelihood(self, output: int, budget: float) -> Floats:
+        """Return (m,), the true probability at every cell that this output comes at this budget.
+
+        One column of :meth:`distribution`; only the levels above the budget are worked out.
+        """
+        if budget not in self._budgets:
+            raise InvalidParameter(
+                f"The 'budget' must be one at which this loop draws. Got {budget!r}."
+            )
+        upto = self._budgets[: self._budgets.index(budget) + 1]
+        *_, (_, reached, table, accepted) = self._levels(upto)
+        return np.asarray(reached * table[:, output] * accepted[output])
+
+    def _levels(
+        self, budgets: tuple[float, ...]
+    ) -> Iterator[tuple[float, Floats, Floats, Booleans]]:
+        """Yield per draw: its budget, the chance (m,) to come to it, its table, what it accepts."""
+        reached = np.ones(self._state.mechanism.grid.size)
+        for budget in budgets:
+            table = self._state.mechanism_at(budget).emission()
+            if budget == 0.0:
+                accepted = np.ones(table.shape[1], dtype=bool)
+            else:
+                accepted = self._paper.accepted(self._state, table)
+            yield budget, reached, table, accepted
+            reached = reached * table[:, ~accepted].sum(axis=1)
+
+
+def _plain(guarantee: Guarantee, state: AccountantState) -> float:
     """Return the ε that a checker can decide about: both directions, any mixture of rows."""
     if isinstance(guarantee, BeliefBound) or guarantee.up != guarantee.down:
         raise InvalidParameter(

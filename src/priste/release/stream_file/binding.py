@@ -46,11 +46,11 @@ def check_binding(
 ) -> Binding:
     """Return what the stream of a header belongs to; StateError if something else is expected.
 
-    ``expected`` None expects nothing. Files of the first versions belong to nothing.
+    ``expected`` None expects nothing.
     """
     try:
-        found = checked_binding(header.get("binding", {}))
-    except InvalidParameter as problem:
+        found = checked_binding(header["binding"])
+    except (KeyError, InvalidParameter) as problem:
         raise StateError(
             f"The state file {str(path)!r} does not say what it belongs to. It was left as it is."
         ) from problem

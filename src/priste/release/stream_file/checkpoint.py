@@ -41,8 +41,8 @@ from priste.errors import OutputError
 from priste.quantify import StreamSnapshot
 from priste.quantify.bands import Band
 from priste.quantify.scaling import ScaledRows
+from priste.release.accountant import StateSnapshot
 from priste.release.prediction import PredictionSnapshot
-from priste.release.public_state import StateSnapshot
 
 FORMAT, VERSION = "priste-checkpoint", 1
 

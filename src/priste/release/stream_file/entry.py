@@ -1,8 +1,8 @@
 """One step of a stream as it is stored: a release, and what is needed to replay it.
 
-The column that the quantifiers observed is stored to the bit, so that a stream goes on under
-any processor, numpy and version of priste: nothing is computed anew to know what was released. A
-file holds each column once, with the first release that has it; later ones name its digest.
+The likelihood that was counted is stored to the bit, so that a stream goes on under any processor
+and numpy: nothing is computed anew to know what was released. A file holds each likelihood once,
+with the first release that has it; later ones name its digest.
 """
 
 from __future__ import annotations
@@ -12,113 +12,144 @@ import hashlib
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.float_text import floats_from_text, number_from_json, number_to_json
+from priste.float_text import floats_to_text, number_from_json, number_to_json
 from priste.release.ledger import Release
+
+LARGEST_LIKELIHOOD = 2**27
+"""Bytes of a likelihood that is unpacked, at most: that of 16 million cells."""
+
+MOST_HINTS = 1000
+"""How many integers a calibrator may leave for itself with a release."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A release with what is needed to replay it.
-
-    ``column`` is the digest of the column that the quantifiers observed, None for silence.
-    ``likelihood`` is that column itself, as text, when the mechanism at the budget of the
-    release does not determine it; else ``packed`` is it, as :func:`pack_column` writes it (None
-    in files of the first versions, which computed it again). ``hints`` is what the calibrator
-    left for itself. ``older`` marks an entry of a file from before beliefs were written: its belief
-    was measured when it was read, and is not written, so that the line stays the same.
-    """
+    """A release, the digest of its likelihood (None for silence), and the calibrator's hints."""
 
     release: Release
-    column: str | None = None
-    likelihood: str | None = None
+    digest: str | None = None
     hints: tuple[int, ...] = ()
-    packed: bytes | None = None
-    older: bool = False
-
-    def stored_column(self, cells: int) -> NDArray[np.float64] | None:
-        """Return (cells,) the column as it is stored, None if it is not; ValueError if broken."""
-        if self.likelihood is not None:
-            return floats_from_text(self.likelihood)
-        return None if self.packed is None else unpack_column(self.packed, cells)
 
 
-LARGEST_COLUMN = 2**27
-"""Bytes of a column that is unpacked: that of 16 million cells."""
+class Likelihoods:
+    """The likelihoods of a stream by digest, each packed once."""
+
+    def __init__(self) -> None:
+        self._packed: dict[str, bytes] = {}
+
+    def add(self, likelihood: NDArray[np.float64]) -> str:
+        """Keep a likelihood and return its digest."""
+        digest = likelihood_digest(likelihood)
+        if digest not in self._packed:
+            self._packed[digest] = pack(likelihood)
+        return digest
+
+    def add_packed(self, digest: str, text: object) -> None:
+        """Keep what a file holds of a likelihood; ValueError if it is not text."""
+        if not isinstance(text, str):
+            raise ValueError("its likelihood is not text")
+        self._packed[digest] = base64.b64decode(text, validate=True)
+
+    def packed_text(self, digest: str) -> str:
+        """Return a likelihood as a file holds it."""
+        return base64.b64encode(self._packed[digest]).decode("ascii")
+
+    def array(self, digest: str) -> NDArray[np.float64]:
+        """Return (m,) a likelihood; ValueError if it is missing or not that of its digest."""
+        packed = self._packed.get(digest)
+        if packed is None:
+            raise ValueError("its likelihood is missing")
+        found = unpack(packed)
+        if likelihood_digest(found) != digest:
+            raise ValueError("its likelihood does not match its digest")
+        return found
 
 
-MOST_HINTS = 1000
-"""How many whole numbers a calibrator may leave for itself with a release."""
+class LikelihoodTexts(Sequence[str | None]):
+    """The likelihoods of entries as a ledger holds them, made when they are asked for."""
+
+    def __init__(self, entries: Sequence[Entry], likelihoods: Likelihoods) -> None:
+        self._digests = tuple(entry.digest for entry in entries)
+        self._likelihoods = likelihoods
+
+    def __len__(self) -> int:
+        return len(self._digests)
+
+    @overload
+    def __getitem__(self, index: int) -> str | None: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str | None]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str | None] | None:
+        if isinstance(index, slice):
+            return [self._text(digest) for digest in self._digests[index]]
+        return self._text(self._digests[index])
+
+    def _text(self, digest: str | None) -> str | None:
+        return None if digest is None else floats_to_text(self._likelihoods.array(digest))
 
 
-def pack_column(column: NDArray[np.float64]) -> bytes:
-    """Return the exact bits of a column, few where it is sparse, symmetric or the same everywhere.
+def pack(likelihood: NDArray[np.float64]) -> bytes:
+    """Return the exact bits of a likelihood, compressed.
 
-    >>> unpack_column(pack_column(np.array([0.1, 0.0, 0.7])), 3).tolist()
+    >>> unpack(pack(np.array([0.1, 0.0, 0.7]))).tolist()
     [0.1, 0.0, 0.7]
     """
-    same = bool((column == column[0]).all())
-    data = np.ascontiguousarray(column[:1] if same else column, dtype="<f8").tobytes()
-    return zlib.compress(data)
+    return zlib.compress(np.ascontiguousarray(likelihood, dtype="<f8").tobytes())
 
 
-def unpack_column(packed: bytes, cells: int) -> NDArray[np.float64]:
-    """Undo :func:`pack_column` for a map of so many cells; ValueError if it is none of its."""
-    wanted = min(8 * cells, LARGEST_COLUMN)
+def unpack(packed: bytes) -> NDArray[np.float64]:
+    """Undo :func:`pack`; ValueError if these are not its bytes."""
     unpacking = zlib.decompressobj()
     try:
-        data = unpacking.decompress(packed, wanted + 1)
+        data = unpacking.decompress(packed, LARGEST_LIKELIHOOD)
     except zlib.error as problem:
-        raise ValueError(f"its column cannot be unpacked ({problem})") from problem
-    if len(data) not in (8, wanted) or not unpacking.eof:
-        raise ValueError("its column is not one of this map")
-    column = np.broadcast_to(np.frombuffer(data, dtype="<f8").astype(np.float64), (cells,)).copy()
-    column.flags.writeable = False
-    return column
+        raise ValueError(f"its likelihood cannot be unpacked ({problem})") from problem
+    if not data or len(data) % 8 or not unpacking.eof:
+        raise ValueError("its likelihood is not a list of floats")
+    found = np.frombuffer(data, dtype="<f8").astype(np.float64)
+    found.flags.writeable = False
+    return found
 
 
-def column_digest(column: NDArray[np.float64]) -> str:
-    """Return 16 hex digits that change with any bit of the column."""
-    return hashlib.sha256(np.ascontiguousarray(column, dtype="<f8").tobytes()).hexdigest()[:16]
+def likelihood_digest(likelihood: NDArray[np.float64]) -> str:
+    """Return 32 hex digits that change with any bit of the likelihood."""
+    data = np.ascontiguousarray(likelihood, dtype="<f8").tobytes()
+    return hashlib.sha256(data).hexdigest()[:32]
 
 
-def entry_to_json(entry: Entry, stored: set[str]) -> dict[str, Any]:
-    """Return the entry as one record of a state file.
+def entry_to_json(entry: Entry, likelihoods: Likelihoods, written: set[str]) -> dict[str, Any]:
+    """Return an entry as a record of a state file.
 
-    ``stored`` are the digests of the columns that the file holds already; that of this entry
-    is added.
+    ``written`` are the digests whose likelihood the file holds; that of this entry is added.
     """
     r = entry.release
     record: dict[str, Any] = {
         "step": r.step,
         "output": r.cell,
         "leakage": [number_to_json(value) for value in r.leakage],
+        "belief": list(r.belief),
     }
-    if not entry.older:
-        record["belief"] = list(r.belief)
-    if r.cell is not None:
+    if entry.digest is not None:
         record["budget"] = number_to_json(r.budget)
         record["attempts"] = r.attempts
         record["undecided"] = r.undecided
-        record["column"] = entry.column
         record["hints"] = list(entry.hints)
-    if entry.likelihood is not None:
-        record["likelihood"] = entry.likelihood
-    if entry.packed is not None and entry.column is not None and entry.column not in stored:
-        record["packed"] = base64.b64encode(entry.packed).decode("ascii")
-        stored.add(entry.column)
+        record["digest"] = entry.digest
+        if entry.digest not in written:
+            record["likelihood"] = likelihoods.packed_text(entry.digest)
+            written.add(entry.digest)
     return record
 
 
-def entry_from_json(record: Mapping[str, Any], packed: dict[str, bytes]) -> Entry:
-    """Undo :func:`entry_to_json`; KeyError, TypeError or ValueError if it is none.
+def entry_from_json(record: Mapping[str, Any], likelihoods: Likelihoods, against: str) -> Entry:
+    """Undo :func:`entry_to_json`; KeyError, TypeError or ValueError if the record is another.
 
-    ``packed`` holds the columns of earlier records by their digests; that of this one is added.
-    Entries of older files have no beliefs, and are marked.
+    The likelihood of the record, if it holds one, is added to ``likelihoods``.
     """
     silent = record["output"] is None
     release = Release(
@@ -128,24 +159,22 @@ def entry_from_json(record: Mapping[str, Any], packed: dict[str, bytes]) -> Entr
         leakage=tuple(number_from_json(value) for value in record["leakage"]),
         attempts=0 if silent else _count(record, "attempts"),
         undecided=0 if silent else _count(record, "undecided"),
-        belief=tuple(number_from_json(value) for value in record.get("belief", ())),
+        belief=tuple(number_from_json(value) for value in record["belief"]),
+        against=against,
     )
-    older = "belief" not in record
     if silent:
-        return Entry(release, older=older)
-    digest, likelihood = record["column"], record.get("likelihood")
-    if "packed" in record:
-        if not isinstance(record["packed"], str):
-            raise ValueError("its column is no text")
-        packed[digest] = base64.b64decode(record["packed"], validate=True)
-    known = packed.get(digest) if likelihood is None else None
-    return Entry(release, digest, likelihood, _hints(record["hints"]), known, older)
+        return Entry(release)
+    digest = record["digest"]
+    if not isinstance(digest, str):
+        raise ValueError("its digest is not text")
+    if "likelihood" in record:
+        likelihoods.add_packed(digest, record["likelihood"])
+    return Entry(release, digest, _hints(record["hints"]))
 
 
 def _hints(values: Sequence[int]) -> tuple[int, ...]:
-    """Return what a calibrator left for itself: few whole numbers, as every law takes them."""
     if len(values) > MOST_HINTS or not all(type(v) is int and abs(v) < 2**63 for v in values):
-        raise ValueError("its hints are no whole numbers")
+        raise ValueError("its hints are not integers")
     return tuple(values)
 
 

@@ -20,14 +20,13 @@ from priste.float_text import floats_from_text, floats_to_text
 from priste.maps import Grid
 from priste.mechanisms import Mechanism, mechanism_from_dict
 from priste.mobility import MarkovModel
-from priste.quantify import AnyPrior, Guarantee, OddsBound, adversary_from_dict, guarantee_from_dict
-from priste.release.calibrator import Calibrator
-from priste.release.calibrators import calibrator_from_description
+from priste.quantify import adversary_from_dict, guarantee_from_dict
+from priste.release.calibrators import Calibrator, calibrator_from_description
 from priste.release.terms import Terms, make_terms
 
 
-def terms_to_json(terms: Terms) -> dict[str, Any]:
-    """Return the terms as the header of a state file."""
+def terms_to_json(terms: Terms, calibrator: Calibrator) -> dict[str, Any]:
+    """Return the terms and the calibrator as the header of a state file."""
     mechanism = terms.mechanism.describe()
     return {
         "grid": terms.mechanism.grid.to_dict(),
@@ -44,7 +43,7 @@ def terms_to_json(terms: Terms) -> dict[str, Any]:
         "adversary": terms.adversary.describe(),
         "family": terms.family,
         "mechanism": {"fingerprint": _fingerprint(mechanism), "description": mechanism},
-        "calibrator": terms.calibrator.describe(),
+        "calibrator": calibrator.describe(),
         "public_prior": None if terms.public_prior is None else floats_to_text(terms.public_prior),
     }
 
@@ -55,8 +54,8 @@ def terms_from_json(
     *,
     mechanism: Mechanism | None = None,
     calibrator: Calibrator | None = None,
-) -> Terms:
-    """Restore terms from a header; ``path`` is for messages.
+) -> tuple[Terms, Calibrator]:
+    """Restore terms and calibrator from a header; ``path`` is for messages.
 
     ``mechanism`` and ``calibrator`` stand in for parts that cannot be restored from their
     description, such as a class of one's own. They must describe themselves as the file does.
@@ -79,17 +78,16 @@ def terms_from_json(
         else:
             _must_match("calibrator", calibrator.describe(), header["calibrator"], path)
         prior = header["public_prior"]
-        return make_terms(
+        terms = make_terms(
             models,
             {entry["name"]: parse_event(entry["event"], {}) for entry in header["events"]},
             mechanism,
-            [_guarantee(entry) for entry in header["events"]],
-            calibrator,
+            [guarantee_from_dict(entry["guarantee"]) for entry in header["events"]],
             None if prior is None else floats_from_text(prior),
-            # Before there were adversaries, everybody was guarded against.
-            adversary_from_dict(header["adversary"]) if "adversary" in header else AnyPrior(),
+            adversary_from_dict(header["adversary"]),
             header["family"],
         )
+        return terms, calibrator
     except StateError:
         raise
     except (PristeError, KeyError, TypeError, ValueError) as problem:
@@ -97,13 +95,6 @@ def terms_from_json(
             f"The stream in {str(path)!r} cannot be restored: {problem} If its mechanism or "
             "calibrator is a class of your own, give it as 'mechanism' or 'calibrator'."
         ) from problem
-
-
-def _guarantee(entry: Mapping[str, Any]) -> Guarantee:
-    """Return what is guaranteed about an event; older files hold a number for both directions."""
-    if "guarantee" in entry:
-        return guarantee_from_dict(entry["guarantee"])
-    return OddsBound(entry["epsilon"], entry["epsilon"])
 
 
 def _must_match(name: str, given: object, stored: object, path: Path) -> None:

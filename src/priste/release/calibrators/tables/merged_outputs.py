@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from priste.maps import Grid
 from priste.mechanisms import Mechanism
 from priste.release.calibrators.cost import Costs
-from priste.release.calibrators.laws.quadtree import Rectangle, labels_of, likely_rectangles
-from priste.release.calibrators.laws.ties import set_apart
+from priste.release.calibrators.tables.quadtree import Rectangle, labels_of, likely_rectangles
+from priste.release.calibrators.tables.ties import separated
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -51,49 +51,49 @@ UNLIKELY = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Sources:
+class MergedOutputs:
     """G merged outputs, T targets that may be released for them, and what that costs.
 
-    ``law`` (cells, G) is the probability of each source at each true cell; ``targets`` (T,) are
-    outputs; ``own`` (G,) the place in ``targets`` of the guess of each source, all different;
-    ``costs`` (G, T) the expected cost of releasing a target for a source, times the probability
-    of the source; ``mass`` (G,) that probability; ``public`` the place in ``targets`` of the best
-    release that says nothing, and ``public_cost`` its expected cost.
+    ``likelihoods`` (cells, G) is the probability of each source at each true cell; ``targets``
+    (T,) are outputs; ``own`` (G,) the place in ``targets`` of the guess of each source, all
+    different; ``costs`` (G, T) the expected cost of releasing a target for a source, times the
+    probability of the source; ``mass`` (G,) that probability; ``constant`` the place in
+    ``targets`` of the best constant output, and ``constant_cost`` its expected cost.
     """
 
-    law: Floats
+    likelihoods: Floats
     targets: Integers
     own: Integers
     costs: Floats
     mass: Floats
-    public: int
-    public_cost: float
+    constant: int
+    constant_cost: float
 
     def costs_to(self, people: Floats, mechanism: Mechanism, costs: Costs) -> Floats:
         """Return (G, T), ``costs`` as they are for people (m,) who are elsewhere."""
-        cells = np.argsort(set_apart(-people), kind="stable")[:LIKELY_CELLS]
+        cells = np.argsort(separated(-people), kind="stable")[:LIKELY_CELLS]
         cells = cells[people[cells] > UNLIKELY * people[cells[0]]]
         apart = costs.at(cells, self.targets, mechanism)
-        return np.asarray((self.law[cells] * people[cells, None]).T @ apart)
+        return np.asarray((self.likelihoods[cells] * people[cells, None]).T @ apart)
 
 
-def sources_of(
+def merged_outputs(
     mechanism: Mechanism, people: Floats, costs: Costs, also: int | None = None
-) -> Sources:
+) -> MergedOutputs:
     """Return the sources of a mechanism for people who are at cells (m,) so likely.
 
     The output ``also``, if given, is among the targets.
     """
     if mechanism.grid.size * mechanism.outputs <= WHOLE_TABLE or not has_cells(mechanism):
         matrix = costs.matrix(mechanism)
-        best = int(np.argmin(set_apart(people @ matrix)))
+        best = int(np.argmin(separated(people @ matrix)))
         targets = _likely_targets(mechanism, people, [best] if also is None else [best, also])
         likely = np.flatnonzero(people > UNLIKELY * people.max())
         joint = mechanism.emission()[likely] * people[likely, None]
         return _merged(
             mechanism.emission(), targets, joint.T @ matrix[np.ix_(likely, targets)], people
         )
-    return _coarse_sources(mechanism, people, costs, also)
+    return _merged_by_rectangle(mechanism, people, costs, also)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ def _likely_targets(mechanism: Mechanism, people: Floats, also: list[int]) -> In
     """
     cells = mechanism.output_cells()
     weight = people @ mechanism.emission() if cells is None else people[cells]
-    order = np.argsort(set_apart(-weight), kind="stable")
+    order = np.argsort(separated(-weight), kind="stable")
     if weight[order[:FEW]].sum() >= NEARLY_EVERYBODY * weight.sum():
         return np.union1d(order[:FEW], also)
     if mechanism.outputs <= MOST_RECTANGLES or not has_cells(mechanism):
@@ -154,22 +154,22 @@ def _likely_targets(mechanism: Mechanism, people: Floats, also: list[int]) -> In
     return np.union1d(cut.standing, also)
 
 
-def _merged(law: Floats, targets: Integers, costs: Floats, predicted: Floats) -> Sources:
+def _merged(law: Floats, targets: Integers, costs: Floats, predicted: Floats) -> MergedOutputs:
     """Merge the columns of ``law`` (cells, n) whose least of ``costs`` (n, T) is at one target."""
-    guess = set_apart(costs).argmin(axis=1)
+    guess = separated(costs).argmin(axis=1)
     order = np.argsort(guess, kind="stable")
     own, starts = np.unique(guess[order], return_index=True)
     merged = np.add.reduceat(law[:, order], starts, axis=1)
     by_source = np.add.reduceat(costs[order], starts, axis=0)
     whole = by_source.sum(axis=0)
-    public = int(np.argmin(set_apart(whole)))
+    public = int(np.argmin(separated(whole)))
     mass = predicted @ merged
-    return Sources(merged, targets, own, by_source, mass, public, float(whole[public]))
+    return MergedOutputs(merged, targets, own, by_source, mass, public, float(whole[public]))
 
 
-def _coarse_sources(
+def _merged_by_rectangle(
     mechanism: Mechanism, predicted: Floats, costs: Costs, also: int | None
-) -> Sources:
+) -> MergedOutputs:
     """Merge outputs by rectangles first; a rectangle of cells stands for its middle."""
     grid = mechanism.grid
     cut = Cut.of(grid, predicted, min(MOST_RECTANGLES, LAW_ENTRIES // grid.size))

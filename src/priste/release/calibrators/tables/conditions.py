@@ -1,4 +1,4 @@
-"""What one event asks of a column, prior by prior, written for the sources of a step.
+"""What one guarantee asks of a likelihood, prior by prior, over the merged outputs of a step.
 
 For one prior w over the rows of the event's moments let x be ā_w times the joint probability of
 the event with each source, and y be a_w times that of its negation. A mixture of sources
@@ -35,8 +35,8 @@ SEARCH_ERROR = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Pull:
-    """One event under one prior: ``x`` and ``y`` (sources,), and the limits of ln(x / y).
+class PriorBound:
+    """One guarantee under one prior: ``x`` and ``y`` (sources,), and the limits of ln(x / y).
 
     Together they sum to 2, so ``x + y`` is about twice the probability of a source.
     """
@@ -46,24 +46,34 @@ class Pull:
     up: float
     down: float
 
-    def excess(self, told: Floats) -> Floats:
+    def excess(self, columns: Floats) -> Floats:
         """Return (k,) by how much ln R of columns (sources, k) exceeds its limits, at most."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.log(self.x @ told) - np.log(self.y @ told)
+            ratio = np.log(self.x @ columns) - np.log(self.y @ columns)
         ratio = np.nan_to_num(ratio, nan=0.0, posinf=700.0, neginf=-700.0)
         return np.asarray(np.maximum(ratio - self.up, -ratio - self.down))
 
 
 class EventConditions:
-    """One event: its rows over the sources ``law`` (cells, sources), and its guarantee."""
+    """What one guarantee asks of columns over merged outputs, for rows that may be mixed.
 
-    def __init__(self, operator: CandidateOperator, guarantee: Guarantee, law: Floats) -> None:
+    ``likelihoods`` (cells, sources) are those of the merged outputs; ``mean`` (m,) is a prior over
+    cells, under which the search begins.
+    """
+
+    def __init__(
+        self,
+        operator: CandidateOperator,
+        guarantee: Guarantee,
+        likelihoods: Floats,
+        mean: Floats,
+    ) -> None:
         self._prior_event = operator.prior_event
         self._prior_complement = operator.prior_complement
         self._judge = operator.judge
-        self._weights_of = operator.weights_of
+        self._mean = operator.weights_of(mean)
         self._guarantee = guarantee
-        event, complement = operator.event @ law, operator.complement @ law
+        event, complement = operator.event @ likelihoods, operator.complement @ likelihoods
         alive = event.any(axis=1) | complement.any(axis=1)
         highest = int(operator.exponent[alive].max(initial=-(2**40)))
         self._exponent = np.clip(operator.exponent - highest, -900, 0)
@@ -73,7 +83,7 @@ class EventConditions:
         self._few = self._any_mixture and len(event) <= FEW_ROWS
         self._mixtures = self._pairs() if self._few else np.zeros((0, len(event)))
 
-    def pull(self, weights: Floats) -> Pull | None:
+    def bound(self, weights: Floats) -> PriorBound | None:
         """Return the conditions of the prior with these weights (rows,); None if there are none."""
         a = float(weights @ self._prior_event)
         complement = float(weights @ self._prior_complement)
@@ -87,20 +97,18 @@ class EventConditions:
             up, down = math.log(odds * complement / a), math.inf
         else:
             up, down = self._guarantee.up, self._guarantee.down
-        return Pull(x / total, y / total, up, down)
+        return PriorBound(x / total, y / total, up, down)
 
-    def first_pulls(self, reference: Floats | None) -> list[Pull]:
+    def first_bounds(self) -> list[PriorBound]:
         """Return the conditions to begin with: of the reference prior and of the worst so far."""
-        rows = len(self._prior_event)
-        even = np.full(rows, 1.0 / rows)
-        weights = [even if reference is None else self._weights_of(reference)]
+        weights = [self._mean]
         everything = np.ones((self._event.shape[1], 1))
         if self._few:
             weights += [each for _, each in self._grid_witnesses(everything)]
         else:
             moments = self._moments(everything)
             weights.append(self._weights(self._judge.leakage(_single(moments)).worst_prior))
-        return [pull for pull in (self.pull(each) for each in weights) if pull is not None]
+        return [bound for bound in (self.bound(each) for each in weights) if bound is not None]
 
     def grouped(self, groups: Floats) -> EventConditions:
         """Return the same event over groups of sources (sources, groups)."""
@@ -108,37 +116,39 @@ class EventConditions:
         twin._event, twin._complement = self._event @ groups, self._complement @ groups
         return twin
 
-    def keeps(self, told: Floats) -> Booleans:
+    def keeps(self, columns: Floats) -> Booleans:
         """Tell for columns (sources, k) whether they seem to keep the guarantee."""
         if not self._few:
-            return self._judge.passes(self._moments(told), self._guarantee)
-        ratio = self._ratios(told)
+            return self._judge.passes(self._moments(columns), self._guarantee)
+        ratio = self._ratios(columns)
         up, down = self._ends()
         return np.asarray((ratio.max(axis=0) <= up) & (ratio.min(axis=0) >= -down))
 
-    def is_touched(self, mass: Floats, least: float) -> bool:
-        """Tell whether telling sources apart moves some ratio by ``least``, or it is near its end.
+    def is_affected(self, mass: Floats, least: float) -> bool:
+        """Tell whether releasing sources apart moves a ratio by ``least``, or it is near its limit.
 
         Sources that together have less than a thousandth of the probability do not count.
         """
-        for pull in self.first_pulls(None):
-            told = pull.excess(np.eye(len(mass)))
-            now = float(pull.excess(np.ones((len(mass), 1)))[0])
+        for bound in self.first_bounds():
+            columns = bound.excess(np.eye(len(mass)))
+            now = float(bound.excess(np.ones((len(mass), 1)))[0])
             order = np.argsort(-mass, kind="stable")
             count = int(np.searchsorted(np.cumsum(mass[order]), 0.999 * mass.sum())) + 1
-            spread = float(np.max(told[order[:count]])) - now
+            spread = float(np.max(columns[order[:count]])) - now
             if spread > least or now > -least:
                 return True
         return False
 
-    def witnesses(self, told: Floats, mass: Floats) -> list[tuple[int, Pull]]:
+    def violated(self, columns: Floats, mass: Floats) -> list[tuple[int, PriorBound]]:
         """Return for columns (sources, k) the priors that are worst for them, with the column."""
-        found = self._grid_witnesses(told) if self._few else self._searched_witnesses(told, mass)
-        pulls = [(place, self.pull(weights)) for place, weights in found]
-        return [(place, pull) for place, pull in pulls if pull is not None]
+        found = (
+            self._grid_witnesses(columns) if self._few else self._searched_witnesses(columns, mass)
+        )
+        bounds = [(place, self.bound(weights)) for place, weights in found]
+        return [(place, bound) for place, bound in bounds if bound is not None]
 
-    def _grid_witnesses(self, told: Floats) -> list[tuple[int, Floats]]:
-        mixed, ratio = self._mixtures, self._ratios(told)
+    def _grid_witnesses(self, columns: Floats) -> list[tuple[int, Floats]]:
+        mixed, ratio = self._mixtures, self._ratios(columns)
         upwards = ratio.argmax(axis=0)
         found = [(place, mixed[row]) for place, row in enumerate(upwards)]
         if not isinstance(self._guarantee, BeliefBound) and self._guarantee.down < math.inf:
@@ -148,11 +158,13 @@ class EventConditions:
             ]
         return found
 
-    def _ratios(self, told: Floats) -> Floats:
+    def _ratios(self, columns: Floats) -> Floats:
         """Return (mixtures, k) ln of R, or of the odds where a belief is capped."""
         mixed = self._mixtures
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.log(mixed @ (self._event @ told)) - np.log(mixed @ (self._complement @ told))
+            ratio = np.log(mixed @ (self._event @ columns)) - np.log(
+                mixed @ (self._complement @ columns)
+            )
             if not isinstance(self._guarantee, BeliefBound):
                 prior = np.log(mixed @ self._prior_event) - np.log(mixed @ self._prior_complement)
                 ratio -= prior[:, None]
@@ -177,10 +189,10 @@ class EventConditions:
                 mixed.append(both)
         return np.concatenate(mixed)
 
-    def _searched_witnesses(self, told: Floats, mass: Floats) -> list[tuple[int, Floats]]:
-        moments = self._moments(told)
+    def _searched_witnesses(self, columns: Floats, mass: Floats) -> list[tuple[int, Floats]]:
+        moments = self._moments(columns)
         fails = np.flatnonzero(~self._judge.passes(moments, self._guarantee))
-        worst = fails[np.argsort(-(mass @ told)[fails], kind="stable")][:WITNESSES]
+        worst = fails[np.argsort(-(mass @ columns)[fails], kind="stable")][:WITNESSES]
         found = []
         for place in worst:
             if isinstance(self._guarantee, BeliefBound) and self._any_mixture:
@@ -194,12 +206,12 @@ class EventConditions:
             found.append((int(place), weights))
         return found
 
-    def _moments(self, told: Floats) -> JointProbabilities:
+    def _moments(self, columns: Floats) -> JointProbabilities:
         return JointProbabilities(
             self._prior_event,
             self._prior_complement,
-            self._event @ told,
-            self._complement @ told,
+            self._event @ columns,
+            self._complement @ columns,
             np.zeros(len(self._prior_event), dtype=np.int64),
             SEARCH_ERROR,
             0.0,

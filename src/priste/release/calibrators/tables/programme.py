@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.release.calibrators.laws.conditions import Pull
-from priste.release.calibrators.laws.ties import steps_apart
+from priste.release.calibrators.tables.conditions import PriorBound
+from priste.release.calibrators.tables.ties import fixed_offsets
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
-Finding = tuple[int, Pull]
+Finding = tuple[int, PriorBound]
 """A target, and a prior that is bad for it."""
 
 MARGIN = 1e-6
@@ -34,7 +34,7 @@ TIE = 1e-6
 """By how much the costs of arcs are set apart, in public costs."""
 
 TIE_TOLERANCE = 1e-10
-"""What the solver takes for equal costs: far less, so that no two laws are a tie to it."""
+"""What the solver takes for equal costs: far less, so that no two tables are a tie to it."""
 
 TINY = 1e-300
 
@@ -45,9 +45,9 @@ NEGLIGIBLE = 1e-9
 class Programme:
     """Minimise ``costs`` (sources, targets) of a remap whose targets keep their guarantees.
 
-    ``arcs`` (sources, targets) tells what may be sent where; ``pulls`` are the priors to begin
+    ``arcs`` (sources, targets) tells what may be sent where; ``bounds`` are the priors to begin
     with. Each of the ``caps`` is other costs (sources, targets) and what these may be at most.
-    Costs of arcs are set apart by ``TIE`` at most, in a fixed order, so that of laws that are
+    Costs of arcs are set apart by ``TIE`` at most, in a fixed order, so that of tables that are
     equally good one is the best on every machine.
     """
 
@@ -55,7 +55,7 @@ class Programme:
         self,
         costs: Floats,
         arcs: Booleans,
-        pulls: Sequence[Pull],
+        bounds: Sequence[PriorBound],
         caps: Sequence[tuple[Floats, float]] = (),
     ) -> None:
         import highspy
@@ -64,7 +64,7 @@ class Programme:
         self._sources, self._targets = costs.shape
         self._source, self._target = np.nonzero(arcs)
         self._by_target = [np.flatnonzero(self._target == t) for t in range(self._targets)]
-        rows = [row for pull in pulls for row in _written(pull)]
+        rows = [row for bound in bounds for row in _written(bound)]
         self._solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]  # it has no types
         for option, value in (
             ("output_flag", False),
@@ -90,14 +90,14 @@ class Programme:
             index[:, 1 + place] = self._sources + place * self._targets + self._target
             value[:, 1 + place] = row[self._source]
         model = highspy.HighsLp()
-        bounds = len(rows) * self._targets
-        model.num_col_, model.num_row_ = count, self._sources + bounds
-        model.col_cost_ = costs[self._source, self._target] + TIE * steps_apart(count)
+        limited = len(rows) * self._targets
+        model.num_col_, model.num_row_ = count, self._sources + limited
+        model.col_cost_ = costs[self._source, self._target] + TIE * fixed_offsets(count)
         model.col_lower_ = np.zeros(count)
         model.col_upper_ = np.full(count, self._infinite)
         ones = np.ones(self._sources)
-        model.row_lower_ = np.concatenate([ones, np.full(bounds, -self._infinite)])
-        model.row_upper_ = np.concatenate([ones, np.zeros(bounds)])
+        model.row_lower_ = np.concatenate([ones, np.full(limited, -self._infinite)])
+        model.row_upper_ = np.concatenate([ones, np.zeros(limited)])
         model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
         model.a_matrix_.start_ = np.arange(0, count * height + 1, height, dtype=np.int32)
         model.a_matrix_.index_ = index.ravel()
@@ -138,11 +138,11 @@ class Programme:
     def _add(self, findings: list[Finding], remap: Floats) -> int:
         """Write down the priors that are violated, for their targets; count the rows."""
         rows = []
-        for target, pull in findings:
-            if _within(float(pull.x @ remap[:, target]), float(pull.y @ remap[:, target]), pull):
+        for target, bound in findings:
+            if _within(float(bound.x @ remap[:, target]), float(bound.y @ remap[:, target]), bound):
                 continue
             arcs = self._by_target[target]
-            rows += [(arcs, row[self._source[arcs]]) for row in _written(pull)]
+            rows += [(arcs, row[self._source[arcs]]) for row in _written(bound)]
         self._add_rows(rows, [0.0] * len(rows))
         return len(rows)
 
@@ -163,10 +163,10 @@ class Programme:
         )
 
 
-def _written(pull: Pull) -> list[Floats]:
+def _written(bound: PriorBound) -> list[Floats]:
     """Return rows over sources, one for each direction that is bounded; each must be <= 0."""
     rows: list[Floats] = []
-    for limit, more, less in ((pull.up, pull.x, pull.y), (pull.down, pull.y, pull.x)):
+    for limit, more, less in ((bound.up, bound.x, bound.y), (bound.down, bound.y, bound.x)):
         if limit < math.inf:
             row = more - math.exp(limit - MARGIN) * less
             largest = float(np.abs(row).max(initial=0.0))
@@ -175,5 +175,5 @@ def _written(pull: Pull) -> list[Floats]:
     return rows
 
 
-def _within(x: float, y: float, pull: Pull) -> bool:
-    return x <= math.exp(min(pull.up, 700.0)) * y and y <= math.exp(min(pull.down, 700.0)) * x
+def _within(x: float, y: float, bound: PriorBound) -> bool:
+    return x <= math.exp(min(bound.up, 700.0)) * y and y <= math.exp(min(bound.down, 700.0)) * x

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from priste.errors import InvalidParameter
-from priste.release.calibrator import Calibrator
+from priste.release.calibrators.calibrator import Calibrator
 from priste.release.calibrators.certified import Certified
 from priste.release.calibrators.optimal import Optimal
 from priste.release.calibrators.paper import Paper
@@ -24,27 +24,21 @@ class NamedCalibrator:
     """One line of the table.
 
     ``make`` takes the ``parameters`` by name, all optional; ``parameters`` tells what each means.
-    ``in_short`` is one line, ``explained`` a paragraph, both for people. ``guarantee`` is that of
-    the calibrators it makes. Files of earlier versions may lack a parameter, which then has the
-    value in ``unless_stored``, or hold one of the ``retired``, which then has no meaning.
-    ``in_policies`` is what a policy that says nothing about a parameter means.
+    ``in_short`` is one line, ``explained`` a paragraph, both for people. ``guaranteed`` is that of
+    the calibrators it makes. ``in_policies`` is what a policy that says nothing about a parameter
+    means.
     """
 
     make: Callable[..., Calibrator]
-    guarantee: bool
+    guaranteed: bool
     in_short: str
     explained: str
     parameters: Mapping[str, str]
-    unless_stored: Mapping[str, Any] = field(default_factory=dict)
     in_policies: Mapping[str, Any] = field(default_factory=dict)
-    retired: tuple[str, ...] = ()
 
 
 DEFAULT_CALIBRATOR = "optimal"
 """One of those that guarantee; docs/optimal.md measures what it is worth beside the others."""
-
-RETIRED = MappingProxyType({"remap": "optimal"})
-"""Calibrators of earlier versions, and which of the table goes on with streams they began."""
 
 POLICY_PACE = 0.1
 """What a policy takes for the pace of calibrators without a schedule; docs/policy.md says why."""
@@ -55,7 +49,7 @@ CALIBRATORS: Mapping[str, NamedCalibrator] = MappingProxyType(
     {
         "certified": NamedCalibrator(
             Certified,
-            Certified.guarantee,
+            Certified.guaranteed,
             "the largest budget at which every possible output keeps the guarantee",
             "Before each release the largest budget is chosen at which every possible output keeps "
             "the guarantee. The choice depends on past releases alone, so the guarantee also holds "
@@ -66,12 +60,11 @@ CALIBRATORS: Mapping[str, NamedCalibrator] = MappingProxyType(
                 "halvings": "how often the budget may be halved before nothing is told",
                 "guess": "whether the best public guess given the output is released in its place",
             },
-            unless_stored={"guess": False},
             in_policies={"pace": POLICY_PACE},
         ),
         "optimal": NamedCalibrator(
             Optimal,
-            Optimal.guarantee,
+            Optimal.guaranteed,
             "what is harmless is told, the rest is pooled, at the least expected cost",
             "The mechanism draws at its full budget. What it drew is replaced by the best guess of "
             "anybody who knows how people move; guesses that are harmless are released as they "
@@ -85,11 +78,10 @@ CALIBRATORS: Mapping[str, NamedCalibrator] = MappingProxyType(
                 "cost": '"distance", "squared", or a matrix (cells, outputs)',
                 "work": "how many pivots of the simplex method a step may take",
             },
-            retired=("seconds", "rounds"),
         ),
         "paper": NamedCalibrator(
             Paper,
-            Paper.guarantee,
+            Paper.guaranteed,
             "the published loop: draw, check, halve, draw again; for reproduction",
             "Each release follows the published loop: draw, check, halve the budget, draw again. "
             "Its check does not cover the rejected draws, so somebody who knows the loop can learn "
@@ -102,7 +94,7 @@ CALIBRATORS: Mapping[str, NamedCalibrator] = MappingProxyType(
         ),
         "uncalibrated": NamedCalibrator(
             Uncalibrated,
-            Uncalibrated.guarantee,
+            Uncalibrated.guaranteed,
             "the mechanism at full budget, no check; for comparison",
             "Each release is the mechanism's own draw at its full budget. Nothing is checked, so "
             "anything may be learnt. Use it to compare, not to protect people.",
@@ -115,43 +107,33 @@ CALIBRATORS: Mapping[str, NamedCalibrator] = MappingProxyType(
 def calibrator_from_description(description: Mapping[str, Any]) -> Calibrator:
     """Return the calibrator that ``describe()`` described: its name under "kind", parameters.
 
-    Also what an earlier version described: of a calibrator that was retired, its successor with
-    the same parameters. What was released before stands in the file with its likelihoods, so it
-    does not matter by which law the next release is made, as long as that one is checked too.
-    To make one with its defaults use the table.
-
     >>> calibrator_from_description({"kind": "certified", "pace": 0.5}).describe()["pace"]
     0.5
     """
     parameters = dict(description)
-    kind = parameters.pop("kind", None)
-    if isinstance(kind, str) and kind in RETIRED:
-        kind = RETIRED[kind]
-        if parameters.get("cost") == "worst":  # which the successor does not know
-            del parameters["cost"]
-    named = _line(kind)
-    kept = {name: value for name, value in parameters.items() if name not in named.retired}
-    return named.make(**{**named.unless_stored, **kept})
+    return _named(parameters.pop("kind", None)).make(**parameters)
 
 
-def calibrator_of_name(name: str) -> Calibrator:
-    """Return the calibrator of a name with its default parameters.
+def as_calibrator(calibrator: str | Calibrator) -> Calibrator:
+    """Return a calibrator itself, or the one of a name with its default parameters.
 
-    >>> calibrator_of_name("optimal").guarantee
+    >>> as_calibrator("optimal").guaranteed
     True
     """
-    return _line(name).make()
-
-
-def _line(kind: object) -> NamedCalibrator:
-    if isinstance(kind, str) and kind in RETIRED:
+    if isinstance(calibrator, str):
+        return _named(calibrator).make()
+    if isinstance(calibrator, type) or not isinstance(calibrator, Calibrator):
         raise InvalidParameter(
-            f"The 'calibrator' {kind!r} was retired: {RETIRED[kind]!r} keeps the same guarantee "
-            f"with releases nearer to the truth. Use {RETIRED[kind]!r}."
+            "The 'calibrator' of a Protector must be a name or an object with propose(), "
+            f"describe() and guaranteed. Got {calibrator!r}."
         )
+    return calibrator
+
+
+def _named(kind: object) -> NamedCalibrator:
     if not isinstance(kind, str) or kind not in CALIBRATORS:
         raise InvalidParameter(
-            f"The 'calibrator' must be one of {sorted(CALIBRATORS)} or an object with draw(), "
-            f"law(), describe() and guarantee. Got {kind!r}."
+            f"The 'calibrator' must be one of {sorted(CALIBRATORS)} or an object with propose(), "
+            f"describe() and guaranteed. Got {kind!r}."
         )
     return CALIBRATORS[kind]

@@ -21,10 +21,10 @@ GOLDEN = 0.6180339887498949
 
 
 @lru_cache(maxsize=8)
-def steps_apart(count: int) -> Floats:
+def fixed_offsets(count: int) -> Floats:
     """Return (count,) numbers in [0, 1), all different: multiples of the golden ratio; read-only.
 
-    >>> steps_apart(3).round(3).tolist()
+    >>> fixed_offsets(3).round(3).tolist()
     [0.618, 0.236, 0.854]
     """
     apart: Floats = np.asarray((np.arange(1, count + 1) * GOLDEN) % 1.0, dtype=np.float64)
@@ -32,13 +32,13 @@ def steps_apart(count: int) -> Floats:
     return apart
 
 
-def set_apart(values: Floats) -> Floats:
+def separated(values: Floats) -> Floats:
     """Return the numbers with those that are equal along the last axis set apart.
 
-    >>> set_apart(np.array([0.5, 0.5, 1.0])).argsort().tolist()
+    >>> separated(np.array([0.5, 0.5, 1.0])).argsort().tolist()
     [1, 0, 2]
     """
-    return np.asarray(values * (1.0 + APART * steps_apart(values.shape[-1])))
+    return np.asarray(values * (1.0 + APART * fixed_offsets(values.shape[-1])))
 
 
 def first_of_largest(values: Floats) -> int:

@@ -30,11 +30,13 @@ from priste import (
 from priste.mechanisms import Mechanism, Uniform
 from priste.mechanisms.rows import ROW_SUM_TOLERANCE, exact_row_excess
 from priste.quantify import Adversary
-from priste.release import Certified, Optimal, PublicState
+from priste.release import Certified, Optimal, StreamNode, StreamTree
 from priste.release.calibrators.cost import Costs
-from priste.release.calibrators.laws.merged_outputs import Cut, sources_of
-from priste.release.calibrators.laws.quadtree import labels_of, likely_rectangles
-from priste.release.calibrators.laws.reserve import (
+from priste.release.calibrators.optimal import MOST_SOURCES, _groups, _left_alone
+from priste.release.calibrators.tables.merged_outputs import Cut, merged_outputs
+from priste.release.calibrators.tables.populations import constant_output, populations
+from priste.release.calibrators.tables.quadtree import labels_of, likely_rectangles
+from priste.release.calibrators.tables.schedule import (
     AT_ONCE,
     LAST,
     limited,
@@ -43,8 +45,6 @@ from priste.release.calibrators.laws.reserve import (
     share_by,
     shares,
 )
-from priste.release.calibrators.laws.served import constant_output, halves
-from priste.release.calibrators.optimal import MOST_SOURCES, _groups, _left_alone
 from priste.release.terms import make_terms
 
 GRID = Grid(rows=4, columns=4, cell_size=1.0)
@@ -58,17 +58,17 @@ LP_TOLERANCE = 1e-5
 """Between the law and the optimum: its margin inside the bounds and the solver's tolerance."""
 
 
-def state_of(
+def node_of(
     calibrator: Optimal | Certified,
     guarantee: object = 1.0,
     mech: Mechanism | None = None,
     rows: object = EVERYWHERE,
     model: MarkovModel = WALK,
     event: object = EVENT,
-) -> PublicState:
+) -> StreamNode:
     mech = PlanarLaplace(GRID, alpha=2.0) if mech is None else mech
-    terms = make_terms(model, event, mech, guarantee, calibrator, None, KnownPrior(rows))  # type: ignore[arg-type]
-    return PublicState(terms)
+    terms = make_terms(model, event, mech, guarantee, None, KnownPrior(rows))  # type: ignore[arg-type]
+    return StreamTree.of(terms, calibrator).root
 
 
 @examples(15)
@@ -91,15 +91,15 @@ def test_every_law_sums_to_one_passes_and_is_no_worse_than_nothing(
     calibrator = Optimal()
     p = Protector(WALK, EVENT, mech, guarantee, calibrator, rng=seed, adversary=KnownPrior(rows))  # type: ignore[arg-type]
     for cell in WALK.sample(6, rng=seed):
-        state = p.public_state()
-        law = calibrator.choose(state)
-        assert np.abs(exact_row_excess(law.table)).max() <= ROW_SUM_TOLERANCE
+        state = p.state
+        law = calibrator.propose(state).table
+        assert np.abs(exact_row_excess(law.likelihoods)).max() <= ROW_SUM_TOLERANCE
         assert len(set(law.outputs.tolist())) == len(law.outputs)
-        assert law.says_nothing or state.passes(law.table).all()
+        assert law.uninformative or state.passes(law.likelihoods).all()
         distances = Costs("distance", "the test").matrix(mech)
         constant = constant_output(state, Costs("distance", "the test"))
-        told = (law.table * distances[:, law.outputs]).sum(axis=1)
-        people = halves(state, list(state.operators()))
+        told = (law.likelihoods * distances[:, law.outputs]).sum(axis=1)
+        people = populations(state, list(state.operators()))
         assert law.cost == pytest.approx(np.mean([half @ told for half in people]), abs=ROUNDING)
         for half in [*people, state.predicted()]:
             assert half @ told <= half @ distances[:, constant] * (1 + SLACK) + ROUNDING
@@ -116,8 +116,8 @@ def test_certified_is_no_worse_than_nothing_under_its_own_model(
     distances = Costs("distance", "the test").matrix(mech)
     p = Protector(WALK, EVENT, mech, 0.5, Certified(pace=pace), rng=4, adversary=adversary)
     for cell in WALK.sample(8, rng=4):
-        predicted = p.public_state().predicted()
-        told = (p.public_state().law().outputs() * distances).sum(axis=1)
+        predicted = p.state.predicted()
+        told = (p.distribution().outputs() * distances).sum(axis=1)
         assert predicted @ told <= 1.05 * (predicted @ distances).min()
         p.release(int(cell))
 
@@ -125,13 +125,14 @@ def test_certified_is_no_worse_than_nothing_under_its_own_model(
 def test_one_past_has_one_law_to_the_bit() -> None:
     """Two states with the same releases have equal laws; nothing is kept between them."""
     calibrator = Optimal()
-    one, other = state_of(calibrator), state_of(calibrator)
+    one, other = node_of(calibrator), node_of(Optimal())
     for _ in range(5):
-        here, there = calibrator.choose(one), Optimal().choose(other)
-        assert here.table.tobytes() == there.table.tobytes()
+        here, there = one.rule.table, other.rule.table  # type: ignore[attr-defined]
+        assert here.likelihoods.tobytes() == there.likelihoods.tobytes()
         assert here.outputs.tolist() == there.outputs.tolist()
-        for state in (one, other):
-            state.advance(np.array(here.table[:, 0]), here.budget)
+        output = int(here.outputs[0])
+        one = one.after(one.rule.outcome(output, here.budget))
+        other = other.after(other.rule.outcome(output, here.budget))
 
 
 @pytest.mark.parametrize("up", [0.5, 1.0, 2.0])
@@ -140,11 +141,11 @@ def test_upwards_the_limit_is_met(up: float) -> None:
     line = Grid(rows=1, columns=2, cell_size=1.0)
     still = MarkovModel(line, np.eye(2))
     calibrator = Optimal(pace=1.0)
-    state = state_of(
+    node = node_of(
         calibrator, OddsBound(up, math.inf), Identity(line), [0.75, 0.25], still, at([0], 0)
     )
-    law = calibrator.choose(state)
-    table = [[Fraction(float(x)) for x in row] for row in law.table]
+    law = calibrator.propose(node.state).table
+    table = [[Fraction(float(x)) for x in row] for row in law.likelihoods]
     told = [without for with_event, without in zip(*table, strict=True) if not with_event]
     cleared = sum(told) / sum(table[1])
     assert cleared <= 1 - math.exp(-up)
@@ -163,7 +164,8 @@ def test_with_one_prior_it_is_the_optimum(cells: int, epsilon: float) -> None:
     prior = np.arange(1, cells + 1) / (cells * (cells + 1) / 2)
     event, mech = at([0], 0), Identity(line)
     calibrator = Optimal(pace=1.0)
-    law = calibrator.choose(state_of(calibrator, epsilon, mech, prior, walk, event))
+    node = node_of(calibrator, epsilon, mech, prior, walk, event)
+    law = calibrator.propose(node.state).table
     distances = Costs("distance", "the test").matrix(mech)
     given_event = np.eye(cells)[0]
     given_not = np.where(np.arange(cells) == 0, 0.0, prior) / (1 - prior[0])
@@ -191,14 +193,14 @@ def test_with_one_prior_it_is_the_optimum(cells: int, epsilon: float) -> None:
 def test_a_guess_is_the_best_public_one() -> None:
     """Each source is the sum of the outputs whose least expected cost is at its target."""
     mech, predicted = PlanarLaplace(GRID, alpha=1.0), np.arange(1, 17) / 136
-    sources = sources_of(mech, predicted, Costs("distance", "the test"))
+    sources = merged_outputs(mech, predicted, Costs("distance", "the test"))
     apart = Costs("distance", "the test").matrix(mech)
     joint = mech.emission() * predicted[:, None]
     best = (joint.T @ apart).argmin(axis=1)
     for place, target in enumerate(sources.targets[sources.own]):
         summed = mech.emission()[:, best == target].sum(axis=1)
-        assert sources.law[:, place] == pytest.approx(summed, rel=1e-12)
-    assert sources.public_cost == pytest.approx(float((predicted @ apart).min()))
+        assert sources.likelihoods[:, place] == pytest.approx(summed, rel=1e-12)
+    assert sources.constant_cost == pytest.approx(float((predicted @ apart).min()))
 
 
 @pytest.mark.parametrize("spread", [1.0, 6.0, 60.0])
@@ -215,7 +217,7 @@ def test_guesses_are_nearly_as_good_as_if_every_cell_were_one(
     people = np.exp(-apart[3 * side + 14] / spread)
     people /= people.sum()
     every_cell = float(((mech.emission() * people[:, None]).T @ apart).min(axis=1).sum())
-    sources = sources_of(mech, people, costs)
+    sources = merged_outputs(mech, people, costs)
     guessed = float(sources.costs[np.arange(len(sources.own)), sources.own].sum())
     assert len(sources.targets) <= 401
     assert (
@@ -229,7 +231,7 @@ def test_groups_are_of_all_sources(spread: float) -> None:
     grid = Grid(rows=12, columns=12, cell_size=1.0)
     mech, costs = PlanarLaplace(grid, 2.0), Costs("distance", "the test")
     people = np.exp(-costs.matrix(mech)[40] / spread)
-    sources = sources_of(mech, people / people.sum(), costs)
+    sources = merged_outputs(mech, people / people.sum(), costs)
     harmless = np.arange(len(sources.mass)) % 3 == 0
     groups, guesses, told = _groups(mech, sources, lambda some: harmless[some])
     assert ((groups.sum(axis=1) == 1.0) != np.isin(np.arange(len(harmless)), told)).all()
@@ -256,7 +258,7 @@ def test_where_people_may_be_anywhere_a_law_serves_them() -> None:
         model, presence(range(10), range(3, 8)), PlanarLaplace(grid, alpha=1.0), 0.5,
         calibrator, adversary=KnownPrior(np.full(400, 1 / 400)), rng=5,
     )  # fmt: skip
-    law = calibrator.choose(p.public_state())
+    law = calibrator.propose(p.state).table
     nothing = float(np.full(400, 1 / 400) @ grid.distances()[210])
     assert law.cost < 0.5 * nothing
 
@@ -292,10 +294,10 @@ def test_rectangles_are_sums_of_columns(alpha: float) -> None:
 
 def test_a_large_map_is_released_by_rectangles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the limit no emission table is made, and the guarantee is checked as ever."""
-    from priste.release.calibrators.laws import merged_outputs
+    from priste.release.calibrators.tables import merged_outputs as merging
 
-    monkeypatch.setattr(merged_outputs, "WHOLE_TABLE", 10)
-    monkeypatch.setattr(merged_outputs, "MOST_RECTANGLES", 9)
+    monkeypatch.setattr(merging, "WHOLE_TABLE", 10)
+    monkeypatch.setattr(merging, "MOST_RECTANGLES", 9)
     monkeypatch.setattr(PlanarLaplace, "emission", lambda self: pytest.fail("a table was made"))
     p = Protector(
         WALK, EVENT, PlanarLaplace(GRID, alpha=2.0), 0.5, rng=2, adversary=KnownPrior(EVERYWHERE)
@@ -342,13 +344,13 @@ def test_the_schedule_follows_from_public_things_alone(guarantee: object) -> Non
         for seed in (1, 2)
     ]
     for p in streams:
-        assert scheduled_limits(p.public_state()) != list(p.guarantees)
+        assert scheduled_limits(p.state) != list(p.guarantees)
     for _ in range(30):
-        limits = [scheduled_limits(p.public_state()) for p in streams]
+        limits = [scheduled_limits(p.state) for p in streams]
         assert limits[0] == limits[1]
         for p in streams:
             p.release(None)
-    terms = streams[0].public_state().terms
+    terms = streams[0].state.terms
     by_step = [share_by(terms, 0, step) for step in range(60)]
     assert by_step == sorted(by_step)
     assert by_step[-1] == 1.0
@@ -376,9 +378,11 @@ def test_a_stream_recovers_when_its_event_is_past() -> None:
     for seed in range(6):
         p = Protector(WALK, event, Identity(GRID), 1.0, rng=seed, adversary=KnownPrior(EVERYWHERE))
         for step, cell in enumerate(WALK.sample(24, rng=seed)):
-            state = p.public_state()
-            law = calibrator.choose(state)
-            told = float(state.predicted() @ (law.table * distances[:, law.outputs]).sum(axis=1))
+            state = p.state
+            law = calibrator.propose(state).table
+            told = float(
+                state.predicted() @ (law.likelihoods * distances[:, law.outputs]).sum(axis=1)
+            )
             if 2 <= step <= 4:
                 during.append(told)
             if step >= 16:
@@ -402,8 +406,8 @@ def test_no_calibrator_is_worse_than_nothing_under_its_own_model() -> None:
                 WALK, event, mech, 0.5, calibrator, rng=seed, adversary=KnownPrior(EVERYWHERE)
             )
             for cell in WALK.sample(10, rng=seed):
-                state = p.public_state()
-                table = state.law().outputs()
+                state = p.state
+                table = p.distribution().outputs()
                 expected.append(float(state.predicted() @ (table * distances).sum(axis=1)))
                 p.release(int(cell))
         assert np.mean(expected) <= 1.05 * constant
@@ -417,14 +421,14 @@ def test_the_last_bit_of_the_model_does_not_change_a_law() -> None:
     shaken /= shaken.sum(axis=1, keepdims=True)
     laws = []
     for each in (matrix, shaken):
-        state = state_of(Optimal(), mech=Identity(GRID), model=MarkovModel(GRID, each))
+        node = node_of(Optimal(), mech=Identity(GRID), model=MarkovModel(GRID, each))
         for _ in range(3):
-            law = Optimal().choose(state)
+            law = node.rule.table  # type: ignore[attr-defined]
             laws.append(law)
-            state.advance(np.array(law.table[:, 0]), law.budget)
+            node = node.after(node.rule.outcome(int(law.outputs[0]), law.budget))
     for one, other in zip(laws[:3], laws[3:], strict=True):
         assert one.outputs.tolist() == other.outputs.tolist()
-        assert one.table == pytest.approx(other.table, abs=1e-6)
+        assert one.likelihoods == pytest.approx(other.likelihoods, abs=1e-6)
 
 
 def test_a_rare_event_far_away_leaves_the_truth_alone() -> None:
@@ -463,10 +467,10 @@ def test_hardly_any_work_is_still_private() -> None:
 def test_certified_releases_the_guess_it_accounts_for() -> None:
     """What is drawn is one of the merged outputs, and its column is stored with it."""
     calibrator = Certified(pace=0.5)
-    state = state_of(calibrator, 2.0)
-    law = calibrator.choose(state)
-    assert state.passes(law.table).all() or law.says_nothing
-    assert np.abs(exact_row_excess(law.table)).max() <= ROW_SUM_TOLERANCE
+    state = node_of(calibrator, 2.0).state
+    law = calibrator.propose(state).table
+    assert state.passes(law.likelihoods).all() or law.uninformative
+    assert np.abs(exact_row_excess(law.likelihoods)).max() <= ROW_SUM_TOLERANCE
     p = Protector(
         WALK,
         EVENT,
@@ -479,6 +483,6 @@ def test_certified_releases_the_guess_it_accounts_for() -> None:
     release = p.release(5)
     assert release.cell in law.outputs
     place = law.outputs.tolist().index(release.cell)
-    stored = p.ledger.column(0)
+    stored = p.ledger.likelihood(0)
     assert stored is not None
-    assert stored.tobytes() == np.array(law.table[:, place]).tobytes()
+    assert stored.tobytes() == np.array(law.likelihoods[:, place]).tobytes()

@@ -13,10 +13,6 @@ For the same reason no step may use up all that is left.
 
 from __future__ import annotations
 
-from hashlib import sha256
-from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,11 +20,9 @@ from priste.errors import InvalidParameter
 from priste.events import Event
 from priste.mobility import MarkovModel
 from priste.quantify import BeliefBound, Guarantee, KnownPrior, OddsBound, Quantifier
-from priste.release.calibrators.laws.ties import first_of_largest
-
-if TYPE_CHECKING:
-    from priste.release.public_state import PublicState
-    from priste.release.terms import Terms
+from priste.release.accountant import AccountantState
+from priste.release.calibrators.tables.ties import first_of_largest
+from priste.release.terms import Terms
 
 Floats = NDArray[np.float64]
 
@@ -53,14 +47,8 @@ WALKED, WALKED_CELLS = 24, 1_000_000
 TAIL = 12
 """Beyond them the distance falls as it did on average over this many of the last steps."""
 
-REMEMBERED = 64
-"""How many schedules are kept for a model, for the next user with the same event and prior."""
 
-_of_terms: WeakKeyDictionary[Terms, dict[int, Floats]] = WeakKeyDictionary()
-_of_model: WeakKeyDictionary[MarkovModel, dict[tuple[Event, bytes], Floats]] = WeakKeyDictionary()
-
-
-def scheduled_limits(state: PublicState) -> list[Guarantee]:
+def scheduled_limits(state: AccountantState) -> list[Guarantee]:
     """Return per event the guarantee for this step: what may be used up by now, of what is
     guaranteed.
 
@@ -69,7 +57,7 @@ def scheduled_limits(state: PublicState) -> list[Guarantee]:
     return [
         limited(guarantee, share_by(state.terms, number, state.step), leaked, first, sure)
         for number, (guarantee, leaked, first, sure) in enumerate(
-            zip(state.guarantees, state.leakage, state.first_belief, state.belief, strict=True)
+            zip(state.guarantees, state.leakage, state.prior_belief, state.belief, strict=True)
         )
     ]
 
@@ -107,22 +95,11 @@ def share_by(terms: Terms, number: int, step: int) -> float:
 
     In (0, 1], never falling, and 1 once the model has forgotten the event.
     """
-    by_event = _of_terms.setdefault(terms, {})
-    if number not in by_event:
-        by_event[number] = _shares(terms.models[0], terms.events[number], terms.expected_start())
-    found = by_event[number]
+    found = terms.derived(
+        ("schedule", number),
+        lambda: shares(sensitivity(terms.models[0], terms.events[number], terms.expected_start())),
+    )
     return float(found[step]) if step < len(found) else 1.0
-
-
-def _shares(model: MarkovModel, event: Event, prior: Floats) -> Floats:
-    """Return the shares of an event; users with one model, event and prior have them in common."""
-    known = _of_model.setdefault(model, {})
-    key = event, sha256(prior.tobytes()).digest()
-    if key not in known:
-        if len(known) >= REMEMBERED:
-            known.pop(next(iter(known)))
-        known[key] = shares(sensitivity(model, event, prior))
-    return known[key]
 
 
 def shares(apart: Floats) -> Floats:

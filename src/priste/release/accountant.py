@@ -1,0 +1,342 @@
+"""The accountant: what the releases so far have told, and what the next one may tell.
+
+A state is a value. It follows from the terms and the past releases; nothing in it has seen a true
+location, and nothing in it is random. An adversary who knows the terms can compute all of it, and
+the audit does.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste.errors import InvalidParameter
+from priste.mechanisms import Mechanism
+from priste.quantify import (
+    CandidateOperator,
+    Guarantee,
+    JointProbabilities,
+    Leakage,
+    Quantifier,
+    StreamSnapshot,
+)
+from priste.release.mechanism_cache import MechanismCache
+from priste.release.prediction import Prediction, PredictionSnapshot
+from priste.release.tables import CheckedTable, Draw, ReleaseTable
+from priste.release.terms import Terms
+
+Floats = NDArray[np.float64]
+Booleans = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class EventOperator:
+    """How the joint probabilities of one event depend on the likelihood of the next release.
+
+    ``event`` is the place of the event, ``operator`` one group of rows of the adversary that may
+    be mixed (see :meth:`priste.quantify.Quantifier.candidate_operators`). For searching only:
+    ``AccountantState.check`` decides.
+    """
+
+    event: int
+    operator: CandidateOperator
+
+
+@dataclass(frozen=True, eq=False)
+class StateSnapshot:
+    """What the releases so far left in the quantifiers, one entry per event, and the prediction."""
+
+    step: int
+    quantifiers: tuple[tuple[StreamSnapshot, ...], ...]
+    prediction: PredictionSnapshot
+
+    @property
+    def bytes(self) -> int:
+        """How much memory the numbers take."""
+        return sum(each.bytes for snapshots in self.quantifiers for each in snapshots)
+
+
+@dataclass(frozen=True, eq=False)
+class CheckResult:
+    """The answer to a check: ``passed`` (k,) per column, and the table if all of them passed."""
+
+    passed: Booleans
+    table: CheckedTable | None
+
+
+class AccountantState:
+    """What is known before the next step: quantifiers, prediction, leakage, mechanism.
+
+    :meth:`first` makes the state before any release, :meth:`after` the state after one more. A
+    state never changes, so several histories may go on from it.
+    """
+
+    def __init__(
+        self,
+        terms: Terms,
+        step: int,
+        quantifiers: Sequence[Quantifier],
+        prediction: Prediction,
+        *,
+        leakage: tuple[float, ...],
+        belief: tuple[float, ...],
+        last_budget: float | None = None,
+        hints: tuple[int, ...] = (),
+    ) -> None:
+        self.terms = terms
+        self.step = step
+        """The step to be released next; steps count from 0."""
+        self.leakage = leakage
+        """The leakage so far, one entry per event: the worst over the priors of the adversary and
+        the directions that the guarantee of the event bounds. Never below the exact value."""
+        self.belief = belief
+        """How sure the surest prior of the adversary is of each event, rounded up."""
+        self.last_budget = last_budget
+        """The budget of the last step that was not silent; None before the first."""
+        self.hints = hints
+        """What the calibrator left for itself with the last draw."""
+        self._quantifiers = tuple(quantifiers)
+        self._prediction = prediction
+
+    @classmethod
+    def first(cls, terms: Terms) -> AccountantState:
+        """Return the state before any release.
+
+        Raises InvalidParameter for an event that cannot happen or happens for certain, and for a
+        guarantee that the adversary's prior belief breaks already.
+        """
+        # A stream asks about hundreds of likelihoods a step, for as long as it lasts.
+        quantifiers = [
+            Quantifier(terms.models, event, terms.adversary, family=terms.family, method="stream")
+            for event in terms.events
+        ]
+        terms.check_feasible(quantifiers)
+        return cls(
+            terms,
+            0,
+            quantifiers,
+            Prediction(terms.models[0], terms.expected_start()),
+            leakage=(0.0,) * len(quantifiers),
+            belief=tuple(quantifier.prior_belief() for quantifier in quantifiers),
+        )
+
+    # ------------------------------------------------------------------ looking
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """The guarantee of each event, in order."""
+        return self.terms.guarantees
+
+    @property
+    def bytes(self) -> int:
+        """How much memory the numbers of a state take, about."""
+        return sum(quantifier.operator_bytes for quantifier in self._quantifiers)
+
+    @cached_property
+    def prior_belief(self) -> tuple[float, ...]:
+        """How sure the surest prior of the adversary was of each event before any release."""
+        return tuple(quantifier.prior_belief() for quantifier in self._quantifiers)
+
+    def prior_by_start(self) -> tuple[Floats, ...]:
+        """Return Pr(event | first cell) of each event before any release, (m,) or (models, m)."""
+        return tuple(quantifier.prior_by_start() for quantifier in self._quantifiers)
+
+    @cached_property
+    def _mechanisms(self) -> MechanismCache:
+        given = self.terms.mechanism
+        if given.uses_belief:
+            return MechanismCache(given.at_belief(self.predicted()))
+        return self.terms.derived("mechanisms", lambda: MechanismCache(given))
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism of this step at its full budget."""
+        return self._mechanisms.full
+
+    def mechanism_at(self, budget: float) -> Mechanism:
+        """Return the mechanism of this step at a budget up to its own."""
+        return self._mechanisms.at(budget)
+
+    def predicted(self) -> Floats:
+        """Return (m,), the probability of each cell given past releases and the public prior."""
+        return self._prediction.predicted()
+
+    def leakages(self) -> tuple[Leakage, ...]:
+        """Return the leakage of each event in both directions, with a worst prior."""
+        return tuple(quantifier.leakage() for quantifier in self._quantifiers)
+
+    def joint_probabilities(
+        self, likelihood: Floats
+    ) -> Iterator[tuple[JointProbabilities, Guarantee]]:
+        """Yield per event the joint probabilities after a candidate (m,), and the guarantee."""
+        for quantifier, guarantee in zip(self._quantifiers, self.guarantees, strict=True):
+            yield quantifier.candidate_joint(likelihood[:, None]), guarantee
+
+    def operators(self) -> Iterator[EventOperator]:
+        """Yield per event and group of rows what turns a likelihood into joint probabilities."""
+        for number, quantifier in enumerate(self._quantifiers):
+            for operator in quantifier.candidate_operators():
+                yield EventOperator(number, operator)
+
+    def check_horizon(self, step: int) -> None:
+        """Raise InvalidParameter if a model has no transition up to this step."""
+        last = self.terms.last_step
+        if last is not None and step > last:
+            raise InvalidParameter(
+                f"The mobility model ends: the last step it covers is {last}. Got step {step}. "
+                "Use a model with more matrices, or cycle=True."
+            )
+
+    # ------------------------------------------------------------------ deciding
+
+    def passes(
+        self, likelihoods: Floats, limits: Sequence[float | Guarantee] | None = None
+    ) -> Booleans:
+        """Return (k,) whether each likelihood (m, k) keeps every guarantee; doubt is False.
+
+        Exact up to rounding, against every prior of the adversary. ``limits`` are guarantees to
+        check instead, one per event. For searching: only :meth:`check` makes a table that may be
+        drawn from.
+        """
+        verdict = np.ones(likelihoods.shape[1], dtype=bool)
+        guarantees = self.guarantees if limits is None else limits
+        for quantifier, guarantee in zip(self._quantifiers, guarantees, strict=True):
+            if verdict.all():
+                verdict = np.asarray(quantifier.passes(likelihoods, guarantee))
+            elif verdict.any():
+                left = np.flatnonzero(verdict)
+                verdict[left] = quantifier.passes(likelihoods[:, left], guarantee)
+        return verdict
+
+    def verdicts(self, likelihood: Floats) -> tuple[bool, ...]:
+        """Return per event whether one likelihood (m,) keeps its guarantee; doubt is False."""
+        column = likelihood[:, None]
+        return tuple(
+            bool(quantifier.passes(column, guarantee)[0])
+            for quantifier, guarantee in zip(self._quantifiers, self.guarantees, strict=True)
+        )
+
+    def check(self, table: ReleaseTable, limits: Sequence[Guarantee] | None = None) -> CheckResult:
+        """Check every column of a table against every prior of the adversary.
+
+        ``limits``, one per event, may ask for more than the guarantees and never for less. A
+        column of one number at every cell multiplies both sides of every ratio alike, so it
+        changes none: it passes by that argument and not by the rounded check. Doubt fails.
+        """
+        if limits is not None:
+            for limit, guarantee in zip(limits, self.guarantees, strict=True):
+                if not limit.implies(guarantee):
+                    raise InvalidParameter(
+                        "The 'limits' of a check must be at least as strict as the guarantees. "
+                        f"Got {limit!r} where {guarantee!r} is guaranteed."
+                    )
+        columns = table.likelihoods
+        passed = np.asarray((columns == columns[:1]).all(axis=0))
+        informative = np.flatnonzero(~passed)
+        if informative.size:
+            passed[informative] = self.passes(
+                columns if informative.size == len(passed) else columns[:, informative], limits
+            )
+        return CheckResult(passed, CheckedTable(table, self) if passed.all() else None)
+
+    def constant(self, output: int, cost: float, hints: tuple[int, ...] = ()) -> CheckedTable:
+        """Return the table that releases one output wherever the user is; it tells nothing."""
+        cells, width = self.terms.mechanism.grid.size, self.terms.mechanism.outputs
+        table = ReleaseTable(np.ones((cells, 1)), np.array([output]), width, 0.0, cost, hints)
+        return CheckedTable(table, self)
+
+    # ------------------------------------------------------------------ going on
+
+    def after(self, drawn: Draw | None) -> AccountantState:
+        """Return the state after a draw, None for silence; the leakage of the draw is measured.
+
+        A likelihood of one number everywhere is counted as silence: leakage and belief stay the
+        very numbers they were.
+        """
+        following = self._after(drawn)
+        if following is not self and _informative(drawn):
+            following.leakage, following.belief = _measured(
+                following._quantifiers, self.terms.guarantees
+            )
+        return following
+
+    def replayed(
+        self, drawn: Draw | None, leakage: tuple[float, ...], belief: tuple[float, ...]
+    ) -> AccountantState:
+        """Return the state after a recorded draw, with the numbers that were measured then."""
+        following = self._after(drawn)
+        following.leakage, following.belief = leakage, belief
+        return following
+
+    def _after(self, drawn: Draw | None) -> AccountantState:
+        self.check_horizon(self.step)
+        likelihood = drawn.likelihood if drawn is not None and _informative(drawn) else None
+        following = copy.copy(self)
+        vars(following).pop("_mechanisms", None)
+        quantifiers = tuple(quantifier.copy() for quantifier in self._quantifiers)
+        for quantifier in quantifiers:
+            quantifier.observe(likelihood)
+        following._quantifiers = quantifiers
+        following._prediction = self._prediction.copy()
+        following._prediction.correct(likelihood)
+        following.step = self.step + 1
+        if drawn is not None:
+            following.last_budget, following.hints = float(drawn.budget), tuple(drawn.hints)
+        return following
+
+    def snapshot(self) -> StateSnapshot | None:
+        """Return what the releases so far left; None on maps so large that it is not kept."""
+        taken = [quantifier.snapshot() for quantifier in self._quantifiers]
+        found = tuple(each for each in taken if each is not None)
+        if len(found) < len(taken):
+            return None
+        return StateSnapshot(self.step, found, self._prediction.snapshot())
+
+    def restored(
+        self,
+        snapshot: StateSnapshot,
+        *,
+        leakage: tuple[float, ...],
+        belief: tuple[float, ...],
+        last_budget: float | None,
+        hints: tuple[int, ...],
+    ) -> AccountantState:
+        """Return the state of a snapshot of a stream under these terms.
+
+        Raises ValueError if the snapshot is of a stream under other terms.
+        """
+        prediction = snapshot.prediction
+        steps = {each.step for snapshots in snapshot.quantifiers for each in snapshots}
+        if steps != {snapshot.step} or prediction.step + prediction.due != snapshot.step:
+            raise ValueError("its parts are of several steps")
+        pairs = zip(self._quantifiers, snapshot.quantifiers, strict=True)
+        return AccountantState(
+            self.terms,
+            snapshot.step,
+            [quantifier.restored(each) for quantifier, each in pairs],
+            self._prediction.restored(prediction),
+            leakage=leakage,
+            belief=belief,
+            last_budget=last_budget,
+            hints=hints,
+        )
+
+
+def _informative(drawn: Draw | None) -> bool:
+    return drawn is not None and bool((drawn.likelihood != drawn.likelihood[0]).any())
+
+
+def _measured(
+    quantifiers: Sequence[Quantifier], guarantees: Sequence[Guarantee]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return leakage and belief per event, upper bounds of the exact ones."""
+    leakage = tuple(
+        guarantee.leakage(*quantifier.directions())
+        for quantifier, guarantee in zip(quantifiers, guarantees, strict=True)
+    )
+    return leakage, tuple(quantifier.belief() for quantifier in quantifiers)

@@ -1,0 +1,224 @@
+"""The record of a stream: its releases in memory and, with a journal, on disk.
+
+Nothing here draws, decides or knows a true location.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from priste.errors import StateError
+from priste.mechanisms import Mechanism
+from priste.release.accountant import AccountantState
+from priste.release.calibrators import Calibrator
+from priste.release.ledger import Ledger, Release
+from priste.release.replay import recalled, replayed
+from priste.release.stream_file import checkpoint
+from priste.release.stream_file import journal as files
+from priste.release.stream_file.binding import check_binding, checked_binding
+from priste.release.stream_file.entry import Entry, Likelihoods, LikelihoodTexts, entry_to_json
+from priste.release.stream_file.header import terms_from_json, terms_to_json
+from priste.release.tables import Draw
+from priste.release.terms import Terms
+
+_log = logging.getLogger("priste.release")
+
+
+class StreamRecord:
+    """The releases of one stream, the file they are written to, and what the stream belongs to."""
+
+    def __init__(
+        self, terms: Terms, calibrator: Calibrator, binding: Mapping[str, str] | None
+    ) -> None:
+        self.terms = terms
+        self.calibrator = calibrator
+        self.binding = checked_binding(binding)
+        self.name = secrets.token_hex(16)
+        self.over_limit: tuple[str, ...] = ()
+        self.torn_bytes = 0
+        self.entries: list[Entry] = []
+        self.likelihoods = Likelihoods()
+        self._journal: files.Journal | None = None
+        self._written: set[str] = set()  # digests of the likelihoods that the journal holds
+        self._checkpointed = 0  # how many steps the checkpoint beside the journal covers
+
+    # ------------------------------------------------------------------ adding
+
+    def entry(self, drawn: Draw | None, after: AccountantState) -> Entry:
+        """Return the entry of a draw, None for silence, given the state after it."""
+        release = Release(
+            step=after.step - 1,
+            cell=None if drawn is None else int(drawn.output),
+            budget=0.0 if drawn is None else float(drawn.budget),
+            leakage=after.leakage,
+            attempts=0 if drawn is None else int(drawn.attempts),
+            undecided=0 if drawn is None else int(drawn.undecided),
+            belief=after.belief,
+            against=self.terms.against,
+        )
+        if drawn is None:
+            return Entry(release)
+        hints = tuple(int(hint) for hint in drawn.hints)
+        return Entry(release, self.likelihoods.add(drawn.likelihood), hints)
+
+    def append(self, entries: Sequence[Entry], after: AccountantState) -> None:
+        """Add entries; with a journal they are on the disk when this returns."""
+        journal = self._journal
+        if journal is not None:
+            journal.append(self._to_json(entries, self._written))
+        self.entries.extend(entries)
+        if journal is not None and after.step - self._checkpointed >= checkpoint.EVERY:
+            self._checkpointed = after.step
+            checkpoint.keep(journal.path, journal.chain, after.snapshot())
+
+    def replay(
+        self, records: Sequence[Mapping[str, Any]], state: AccountantState
+    ) -> AccountantState:
+        """Take in the records of earlier steps and return the state after them.
+
+        Raises KeyError, TypeError or ValueError for records that cannot be of this stream.
+        """
+        for record in records:
+            entry, state = replayed(record, self.likelihoods, state)
+            self.entries.append(entry)
+        self._written = {entry.digest for entry in self.entries if entry.digest is not None}
+        return state
+
+    # ------------------------------------------------------------------ reading
+
+    @property
+    def ledger(self) -> Ledger:
+        """All releases so far."""
+        return Ledger(
+            self.terms.event_names,
+            [entry.release for entry in self.entries],
+            LikelihoodTexts(self.entries, self.likelihoods),
+            guarantees=self.terms.guarantees,
+            against=self.terms.against,
+        )
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return what a file of this stream holds of its steps: plain values, one record a step."""
+        return self._to_json(self.entries, set())
+
+    def _to_json(self, entries: Sequence[Entry], written: set[str]) -> list[dict[str, Any]]:
+        return [entry_to_json(entry, self.likelihoods, written) for entry in entries]
+
+    def _header(self) -> dict[str, Any]:
+        return {
+            "stream": self.name,
+            "over_limit": list(self.over_limit),
+            "binding": self.binding,
+            **terms_to_json(self.terms, self.calibrator),
+        }
+
+    # ------------------------------------------------------------------ files
+
+    @property
+    def journal_path(self) -> Path | None:
+        """Where releases are written to; None without a journal."""
+        return None if self._journal is None else self._journal.path
+
+    def start_journal(self, path: Path) -> None:
+        """Create a journal that holds the releases so far, and write all later ones to it."""
+        written: set[str] = set()
+        files.create(path, self._header(), self._to_json(self.entries, written))
+        self._written = written
+        self._journal, _ = files.Journal.open(path)
+
+    def save(self, path: Path, state: AccountantState) -> None:
+        """Write the whole state to a private file; see :meth:`priste.Protector.save`."""
+        if self._journal is not None and self._journal.is_at(path):
+            return  # every release is there already
+        chain = files.replace(path, self._header(), self.records())
+        if state.step >= checkpoint.EVERY:
+            checkpoint.keep(path, chain, state.snapshot())
+
+    def close(self) -> bool:
+        """Give up the journal and its lock; tell whether there was one."""
+        if self._journal is None:
+            return False
+        self._journal.close()
+        return True
+
+    @classmethod
+    def read(
+        cls,
+        path: Path,
+        *,
+        writing: bool,
+        mechanism: Mechanism | None,
+        calibrator: Calibrator | None,
+        binding: Mapping[str, str] | None,
+    ) -> tuple[StreamRecord, AccountantState]:
+        """Return the record in a file and the state after it; with ``writing`` the file is kept
+        open and locked, and later releases are written to it.
+        """
+        if not writing:
+            files.refuse_if_locked(path)
+            return cls._restored(path, files.read(path), mechanism, calibrator, binding)
+        journal, contents = files.Journal.open(path)
+        try:
+            record, state = cls._restored(path, contents, mechanism, calibrator, binding)
+        except BaseException:
+            journal.close()
+            raise
+        record._journal = journal
+        return record, state
+
+    @classmethod
+    def _restored(
+        cls,
+        path: Path,
+        contents: files.Contents,
+        mechanism: Mechanism | None,
+        calibrator: Calibrator | None,
+        binding: Mapping[str, str] | None,
+    ) -> tuple[StreamRecord, AccountantState]:
+        belongs_to = check_binding(contents.header, binding, path)
+        terms, kind = terms_from_json(
+            contents.header, path, mechanism=mechanism, calibrator=calibrator
+        )
+        name, over_limit = contents.header.get("stream"), contents.header.get("over_limit")
+        known = set(terms.event_names)
+        if not isinstance(name, str) or not (
+            isinstance(over_limit, list) and all(event in known for event in over_limit)
+        ):
+            raise StateError(f"The stream in {str(path)!r} has no name. It was left as it is.")
+        record = cls(terms, kind, belongs_to)
+        record.name, record.over_limit = name, tuple(over_limit)
+        record.torn_bytes = contents.torn
+        if contents.torn:
+            _log.warning(
+                "The last line of %s was unfinished (%d bytes): a crash came before its release "
+                "was returned. It does not count.", path, contents.torn
+            )  # fmt: skip
+        state = record._recall(path, contents, AccountantState.first(terms))
+        try:
+            state = record.replay(contents.records[len(record.entries) :], state)
+        except (KeyError, TypeError, ValueError) as problem:
+            raise StateError(
+                f"A line of {str(path)!r} cannot be replayed: {problem}. It was left as it is."
+            ) from problem
+        return record, state
+
+    def _recall(
+        self, path: Path, contents: files.Contents, first: AccountantState
+    ) -> AccountantState:
+        """Take in the steps of a file that its checkpoint covers, if it has one that fits."""
+        kept = checkpoint.found(path, contents.chains)
+        if kept is None:
+            return first
+        covered, likelihoods = contents.records[: kept.state.step], Likelihoods()
+        try:
+            entries, state = recalled(covered, likelihoods, kept.state, first)
+        except (KeyError, TypeError, ValueError) as problem:
+            checkpoint.ignored(path, str(problem))
+            return first
+        self.entries, self.likelihoods = entries, likelihoods
+        self._checkpointed = kept.state.step
+        return state
