@@ -27,7 +27,7 @@ checkpoint.EVERY = 5
 grid = Grid(rows=3, columns=3, cell_size=1.0)
 model = MarkovModel.gaussian(grid, sigma=1.0)
 p = Protector(model, presence([0], [1]), PlanarLaplace(grid, 1.0), 0.5, "uncalibrated",
-              journal=place / "j")
+              journal=place / "j", adversary=AnyPrior())
 filler = fill(leaving=16384)
 made = []
 try:
@@ -117,7 +117,7 @@ from priste.atomic_files import write_file
 grid = Grid(rows=3, columns=3, cell_size=1.0)
 model = MarkovModel.gaussian(grid, sigma=1.0)
 with Protector(model, presence([0], [1]), PlanarLaplace(grid, 1.0), 0.5, "uncalibrated",
-               journal=place / "j") as p:
+               journal=place / "j", adversary=AnyPrior()) as p:
     made = p.release(4)
 subprocess.run(["mount", "-o", "remount,ro", place], check=True)
 assert list(Protector.load(place / "j").ledger) == [made]

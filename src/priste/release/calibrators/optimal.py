@@ -102,7 +102,7 @@ class Optimal:
     >>> grid = Grid(rows=3, columns=3, cell_size=1.0)
     >>> protector = Protector(MarkovModel.gaussian(grid, sigma=1.0), presence([0], [1, 2]),
     ...                       PlanarLaplace(grid, alpha=2.0), guarantee=0.5,
-    ...                       calibrator=Optimal(), rng=1)
+    ...                       calibrator=Optimal(), rng=1, adversary=AnyPrior())
     >>> protector.release(4).leakage[0] <= 0.5
     True
     """
