@@ -234,11 +234,12 @@ def sizes(console: Console, sides: Sequence[int] = SIDES) -> list[dict[str, Any]
 
 FIRST_RELEASE = """
 import time
-from priste import Grid, MarkovModel, PlanarLaplace, Protector, presence
+from priste import AnyPrior, Grid, MarkovModel, PlanarLaplace, Protector, presence
 grid = Grid(rows={side}, columns={side}, cell_size=1.0)
 model = MarkovModel.gaussian(grid, sigma=1.0)
 event = presence(range(10), range(3, 8))
-protector = Protector(model, event, PlanarLaplace(grid, alpha=0.5), 0.5, {calibrator!r}, rng=1, adversary=AnyPrior())
+protector = Protector(model, event, PlanarLaplace(grid, alpha=0.5), 0.5, {calibrator!r},
+                      rng=1, adversary=AnyPrior())
 protector.release(5)
 print(time.process_time())
 """

@@ -21,7 +21,7 @@ def _needs_a_disk() -> None:
 def test_a_journal_on_a_full_disk(tmp_path: Path) -> None:
     """The release that finds no room is not made; all before it are there, and it goes on later."""
     script = """
-from priste import Grid, MarkovModel, PlanarLaplace, Protector, StateError, presence
+from priste import AnyPrior, Grid, MarkovModel, PlanarLaplace, Protector, StateError, presence
 from priste.release.stream_file import checkpoint
 checkpoint.EVERY = 5
 grid = Grid(rows=3, columns=3, cell_size=1.0)
@@ -112,7 +112,8 @@ def test_a_disk_that_is_read_only(tmp_path: Path) -> None:
     policy, trips = write_policy(tmp_path), write_trips(tmp_path)
     script = """
 import subprocess
-from priste import Grid, MarkovModel, OutputError, PlanarLaplace, Protector, StateError, presence
+from priste import AnyPrior, Grid, MarkovModel, OutputError, PlanarLaplace, Protector
+from priste import StateError, presence
 from priste.atomic_files import write_file
 grid = Grid(rows=3, columns=3, cell_size=1.0)
 model = MarkovModel.gaussian(grid, sigma=1.0)

@@ -45,7 +45,8 @@ def test_the_wheel_works_outside_the_repository(wheel: Path, tmp_path: Path) -> 
         "assert priste.__file__.startswith(sys.argv[1]), priste.__file__; "
         "g = priste.Grid(rows=2, columns=3, cell_size=1.0); "
         "m = priste.MarkovModel.gaussian(g, sigma=1.0); "
-        "p = priste.Protector(m, priste.presence([0], [1]), priste.PlanarLaplace(g, 1.0), 0.5, adversary=priste.AnyPrior()); "
+        "p = priste.Protector(m, priste.presence([0], [1]), priste.PlanarLaplace(g, 1.0), 0.5, "
+        "adversary=priste.AnyPrior()); "
         "print(p.release(4).leakage[0] <= 0.5)"
     )
     done = subprocess.run(

@@ -265,9 +265,3 @@ def test_laws_that_are_searched_for(section: str, described: dict[str, object]) 
     explained = explain_policy(policy)
     assert explained.guaranteed
     assert "full budget" in explained.summary[-1]
-
-
-def test_a_retired_calibrator_names_its_successor() -> None:
-    """A policy of an earlier version is told what to write in its place."""
-    with pytest.raises(PolicyError, match="was retired"):
-        read_policy(POLICY.replace("pace = 0.3", 'calibrator = "remap"'))

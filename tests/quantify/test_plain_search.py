@@ -134,7 +134,8 @@ import sys
 from priste import AnyPrior, Grid, MarkovModel, PlanarLaplace, Protector, presence
 grid = Grid(rows=4, columns=4, cell_size=1.0)
 model = MarkovModel.gaussian(grid, sigma=1.0)
-Protector(model, presence([0], [1]), PlanarLaplace(grid, alpha=1.0), 0.5, rng=1, adversary=AnyPrior()).release(5)
+noise = PlanarLaplace(grid, alpha=1.0)
+Protector(model, presence([0], [1]), noise, 0.5, rng=1, adversary=AnyPrior()).release(5)
 heavy = {"numba", "pandas", "duckdb", "pyarrow", "matplotlib", "pydantic", "scipy.optimize"}
 print(sorted(heavy & set(sys.modules)))
 """
