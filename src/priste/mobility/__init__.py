@@ -20,6 +20,12 @@ from priste.mobility.memory import (
 )
 from priste.mobility.model import MarkovModel
 from priste.mobility.origin import ModelOrigin
+from priste.mobility.own_history import (
+    OwnStrength,
+    choose_own_strength,
+    day_windows,
+    own_history,
+)
 from priste.mobility.population import Shrinkage
 from priste.mobility.smoothed_counts import (
     AddEverywhere,
@@ -44,6 +50,7 @@ __all__ = [
     "MaximumLikelihood",
     "MemoryScore",
     "ModelOrigin",
+    "OwnStrength",
     "PopulationChoice",
     "PopulationFit",
     "SeparableTransition",
@@ -51,7 +58,9 @@ __all__ = [
     "Smoothing",
     "SparseTransition",
     "Transition",
+    "choose_own_strength",
     "choose_population",
+    "day_windows",
     "drawn_home",
     "fit_population",
     "habits_of",
@@ -59,6 +68,7 @@ __all__ = [
     "lingering_gaussian",
     "mass_beyond",
     "memories_of",
+    "own_history",
     "stay_or_go",
     "usual_home",
 ]

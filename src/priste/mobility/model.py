@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
+from scipy import sparse
 
 from priste.arguments import check_float, check_int
 from priste.errors import InvalidParameter, NoValue
@@ -32,7 +33,7 @@ from priste.mobility.sequences import (
     counts_of,
     moves_of,
 )
-from priste.mobility.smoothed_counts import GaussianPrior, Smoothing, as_smoothing, smoothed
+from priste.mobility.smoothed_counts import Smoothing, as_smoothing, smoothed_phases
 from priste.mobility.stationary import stationary_share
 from priste.mobility.structured import as_transition
 from priste.mobility.transitions import Transition
@@ -42,6 +43,8 @@ from priste.mobility.validation import (
     IntArray,
     distribution,
     frozen_ints,
+    probability_array,
+    sparse_nonnegative,
 )
 from priste.randomness import BitSource, Seed, bit_source
 
@@ -162,20 +165,50 @@ class MarkovModel:
                 hint="For a model without data use MarkovModel.gaussian.",
             )
         phase_of = moves.steps // per_phase % phases
-        fitted: list[Transition] = []
         shape = (grid.size, grid.size)
-        if isinstance(choice, GaussianPrior):  # one scale for all phases, from all moves
-            choice = choice.scaled_to(grid, counts_of(moves.sources, moves.targets, shape))
-        for phase in range(phases):
-            here = phase_of == phase
-            counts = counts_of(moves.sources[here], moves.targets[here], shape)
-            fitted.append(smoothed(counts, *choice.prior(grid, counts)))
+        counts = [
+            counts_of(moves.sources[here], moves.targets[here], shape)
+            for here in (phase_of == phase for phase in range(phases))
+        ]
+        fitted = smoothed_phases(grid, counts, choice)
         if order == 2:
             return cls(grid, fitted_pairs(grid, fitted[0], moves, backoff))
         repeating = tuple(fitted[phase] for phase in range(phases) for _ in range(per_phase))
         if phases == 1:
             repeating = repeating[:1]
         return cls(grid, Schedule((), repeating, cyclic=True))
+
+    @classmethod
+    def from_counts(
+        cls,
+        grid: Grid,
+        counts: object,
+        smoothing: Smoothing | float | None = None,
+        *,
+        cycle: bool = False,
+    ) -> MarkovModel:
+        """Smooth counted moves into a model.
+
+        ``counts[i, j]`` is how often somebody went from cell ``i`` to cell ``j`` in one step:
+        finite and >= 0, shape (m, m), array-like or ``scipy.sparse``; fractions are welcome. With
+        ``cycle=True`` it is a sequence of such, one per step of the cycle. ``smoothing`` as in
+        :meth:`fit`.
+
+        >>> grid = Grid(rows=1, columns=2, cell_size=1.0)
+        >>> MarkovModel.from_counts(grid, [[8, 0], [1, 1]], smoothing=1).transition(0).toarray()
+        array([[0.9, 0.1],
+               [0.5, 0.5]])
+        """
+        owner = "MarkovModel.from_counts"
+        _check_grid(grid, owner)
+        choice = as_smoothing(smoothing)
+        phases = list(counts) if cycle else [counts]  # type: ignore[call-overload]
+        read = [_count_matrix(phase, grid, owner) for phase in phases]
+        if not read:
+            raise InvalidParameter(
+                "must hold one matrix at least", parameter="counts", owner=owner, got="none"
+            )
+        return cls(grid, Schedule((), smoothed_phases(grid, read, choice), cyclic=True))
 
     @classmethod
     def second_order(cls, grid: Grid, first: object, table: object) -> MarkovModel:
@@ -438,6 +471,24 @@ class MarkovModel:
         """Read what :meth:`save` wrote, to the bit; anything else is a :class:`StateError`."""
         grid, schedule, origin = storage.read_model(path)
         return cls(grid, schedule).with_origin(origin)
+
+
+def _count_matrix(counts: object, grid: Grid, owner: str) -> sparse.csr_array:
+    name = f"'counts' of {owner}"
+    read: sparse.csr_array
+    if sparse.issparse(counts):
+        read = sparse_nonnegative(counts, name=name)
+    else:
+        array = probability_array(counts, name=name)
+        read = sparse.csr_array(array) if array.ndim == 2 else sparse.csr_array((0, 0))
+    if read.shape != (grid.size, grid.size):
+        raise InvalidParameter(
+            f"must have shape ({grid.size}, {grid.size}), one row and one column per cell",
+            parameter="counts",
+            owner=owner,
+            value=read.shape,
+        )
+    return read
 
 
 def _check_grid(grid: object, owner: str) -> None:

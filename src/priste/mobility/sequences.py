@@ -103,6 +103,33 @@ def checked_offsets(offsets: Iterable[int] | None, count: int, *, owner: str) ->
     return numbers
 
 
+def without_steps(
+    sequences: list[IntArray], leave_out: Iterable[Sequence[bool]] | None, *, owner: str
+) -> list[IntArray]:
+    """Return checked sequences with a gap at every step whose mask is True; None leaves out none.
+
+    No message repeats a cell.
+    """
+    if leave_out is None:
+        return sequences
+    masks = [np.asarray(mask) for mask in leave_out]
+    fits = len(masks) == len(sequences) and all(
+        mask.dtype == np.bool_ and mask.shape == cells.shape
+        for mask, cells in zip(masks, sequences, strict=False)
+    )
+    if not fits:
+        raise InvalidParameter(
+            "must hold one mask of True and False per sequence, as long as it",
+            parameter="leave_out",
+            owner=owner,
+            got=f"{len(masks)} masks for {len(sequences)} sequences",
+        )
+    return [
+        np.where(mask, GAP, cells).astype(np.int64)
+        for mask, cells in zip(masks, sequences, strict=True)
+    ]
+
+
 @dataclass(frozen=True)
 class Moves:
     """Moves between known cells: ``sources[k]`` to ``targets[k]`` at step ``steps[k]``.

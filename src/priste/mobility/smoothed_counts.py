@@ -10,6 +10,7 @@ the prior, and every row is a distribution. The choices differ in prior and stre
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
@@ -193,6 +194,18 @@ def smoothed(counts: sparse.csr_array, prior: Transition, strength: FloatArray) 
     seen = sparse.csr_array(counts, copy=True)
     seen.data /= np.repeat(totals, np.diff(seen.indptr))
     return prior.blended(strength / totals, seen)
+
+
+def smoothed_phases(
+    grid: Grid, counts: Sequence[sparse.csr_array], choice: Smoothing
+) -> tuple[Transition, ...]:
+    """Smooth the counts of each phase; a Gaussian has one scale for all, from all moves."""
+    if isinstance(choice, GaussianPrior):
+        together = counts[0]
+        for phase in counts[1:]:
+            together = sparse.csr_array(together + phase)
+        choice = choice.scaled_to(grid, together)
+    return tuple(smoothed(phase, *choice.prior(grid, phase)) for phase in counts)
 
 
 def smoothed_rows(
