@@ -1,28 +1,36 @@
 """Run every benchmark, or those named: ``python -m benchmarks [NAME ...]``.
 
-Each benchmark is a module of this package with a ``main()`` that prints its table and writes
-``results/NAME.json``.
+Each is a module of this package with a ``main(arguments)`` that prints its table and writes
+``results/NAME.json``. ``python -m benchmarks.NAME --help`` tells of one, its parts and its options.
 """
 
 from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Sequence
+
+from benchmarks.arguments import parser_of
 
 BENCHMARKS = ("quantification", "worst_prior", "release", "usefulness", "live", "batch")
+"""Those that need no data of one's own."""
+
+WITH_DATA = ("first_run", "fitting")
+"""Those that are told where data is, and run one by one: ``python -m benchmarks.NAME``."""
 
 
-def main(names: list[str]) -> int:
-    """Run the benchmarks and return the exit code."""
-    unknown = sorted(set(names) - set(BENCHMARKS))
-    if unknown:
-        print(f"There is no benchmark {unknown[0]!r}; known are {', '.join(BENCHMARKS)}.")
-        return 2
+def main(arguments: Sequence[str]) -> None:
+    """Run the benchmarks named, or all."""
+    parser = parser_of(__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(BENCHMARKS)}")
+    parser.epilog = f"With data of one's own: {', '.join(WITH_DATA)}."
+    names = parser.parse_args(arguments).names
+    if unknown := sorted(set(names) - set(BENCHMARKS)):
+        parser.error(f"no such benchmark: {', '.join(unknown)}. Known are {', '.join(BENCHMARKS)}.")
     for name in names or BENCHMARKS:
         print(f"== {name}", flush=True)
-        importlib.import_module(f"benchmarks.{name}").main()
-    return 0
+        importlib.import_module(f"benchmarks.{name}").main([])
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])

@@ -36,8 +36,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.arguments import asked_for
 from benchmarks.command import tell_costs
-from benchmarks.parts import asked_for
 from priste.policy import Policy, load_policy, read_policy
 from priste.release.seeded_steps import SeededSteps, seed_of_user
 from priste.traces import read_traces
@@ -454,8 +454,16 @@ def show(found: dict[str, Any]) -> None:
         out.print(f"  {name.replace('_', ' ')}: {value:,.3g}")
 
 
-def main(names: Sequence[str] = (), *, quick: bool = False, keep_least: bool = False) -> None:
+def main(arguments: Sequence[str] = ()) -> None:
     """Measure some parts, or all; print, and write the results after each."""
+    asked = asked_for(
+        arguments,
+        __doc__,
+        PARTS,
+        quick="take a tenth of the users",
+        least="keep the least that a run took now or before",
+    )
+    names, quick, keep_least = asked.parts, asked.quick, asked.least
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PRISTE_STATE"] = str(Path(folder) / "state")
         for name in names or PARTS:
@@ -473,15 +481,7 @@ def main(names: Sequence[str] = (), *, quick: bool = False, keep_least: bool = F
 
 
 if __name__ == "__main__":
-    given = sys.argv[1:]
-    if "--loop" in given:
-        tell_loop(Path(given[1]))
+    if sys.argv[1:2] == ["--loop"]:
+        tell_loop(Path(sys.argv[2]))
     else:
-        asked = asked_for(
-            given,
-            __doc__,
-            PARTS,
-            quick="take a tenth of the users",
-            least="keep the least that a run took now or before",
-        )
-        main(asked.parts, quick=asked.quick, keep_least=asked.least)
+        main(sys.argv[1:])

@@ -10,7 +10,6 @@ that was written is removed, unless ``--keep DIR`` says where it shall stay.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import resource
@@ -18,9 +17,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.arguments import parser_of
 from priste.policy import load_policy
 
 COLUMNS = (
@@ -29,16 +30,20 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def main(given: list[str] | None = None) -> int:
+def main(arguments: Sequence[str] = ()) -> None:
     """Run all of it and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("paths", nargs="*", type=Path)
+    parser = parser_of(__doc__)
+    parser.add_argument("paths", nargs="*", type=Path, help="files or folders of locations")
     parser.add_argument("--zone", help="of times that carry none")
-    parser.add_argument("--geolife", type=Path)
-    parser.add_argument("--single", nargs="*", default=[])
-    parser.add_argument("--crowd", type=int, default=0)
-    parser.add_argument("--keep", type=Path)
-    options = parser.parse_args(given)
+    parser.add_argument("--geolife", type=Path, help="a Geolife folder (its Data)")
+    parser.add_argument("--single", nargs="*", default=[], help="people of that, one by one")
+    parser.add_argument("--crowd", type=int, default=0, help="so many people of that together")
+    parser.add_argument("--keep", type=Path, help="where to keep what is made")
+    options = parser.parse_args(arguments)
+    if not (options.paths or options.single or options.crowd):
+        parser.error("name files or folders, or --geolife with --single or --crowd.")
+    if missing := [str(path) for path in options.paths if not path.exists()]:
+        parser.error(f"there is no {missing[0]!r}.")
     with tempfile.TemporaryDirectory() as folder:
         kept = options.keep or Path(folder)
         sources = {path.name: path for path in options.paths}
@@ -52,7 +57,6 @@ def main(given: list[str] | None = None) -> int:
         for name, source in sources.items():
             row = first_run(name, source, kept / name.replace(" ", "-"), options.zone)
             print("| " + " | ".join(row[column] for column in COLUMNS) + " |", flush=True)
-    return 0
 
 
 def crowd_of(geolife: Path, people: int, folder: Path) -> Path:
@@ -134,4 +138,4 @@ def _priste(*words: object) -> tuple[dict[str, Any], str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(sys.argv[1:])

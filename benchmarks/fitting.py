@@ -9,11 +9,13 @@ cell where that person's nights are spent as their home. Nothing of them is show
 
 from __future__ import annotations
 
-import argparse
+import sys
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
+from benchmarks.arguments import parser_of
 from priste.maps import Grid
 from priste.mobility import MarkovModel, drawn_home, home_habits_of
 from priste.mobility.homecoming import usual_home
@@ -27,13 +29,13 @@ FEWEST_MOVES = 200
 """People with fewer moves on the map are passed over: their mean says little."""
 
 
-def main() -> None:
+def main(arguments: Sequence[str] = ()) -> None:
     """Print a line for each person, and how many are predicted better and worse."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--geolife", type=Path, required=True)
-    parser.add_argument("--people", type=int, default=12)
+    parser = parser_of(__doc__)
+    parser.add_argument("--geolife", type=Path, required=True, help="a Geolife folder (its Data)")
+    parser.add_argument("--people", type=int, default=12, help="how many")
     parser.add_argument("--cell", type=float, default=2.0, help="km")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     grid = Grid.covering(*BEIJING, options.cell)
     line = Timeline(datetime(2008, 1, 7), timedelta(minutes=15), "Asia/Shanghai")
     people: list[PersonCells] = []
@@ -77,4 +79,4 @@ def _nats(model: MarkovModel, person: PersonCells) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

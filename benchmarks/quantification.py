@@ -25,8 +25,8 @@ from rich.console import Console
 from rich.table import Table
 from scipy import sparse
 
+from benchmarks.arguments import asked_for
 from benchmarks.circumstances import circumstances
-from benchmarks.parts import asked_for
 from priste import Grid, KnownPrior, MarkovModel, PriorsWithin, Quantifier
 from priste.events import Event, pattern, presence
 from priste.quantify.warm_up import warm_up
@@ -366,11 +366,12 @@ GROWING = {
 """What is fitted by a power of the number of cells."""
 
 
-def main(parts: Sequence[str] = (), *, quick: bool = False) -> dict[str, Any]:
+def main(arguments: Sequence[str] = (), *, quick: bool = False) -> dict[str, Any]:
     """Run some parts, or all, print the tables, write and return the results.
 
     ``quick`` keeps to small sizes and writes nothing: to see that the benchmark works.
     """
+    parts = asked_for(arguments, __doc__, PARTS).parts
     console = Console()
     warm_up()  # compile before anything is timed
     results = json.loads(RESULTS.read_text(encoding="utf-8")) if parts else {}
@@ -396,4 +397,4 @@ def main(parts: Sequence[str] = (), *, quick: bool = False) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main(asked_for(sys.argv[1:], __doc__, PARTS).parts)
+    main(sys.argv[1:])

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -28,9 +27,10 @@ from typing import Any
 import numpy as np
 from paper.experiments.quadratic_programmes import is_installed, solver_check
 from rich.console import Console
+from tests.resident_memory import resident_megabytes
 
+from benchmarks.arguments import asked_for
 from benchmarks.circumstances import circumstances
-from benchmarks.parts import asked_for
 from priste import AnyPrior, Grid, KnownPrior, MarkovModel, PlanarLaplace, Protector, presence
 from priste.quantify import Adversary, JointProbabilities
 from priste.quantify.warm_up import warm_up
@@ -63,14 +63,6 @@ LONG = 5_000
 WINDOW = 500
 SIDES = (10, 20, 30, 40, 50)
 SIZE_STEPS = 6
-
-
-def resident_megabytes() -> float:
-    """Return the memory of this process: now on Linux, its largest so far elsewhere."""
-    status = Path("/proc/self/statm")
-    if status.exists():
-        return int(status.read_text().split()[1]) * resource.getpagesize() / 2**20
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def run(
@@ -351,8 +343,9 @@ PARTS: dict[str, Callable[[Console], list[dict[str, Any]]]] = {
 }
 
 
-def main(parts: Sequence[str] = (), *, quick: bool = False) -> dict[str, Any]:
+def main(arguments: Sequence[str] = (), *, quick: bool = False) -> dict[str, Any]:
     """Run some parts, or all, print, write and return them; ``quick`` is small, writes nothing."""
+    parts = asked_for(arguments, __doc__, PARTS).parts
     console = Console(width=140)
     warm_up()  # compile before anything is timed
     if quick:
@@ -375,4 +368,4 @@ def main(parts: Sequence[str] = (), *, quick: bool = False) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main(asked_for(sys.argv[1:], __doc__, PARTS).parts)
+    main(sys.argv[1:])

@@ -23,10 +23,11 @@ there are. Each pair of days is a stream of its own.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
+import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from re import search
@@ -36,6 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
+from benchmarks.arguments import parser_of
 from benchmarks.moving_people import City, Geolife, Stream, built_in_city
 from priste import (
     AnyPrior,
@@ -242,9 +244,9 @@ def _rows(file: Path | None) -> list[Row]:
     return [json.loads(text) for text in file.read_text(encoding="utf-8").splitlines()]
 
 
-def main(arguments: list[str] | None = None) -> dict[str, Any]:
+def main(arguments: Sequence[str] = ()) -> dict[str, Any]:
     """Measure what is missing, print the table and write the results."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--geolife", type=Path, help="a Geolife folder (its Data)")
     parser.add_argument("--group", choices=("measured", "tuned"), default="measured")
     parser.add_argument("--people", type=int, default=4)
@@ -257,7 +259,7 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--only", default="", help="a regular expression that lines must contain")
     parser.add_argument("--rows", type=Path, help="where rows are kept, to go on later")
     parser.add_argument("--results", type=Path, help="where to write, if not to the results")
-    chosen = parser.parse_args(arguments if arguments is not None else [])
+    chosen = parser.parse_args(arguments)
     real = Geolife(chosen.geolife) if chosen.geolife else None
     cities: dict[int, City] = {}
     rows = _rows(chosen.rows)
@@ -291,6 +293,4 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    import sys
-
     main(sys.argv[1:])

@@ -1,6 +1,6 @@
 """The worst prior: verdicts against the paper's solvers, map size, and all candidates at once.
 
-Run with ``python -m benchmarks.worst_prior``; the solvers of the extra ``solvers``
+Run with ``python -m benchmarks.worst_prior [PART ...]``; the solvers of the extra ``solvers``
 (pinned in benchmarks/requirements.lock) are used where they are installed. Writes
 ``benchmarks/results/worst_prior.json``. Times are CPU seconds of one core; compare them
 within one run only.
@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ from rich.console import Console
 from rich.table import Table
 from tests.oracles.exact_worst_prior import integer_rows, pairs_exceed, reversed_rows
 
+from benchmarks.arguments import asked_for
 from benchmarks.circumstances import circumstances
 from priste import Grid, MarkovModel, PlanarLaplace, Quantifier, presence
 from priste.quantify import JointProbabilities, leakages, passes
@@ -277,32 +279,39 @@ def all_candidates(sigma: float, alpha: float) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Run everything, print it, and keep it."""
+PARTS = ("own", "candidates", "growth", "solvers")
+
+
+def main(arguments: Sequence[str] = ()) -> None:
+    """Run some parts, or all; print, and keep them with what is there of the others."""
+    parts = asked_for(arguments, __doc__, PARTS).parts
     console = Console(width=140)
-    begin = time.process_time()
     warm_up()  # compile before anything is timed
-    checks = [
-        moments
-        for s, sigma in enumerate(SIGMAS)
-        for a, alpha in enumerate(ALPHAS)
-        for moments in paper_checks(sigma, alpha, 100 * s + a)
-    ]
-    report: dict[str, Any] = {
-        "measured": circumstances(),
-        "epsilon": EPSILON,
-        "own": own_verdicts(checks),
-    }
-    console.print("own verdicts:", report["own"])
-    report["candidates"] = [all_candidates(s, a) for s, a in ((1.0, 0.5), (3.0, 2.0))]
-    console.print("all candidates:", report["candidates"])
-    report["growth"] = growth((20, 50, 100, 200))
-    console.print("growth:", report["growth"])
-    report["solvers"] = against_solvers(checks, console)
-    report["seconds"] = time.process_time() - begin
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(report, indent=2) + "\n")
+    report: dict[str, Any] = json.loads(RESULTS.read_text()) if parts else {}
+    report["epsilon"] = EPSILON
+    checks: list[JointProbabilities] = []
+    for part in parts or PARTS:
+        if part in ("own", "solvers") and not checks:
+            checks = [
+                joint
+                for s, sigma in enumerate(SIGMAS)
+                for a, alpha in enumerate(ALPHAS)
+                for joint in paper_checks(sigma, alpha, 100 * s + a)
+            ]
+        begin = time.process_time()
+        if part == "own":
+            report[part] = own_verdicts(checks)
+        elif part == "candidates":
+            report[part] = [all_candidates(s, a) for s, a in ((1.0, 0.5), (3.0, 2.0))]
+        elif part == "growth":
+            report[part] = growth((20, 50, 100, 200))
+        else:
+            report[part] = against_solvers(checks, console)
+        console.print(f"{part}:", report[part])
+        report.setdefault("measured", {})[part] = circumstances()
+        report.setdefault("seconds", {})[part] = time.process_time() - begin
+        RESULTS.write_text(json.dumps(report, indent=2) + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -19,7 +19,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from benchmarks.live import soak
 from tests.live.running import InThread, answers, free_port, program, serving, wait_for
 from tests.live.small_town import (
     DAILY,
@@ -30,6 +29,7 @@ from tests.live.small_town import (
     true_position,
     write_policy,
 )
+from tests.live.soaking import soak
 
 from priste.errors import InvalidParameter, PolicyError
 from priste.live import service as service_module

@@ -1,9 +1,20 @@
-"""What a benchmark of several parts is asked for on the command line."""
+"""What benchmarks are asked for on the command line; a wrong word ends before work begins."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterable, Sequence
+
+
+def parser_of(told: str | None) -> argparse.ArgumentParser:
+    """Return a parser whose ``--help`` shows a benchmark's docstring."""
+    run = sys.modules["__main__"].__spec__
+    return argparse.ArgumentParser(
+        prog=run and f"python -m {run.name.removesuffix('.__main__')}",
+        description=told,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
 
 
 def asked_for(
@@ -14,9 +25,7 @@ def asked_for(
     ``told`` is the docstring of the benchmark, shown by ``--help``; ``flags`` are switches with
     what they do.
     """
-    parser = argparse.ArgumentParser(
-        description=told, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(told)
     known = list(parts)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(known)}; else all")
     for name, help_text in flags.items():
