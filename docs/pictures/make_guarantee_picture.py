@@ -28,7 +28,7 @@ def shares(up: float) -> tuple[float, float]:
     law = Protector(
         model, at(CLINIC, 0), Identity(grid), OddsBound(up, math.inf), Optimal(pace=1.0),
         adversary=KnownPrior(population),
-    ).law().outputs()  # fmt: skip
+    ).distribution().outputs()  # fmt: skip
     without = np.array([0.0 if cell in CLINIC else population[cell] for cell in range(grid.size)])
     without /= without.sum()
     clears = ~law[list(CLINIC)].any(axis=0)

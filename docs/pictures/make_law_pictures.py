@@ -11,10 +11,10 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-from priste.release.calibrators.laws.reserve import sensitivity, share_by
 
 from priste import Grid, Identity, KnownPrior, MarkovModel, Protector, presence
 from priste.release import Certified, Optimal
+from priste.release.calibrators.tables.spending import sensitivity, share_by
 
 FOLDER = Path(__file__).parent.parent / "images"
 GUARDED, OTHER, QUIET = "#0b6e6e", "#c8553d", "#8c98a4"
@@ -42,7 +42,7 @@ def streams(calibrator: Any) -> tuple[Any, Any, Any, Any]:
                       rng=seed, adversary=KnownPrior(everybody))  # fmt: skip
         for step, cell in enumerate(model.sample(STEPS, rng=seed, start=everybody)):
             state = p.state
-            law = state.law().outputs()
+            law = p.distribution().outputs()
             distances[seed, step] = state.predicted() @ (law * apart).sum(axis=1)
             leakages[seed, step] = p.release(int(cell)).leakage[0]
     terms = p.state.terms

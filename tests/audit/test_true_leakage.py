@@ -29,7 +29,7 @@ from priste import (
 )
 from priste.audit import TooManyHistories, output_histories, sampled_leakage, true_leakage
 from priste.release import Certified, Paper, ReleaseTable
-from priste.release.tables import UncheckedTable
+from priste.release.release_tables import UncheckedTable
 
 SUM_TOLERANCE = 1e-12
 LEAKAGE_TOLERANCE = 2e-9  # SLACK of the worst prior, and rounding

@@ -362,7 +362,7 @@ def test_audit_of_a_ledger(finished: Path) -> None:
         quantifier = Quantifier(policy.model, event.event)
         uniform = [1 / GRID.size] * GRID.size
         for step, belief in enumerate(entry["belief"]):
-            quantifier.observe(ledger.column(step))
+            quantifier.observe(ledger.likelihood(step))
             assert belief == pytest.approx(quantifier.posterior(prior=uniform), abs=SAME_BELIEF)
 
 

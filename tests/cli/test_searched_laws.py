@@ -48,7 +48,7 @@ def test_the_ledger_holds_the_law_of_each_release(finished: Path) -> None:
     for ledger in read_ledgers(ledger_of(finished / "out.csv")).values():
         quantifier = Quantifier(policy.model, policy.events["visit"].event)
         for step, release in enumerate(ledger):
-            column = ledger.column(step)
+            column = ledger.likelihood(step)
             if column is None:
                 assert release.cell is not None
                 column = policy.mechanism.with_budget(release.budget).column(release.cell)

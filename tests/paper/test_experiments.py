@@ -232,26 +232,22 @@ def test_certified_keeps_its_guarantee_and_the_papers_loop_does_not(folder: Path
 
 def independent_truth(case: Case, settings: Settings) -> float:
     """The true leakage of run 0 from the whole law of the loop, step by step."""
-    from priste import PlanarLaplace, Quantifier
+    from priste import AnyPrior, PlanarLaplace, Quantifier
     from priste.randomness import bit_source
-    from priste.release import PublicState
-    from priste.release.terms import make_terms
+    from priste.release import StreamTree, make_terms
 
     world = world_of(json.loads(case.worlds[0]))
     event = case.events[0].event(world.region)
-    loop = Paper()
-    state = PublicState(
-        make_terms(
-            world.model, event, PlanarLaplace(world.grid, case.alpha), case.epsilon, loop, None
-        )
-    )
+    noise = PlanarLaplace(world.grid, case.alpha)
+    terms = make_terms(world.model, event, noise, case.epsilon, None, AnyPrior())
+    node = StreamTree.of(terms, Paper()).root
     bits = bit_source(seed_of(settings.seed, "noise", 0))
     adversary, largest = Quantifier(world.model, event), 0.0
     for cell in world.walk(seed_of(settings.seed, "walk", 0), settings.steps):
-        drawn, law = loop.draw(state, int(cell), bits), loop.law(state)
+        drawn, law = node.rule.draw(int(cell), bits), node.distribution
         adversary.observe(law.joint[law.budgets.index(drawn.budget), :, drawn.output])
         largest = max(largest, float(adversary.leakage().value))
-        state.advance(state.column(drawn.output, drawn.budget), drawn.budget)
+        node = node.after(drawn)
     return largest
 
 

@@ -216,7 +216,7 @@ def test_a_rejected_draw_costs_more_than_the_final_budget() -> None:
         calibrator="paper",
         adversary=AnyPrior(),
     )
-    law = Procedure(loop).start.law()
+    law = Procedure(loop).start.distribution
     levels = {}
     for number, budget in enumerate(law.budgets):
         joint = law.joint[number]

@@ -36,7 +36,7 @@ from priste.release.calibrators.optimal import MOST_SOURCES, _groups, _left_alon
 from priste.release.calibrators.tables.merged_outputs import Cut, merged_outputs
 from priste.release.calibrators.tables.populations import constant_output, populations
 from priste.release.calibrators.tables.quadtree import labels_of, likely_rectangles
-from priste.release.calibrators.tables.schedule import (
+from priste.release.calibrators.tables.spending import (
     AT_ONCE,
     LAST,
     limited,

@@ -36,9 +36,9 @@ from priste import (
 )
 from priste.randomness import BitSource
 from priste.release import AccountantState, Certified, CheckedTable, Paper, ReleaseTable
+from priste.release.release_tables import UncheckedTable
 from priste.release.stream_file import journal as files
 from priste.release.stream_file.entry import pack, unpack
-from priste.release.tables import UncheckedTable
 
 GRID = Grid(rows=3, columns=3, cell_size=1.0)
 MODEL = MarkovModel.gaussian(GRID, sigma=1.0)

@@ -18,14 +18,14 @@ from priste.release.calibrators import (
 )
 from priste.release.ledger import Ledger, Release, is_ledger, read_ledgers, write_ledgers
 from priste.release.protector import Protector
-from priste.release.stream_tree import StreamNode, StreamTree
-from priste.release.tables import (
+from priste.release.release_tables import (
     CheckedTable,
     Draw,
     OutputDistribution,
     ReleaseRule,
     ReleaseTable,
 )
+from priste.release.stream_tree import StreamNode, StreamTree
 from priste.release.terms import Terms, make_terms
 
 __all__ = [

@@ -27,7 +27,7 @@ from priste.quantify import (
 )
 from priste.release.mechanism_cache import MechanismCache
 from priste.release.prediction import Prediction, PredictionSnapshot
-from priste.release.tables import CheckedTable, Draw, ReleaseTable
+from priste.release.release_tables import CheckedTable, Draw, ReleaseTable
 from priste.release.terms import Terms
 
 Floats = NDArray[np.float64]

@@ -18,10 +18,10 @@ from priste.randomness import BitSource, Seed, bit_source
 from priste.release.accountant import AccountantState
 from priste.release.calibrators import DEFAULT_CALIBRATOR, Calibrator, as_calibrator
 from priste.release.ledger import Ledger, Release
-from priste.release.replay import recounted
+from priste.release.recorded_releases import recounted
+from priste.release.release_tables import Draw, OutputDistribution
 from priste.release.stream_record import StreamRecord
 from priste.release.stream_tree import StreamNode, StreamTree
-from priste.release.tables import Draw, OutputDistribution
 from priste.release.terms import Events, Guarantees, Models, make_terms
 
 MAX_SKIPPED_STEPS = 100_000

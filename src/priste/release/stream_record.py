@@ -16,13 +16,13 @@ from priste.mechanisms import Mechanism
 from priste.release.accountant import AccountantState
 from priste.release.calibrators import Calibrator
 from priste.release.ledger import Ledger, Release
-from priste.release.replay import recalled, replayed
+from priste.release.recorded_releases import recalled, replayed
+from priste.release.release_tables import Draw
 from priste.release.stream_file import checkpoint
 from priste.release.stream_file import journal as files
 from priste.release.stream_file.binding import check_binding, checked_binding
 from priste.release.stream_file.entry import Entry, Likelihoods, LikelihoodTexts, entry_to_json
 from priste.release.stream_file.header import terms_from_json, terms_to_json
-from priste.release.tables import Draw
 from priste.release.terms import Terms
 
 _log = logging.getLogger("priste.release")

@@ -2,15 +2,15 @@
 
 from priste.release.calibrators.calibrator import Calibrator
 from priste.release.calibrators.certified import Certified
-from priste.release.calibrators.optimal import Optimal
-from priste.release.calibrators.paper import Checker, Paper
-from priste.release.calibrators.registry import (
+from priste.release.calibrators.named_calibrators import (
     CALIBRATORS,
     DEFAULT_CALIBRATOR,
     NamedCalibrator,
     as_calibrator,
     calibrator_from_description,
 )
+from priste.release.calibrators.optimal import Optimal
+from priste.release.calibrators.paper import Checker, Paper
 from priste.release.calibrators.uncalibrated import Uncalibrated
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol, runtime_checkable
 
 from priste.release.accountant import AccountantState
-from priste.release.tables import ReleaseRule
+from priste.release.release_tables import ReleaseRule
 
 
 @runtime_checkable

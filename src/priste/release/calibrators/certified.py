@@ -29,7 +29,7 @@ from priste.release.accountant import AccountantState
 from priste.release.calibrators.cost import Costs
 from priste.release.calibrators.pacing import checked_pace, finite_budget, paced_limits
 from priste.release.calibrators.tables.public_guess import guessed
-from priste.release.tables import CheckedTable, ReleaseTable
+from priste.release.release_tables import CheckedTable, ReleaseTable
 
 Floats = NDArray[np.float64]
 

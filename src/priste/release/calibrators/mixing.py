@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from priste.mechanisms.rows import settle_rows
 from priste.release.accountant import CheckResult
-from priste.release.tables import CheckedTable
+from priste.release.release_tables import CheckedTable
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]

@@ -38,9 +38,9 @@ from priste.release.calibrators.tables.merged_outputs import (
 from priste.release.calibrators.tables.populations import constant_output, populations
 from priste.release.calibrators.tables.programme import Finding, Programme
 from priste.release.calibrators.tables.quadtree import labels_of, likely_rectangles
-from priste.release.calibrators.tables.schedule import scheduled_limits
+from priste.release.calibrators.tables.spending import scheduled_limits
 from priste.release.calibrators.tables.ties import separated
-from priste.release.tables import CheckedTable, ReleaseTable
+from priste.release.release_tables import CheckedTable, ReleaseTable
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

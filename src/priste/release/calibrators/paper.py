@@ -27,7 +27,7 @@ from priste.quantify import BeliefBound, Guarantee, JointProbabilities, PriorsWi
 from priste.randomness import BitSource
 from priste.release.accountant import AccountantState, Booleans, Floats
 from priste.release.calibrators.pacing import finite_budget
-from priste.release.tables import Draw, OutputDistribution, ReleaseRule
+from priste.release.release_tables import Draw, OutputDistribution, ReleaseRule
 
 DECAY = 0.5
 """The paper's decay of the budget after a failed check."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from priste.release.accountant import AccountantState
-from priste.release.tables import UncheckedTable
+from priste.release.release_tables import UncheckedTable
 
 
 class Uncalibrated:

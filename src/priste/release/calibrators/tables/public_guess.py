@@ -7,7 +7,7 @@ from priste.mechanisms.rows import settle_rows
 from priste.release.accountant import AccountantState
 from priste.release.calibrators.cost import Costs
 from priste.release.calibrators.tables.merged_outputs import merged_outputs
-from priste.release.tables import ReleaseTable
+from priste.release.release_tables import ReleaseTable
 
 
 def guessed(

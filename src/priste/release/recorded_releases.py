@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from priste.release.accountant import AccountantState, StateSnapshot
+from priste.release.release_tables import Draw
 from priste.release.stream_file.entry import Entry, Likelihoods, entry_from_json
-from priste.release.tables import Draw
 
 
 def replayed(
