@@ -5,7 +5,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,31 +21,49 @@ EARLIEST = datetime(1980, 1, 6, tzinfo=UTC)
 
 LATEST = datetime(2100, 1, 1, tzinfo=UTC)
 
-RawFix = tuple[int | None, float | None, float | None]
-"""A time in microseconds since 1970, a latitude and a longitude; None where missing."""
+LONGEST_STAY = timedelta(days=366) // timedelta(microseconds=1)
+"""A longer stay is taken for a wrong clock: exports of phones cut stays by the day or the week."""
+
+
+class RawFix(NamedTuple):
+    """A record as it stands in a source; None where a value is missing.
+
+    ``time`` and ``until`` are microseconds since 1970. ``until`` is the end of a stay.
+    """
+
+    time: int | None
+    lat: float | None
+    lon: float | None
+    until: int | None = None
 
 
 @dataclass(frozen=True)
 class RawFixes:
-    """The records of one user in the order of the source: instants, NO_TIME or nan inside."""
+    """The records of one user in the order of the source: instants, NO_TIME or nan inside.
+
+    ``until`` is NO_TIME for a fix of an instant, or None when all are.
+    """
 
     times: NDArray[np.int64]
     lat: NDArray[np.float64]
     lon: NDArray[np.float64]
+    until: NDArray[np.int64] | None = None
 
     @classmethod
     def of(cls, records: Iterable[RawFix]) -> RawFixes:
         """Return records as arrays."""
-        times, lat, lon = array("q"), array("d"), array("d")
+        times, lats, lons, untils = array("q"), array("d"), array("d"), array("q")
         nan = float("nan")
-        for record in records:
-            times.append(NO_TIME if record[0] is None else record[0])
-            lat.append(nan if record[1] is None else record[1])
-            lon.append(nan if record[2] is None else record[2])
+        for time, lat, lon, until in records:
+            times.append(NO_TIME if time is None else time)
+            lats.append(nan if lat is None else lat)
+            lons.append(nan if lon is None else lon)
+            untils.append(NO_TIME if until is None else until)
         return cls(
             np.array(times, dtype=np.int64),
-            np.array(lat, dtype=np.float64),
-            np.array(lon, dtype=np.float64),
+            np.array(lats, dtype=np.float64),
+            np.array(lons, dtype=np.float64),
+            np.array(untils, dtype=np.int64),
         )
 
 
@@ -68,7 +87,8 @@ def clean(user: str | None, raw: RawFixes, clock: ClockRange, tally: Tally) -> T
 
     A record is counted under the first problem it has, in this order: missing, unreadable,
     impossible time, missing position, impossible position, zero position; then, in the order of the
-    source, unsorted, duplicate and conflict among those that are left.
+    source, unsorted, duplicate and conflict among those that are left. A stay gives way to fixes
+    and later stays within it, and goes on when they end.
     """
     tally.records += int(raw.times.size)
     left = np.ones(raw.times.shape, dtype=np.bool_)
@@ -88,11 +108,16 @@ def clean(user: str | None, raw: RawFixes, clock: ClockRange, tally: Tally) -> T
     if not left.any():
         return None
     times, lat, lon = raw.times[left], lat[left], lon[left]
+    until = times.copy() if raw.until is None else raw.until[left]
+    until[until == NO_TIME] = times[until == NO_TIME]
+    odd = (until < times) | (until > times + LONGEST_STAY)
+    tally.add(Problem.ODD_STAY, int(np.count_nonzero(odd)))
+    until[odd] = times[odd]
     backwards = int(np.count_nonzero(times[1:] < times[:-1]))
     tally.add(Problem.UNSORTED, backwards)
     if backwards:
         order = np.argsort(times, kind="stable")
-        times, lat, lon = times[order], lat[order], lon[order]
+        times, lat, lon, until = times[order], lat[order], lon[order], until[order]
     first = np.ones(times.shape, dtype=np.bool_)
     first[1:] = times[1:] != times[:-1]
     if not first.all():
@@ -101,10 +126,48 @@ def clean(user: str | None, raw: RawFixes, clock: ClockRange, tally: Tally) -> T
         same = (lat == lat[leader]) & (lon == lon[leader])
         tally.add(Problem.DUPLICATE, int(np.count_nonzero(~first & same)))
         tally.add(Problem.CONFLICT, int(np.count_nonzero(~first & ~same)))
-        times, lat, lon = times[first], lat[first], lon[first]
-    for values in (times, lat, lon):
-        values.flags.writeable = False
-    trace = Trace(user, times, lat, lon)
+        # Records of one place and beginning say together how long somebody stayed.
+        np.maximum.at(until, leader[same], until[same])
+        times, lat, lon, until = times[first], lat[first], lon[first], until[first]
     tally.users += 1
-    tally.fixes += len(trace)
-    return trace
+    tally.fixes += int(times.size)
+    if np.any(until > times):
+        times, kept, until = _apart(times, until)
+        lat, lon = lat[kept], lon[kept]
+    else:
+        until = times
+    for values in (times, lat, lon, until):
+        values.flags.writeable = False
+    return Trace(user, times, lat, lon, until)
+
+
+def _apart(
+    times: NDArray[np.int64], until: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.intp], NDArray[np.int64]]:
+    """Cut intervals in order of their beginnings so that none overlaps the next.
+
+    Returns beginnings, which interval each piece is of, and ends. At any instant the interval that
+    began last holds.
+    """
+    begins, pieces, ends = array("q"), array("q"), array("q")
+    open_stays: list[tuple[int, int]] = []  # end and number, the one that began last at the end
+    nexts = [*times.tolist()[1:], int(until.max()) + 1]
+    for number, (begin, end, after) in enumerate(
+        zip(times.tolist(), until.tolist(), nexts, strict=True)
+    ):
+        open_stays.append((end, number))
+        while open_stays and begin < after:
+            end, holder = open_stays[-1]
+            if end < begin:
+                open_stays.pop()
+                continue
+            stop = min(end, after - 1)
+            begins.append(begin)
+            pieces.append(holder)
+            ends.append(stop)
+            begin = stop + 1
+    return (
+        np.array(begins, dtype=np.int64),
+        np.array(pieces, dtype=np.intp),
+        np.array(ends, dtype=np.int64),
+    )

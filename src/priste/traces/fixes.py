@@ -1,8 +1,8 @@
-"""Fixes and traces: who was where, when.
+"""Fixes and traces: who was where, from when until when.
 
-Times are instants: aware datetimes at the surface, whole microseconds since
-1970-01-01T00:00Z inside. Positions are WGS 84 degrees. The text form of these values never
-shows a position, so that none slips into a log.
+A fix is a position at an instant, or over a stay with a beginning and an end. Times are aware
+datetimes at the surface and whole microseconds since 1970-01-01T00:00Z inside. Positions are WGS 84
+degrees. The text form of these values never shows a position, so that none slips into a log.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from priste.errors import InvalidParameter
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+
 
 
 def microseconds(time: datetime) -> int:
@@ -42,12 +43,16 @@ def utc_datetime(microseconds_since_1970: int) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """One position of one user at one instant. ``repr`` shows no position."""
+    """One position of one user at an instant, or from ``time`` until ``until`` if that is given.
+
+    ``repr`` shows no position.
+    """
 
     user: str | None
     time: datetime
     lat: float = field(repr=False)
     lon: float = field(repr=False)
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,8 +60,10 @@ class Trace:
     """The fixes of one user, in the order of time; frozen, and iterable as :class:`Fix`.
 
     ``times`` (int64, microseconds since 1970) is strictly increasing; ``lat`` is in [-90, 90] and
-    ``lon`` in [-180, 180], all finite. ``user`` is None in a source that names nobody.
-    The arrays are copied unless they are already read-only.
+    ``lon`` in [-180, 180], all finite. The user was at fix i from ``times[i]`` until ``until[i]``,
+    both included; the two are equal for a fix of an instant, and for all unless ``until`` is given.
+    Fixes do not overlap: ``until[i] < times[i + 1]``. ``user`` is None in a source that names
+    nobody. The arrays are copied unless they are already read-only.
 
     >>> noon = datetime(2024, 5, 1, 12, tzinfo=UTC)
     >>> trace = Trace.of([Fix("ada", noon, 48.2, 16.4)])
@@ -68,15 +75,17 @@ class Trace:
     times: NDArray[np.int64]
     lat: NDArray[np.float64]
     lon: NDArray[np.float64]
+    until: NDArray[np.int64] = None  # type: ignore[assignment]  # settled below
 
     def __post_init__(self) -> None:
         times = _frozen(self.times, np.dtype(np.int64))
+        until = times if self.until is None else _frozen(self.until, np.dtype(np.int64))
         lat = _frozen(self.lat, np.dtype(np.float64))
         lon = _frozen(self.lon, np.dtype(np.float64))
-        if not (times.ndim == 1 and times.shape == lat.shape == lon.shape):
+        if not (times.ndim == 1 and times.shape == lat.shape == lon.shape == until.shape):
             raise InvalidParameter(
-                "The times, lat and lon of a Trace must be arrays of one length. "
-                f"Got shapes {times.shape}, {lat.shape} and {lon.shape}."
+                "The times, lat, lon and until of a Trace must be arrays of one length. "
+                f"Got shapes {times.shape}, {lat.shape}, {lon.shape} and {until.shape}."
             )
         if times.size == 0:
             raise InvalidParameter("A Trace needs at least one fix. Got none.")
@@ -85,12 +94,17 @@ class Trace:
                 "The times of a Trace must increase strictly. Some did not. "
                 "read_traces sorts a file and keeps one fix per instant."
             )
+        if np.any(until < times) or np.any(until[:-1] >= times[1:]):
+            raise InvalidParameter(
+                "Each stay of a Trace must end at or after its beginning and before the next fix. "
+                "Some did not. read_traces cuts stays that overlap."
+            )
         if not (np.all(np.abs(lat) <= 90.0) and np.all(np.abs(lon) <= 180.0)):
             raise InvalidParameter(
                 "The positions of a Trace must be finite, with lat in [-90, 90] and lon in "
                 "[-180, 180] degrees. At least one was not."
             )
-        for name, value in (("times", times), ("lat", lat), ("lon", lon)):
+        for name, value in (("times", times), ("lat", lat), ("lon", lon), ("until", until)):
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -107,15 +121,21 @@ class Trace:
             np.array([microseconds(fix.time) for fix in listed], dtype=np.int64),
             np.array([fix.lat for fix in listed], dtype=np.float64),
             np.array([fix.lon for fix in listed], dtype=np.float64),
+            np.array([microseconds(fix.until or fix.time) for fix in listed], dtype=np.int64),
         )
 
     def __len__(self) -> int:
         return int(self.times.size)
 
     def __iter__(self) -> Iterator[Fix]:
-        columns = (self.times.tolist(), self.lat.tolist(), self.lon.tolist())
-        for time, lat, lon in zip(*columns, strict=True):
-            yield Fix(self.user, utc_datetime(time), lat, lon)
+        columns = (self.times, self.lat, self.lon, self.until)
+        for time, lat, lon, until in zip(*(column.tolist() for column in columns), strict=True):
+            end = None if until == time else utc_datetime(until)
+            yield Fix(self.user, utc_datetime(time), lat, lon, end)
+
+    def rows(self) -> Iterator[tuple[int, float, float]]:
+        """Yield the time in microseconds since 1970, latitude and longitude of each fix."""
+        yield from zip(self.times.tolist(), self.lat.tolist(), self.lon.tolist(), strict=True)
 
     def __repr__(self) -> str:
         return f"<Trace of {self.user!r}, {len(self)} fixes>"
@@ -127,8 +147,62 @@ class Trace:
 
     @property
     def end(self) -> datetime:
-        """The time of the last fix."""
-        return utc_datetime(int(self.times[-1]))
+        """The time of the last fix, or the end of the stay that it is."""
+        return utc_datetime(int(self.until[-1]))
+
+    @property
+    def has_stays(self) -> bool:
+        """Whether a fix of it lasts longer than an instant."""
+        return self.until is not self.times and bool(np.any(self.until > self.times))
+
+    def at(self, instants: NDArray[np.int64]) -> Trace:
+        """Return the fixes as instants: each stay at its ends and at those ``instants`` within it.
+
+        ``instants`` are microseconds since 1970 in increasing order. A trace without stays is
+        returned as it is.
+
+        >>> stay = Trace(None, [0], [46.0], [7.0], [9])
+        >>> stay.at(np.array([-1, 4, 9, 12])).times.tolist()
+        [0, 4, 9]
+        """
+        if not self.has_stays:
+            return self
+        # Stays do not overlap, so each instant belongs to at most one.
+        holder = np.searchsorted(self.times, instants, side="right") - 1
+        inside = (holder >= 0) & (instants <= self.until[holder])
+        every = np.arange(len(self))
+        times, first = np.unique(
+            np.concatenate([self.times, self.until, instants[inside]]), return_index=True
+        )
+        source = np.concatenate([every, every, holder[inside]])[first]
+        return Trace(self.user, times, self.lat[source], self.lon[source])
+
+    def every(self, interval: timedelta) -> Trace:
+        """Return the fixes as instants, each stay at its ends and at multiples of ``interval``.
+
+        For whoever counts fixes to measure time.
+        """
+        if not self.has_stays:
+            return self
+        length = interval // _MICROSECOND
+        low, high = -(-self.times // length), self.until // length
+        counts = np.maximum(high - low + 1, 0)
+        within = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        return self.at((np.repeat(low, counts) + within) * length)
+
+    def nearest(self, instants: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Return the fix nearest in time to each instant, the earlier of two as near.
+
+        A stay that holds the instant is nearest.
+
+        >>> Trace(None, [0, 20], [46.0, 47.0], [7.0, 8.0], [9, 20]).nearest(np.array([8, 14, 15]))
+        array([0, 0, 1])
+        """
+        after = np.clip(np.searchsorted(self.times, instants), 1, max(1, len(self) - 1))
+        before = after - 1
+        after = np.minimum(after, len(self) - 1)
+        is_before = instants - self.until[before] <= self.times[after] - instants
+        return np.asarray(np.where(is_before, before, after))
 
     def bounds(self) -> tuple[float, float, float, float]:
         """Return ``(south, west, north, east)`` in degrees, the narrowest such box.

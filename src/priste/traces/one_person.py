@@ -28,7 +28,7 @@ def are_one_person(parts: Sequence[Trace]) -> bool:
     if len(parts) < 2:
         return False
     ordered = sorted(parts, key=lambda part: part.times[0])
-    if any(after.times[0] <= before.times[-1] for before, after in pairwise(ordered)):
+    if any(after.times[0] <= before.until[-1] for before, after in pairwise(ordered)):
         return False
     on = sum(_apart(before, after) <= NEAR_KM for before, after in pairwise(ordered))
     return on >= MOST_GO_ON * (len(ordered) - 1)
@@ -42,6 +42,7 @@ def joined(parts: Sequence[Trace], user: str | None) -> Trace:
         np.concatenate([part.times for part in ordered]),
         np.concatenate([part.lat for part in ordered]),
         np.concatenate([part.lon for part in ordered]),
+        np.concatenate([part.until for part in ordered]),
     )
 
 

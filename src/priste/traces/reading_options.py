@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import tzinfo
 
 from priste.errors import InvalidParameter, TraceError
@@ -26,7 +26,15 @@ _ALIASES = {
     ),
     "lat": "lat latitude y ycoord gpslat latitudedeg positionlat latitudedegrees",
     "lon": "lon lng long longitude x xcoord gpslon longitudedeg positionlong longitudedegrees",
+    "begin": "start starttime startedat begin begintime arrival arrivaltime",
+    "until": "end endtime endedat finishedat until departure departuretime leavingdatetime",
 }
+_CLOCKS = {
+    "date": ("time", "gpstime", "utctime", "timeutc"),
+    "gpsdate": ("gpstime",),
+    "utcdate": ("utctime", "timeutc"),
+}
+"""What the time of day is called beside a date of that name."""
 
 
 @dataclass(frozen=True)
@@ -34,16 +42,20 @@ class Columns:
     """The names under which a table (or the properties of a GeoJSON file) holds its fixes.
 
     None means: find it by the usual names ("latitude", "lng", "timestamp", "user_id", …). A table
-    without a header has the columns ``column0``, ``column1``, … . ``user`` is optional.
+    without a header has the columns ``column0``, ``column1``, … . ``user`` is optional. ``date`` is
+    the column of the date where ``time`` holds only the time of day. ``until`` is the end of a stay
+    that begins at ``time``; it is looked for only where the time is called a start or an arrival.
     ``time_unit`` is the unit of times given as numbers: "s", "ms" or "us" since 1970.
-    ``time_format`` reads times given as text, in the letters of strptime; without it
-    they are ISO 8601.
+    ``time_format`` reads times given as text, in the letters of strptime, with the date before the
+    time if they are two columns; without it they are ISO 8601.
     """
 
     user: str | None = None
     time: str | None = None
     lat: str | None = None
     lon: str | None = None
+    date: str | None = None
+    until: str | None = None
     time_unit: str = "s"
     time_format: str | None = None
 
@@ -66,15 +78,40 @@ class Columns:
                 )
         return cls(**given)
 
-    def found_in(self, names: Sequence[str], what: str) -> Columns:
-        """Return columns with every name settled by the names that ``what`` really has."""
-        settled = {part: _settle(part, getattr(self, part), names, what) for part in _ALIASES}
+    def found_in(self, names: Sequence[str], what: str, *, geometry: bool = False) -> Columns:
+        """Return columns with every name settled by the names that ``what`` really has.
+
+        With ``geometry`` the position is elsewhere, and no latitude or longitude is needed.
+        """
+        wanted = self._with_pairs(names)
+        optional = {"user", "date", "until"} | ({"lat", "lon"} if geometry else set())
+        settled = {
+            part: _settle(part, getattr(wanted, part), names, what, part in optional)
+            for part in ("user", "time", "lat", "lon", "date", "until")
+        }
         used = [name for name in settled.values() if name is not None]
         if len(set(used)) < len(used):
             raise TraceError(
-                f"The user, time, lat and lon of {what} must be different columns. Got {settled}."
+                f"The columns of {what} must be different ones. Got "
+                f"{', '.join(f'{part}={name}' for part, name in settled.items() if name)}."
             )
-        return Columns(**settled, time_unit=self.time_unit, time_format=self.time_format)
+        return replace(self, **settled)
+
+    def _with_pairs(self, names: Sequence[str]) -> Columns:
+        """Return columns with a date and its time of day, or a beginning and an end, if so named."""
+        if self.time is not None:
+            return self
+        called = {part: [name for name in names if alias_of(name) == part] for part in _ALIASES}
+        times = {_plain(name): name for name in called["time"]}
+        for name in names:
+            clocks = [times[each] for each in _CLOCKS.get(_plain(name), ()) if each in times]
+            if len(clocks) == 1 and set(called["time"]) <= {name, *clocks}:
+                return replace(self, date=self.date or name, time=clocks[0])
+        begins, ends = called["begin"], called["until"]
+        if not times and len(begins) == 1:
+            until = self.until or (ends[0] if len(ends) == 1 else None)
+            return replace(self, time=begins[0], until=until)
+        return self
 
 
 @dataclass(frozen=True)
@@ -88,7 +125,7 @@ class ReadingOptions:
 
 
 def alias_of(name: str) -> str | None:
-    """Return which of user, time, lat, lon a column name usually means.
+    """Return which of user, time, lat, lon, begin, until a column name usually means.
 
     A unit in brackets does not matter, unless it is one that is not read.
 
@@ -99,13 +136,20 @@ def alias_of(name: str) -> str | None:
     """
     if "semicircle" in name.lower():  # Garmin's raw unit
         return None
-    plain = _UNIT.sub("", name).strip().lower()
-    for mark in " _-.":
-        plain = plain.replace(mark, "")
+    plain = _plain(name)
     return next((part for part, known in _ALIASES.items() if plain in known.split()), None)
 
 
-def _settle(part: str, wanted: str | None, names: Sequence[str], what: str) -> str | None:
+def _plain(name: str) -> str:
+    plain = _UNIT.sub("", name).strip().lower()
+    for mark in " _-.":
+        plain = plain.replace(mark, "")
+    return plain
+
+
+def _settle(
+    part: str, wanted: str | None, names: Sequence[str], what: str, optional: bool
+) -> str | None:
     # A first line that is data would be taken for names: never show what could be a position.
     shown = [repr(name) if name[:1].isalpha() else "…" for name in names[:30]]
     has = f"It has {', '.join(shown)}."
@@ -115,10 +159,10 @@ def _settle(part: str, wanted: str | None, names: Sequence[str], what: str) -> s
             raise TraceError(f"The column {wanted!r} for '{part}' is {times} in {what}. {has}")
         return wanted
     likely = [name for name in names if alias_of(name) == part]
+    if part in ("date", "until") or (optional and not likely):
+        return None  # named, or found together with the time
     if len(likely) == 1:
         return likely[0]
-    if not likely and part == "user":
-        return None
     found = "No column" if not likely else f"More than one column ({', '.join(likely)})"
     raise TraceError(
         f"{found} of {what} looks like its '{part}'. {has} State it with columns={{{part!r}: …}}."

@@ -33,6 +33,7 @@ class Problem(StrEnum):
     DUPLICATE = "duplicate"
     CONFLICT = "conflict"
     UNSORTED = "unsorted"
+    ODD_STAY = "odd stay"
 
     @property
     def rule(self) -> str:
@@ -42,7 +43,7 @@ class Problem(StrEnum):
     @property
     def sets_aside(self) -> bool:
         """Whether such a record takes no part; False when it is only counted."""
-        return self not in (Problem.AMBIGUOUS_TIME, Problem.UNSORTED)
+        return self not in (Problem.AMBIGUOUS_TIME, Problem.UNSORTED, Problem.ODD_STAY)
 
 
 _RULES = {
@@ -65,6 +66,8 @@ _RULES = {
     Problem.DUPLICATE: "Set aside: same user, instant and position as the record kept, the first.",
     Problem.CONFLICT: "Set aside: same user and instant as the record kept, another position.",
     Problem.UNSORTED: "Kept: earlier than the record before it; fixes are sorted by time.",
+    Problem.ODD_STAY: "Kept as a fix at its beginning: its end cannot be read, comes before the "
+    "beginning, or more than a year after it.",
 }
 
 

@@ -1,35 +1,67 @@
-"""What is read: a file, or the files of one format below a folder."""
+"""What is read: a file, or the files of one format below a folder or in an archive."""
 
 from __future__ import annotations
 
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import IO
 
 from priste.errors import TraceError
-from priste.traces.formats.format import Format
 
 
 @dataclass(frozen=True)
 class SourceFile:
-    """One file: where it is, its name within the source, and whose it is if its place tells."""
+    """One file: where it is, its name within the source, and whose it is if its place tells.
+
+    A file in a zip archive has the archive as ``path`` and its name there as ``member``.
+    """
 
     path: Path
     name: str
-    user: str | None
+    user: str | None = None
+    member: str | None = None
+
+    @property
+    def suffix(self) -> str:
+        """The end of its name, in small letters."""
+        return PurePath(self.name).suffix.lower()
+
+    @contextmanager
+    def open(self) -> Iterator[IO[bytes]]:
+        """Open the file for reading; what the system says against it becomes a TraceError."""
+        try:
+            if self.member is None:
+                with self.path.open("rb") as file:
+                    yield file
+            else:
+                with zipfile.ZipFile(self.path) as archive, archive.open(self.member) as file:
+                    yield file
+        except OSError as error:
+            raise TraceError(f"{self.name} cannot be read: {error.strerror}.") from None
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, KeyError):
+            if self.member is None:
+                raise
+            raise TraceError(
+                f"{self.name} cannot be unpacked: the archive is damaged or encrypted."
+            ) from None
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file, or a folder of files of one format in the order of their names.
+    """A file, or the files of one format of a folder or archive in the order of their names.
 
-    ``skipped`` names the files of a folder that are not of the format. ``owners`` says in a
-    sentence whose the files were taken to be, where only their names could tell.
+    ``skipped`` names the files that are not of the format. ``owners`` says in a sentence whose the
+    files were taken to be, where only their names could tell.
     """
 
     root: Path
-    format: Format
+    format: str
     files: tuple[SourceFile, ...]
-    skipped: tuple[str, ...]
+    skipped: tuple[str, ...] = ()
     owners: str | None = None
 
     @property
@@ -41,16 +73,18 @@ class Source:
 
     @property
     def is_folder(self) -> bool:
-        """Whether the source is a folder, so that what is written is one too."""
-        return not (len(self.files) == 1 and self.files[0].path == self.root)
+        """Whether what is written is a folder: of a folder, and of an archive of several users."""
+        if self.files[0].member is None:
+            return not (len(self.files) == 1 and self.files[0].path == self.root)
+        return len({file.user for file in self.files}) > 1
 
     def stamp(self) -> tuple[tuple[int, int, int], ...]:
         """Return what changes when a file is changed: its number, size and time."""
         found = []
-        for file in self.files:
+        for path in dict.fromkeys(file.path for file in self.files):
             try:
-                state = file.path.stat()
+                state = path.stat()
             except OSError as error:
-                raise TraceError(f"{file.name} cannot be read: {error.strerror}.") from None
+                raise TraceError(f"{path.name} cannot be read: {error.strerror}.") from None
             found.append((state.st_ino, state.st_size, state.st_mtime_ns))
         return tuple(found)

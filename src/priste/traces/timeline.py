@@ -37,8 +37,9 @@ _NO_CELL = -1
 class StepCells:
     """One cell per step of a timeline, None where the trace has a gap.
 
-    ``early`` and ``late`` count fixes before the first and after the last step, ``outside`` the
-    positions beyond the map that were moved to its border or left as gaps.
+    ``early`` and ``late`` count fixes (and stays that ended or began) before the first and after
+    the last step, ``outside`` the positions beyond the map that were moved to its border or left as
+    gaps.
     """
 
     user: str | None
@@ -182,11 +183,13 @@ class Timeline:
     ) -> StepCells:
         """Return the cell of each step from 0 to the last fix, or of exactly ``steps`` steps.
 
-        ``rule`` chooses what a step with fixes gets:
+        A stay fills every step that it shares an instant with. ``rule`` chooses what a step with
+        fixes gets:
 
         - ``nearest``: the cell of the fix nearest in time to the middle of the step (the earlier
           one of two);
-        - ``majority``: the cell with the most fixes in the step (the one seen first of several);
+        - ``majority``: the cell with the most fixes in the step (the one seen first of several); a
+          stay counts at its ends and at the middle of the step;
         - ``interpolated``: the cell at the middle of the step on the straight line between the
           fixes around it, when those are at most ``longest_gap`` apart (two steps unless told);
           else as ``nearest``;
@@ -212,8 +215,12 @@ class Timeline:
             )
         if longest_gap is not None and longest_gap <= timedelta(0):
             raise InvalidParameter(f"'longest_gap' must be > 0. Got {longest_gap!r}.")
+        count = self._count(trace, steps)
+        early = int(np.count_nonzero(self.steps_of(trace.until) < 0))
+        late = int(np.count_nonzero(self.steps_of(trace.times) >= count))
+        if trace.has_stays:  # a fix at its ends and at the middle of each step that it holds
+            trace = trace.at(self._start + np.arange(count) * self._length + self._length // 2)
         numbers = self.steps_of(trace.times)
-        count = self._count(numbers, steps)
         inside = (numbers >= 0) & (numbers < count)
         found = np.full(count, _NO_CELL, dtype=np.int64)
         missed = 0
@@ -229,8 +236,6 @@ class Timeline:
             gap = 2 * self._length if longest_gap is None else longest_gap // _MICROSECOND
             missed += self._put_interpolated(found, trace, grid, outside, gap)
         listed = [None if cell == _NO_CELL else cell for cell in found.tolist()]
-        early = int(np.count_nonzero(numbers < 0))
-        late = int(np.count_nonzero(numbers >= count))
         return StepCells(trace.user, tuple(listed), early, late, missed)
 
     def _put_nearest(
@@ -304,8 +309,9 @@ class Timeline:
     def _step_number(self, step: int) -> int:
         return check_int(step, "step", "a Timeline")
 
-    def _count(self, numbers: NDArray[np.int64], steps: int | None) -> int:
-        count = max(int(numbers[-1]) + 1, 0) if steps is None else self._step_number(steps)
+    def _count(self, trace: Trace, steps: int | None) -> int:
+        last = int(self.steps_of(trace.until[-1:])[0])
+        count = max(last + 1, 0) if steps is None else self._step_number(steps)
         if count > LARGEST_TIMELINE:
             raise InvalidParameter(
                 f"A timeline may have at most {LARGEST_TIMELINE} steps. Got {count}. Check the "

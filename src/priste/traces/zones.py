@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter, TraceError
-from priste.traces.fixes import EPOCH, microseconds
+from priste.traces.fixes import EPOCH, microseconds, utc_datetime
 from priste.traces.record_problems import Problem, Tally
 
 NO_TIME = np.iinfo(np.int64).min
@@ -175,6 +175,27 @@ def instant_of(
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _unix(value, unit)
     return Problem.MISSING_TIME
+
+
+def utc_instant(value: object) -> int | None:
+    """Return an ISO 8601 text (or a number of seconds) as an instant; without a zone it is UTC.
+
+    None for what is no time.
+
+    >>> utc_instant("1970-01-01T00:00:01Z"), utc_instant("1970-01-01T00:00:01"), utc_instant("soon")
+    (1000000, 1000000, None)
+    """
+    found = instant_of(value, UTC, "a record", Tally())
+    return None if isinstance(found, Problem) else found
+
+
+def iso_text(instant: int) -> str:
+    """Return an instant as ISO 8601 text in UTC, as files hold it.
+
+    >>> iso_text(1_500_000)
+    '1970-01-01T00:00:01.500000Z'
+    """
+    return utc_datetime(instant).isoformat().replace("+00:00", "Z")
 
 
 def _clock(time: datetime) -> int:

@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from itertools import groupby
-from pathlib import Path
-from types import MappingProxyType
+from pathlib import Path, PurePath
 from typing import TypeAlias
 
 from priste.traces.cleaning import EARLIEST, RawFix, RawFixes
 from priste.traces.fixes import Trace
-from priste.traces.formats.format import Format
-from priste.traces.points import ReleasedPoints
-from priste.traces.reading_options import ReadingOptions
+from priste.traces.reading_options import Columns, ReadingOptions
 from priste.traces.record_problems import Tally
 from priste.traces.sources import Source, SourceFile
 
-Records: TypeAlias = Callable[
-    [SourceFile, ReadingOptions, Tally], Iterator[tuple[str | None, RawFix]]
-]
+Read: TypeAlias = Callable[[SourceFile, ReadingOptions, Tally], Iterator[tuple[str | None, RawFix]]]
 """Yields the records of a file in its order with their users; counts what is none."""
 
-Users: TypeAlias = Callable[[Source, ReadingOptions, Tally], Iterator[tuple[str | None, RawFixes]]]
-"""Yields each user of a source once, in the order of names."""
-
-Rewrite: TypeAlias = Callable[
-    [SourceFile, Path, ReadingOptions, ReleasedPoints, Collection[str]], int
-]
-"""Writes a file again with released points and the kept fields; returns the records written."""
-
 Write: TypeAlias = Callable[[Iterable[Trace], Path, ReadingOptions], None]
-"""Writes traces as they are."""
+"""Writes traces as they are, without their stays."""
 
 
 class Head:
@@ -62,9 +50,29 @@ class Head:
         return self.data.startswith(b"<")
 
 
-def by_name(inner: Path) -> str | None:
+def by_name(inner: PurePath) -> str | None:
     """Return the name of a file as its user: nothing else tells."""
     return inner.with_suffix("").as_posix()
+
+
+class Tables:
+    """How a format of tables is read, whose files are one table with columns: see OpenTable."""
+
+    def users(
+        self, source: Source, options: ReadingOptions, tally: Tally
+    ) -> Iterator[tuple[str | None, RawFixes]]:
+        """Yield each user of a source once, in the order of names."""
+        raise NotImplementedError
+
+    def columns(self, source: Source, options: ReadingOptions) -> Columns:
+        """Return which columns of the source hold its fixes."""
+        raise NotImplementedError
+
+    def texts(
+        self, source: Source, options: ReadingOptions, column: str
+    ) -> Iterator[tuple[str | None, str]]:
+        """Yield what a column says about each user, every value once."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -72,72 +80,66 @@ class TraceFormat:
     """Everything there is to know about one format.
 
     ``told_by`` says in words what ``recognises`` looks for in the first bytes; ``suffixes``
-    guarantee the format, ``other_suffixes`` guarantee another but may hold it. ``rewrite`` and
-    ``write`` are None for a format that is only read. ``keepable`` names the fields that may be
-    kept besides time and place; None: any name the file has. ``one_user`` tells that a file holds
-    one user and no name, ``user_of_file`` whose a file of a folder is by its place.
-    ``companions`` are files beside, copied when the field is kept.
+    guarantee the format, ``other_suffixes`` guarantee another but may hold it. ``read`` yields the
+    records of a file; a format of ``tables`` has that instead. ``write`` is None for a format that
+    is only read. ``names_users`` tells that files name users themselves; otherwise a file holds one
+    user, and ``user_of_file`` tells whose a file of a folder is by its place. ``ignores`` are names
+    of files that lie beside those of the format. Times before ``earliest`` are wrong clocks.
     """
 
-    name: Format
+    name: str
     told_by: str
     recognises: Callable[[Head], bool]
-    users: Users
-    rewrite: Rewrite | None
-    write: Write | None
+    read: Read | None = None
+    write: Write | None = None
+    tables: Tables | None = None
     suffixes: tuple[str, ...] = ()
     other_suffixes: tuple[str, ...] = ()
-    keepable: frozenset[str] | None = frozenset()
-    one_user: bool = True
+    names_users: bool = False
     is_folder: bool = False
     earliest: datetime = EARLIEST
-    user_of_file: Callable[[Path], str | None] = by_name
-    companions: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    options_of: Callable[[Source, ReadingOptions], ReadingOptions] | None = None
-    """How new records are to be named like the input's own, for tables."""
-    texts: Callable[[Source, ReadingOptions, str], Iterator[tuple[str | None, str]]] | None = None
-    """What a column says about each user, every value once, for tables."""
-
-
-def per_file(records: Records) -> Users:
-    """Return how users are read when a file is one user's: one at a time, file by file."""
+    user_of_file: Callable[[PurePath], str | None] = by_name
+    ignores: tuple[str, ...] = ()
 
     def users(
-        source: Source, options: ReadingOptions, tally: Tally
+        self, source: Source, options: ReadingOptions, tally: Tally
     ) -> Iterator[tuple[str | None, RawFixes]]:
-        files = sorted(source.files, key=lambda file: (named_last(file.user), file.name))
-        for user, owned in groupby(files, key=lambda file: file.user):
-            found = (fix for file in owned for _, fix in records(file, options, tally))
-            yield user, RawFixes.of(found)
+        """Yield the records of each user of a source once, in the order of names.
 
-    return users
-
-
-def named_inside(records: Records) -> Users:
-    """Return how users are read when files name them, in any order: all are held at once."""
-
-    def users(
-        source: Source, options: ReadingOptions, tally: Tally
-    ) -> Iterator[tuple[str | None, RawFixes]]:
-        held: dict[str | None, list[RawFix]] = {}
-        for file in source.files:
-            for user, fix in records(file, options, tally):
-                held.setdefault(user, []).append(fix)
-        for user in sorted(held, key=named_last):
-            yield user, RawFixes.of(held.pop(user))
-
-    return users
+        One user is held at a time, and all at once where files name their users in any order.
+        """
+        if self.tables is not None:
+            yield from self.tables.users(source, options, tally)
+        elif self.read is not None and self.names_users:
+            held: dict[str | None, list[RawFix]] = {}
+            for file in source.files:
+                for user, fix in self.read(file, options, tally):
+                    held.setdefault(user, []).append(fix)
+            for user in sorted(held, key=_named_last):
+                yield user, RawFixes.of(held.pop(user))
+        elif self.read is not None:
+            files = sorted(source.files, key=lambda file: (_named_last(file.user), file.name))
+            for user, owned in groupby(files, key=lambda file: file.user):
+                records = (fix for file in owned for _, fix in self.read(file, options, tally))
+                yield user, RawFixes.of(records)
 
 
-def named_last(user: str | None) -> tuple[bool, str]:
+def _named_last(user: str | None) -> tuple[bool, str]:
     """Order users by name, one without a name first."""
     return user is not None, user or ""
 
 
-def some_line(*patterns: object) -> Callable[[Head], bool]:
-    """Return a test whether one of the first lines matches a compiled pattern."""
+def some_line(pattern: re.Pattern[bytes]) -> Callable[[Head], bool]:
+    """Return a test whether one of the first lines matches a pattern."""
+    return lambda head: any(pattern.match(line) for line in head.lines)
 
-    def recognises(head: Head) -> bool:
-        return any(pattern.match(line) for pattern in patterns for line in head.lines)  # type: ignore[attr-defined]
 
-    return recognises
+def text_writer(lines: Callable[[Trace], Iterator[str]], newline: str = "\n") -> Write:
+    """Return how a trace is written as a text file, given its lines without their ends."""
+
+    def write(traces: Iterable[Trace], target: Path, options: ReadingOptions) -> None:
+        with target.open("w", encoding="utf-8", newline=newline) as out:
+            for trace in traces:
+                out.writelines(f"{line}\n" for line in lines(trace))
+
+    return write

@@ -1,4 +1,4 @@
-"""How a CSV file is written: its delimiter, its line ends, and the names of its columns.
+"""How a CSV file is written: its delimiter and the names of its columns.
 
 The guess is made by stated rules from the first lines, so that the same file is always read the
 same way: the delimiter is the one of ``, ; tab |`` that cuts the first line into most parts (the
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
-from pathlib import Path
 
 from priste.errors import TraceError
+from priste.traces.sources import SourceFile
 
 _DELIMITERS = (",", ";", "\t", "|")
 _LONGEST_HEADER = 1_000_000
@@ -24,20 +24,16 @@ class Dialect:
     delimiter: str
     has_header: bool
     names: tuple[str, ...]
-    line_end: str
 
 
-def dialect_of(path: Path) -> Dialect:
+def dialect_of(file: SourceFile) -> Dialect:
     """Return the dialect of a file; :class:`TraceError` when its first line is no row."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(_LONGEST_HEADER)
-    except OSError as error:
-        raise TraceError(f"{path.name} cannot be read: {error.strerror}.") from None
+    with file.open() as opened:
+        data = opened.read(_LONGEST_HEADER)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise TraceError(f"{path.name} is UTF-16 text. Save it as UTF-8.")
+        raise TraceError(f"{file.name} is UTF-16 text. Save it as UTF-8.")
     if b"\0" in data:
-        raise TraceError(f"{path.name} is not text, so it is not CSV.")
+        raise TraceError(f"{file.name} is not text, so it is not CSV.")
     try:
         # The cut may fall inside a character; only whole lines are looked at.
         text = data.decode(
@@ -47,18 +43,17 @@ def dialect_of(path: Path) -> Dialect:
         text = data.decode("utf-8-sig", errors="replace")
     lines = text.splitlines()
     if not text.strip():
-        raise TraceError(f"{path.name} is empty: it holds no fix.")
+        raise TraceError(f"{file.name} is empty: it holds no fix.")
     delimiter = max(_DELIMITERS, key=lambda mark: len(_cut(lines, mark)))
     first = _cut(lines, delimiter)
     if len(first) < 3:
         raise TraceError(
-            f"The first line of {path.name} is no row of at least a time, a latitude and a "
+            f"The first line of {file.name} is no row of at least a time, a latitude and a "
             "longitude, split by comma, semicolon, tab or bar."
         )
     has_header = not any(_is_number(cell) for cell in first)
     names = tuple(first) if has_header else tuple(f"column{i}" for i in range(len(first)))
-    end = "\r\n" if "\r\n" in text[: len(lines[0]) + 2] else "\n"
-    return Dialect(delimiter, has_header, names, end)
+    return Dialect(delimiter, has_header, names)
 
 
 def _cut(lines: list[str], delimiter: str) -> list[str]:

@@ -1,7 +1,4 @@
-"""FIT, what sports watches record: the position records of an activity, in UTC. It is only read.
-
-What is released from it is written one record a step into a file of another format.
-"""
+"""FIT, what sports watches record: the position records of an activity, in UTC. It is only read."""
 
 from __future__ import annotations
 
@@ -13,8 +10,7 @@ from typing import Any
 from priste.errors import TraceError
 from priste.traces.cleaning import RawFix
 from priste.traces.fixes import microseconds
-from priste.traces.formats.contract import TraceFormat, per_file
-from priste.traces.formats.format import Format
+from priste.traces.formats.contract import TraceFormat
 from priste.traces.reading_options import ReadingOptions
 from priste.traces.record_problems import Problem, Tally
 from priste.traces.sources import SourceFile
@@ -22,7 +18,7 @@ from priste.traces.sources import SourceFile
 _DEGREES_PER_SEMICIRCLE = 180.0 / 2**31
 
 
-def records(
+def read(
     file: SourceFile, options: ReadingOptions, tally: Tally
 ) -> Iterator[tuple[str | None, RawFix]]:
     """Yield the messages called "record" in their order; the others are counted."""
@@ -33,7 +29,7 @@ def records(
         "check_crc": fitdecode.CrcCheck.READONLY,
     }
     try:
-        with file.path.open("rb") as opened, fitdecode.FitReader(opened, **quiet) as messages:
+        with file.open() as opened, fitdecode.FitReader(opened, **quiet) as messages:
             for message in messages:
                 if message.frame_type != fitdecode.FIT_FRAME_DATA:
                     continue
@@ -42,9 +38,8 @@ def records(
                     continue
                 lat = _degrees(message.get_value("position_lat", fallback=None))
                 lon = _degrees(message.get_value("position_long", fallback=None))
-                yield file.user, (_time(message.get_value("timestamp", fallback=None)), lat, lon)
-    except OSError as error:
-        raise TraceError(f"{file.name} cannot be read: {error.strerror}.") from None
+                time = _time(message.get_value("timestamp", fallback=None))
+                yield file.user, RawFix(time, lat, lon)
     except (
         fitdecode.FitError, ValueError, KeyError, IndexError, TypeError, struct.error,
         AssertionError, OverflowError, AttributeError,
@@ -65,11 +60,9 @@ def _time(value: Any) -> int | None:
 
 
 FIT = TraceFormat(
-    name=Format.FIT,
+    name="fit",
     told_by="the bytes .FIT in its header",
     recognises=lambda head: head.data[8:12] == b".FIT",
     suffixes=(".fit",),
-    users=per_file(records),
-    rewrite=None,
-    write=None,
+    read=read,
 )

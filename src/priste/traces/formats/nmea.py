@@ -9,18 +9,15 @@ across midnights.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
-from pathlib import Path
 from typing import Any
 
 from priste.traces.cleaning import RawFix
 from priste.traces.fixes import Trace, microseconds, utc_datetime
-from priste.traces.formats.contract import TraceFormat, per_file, some_line
-from priste.traces.formats.format import Format
+from priste.traces.formats.contract import TraceFormat, some_line, text_writer
 from priste.traces.formats.text_lines import lines_of
-from priste.traces.points import ReleasedPoints
 from priste.traces.reading_options import ReadingOptions
 from priste.traces.record_problems import Problem, Tally
 from priste.traces.sources import SourceFile
@@ -44,50 +41,20 @@ class _Epoch:
         return next((self.positions[k] for k in _POSITIONED if k in self.positions), None)
 
 
-def records(
+def read(
     file: SourceFile, options: ReadingOptions, tally: Tally
 ) -> Iterator[tuple[str | None, RawFix]]:
     """Yield one record per epoch; broken, empty and other sentences are counted.
 
     Sentences are counted, not epochs: the second sentence of an epoch counts as other record.
     """
-    for epoch, when in _dated(list(_epochs(file.path, tally))):
+    for epoch, when in _dated(list(_epochs(file, tally))):
         tally.refuse(Problem.OTHER_RECORD, epoch.sentences - 1)
         if not epoch.has_fix:
             tally.refuse(Problem.NO_FIX)
             continue
         lat, lon = epoch.position() or (None, None)
-        yield file.user, (when, lat, lon)
-
-
-def rewrite(
-    file: SourceFile,
-    target: Path,
-    options: ReadingOptions,
-    points: ReleasedPoints,
-    keep: Collection[str],
-) -> int:
-    """Write one RMC sentence per epoch that had a fix, without speed and course."""
-    written, tally = 0, Tally()
-    with target.open("w", encoding="ascii", newline="\r\n") as out:
-        for epoch, when in _dated(list(_epochs(file.path, tally))):
-            if not epoch.has_fix:
-                points.left_out.unreadable += 1
-                continue
-            point = points.at(file.user, when)
-            if point is not None and when is not None:
-                out.write(_sentence(*point, when))
-                written += 1
-    points.left_out.unreadable += tally.records
-    return written
-
-
-def write(traces: Iterable[Trace], target: Path, options: ReadingOptions) -> None:
-    """Write one trace as RMC sentences."""
-    with target.open("w", encoding="ascii", newline="\r\n") as out:
-        for trace in traces:
-            rows = zip(trace.lat.tolist(), trace.lon.tolist(), trace.times.tolist(), strict=True)
-            out.writelines(_sentence(lat, lon, time) for lat, lon, time in rows)
+        yield file.user, RawFix(when, lat, lon)
 
 
 def checksum(body: bytes) -> int:
@@ -102,9 +69,9 @@ def checksum(body: bytes) -> int:
     return total
 
 
-def _epochs(path: Path, tally: Tally) -> Iterator[_Epoch]:
+def _epochs(file: SourceFile, tally: Tally) -> Iterator[_Epoch]:
     current: _Epoch | None = None
-    for line in lines_of(path):
+    for line in lines_of(file):
         said = _parse(line)
         if isinstance(said, Problem):
             tally.refuse(said)
@@ -218,15 +185,17 @@ def _nearest(clock: time, known: datetime) -> datetime:
     return when
 
 
-def _sentence(lat: float, lon: float, when: int) -> str:
-    at = utc_datetime(when)
-    clock = f"{at:%H%M%S}.{at.microsecond // 1000:03d}"
-    north, east = _minutes(lat, 2), _minutes(lon, 3)
-    body = (
-        f"GPRMC,{clock},A,{north},{'S' if lat < 0 else 'N'},{east},{'W' if lon < 0 else 'E'},,,"
-        f"{at:%d%m%y},,,A"
-    )
-    return f"${body}*{checksum(body.encode()):02X}\n"
+def _lines(trace: Trace) -> Iterator[str]:
+    """Write RMC sentences without speed and course."""
+    for time, lat, lon in trace.rows():
+        at = utc_datetime(time)
+        clock = f"{at:%H%M%S}.{at.microsecond // 1000:03d}"
+        north, east = _minutes(lat, 2), _minutes(lon, 3)
+        body = (
+            f"GPRMC,{clock},A,{north},{'S' if lat < 0 else 'N'},{east},{'W' if lon < 0 else 'E'},"
+            f",,{at:%d%m%y},,,A"
+        )
+        yield f"${body}*{checksum(body.encode()):02X}"
 
 
 def _minutes(degrees: float, digits: int) -> str:
@@ -237,11 +206,10 @@ def _minutes(degrees: float, digits: int) -> str:
 
 
 NMEA = TraceFormat(
-    name=Format.NMEA,
+    name="nmea",
     told_by="lines of NMEA sentences, $GPRMC and the like",
     recognises=some_line(re.compile(rb"[$!][A-Z]{2}[A-Z0-9]{2,4},")),
     suffixes=(".nmea",),
-    users=per_file(records),
-    rewrite=rewrite,
-    write=write,
+    read=read,
+    write=text_writer(_lines, newline="\r\n"),
 )

@@ -1,27 +1,25 @@
 """Tables of fixes (CSV, Parquet, T-Drive lines), read and sorted by DuckDB out of core.
 
-Memory is bounded by ``MEMORY`` for DuckDB plus the fixes of one user at a time. What does
-not fit is spilled to a private folder that is removed afterwards.
+Memory is bounded by ``MEMORY`` for DuckDB plus the fixes of one user at a time. What does not fit
+is spilled to a private folder that is removed afterwards, or by the next command after a crash.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from priste.atomic_files import scratch_folder
 from priste.errors import TraceError
 from priste.traces.cleaning import RawFixes
 from priste.traces.formats.csv_dialects import Dialect, dialect_of
-from priste.traces.formats.format import Format
 from priste.traces.formats.table_queries import (
     FILE_COLUMN,
     Layout,
@@ -38,22 +36,9 @@ MEMORY = "256MB"
 _THREADS = 4
 _BATCH = 65_536
 _TDRIVE_NAMES = ("id", "time", "lon", "lat")
-_TDRIVE = Dialect(",", False, _TDRIVE_NAMES, "\n")
+_TDRIVE = Dialect(",", False, _TDRIVE_NAMES)
 # Rejected lines of these kinds may have swallowed others: the lines of the file are counted.
 _SWALLOWING = ("UNQUOTED VALUE", "LINE SIZE OVER MAXIMUM")
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Some rows of a table in its order: whose, when, and Arrow columns.
-
-    Times that are not known are ``UNREADABLE_TIME`` or less.
-    """
-
-    users: list[str | None]
-    times: NDArray[np.int64]
-    timed: NDArray[np.bool_]
-    columns: Any
 
 
 class OpenTable:
@@ -74,10 +59,11 @@ class OpenTable:
         """Yield the records of each user in the order of the table, users in order of names."""
         layout, (who, whole) = self.layout, self._who()
         time, zoned = layout.time_and_zoned()
+        until, until_zoned = layout.time_and_zoned("until")
         lat, lon = layout.degrees("lat"), layout.degrees("lon")
         query = (
-            f"SELECT {who} AS u, {time} AS t, {zoned} AS z, {lat} AS a, {lon} AS o "
-            f"FROM (SELECT *, row_number() OVER () AS n FROM {layout.source})"
+            f"SELECT {who} AS u, {time} AS t, {zoned} AS z, {until} AS e, {until_zoned} AS y, "
+            f"{lat} AS a, {lon} AS o FROM (SELECT *, row_number() OVER () AS n FROM {layout.source})"
         )
         if not whole:
             query += " ORDER BY u, n"
@@ -126,28 +112,6 @@ class OpenTable:
             return self._source.files[0].user if self._reading.user is None else self._reading.user
         return self._owner[str(who)] if self.layout.columns.user is None else who
 
-    def rows(self, names: list[str]) -> Iterator[Rows]:
-        """Yield the rows in the order of the table with the columns ``names`` as Arrow arrays."""
-        time, zoned = self.layout.time_and_zoned()
-        more = ", ".join(f"{self.layout.raw(name)} AS v{i}" for i, name in enumerate(names))
-        query = (
-            f"SELECT {self.layout.user()} AS u, {identifier(FILE_COLUMN)} AS f, {time} AS t, "
-            f"{zoned} AS z, {more} FROM {self.layout.source}"
-        )
-        for batch in self._batches(query):
-            clocks = batch.column(2).to_numpy(zero_copy_only=False)
-            has_zone = batch.column(3).to_numpy(zero_copy_only=False).astype(np.bool_)
-            times, exists = self._instants(clocks, has_zone, Tally())
-            timed = exists & (times > UNREADABLE_TIME)
-            if self._reading.user is not None:
-                users: list[str | None] = [self._reading.user] * batch.num_rows
-            elif self.layout.columns.user is None:
-                users = [self._owner[file] for file in batch.column(1).to_pylist()]
-            else:
-                users = batch.column(0).to_pylist()
-                timed &= np.array([user is not None for user in users], dtype=np.bool_)
-            yield Rows(users, times, timed, batch.columns[4:])
-
     def bad_lines(self) -> int:
         """Return how many lines of CSV could not be read by the one pass that was made."""
         if self.layout.dialect is None:
@@ -165,17 +129,24 @@ class OpenTable:
     def _user(
         self, name: str | None, held: list[tuple[NDArray[Any], ...]], whole: bool, tally: Tally
     ) -> Iterator[tuple[str | None, RawFixes]]:
-        clocks, zoned, lat, lon = (np.concatenate(parts) for parts in zip(*held, strict=True))
+        clocks, zoned, ends, ends_zoned, lat, lon = (
+            np.concatenate(parts) for parts in zip(*held, strict=True)
+        )
         held.clear()
         if name is None and not whole:
             tally.refuse(Problem.MISSING_USER, clocks.size)
             return
         name = self._named(name, whole)
         times, exists = self._instants(clocks, zoned.astype(np.bool_), tally)
+        until: NDArray[np.int64] | None = None
+        if self.layout.columns.until is not None:
+            until, ends_exist = self._instants(ends, ends_zoned.astype(np.bool_), Tally())
+            until = np.where(ends_exist, until, UNREADABLE_TIME)
         if not exists.all():
             tally.refuse(Problem.NONEXISTENT_TIME, int(np.count_nonzero(~exists)))
             times, lat, lon = times[exists], lat[exists], lon[exists]
-        yield name, RawFixes(times, lat, lon)
+            until = None if until is None else until[exists]
+        yield name, RawFixes(times, lat, lon, until)
 
     def _instants(
         self, clocks: NDArray[np.int64], zoned: NDArray[np.bool_], tally: Tally
@@ -185,18 +156,18 @@ class OpenTable:
         if not naive.any():
             return clocks, exists
         if self._reading.zone is None:
-            hint = " T-Drive's taxis drove in Beijing." if self._is(Format.TDRIVE) else ""
+            hint = " T-Drive's taxis drove in Beijing." if self._is("tdrive") else ""
             raise TraceError(f"{zone_needed(self._source.root.name)}{hint}")
         times = clocks.copy()
         times[naive], exists[naive] = instants(clocks[naive], self._reading.zone, tally)
         return times, exists
 
-    def _is(self, kind: Format) -> bool:
-        return self._source.format is kind
+    def _is(self, kind: str) -> bool:
+        return self._source.format == kind
 
     def _layout(self) -> Layout:
         wanted, what = self._reading.columns, self._source.root.name
-        if self._is(Format.PARQUET):
+        if self._is("parquet"):
             relation = parquet_source(self._files)
             described = self._ask(
                 f"DESCRIBE SELECT * EXCLUDE ({identifier(FILE_COLUMN)}) FROM {relation}"
@@ -204,7 +175,7 @@ class OpenTable:
             names = tuple(str(row[0]) for row in described)
             types = tuple(str(row[1]) for row in described)
             return Layout(relation, names, types, wanted.found_in(names, what), None)
-        if self._is(Format.TDRIVE):
+        if self._is("tdrive"):
             dialect, columns = _TDRIVE, Columns("id", "time", "lat", "lon")
         else:
             dialect = self._one_dialect()
@@ -214,7 +185,7 @@ class OpenTable:
         return Layout(relation, dialect.names, types, columns, dialect)
 
     def _one_dialect(self) -> Dialect:
-        first, *others = [dialect_of(file.path) for file in self._source.files]
+        first, *others = [dialect_of(file) for file in self._source.files]
         for file, other in zip(self._source.files[1:], others, strict=True):
             if (other.delimiter, other.names) != (first.delimiter, first.names):
                 raise TraceError(
@@ -240,11 +211,11 @@ def open_table(source: Source, reading: ReadingOptions) -> Iterator[OpenTable]:
     """Open the files of a source as one table; what DuckDB spills is removed at the end."""
     import duckdb
 
-    with tempfile.TemporaryDirectory(prefix="priste-") as folder:  # mode 0700
+    with scratch_folder() as folder:
         connection = duckdb.connect(
             config={
                 "memory_limit": MEMORY,
-                "temp_directory": folder,
+                "temp_directory": str(folder),
                 "threads": str(min(_THREADS, os.cpu_count() or 1)),
                 "autoinstall_known_extensions": "false",
             }
@@ -252,7 +223,7 @@ def open_table(source: Source, reading: ReadingOptions) -> Iterator[OpenTable]:
         try:
             connection.execute("SET TimeZone = 'UTC'")
             connection.execute("SET enable_progress_bar = false")  # it prints to standard output
-            yield OpenTable(connection, source, reading, Path(folder))
+            yield OpenTable(connection, source, reading, folder)
         finally:
             connection.close()
 
@@ -271,7 +242,7 @@ def _plain_errors(source: Source) -> Iterator[None]:
             "Set TMPDIR to a folder on a larger disk."
         ) from None
     except (duckdb.Error, pyarrow.ArrowException):
-        kind = "Parquet" if source.format is Format.PARQUET else "CSV"
+        kind = "Parquet" if source.format == "parquet" else "CSV"
         raise TraceError(
             f"{source.root.name} cannot be read as {kind}: it may have been cut off, mix line "
             "ends, or be something else."
@@ -281,20 +252,18 @@ def _plain_errors(source: Source) -> Iterator[None]:
 def _readable(file: SourceFile, folder: Path) -> str:
     """Return a name under which DuckDB reads this file alone, and all of it.
 
-    It takes ``*?[`` for patterns, so such names get a link. And behind a byte-order mark it loses
-    every row when the first cell is quoted and holds the delimiter (seen with 2.0.0): such a
-    file is copied without the mark.
+    It takes ``*?[`` for patterns, so such names get a link. A file in an archive is unpacked. And
+    behind a byte-order mark it loses every row when the first cell is quoted and holds the
+    delimiter (seen with 2.0.0): such a file is copied without the mark.
     """
     name, stand_in = str(file.path.resolve()), folder / f"input-{len(list(folder.iterdir()))}"
-    try:
-        with file.path.open("rb") as data:
-            if data.read(4) == b'\xef\xbb\xbf"':
-                data.seek(3)
-                with stand_in.open("wb") as copy:
-                    shutil.copyfileobj(data, copy)
-                return str(stand_in)
-    except OSError as error:
-        raise TraceError(f"{file.name} cannot be read: {error.strerror}.") from None
+    with file.open() as data:
+        is_marked = data.read(4) == b'\xef\xbb\xbf"'
+        if is_marked or file.member is not None:
+            data.seek(3 if is_marked else 0)
+            with stand_in.open("wb") as copy:
+                shutil.copyfileobj(data, copy)
+            return str(stand_in)
     if not any(mark in name for mark in "*?["):
         return name
     stand_in.symlink_to(name)
@@ -312,7 +281,7 @@ def _stretches(users: Any) -> tuple[list[str | None], list[int]]:
 
 def _count_lines(file: SourceFile) -> int:
     count, last = 0, b"\n"
-    with file.path.open("rb") as data:
+    with file.open() as data:
         while chunk := data.read(1 << 20):
             count += chunk.count(b"\n")
             last = chunk[-1:]

@@ -2,84 +2,78 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from priste.errors import InvalidParameter, TraceError
 from priste.traces.formats.contract import Head
-from priste.traces.formats.format import Format
-from priste.traces.formats.known import FORMATS
+from priste.traces.formats.known import formats
+from priste.traces.sources import SourceFile
 
 HEAD_BYTES = 16_384
 """How much of a file is looked at to recognise it."""
 
 
-def format_named(name: str) -> Format:
-    """Return the format of a name such as "gpx".
-
-    >>> format_named("gpx")
-    <Format.GPX: 'gpx'>
-    """
-    try:
-        return Format(name)
-    except ValueError:
+def format_named(name: str) -> str:
+    """Return the name of a format, such as "gpx", if there is one of that name."""
+    if name not in formats():
         raise InvalidParameter(
-            f"A 'format' must be one of {', '.join(Format)}. Got {name!r:.40}."
-        ) from None
+            f"A 'format' must be one of {', '.join(sorted(formats()))}. Got {name!r:.40}."
+        )
+    return name
 
 
-def format_of_name(path: Path) -> Format | None:
+def format_of_name(name: str | PurePath) -> str | None:
     """Return the format that a file's name guarantees, if any.
 
-    >>> format_of_name(Path("walk.GPX"))
-    <Format.GPX: 'gpx'>
+    >>> format_of_name("walk.GPX")
+    'gpx'
     """
-    suffix = path.suffix.lower()
-    return next((kind for kind, known in FORMATS.items() if suffix in known.suffixes), None)
+    suffix = PurePath(name).suffix.lower()
+    return next((kind for kind, known in formats().items() if suffix in known.suffixes), None)
 
 
-def detect_format(path: Path) -> Format:
+def detect_format(file: SourceFile | Path) -> str:
     """Return the format of a file by its name and its first bytes, which must agree.
 
     Raises :class:`TraceError` for an empty file, one that nothing recognises, or one whose name
     guarantees something else than it holds; ``format=`` overrides.
     """
-    head = head_of(path)
+    if isinstance(file, Path):
+        file = SourceFile(file, file.name)
+    head = head_of(file)
     if not head.data:
-        raise TraceError(f"{path.name} is empty: it holds no fix.")
-    held = next((kind for kind, known in FORMATS.items() if known.recognises(head)), None)
-    guaranteed = format_of_name(path)
+        raise TraceError(f"{file.name} is empty: it holds no fix.")
+    held = next((kind for kind, known in formats().items() if known.recognises(head)), None)
+    guaranteed = format_of_name(file.name)
     if held is None:
-        if guaranteed is not Format.CSV:
-            raise TraceError(_unknown(path, head))
+        if guaranteed != "csv":
+            raise TraceError(_unknown(file.name, head))
         if b"\0" in head.data:
-            raise TraceError(f"{path.name} is named as CSV but is not text.")
-        return Format.CSV
-    fitting = (*FORMATS[held].suffixes, *FORMATS[held].other_suffixes)
-    if guaranteed is not None and path.suffix.lower() not in fitting:
+            raise TraceError(f"{file.name} is named as CSV but is not text.")
+        return "csv"
+    fitting = (*formats()[held].suffixes, *formats()[held].other_suffixes)
+    if guaranteed is not None and file.suffix not in fitting:
         raise TraceError(
-            f"{path.name} is named as {guaranteed} but looks like {held}. State which with format=."
+            f"{file.name} is named as {guaranteed} but looks like {held}. State which with format=."
         )
     return held
 
 
-def head_of(path: Path) -> Head:
+def head_of(file: SourceFile) -> Head:
     """Return the first bytes of a file."""
-    try:
-        with path.open("rb") as file:
-            return Head(file.read(HEAD_BYTES))
-    except OSError as error:
-        raise TraceError(f"{path.name} cannot be read: {error.strerror}.") from None
+    with file.open() as opened:
+        return Head(opened.read(HEAD_BYTES))
 
 
-def _unknown(path: Path, head: Head) -> str:
+def _unknown(name: str, head: Head) -> str:
     kind = "JSON" if head.is_json else "XML" if head.is_xml else None
     sought = [
         f"{known.name} ({known.told_by})"
-        for known in FORMATS.values()
+        for known in formats().values()
         if kind is None or kind in known.told_by
     ]
     what = f"is {kind}, but of no kind" if kind else "looks like none of the formats"
     return (
-        f"{path.name} {what} that is known. Looked for: {'; '.join(sought)}. "
+        f"{name} {what} that is known. Looked for: {'; '.join(sought)}. "
         "If it is one of them, say so with format=."
     )

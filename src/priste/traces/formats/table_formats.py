@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from priste.traces.cleaning import RawFixes
 from priste.traces.formats import table_writing
-from priste.traces.formats.contract import Head, TraceFormat, some_line
-from priste.traces.formats.format import Format
+from priste.traces.formats.contract import Head, Tables, TraceFormat, some_line
 from priste.traces.formats.open_tables import open_table
-from priste.traces.points import ReleasedPoints
-from priste.traces.reading_options import ReadingOptions
+from priste.traces.reading_options import Columns, ReadingOptions
 from priste.traces.record_problems import Tally
-from priste.traces.sources import Source, SourceFile
+from priste.traces.sources import Source
 
 _DEGREES = rb"-?\d{1,3}(?:\.\d+)?"
 _TDRIVE_LINE = re.compile(
@@ -24,35 +21,22 @@ _TDRIVE_LINE = re.compile(
 )
 
 
-def _users(
-    source: Source, options: ReadingOptions, tally: Tally
-) -> Iterator[tuple[str | None, RawFixes]]:
-    with open_table(source, options) as table:
-        yield from table.users(tally)
+class _DuckTables(Tables):
+    def users(
+        self, source: Source, options: ReadingOptions, tally: Tally
+    ) -> Iterator[tuple[str | None, RawFixes]]:
+        with open_table(source, options) as table:
+            yield from table.users(tally)
 
+    def columns(self, source: Source, options: ReadingOptions) -> Columns:
+        with open_table(source, options) as table:
+            return table.layout.columns
 
-def _texts(
-    source: Source, options: ReadingOptions, column: str
-) -> Iterator[tuple[str | None, str]]:
-    with open_table(source, options) as table:
-        yield from table.texts(column)
-
-
-def _named_like(source: Source, options: ReadingOptions) -> ReadingOptions:
-    with open_table(source, options) as table:
-        return ReadingOptions(table.layout.columns, options.zone, options.clock, options.user)
-
-
-def _rewrite(
-    kind: Format,
-    file: SourceFile,
-    target: Path,
-    options: ReadingOptions,
-    points: ReleasedPoints,
-    keep: Collection[str],
-) -> int:
-    alone = Source(file.path, kind, (file,), ())
-    return table_writing.rewrite(alone, target, options, points, keep)
+    def texts(
+        self, source: Source, options: ReadingOptions, column: str
+    ) -> Iterator[tuple[str | None, str]]:
+        with open_table(source, options) as table:
+            yield from table.texts(column)
 
 
 def _looks_like_csv(head: Head) -> bool:
@@ -61,35 +45,26 @@ def _looks_like_csv(head: Head) -> bool:
     return bool(head.lines) and any(mark in head.lines[0] for mark in b",;\t|")
 
 
-def _table(kind: Format, **telling: Any) -> TraceFormat:
+def _table(name: str, **telling: Any) -> TraceFormat:
     """Return the format of a kind of table; ``telling`` is how it is recognised and named."""
-    return TraceFormat(
-        name=kind,
-        users=_users,
-        rewrite=partial(_rewrite, kind),
-        write=partial(table_writing.write, kind=kind),
-        keepable=None,
-        one_user=False,
-        options_of=_named_like,
-        texts=_texts,
-        **telling,
-    )
+    write = partial(table_writing.write, kind=name)
+    return TraceFormat(name=name, tables=_DuckTables(), write=write, names_users=True, **telling)
 
 
 CSV = _table(
-    Format.CSV,
+    "csv",
     told_by="lines of columns split by comma, semicolon, tab or bar",
     recognises=_looks_like_csv,
     suffixes=(".csv", ".tsv"),
 )
 PARQUET = _table(
-    Format.PARQUET,
+    "parquet",
     told_by="the bytes PAR1",
     recognises=lambda head: head.data.startswith(b"PAR1"),
-    suffixes=(".parquet", ".pq"),
+    suffixes=(".parquet", ".pq", ".geoparquet"),
 )
 TDRIVE = _table(
-    Format.TDRIVE,
+    "tdrive",
     told_by="lines of number, date and time, longitude, latitude",
     recognises=some_line(_TDRIVE_LINE),
     other_suffixes=(".csv",),

@@ -46,16 +46,24 @@ class Layout:
             return "CAST(NULL AS VARCHAR)"
         return f"nullif(CAST({self.raw(self.columns.user)} AS VARCHAR), '')"
 
-    def time_and_zoned(self) -> tuple[str, str]:
-        """Return the expressions of the time in microseconds and of whether it had a zone."""
-        name = str(self.columns.time)
+    def time_and_zoned(self, part: str = "time") -> tuple[str, str]:
+        """Return the expressions of ``time`` or ``until`` in microseconds, and of its having a zone."""
+        name = getattr(self.columns, part)
+        if name is None:
+            return f"CAST({NO_TIME} AS BIGINT)", "true"
         column, kind = self.raw(name), self.type_of(name)
+        if self.columns.date is not None and part == "time":
+            day = self.raw(self.columns.date)
+            if self.type_of(self.columns.date).startswith("TIMESTAMP"):
+                day = f"CAST({day} AS DATE)"
+            column, kind = f"(CAST({day} AS VARCHAR) || ' ' || CAST({column} AS VARCHAR))", "VARCHAR"
         if kind.startswith("TIMESTAMP WITH TIME ZONE"):
             return _or_missing(f"epoch_us({column})"), "true"
         if kind.startswith("TIMESTAMP") or kind == "DATE":
             return _or_missing(f"epoch_us(CAST({column} AS TIMESTAMP))"), "false"
-        number = f"try_cast(round(try_cast({column} AS DOUBLE) * {self._unit()}) AS BIGINT)"
-        if any(part in kind for part in _NUMBERS):
+        unit = check_unit(self.columns.time_unit)
+        number = f"try_cast(round(try_cast({column} AS DOUBLE) * {unit}) AS BIGINT)"
+        if any(each in kind for each in _NUMBERS):
             return _or_missing(number), "true"
         if kind != "VARCHAR":
             raise TraceError(
@@ -76,9 +84,6 @@ class Layout:
         if self.dialect is not None and self.dialect.delimiter != ",":
             column = f"replace({column}, ',', '.')"  # a decimal comma
         return f"coalesce(try_cast({column} AS DOUBLE), CAST('nan' AS DOUBLE))"
-
-    def _unit(self) -> int:
-        return check_unit(self.columns.time_unit)
 
 
 def _text_time(column: str) -> tuple[str, str]:
