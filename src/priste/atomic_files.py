@@ -212,6 +212,66 @@ def remove_abandoned_drafts(folder: PathLike) -> None:
 _ANY_DRAFT = re.compile(r"\..+\.[0-9a-f]{16}\.part", re.DOTALL)
 
 
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """Yield a private folder for what is needed meanwhile; it is removed when the block ends.
+
+    All such folders lie in one private folder of this user below TMPDIR, each locked by its owner.
+    What a killed process left there is removed by the next one, and by every command.
+    """
+    try:
+        root = private_folder(_scratch_root())
+    except OutputError:  # somebody else has that name: a folder that only we know of
+        import tempfile
+
+        with tempfile.TemporaryDirectory(prefix="priste-") as place:
+            yield Path(place)
+        return
+    with _alone_in(root):
+        _remove_unlocked(root)
+        folder = root / secrets.token_hex(8)
+        lock = _create(folder, private=True, folder=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def remove_abandoned_scratch() -> None:
+    """Remove the scratch folders of processes that are no more; says nothing if it cannot."""
+    root = _scratch_root()
+    if root.is_dir():
+        with suppress(OSError, OutputError), _alone_in(private_folder(root)):
+            _remove_unlocked(root)
+
+
+def _scratch_root() -> Path:
+    import tempfile
+
+    owner = os.getuid() if hasattr(os, "getuid") else "user"
+    return Path(tempfile.gettempdir()) / f"priste-{owner}"
+
+
+@contextmanager
+def _alone_in(root: Path) -> Iterator[None]:
+    """Let nobody else make or remove folders meanwhile: a new one has no lock for a moment."""
+    handle = os.open(root, os.O_RDONLY | _NO_FOLLOW)
+    try:
+        with suppress(ImportError, OSError):  # without locks nothing is ever removed
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _remove_unlocked(root: Path) -> None:
+    for path in root.iterdir():
+        _remove_if_left(path)
+
+
 def _draft_name(name: str) -> str:
     return f".{name[:_SHOWN_NAME]}.{secrets.token_hex(8)}.part"
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from priste.traces import Trace, read_traces, write_traces
-from priste.traces.file_owners import owners_by_date
+from priste.traces.file_owners import owners_by_name
 from priste.traces.fixes import microseconds
 from priste.traces.one_person import are_one_person, joined
 
@@ -56,14 +56,17 @@ def folder_of(root: Path, parts: dict[str, Trace]) -> Path:
 )
 def test_dates_in_names_are_not_people(names: list[str], owners: list[str] | None) -> None:
     """The rest of the path names the person, or the folder does; all files must have a date."""
-    assert owners_by_date([PurePath(name) for name in names], "me") == owners
+    each_its_own = [PurePath(name).with_suffix("").as_posix() for name in names]
+    expected = (each_its_own, None) if owners is None else (owners, "date")
+    assert owners_by_name([PurePath(name) for name in names], "me") == expected
 
 
 @given(st.lists(st.text(max_size=30), min_size=2, max_size=4))
 def test_any_names_are_answered(names: list[str]) -> None:
-    """Whatever files are called, there is an owner for each or none for all."""
-    found = owners_by_date([PurePath(f"f{name}".replace("\0", "")) for name in names], "me")
-    assert found is None or (len(found) == len(names) and all(found))
+    """Whatever files are called, there is an owner for each."""
+    found, _ = owners_by_name([PurePath(f"f{name}".replace("\0", "")) for name in names], "me")
+    assert len(found) == len(names)
+    assert all(found)
 
 
 def test_daily_files_are_one_user_and_it_is_said(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tests.drawn_examples import examples
 
 from priste import Grid
 from priste.errors import TraceError
-from priste.traces import Format, Problem, Timeline, read_traces, write_released, write_traces
+from priste.traces import Problem, Timeline, read_traces, write_released, write_traces
 from priste.traces.fixes import Fix, Trace
 
 START = datetime(2024, 5, 6, 8, 0, tzinfo=UTC)
@@ -195,24 +195,24 @@ def crc(data: bytes) -> int:
 
 
 MADE = [
-    (android, "Timeline.json", Format.GOOGLE),
-    (iphone, "location-history.json", Format.GOOGLE),
-    (takeout, "Records.json", Format.GOOGLE),
-    (month, "2024_MAY.json", Format.GOOGLE),
-    (owntracks, "phone.json", Format.OWNTRACKS),
-    (kml, "walk.kml", Format.KML),
-    (kmz, "walk.kmz", Format.KML),
-    (tcx, "run.tcx", Format.TCX),
-    (fit, "run.fit", Format.FIT),
+    (android, "Timeline.json", "google"),
+    (iphone, "location-history.json", "google"),
+    (takeout, "Records.json", "google"),
+    (month, "2024_MAY.json", "google"),
+    (owntracks, "phone.json", "owntracks"),
+    (kml, "walk.kml", "kml"),
+    (kmz, "walk.kmz", "kml"),
+    (tcx, "run.tcx", "tcx"),
+    (fit, "run.fit", "fit"),
 ]
-WRITABLE = [case for case in MADE if case[2] is not Format.FIT]
+WRITABLE = [case for case in MADE if case[2] != "fit"]
 
 
 @pytest.mark.parametrize(("make", "name", "kind"), MADE, ids=[case[1] for case in MADE])
-def test_each_is_recognised_and_read(tmp_path: Path, make, name: str, kind: Format) -> None:
+def test_each_is_recognised_and_read(tmp_path: Path, make, name: str, kind: str) -> None:
     """By what is in the file, the same three fixes come out of every format."""
     traces = read_traces(make(tmp_path / name))
-    assert traces.format is kind
+    assert traces.format == kind
     trace = traces.one()
     assert [fix.time for fix in trace] == [START + timedelta(minutes=10 * n) for n in range(3)]
     for fix, (lat, lon) in zip(trace, PLACES, strict=True):
@@ -222,22 +222,20 @@ def test_each_is_recognised_and_read(tmp_path: Path, make, name: str, kind: Form
 
 @pytest.mark.parametrize(("make", "name", "kind"), WRITABLE, ids=[case[1] for case in WRITABLE])
 def test_each_is_written_back_with_released_points_and_nothing_else(
-    tmp_path: Path, make, name: str, kind: Format
+    tmp_path: Path, make, name: str, kind: str
 ) -> None:
-    """Same format and times, the released cells, and no other field of the input."""
+    """Same format, the released cells at the middle of each step, and no other field."""
     source = make(tmp_path / name)
     timeline = Timeline(START, timedelta(minutes=10), "UTC")
-    target = tmp_path / f"released-{name}"
+    target = tmp_path / f"released-{name.replace('.kmz', '.kml')}"
     write_released(read_traces(source), target, {None: (5, 6, None)}, timeline, GRID)
     released = read_traces(target)
-    assert released.format is kind
+    assert released.format == kind
     trace = released.one()
-    assert [fix.time for fix in trace] == [START, START + timedelta(minutes=10)]
+    middle = START + timedelta(minutes=5)
+    assert [fix.time for fix in trace] == [middle, middle + timedelta(minutes=10)]
     assert [GRID.cell_at(fix.lat, fix.lon) for fix in trace] == [5, 6]
     data = target.read_bytes()
-    if kind is Format.KML and target.suffix == ".kmz":
-        with zipfile.ZipFile(target) as archive:
-            data = archive.read("doc.kml")
     for betraying in (SECRET, "123", "WIFI", "470", "accuracy"):
         assert betraying.encode() not in data
 
@@ -259,11 +257,9 @@ def test_fit_is_read_only_and_says_so(tmp_path: Path) -> None:
     timeline = Timeline(START, timedelta(minutes=10), "UTC")
     with pytest.raises(TraceError, match="read but not written"):
         write_released(traces, tmp_path / "out.fit", {None: (5,)}, timeline, GRID)
-    report = write_released(
-        traces, tmp_path / "out.gpx", {None: (5, 6)}, timeline, GRID, rows="steps"
-    )
+    report = write_released(traces, tmp_path / "out.gpx", {None: (5, 6)}, timeline, GRID)
     assert report.written == 2
-    assert read_traces(tmp_path / "out.gpx").format is Format.GPX
+    assert read_traces(tmp_path / "out.gpx").format == "gpx"
 
 
 def test_unknown_json_tells_what_was_looked_for(tmp_path: Path) -> None:
@@ -281,7 +277,7 @@ def test_unknown_json_tells_what_was_looked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cut", [0.5, 0.9])
 @pytest.mark.parametrize(("make", "name", "kind"), MADE, ids=[case[1] for case in MADE])
 def test_files_that_were_cut_off_are_told(
-    tmp_path: Path, make, name: str, kind: Format, cut: float
+    tmp_path: Path, make, name: str, kind: str, cut: float
 ) -> None:
     """A part of a file is an error that shows no position, never a shorter trace in silence."""
     source = make(tmp_path / name)
@@ -379,7 +375,7 @@ def test_workout_routes_of_apple_are_gpx(tmp_path: Path) -> None:
         f"</metadata><trk><name>Route</name><trkseg>{points}</trkseg></trk></gpx>"
     )
     traces = read_traces(path)
-    assert traces.format is Format.GPX
+    assert traces.format == "gpx"
     assert len(traces.one()) == 3
     timeline = Timeline(START, timedelta(minutes=10), "UTC")
     write_released(traces, tmp_path / "out.gpx", {None: (5, 6, 7)}, timeline, GRID)
@@ -417,7 +413,7 @@ def test_tables_of_trackers_are_read_and_written(tmp_path: Path, kind: str) -> N
     timeline = Timeline(START, timedelta(minutes=10), "UTC")
     write_released(traces, tmp_path / "out.csv", {None: (5, 6, 7)}, timeline, GRID)
     written = (tmp_path / "out.csv").read_text()
-    assert written.splitlines()[0] == head
+    assert set(written.splitlines()[0].split(",")) < set(head.split(","))
     assert "121" not in written
     again = read_traces(tmp_path / "out.csv").one()
     assert [GRID.cell_at(*at_) for at_ in zip(again.lat, again.lon, strict=True)] == [5, 6, 7]

@@ -10,38 +10,38 @@ import pytest
 from tests.traces import trace_files as files
 
 from priste.errors import InvalidParameter, TraceError
-from priste.traces import Format, Problem, Trace, detect_format, read_labels, read_traces
+from priste.traces import Problem, Trace, detect_format, read_traces
 
 TOLERANCE_DEGREES = 1.1e-5  # files by hand have five decimals
-ZONES = {Format.TDRIVE: "Asia/Shanghai"}
+ZONES = {"tdrive": "Asia/Shanghai"}
 NAMES = {
-    Format.CABSPOTTING: "new_abc.txt",
-    Format.CSV: "trips.csv",
-    Format.GEOJSON: "trips.geojson",
-    Format.GEOLIFE: "20240501080000.plt",
-    Format.GPX: "walk.gpx",
-    Format.NMEA: "log.nmea",
-    Format.OWNTRACKS: "2024-05.rec",
-    Format.PARQUET: "trips.parquet",
-    Format.TDRIVE: "taxis.txt",
+    "cabspotting": "new_abc.txt",
+    "csv": "trips.csv",
+    "geojson": "trips.geojson",
+    "geolife": "20240501080000.plt",
+    "gpx": "walk.gpx",
+    "nmea": "log.nmea",
+    "owntracks": "2024-05.rec",
+    "parquet": "trips.parquet",
+    "tdrive": "taxis.txt",
 }
 MAKERS = {
-    Format.CABSPOTTING: files.cabspotting,
-    Format.CSV: files.csv,
-    Format.GEOJSON: files.geojson,
-    Format.GEOLIFE: files.plt,
-    Format.GPX: files.gpx,
-    Format.NMEA: files.nmea,
-    Format.OWNTRACKS: files.owntracks,
-    Format.PARQUET: files.parquet,
-    Format.TDRIVE: files.tdrive,
+    "cabspotting": files.cabspotting,
+    "csv": files.csv,
+    "geojson": files.geojson,
+    "geolife": files.plt,
+    "gpx": files.gpx,
+    "nmea": files.nmea,
+    "owntracks": files.owntracks,
+    "parquet": files.parquet,
+    "tdrive": files.tdrive,
 }
-COLUMNS = {Format.CSV: files.CSV_COLUMNS}
+COLUMNS = {"csv": files.CSV_COLUMNS}
 USERS = {
-    Format.CSV: ["ada", "bob"],
-    Format.GEOJSON: ["ada"],
-    Format.PARQUET: ["ada", "bob"],
-    Format.TDRIVE: ["1", "22"],
+    "csv": ["ada", "bob"],
+    "geojson": ["ada"],
+    "parquet": ["ada", "bob"],
+    "tdrive": ["1", "22"],
 }
 
 
@@ -52,10 +52,10 @@ def assert_is_the_walk(trace: Trace) -> None:
 
 
 @pytest.mark.parametrize("kind", list(MAKERS))
-def test_each_format_is_recognised_and_read(kind: Format, tmp_path: Path) -> None:
+def test_each_format_is_recognised_and_read(kind: str, tmp_path: Path) -> None:
     """The same walk comes out of every format, for every user, in the order of time."""
     path = MAKERS[kind](tmp_path / NAMES[kind])
-    assert detect_format(path) is kind
+    assert detect_format(path) == kind
     traces = read_traces(path, columns=COLUMNS.get(kind), zone=ZONES.get(kind))
     found = list(traces)
     assert [trace.user for trace in found] == USERS.get(kind, [None])
@@ -66,9 +66,9 @@ def test_each_format_is_recognised_and_read(kind: Format, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("kind", list(MAKERS))
-def test_names_that_tell_nothing_need_the_content_alone(kind: Format, tmp_path: Path) -> None:
+def test_names_that_tell_nothing_need_the_content_alone(kind: str, tmp_path: Path) -> None:
     """Without a telling name the first bytes decide."""
-    assert detect_format(MAKERS[kind](tmp_path / "data")) is kind
+    assert detect_format(MAKERS[kind](tmp_path / "data")) == kind
 
 
 def test_a_source_can_be_read_again(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_the_name_and_the_content_must_agree(tmp_path: Path) -> None:
 
 def test_one_user_by_request(tmp_path: Path) -> None:
     """'user' makes everything one user's: two interleaved users are then duplicates."""
-    for kind in (Format.CSV, Format.PARQUET):
+    for kind in ("csv", "parquet"):
         path = MAKERS[kind](tmp_path / NAMES[kind])
         traces = read_traces(path, columns=COLUMNS.get(kind), user="eve")
         assert traces.one().user == "eve"
@@ -319,14 +319,12 @@ def test_a_column_may_have_any_name(tmp_path: Path) -> None:
 # Folders
 
 
-def test_a_geolife_folder_has_its_users_and_labels(tmp_path: Path) -> None:
+def test_a_geolife_folder_has_its_users(tmp_path: Path) -> None:
     """Users are the folders above Trajectory, from wherever the folder is opened."""
     root = files.geolife(tmp_path / "geolife")
     for place in (root, root / "Data"):
         assert [t.user for t in read_traces(place)] == ["000", "010"]
     assert [t.user for t in read_traces(root / "Data" / "010")] == ["010"]
-    labels = read_labels(root)["010"]
-    assert (labels[0].start, labels[0].mode) == (files.START, "cafe1234")
 
 
 def test_geolife_bad_clocks_and_latitudes_are_reported(tmp_path: Path) -> None:

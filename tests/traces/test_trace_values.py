@@ -11,7 +11,7 @@ from tests.drawn_examples import examples
 
 from priste.errors import InvalidParameter, TraceError
 from priste.traces import Fix, Problem, Trace
-from priste.traces.cleaning import ClockRange, RawFixes, clean
+from priste.traces.cleaning import ClockRange, RawFix, RawFixes, clean
 from priste.traces.fixes import microseconds, utc_datetime
 from priste.traces.record_problems import Tally
 from priste.traces.zones import NO_TIME, instant_of, instants, jump_over, readings, zone_of
@@ -221,7 +221,7 @@ def test_every_problem_states_a_rule() -> None:
 def test_records_are_conserved(rows: list[tuple[int, float, float]]) -> None:
     """Whatever the records, each is either a fix or counted under one problem that sets aside."""
     base, tally = microseconds(NOON), Tally()
-    raw = RawFixes.of((base + r[0], r[1], r[2]) for r in rows)
+    raw = RawFixes.of(RawFix(base + r[0], r[1], r[2]) for r in rows)
     trace = clean(None, raw, ClockRange(), tally)
     report = tally.report("", "")
     assert report.records == len(rows) == report.fixes + report.set_aside

@@ -13,7 +13,6 @@ from priste.quantify import Guarantee, OddsBound
 from priste.release import Calibrator
 from priste.results import RunErrors, Verdict, verdict
 from priste.traces import ReadingReport, WritingReport
-from priste.traces.writing import RowChoice
 
 MOST_PROBLEMS = 20
 """How many people for whom nothing could be released are named."""
@@ -41,7 +40,6 @@ class BatchReport:
     totals: Totals
     errors: RunErrors
     drawn_now: int
-    rows: RowChoice = "steps"
     notes: tuple[str, ...] = ()
     given_again: int = 0
     sampled: float = 1.0
@@ -90,7 +88,6 @@ class BatchReport:
                 "users": self.totals.problems,
                 "reasons": {user or "": reason for user, reason in self.problems.items()},
             },
-            "rows": self.rows,
             "notes": list(self.notes),
             "verdict": str(self.verdict),
             "events": {

@@ -77,7 +77,7 @@ class Chunk:
     def traces(self) -> dict[str | None, Trace]:
         """Return the traces of the chunk by user, of those who have a fix."""
         users = self.table["user"].to_pylist()
-        columns = [self.table[name].to_numpy() for name in ("time", "lat", "lon")]
+        columns = [self.table[name].to_numpy() for name in ("time", "lat", "lon", "until")]
         starts = [0, *(k for k in range(1, len(users)) if users[k] != users[k - 1])]
         return {
             users[begin]: Trace(users[begin], *(column[begin:end] for column in columns))
@@ -117,7 +117,8 @@ class Gathering:
             )
             self._connection.execute("SET enable_progress_bar = false")
             self._connection.execute(
-                "CREATE TABLE fixes(place BIGINT, person VARCHAR, t BIGINT, a DOUBLE, o DOUBLE)"
+                "CREATE TABLE fixes(place BIGINT, person VARCHAR, t BIGINT, a DOUBLE, o DOUBLE, "
+                "e BIGINT)"
             )
             self._connection.execute(
                 "CREATE TABLE people(person VARCHAR, place BIGINT, hours BLOB)"
@@ -159,6 +160,7 @@ class Gathering:
                 "t": np.concatenate([trace.times for trace in self._held]),
                 "a": np.concatenate([trace.lat for trace in self._held]),
                 "o": np.concatenate([trace.lon for trace in self._held]),
+                "e": np.concatenate([trace.until for trace in self._held]),
             }
         )
         people = pa.table(

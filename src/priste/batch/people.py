@@ -10,7 +10,7 @@ from priste.errors import InvalidParameter, TraceError
 from priste.policy import Policy
 from priste.traces import Traces
 from priste.traces.fixes import utc_datetime
-from priste.traces.formats.known import FORMATS
+from priste.traces.formats.known import formats
 from priste.traces.record_problems import Tally
 
 MOST_NAMED = 5
@@ -25,9 +25,9 @@ def named_in(traces: Traces) -> Iterator[str | None]:
     """
     if traces.reading.user is not None:
         return
-    source, reading, kind = traces.source, traces.reading, FORMATS[traces.format]
-    column = None if kind.options_of is None else kind.options_of(source, reading).columns.user
-    if kind.one_user or (kind.options_of is not None and column is None):
+    source, reading, kind = traces.source, traces.reading, formats()[traces.format]
+    column = None if kind.tables is None else traces.columns().user
+    if not kind.names_users or (kind.tables is not None and column is None):
         yield from (file.user for file in source.files)
     elif traces.report.set_aside:
         records = kind.users(source, reading, Tally()) if column is None else traces.texts(column)

@@ -91,7 +91,7 @@ class PristePPM:
             self._policy.grid,
             self._policy.points,
             self._seed,
-        ).for_rows(uids, times, np.ones(len(uids), dtype=np.bool_))
+        ).for_rows(uids, times)
         frame["obf_lat"] = points[:, 0]
         frame["obf_lon"] = points[:, 1]
         frame["quality_loss"] = great_circle_metres(lat, lon, points[:, 0], points[:, 1])

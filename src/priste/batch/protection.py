@@ -9,7 +9,7 @@ moment goes on where it was: finished parts stay, and the others are drawn with 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 
@@ -39,7 +39,6 @@ from priste.errors import InvalidParameter, OutputExists, PristeError, StateErro
 from priste.policy import Policy
 from priste.release import write_ledgers
 from priste.traces import Traces
-from priste.traces.writing import RowChoice
 
 OnProgress = Callable[[int, int], None]
 
@@ -65,8 +64,6 @@ def protect_file(
     apart: bool = False,
     cluster: str | None = None,
     seed: int | None = None,
-    keep: Sequence[str] = (),
-    rows: RowChoice = "steps",
     places: Path | None = None,
     place_columns: Mapping[str, str] | None = None,
     sample: float = 1.0,
@@ -78,6 +75,7 @@ def protect_file(
     """Protect every user of ``traces`` under ``policy`` and write the result.
 
     Each user is a stream of its own: ε is guaranteed for each. The result does not
+<<<<<<< HEAD
     depend on ``workers``, the processes of this machine, nor on the ``cluster``, the address of a
     Dask scheduler, that does the work in their stead. One worker is this process; with ``apart`` it
     is a process of its own, so that a user at whom it dies does not take this one along. With a
@@ -87,6 +85,15 @@ def protect_file(
     input, whose times and number then tell what they tell; only then can fields be written back
     with ``keep``. ``places`` is a table of users' own regions, and ``place_columns`` the columns of
     the input that hold them, by the region's name (see :mod:`priste.batch.own_places`);
+=======
+    depend on ``workers``, the processes of this machine (forks of the ``nursery`` if one has begun
+    to load already; without one, one worker is this process), nor on the ``cluster``, the address
+    of a Dask scheduler, that does the work in their stead. With a ``seed`` (for experiments:
+    whoever knows it can undo the noise) each user's draws depend on it and the user's name alone.
+    One record per released step is written, and nothing else of the input. ``places`` is a table of
+    users' own regions, and ``place_columns`` the columns of the input that hold them, by the
+    region's name (see :mod:`priste.batch.own_places`);
+>>>>>>> dcd4cf2 (WIP)
     ``sample`` is the share of users to take, chosen by their names; ``users`` are those to take,
     everybody unless some are named.
     ``on_progress`` is told how many users are done, and of how many.
@@ -102,13 +109,8 @@ def protect_file(
     check_int(workers, "workers", least=1)
     if not 0.0 < sample <= 1.0:
         raise InvalidParameter(f"The 'sample' must be > 0 and at most 1. Got {sample!r}.")
-    if keep and rows == "steps":
-        raise InvalidParameter(
-            f"What is kept ({', '.join(keep)}) belongs to records of the input, and one record is "
-            "written per step. Write the input's records instead: rows = 'fixes'."
-        )
     refuse_unsaid_places(policy, (place_columns or ()) if places is None else None)
-    target = Destination.of(Path(destination), traces, rows)
+    target = Destination.of(Path(destination), traces)
     _check_places(target, traces, places, overwrite)
     engines: AbstractContextManager[Engine]
     if cluster is not None:
@@ -146,7 +148,7 @@ def protect_file(
                 notes = about_places(people, placed, others, policy.own_regions)
             if not target.in_parts:
                 everybody = _Everybody(gathering, policy.steps)
-                rehearse(policy, traces, everybody, temporary / target.path.name, tuple(keep), rows)
+                rehearse(policy, traces, everybody, temporary / target.path.name)
             count = workspace.chunks or chunks_for(gathering.users, gathering.fixes)
             run.check(workspace, gathering, count)
             workspace.begin(count, priste.__version__)
@@ -177,8 +179,6 @@ def protect_file(
                     target.path,
                     policy,
                     seed=seed,
-                    keep=tuple(keep),
-                    rows=rows,
                     overwrite=overwrite,
                 )
     except BaseException:
@@ -197,7 +197,6 @@ def protect_file(
         totals,
         run.errors,
         run.drawn,
-        rows,
         (*notes, *oddities(parts)),
         run.given_again,
         sample,

@@ -23,18 +23,16 @@ from priste.batch.workspace import LEDGER_SUFFIX, WORKSPACE_SUFFIX, file_digest
 from priste.errors import OutputError, OutputExists
 from priste.policy import Policy
 from priste.release import write_ledgers
-from priste.traces import Format, Trace, Traces, WritingReport, write_released, write_traces
+from priste.traces import Trace, Traces, WritingReport, write_released, write_traces
 from priste.traces.fixes import microseconds
-from priste.traces.formats.known import FORMATS
 from priste.traces.points import ReleasedPoints
-from priste.traces.writing import RowChoice
 
 MANIFEST = "manifest.json"
 FORMAT, VERSION = "priste-released", 1
 USERS_PER_FILE = 500
 """How many users a file of a folder has at least, but for the last."""
 
-_TABLES = (Format.CSV, Format.PARQUET)
+_TABLES = ("csv", "parquet")
 
 
 @dataclass(frozen=True)
@@ -45,17 +43,16 @@ class Destination:
     columns: Mapping[str, str] | None = None
 
     @classmethod
-    def of(cls, path: Path, traces: Traces, rows: RowChoice) -> Destination:
+    def of(cls, path: Path, traces: Traces) -> Destination:
         """Return what a path means for a source.
 
         A table that names its users is written in parts where a folder is wanted: for a source
         that is one, and for a name without a suffix.
         """
         wanted = traces.source.is_folder or not path.suffix or path.is_dir()
-        options = FORMATS[traces.format].options_of
-        if not wanted or rows != "steps" or traces.format not in _TABLES or options is None:
+        if not wanted or traces.format not in _TABLES:
             return cls(path)
-        named = options(traces.source, traces.reading).columns
+        named = traces.columns()
         parts = {part: getattr(named, part) for part in ("user", "time", "lat", "lon")}
         columns = {part: name for part, name in parts.items() if name is not None}
         return cls(path, columns if "user" in columns else None)
@@ -105,8 +102,6 @@ def write_one(
     policy: Policy,
     *,
     seed: int | None,
-    keep: tuple[str, ...],
-    rows: RowChoice,
     overwrite: bool,
 ) -> WritingReport:
     """Write all parts as one result in the format of the source."""
@@ -118,8 +113,6 @@ def write_one(
         policy.grid,
         point=policy.points,
         rng=seed,
-        keep=keep,
-        rows=rows,
         overwrite=overwrite,
     )
 
@@ -134,7 +127,7 @@ def write_in_parts(
     sampled: float,
 ) -> WritingReport:
     """Write a file of releases, and one of ledgers, for each part; then the manifests of both."""
-    suffix = ".parquet" if traces.format is Format.PARQUET else ".csv"
+    suffix = ".parquet" if traces.format == "parquet" else ".csv"
     folders = destination.path, destination.ledger
     for folder in folders:
         folder.mkdir(mode=0o755, exist_ok=True)
@@ -143,7 +136,7 @@ def write_in_parts(
     for number, part in enumerate(parts.gathered(USERS_PER_FILE)):
         path = destination.path / f"part-{number:05}{suffix}"
         traced = _Traced(part, policy, seed)
-        write_traces(traced, path, str(traces.format), columns=destination.columns, overwrite=True)
+        write_traces(traced, path, traces.format, columns=destination.columns, overwrite=True)
         ledger = destination.ledger / f"part-{number:05}.csv"
         write_ledgers(ledger, tuple(policy.events), Ledgers(part))
         for files, each in zip(listed, (path, ledger), strict=True):
@@ -154,7 +147,7 @@ def write_in_parts(
         told = _manifest(policy, files, parts.totals().problems, sampled)
         write_file(folder / MANIFEST, told, private=False)
     written = sum(entry["releases"] for entry in listed[0])
-    return WritingReport(str(destination.path), written, 0, 0, 0)
+    return WritingReport(str(destination.path), written)
 
 
 class _Traced:
@@ -218,8 +211,6 @@ def rehearse(
     traces: Traces,
     users: Mapping[str | None, tuple[int, ...]],
     place: Path,
-    keep: tuple[str, ...],
-    rows: RowChoice,
 ) -> None:
     """Write the result with one cell everywhere: what cannot be written is told before drawing."""
-    write_released(traces, place, users, policy.timeline, policy.grid, keep=keep, rows=rows)
+    write_released(traces, place, users, policy.timeline, policy.grid)

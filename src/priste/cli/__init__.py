@@ -20,10 +20,12 @@ def main() -> None:
 
     import typer
 
+    from priste.atomic_files import remove_abandoned_scratch
     from priste.cli.application import app
     from priste.cli.console import DONE, clean_errors, silence
 
     try:
+        remove_abandoned_scratch()
         with clean_errors():  # of what is printed before a command begins: help, the version
             app(prog_name="priste")
     except typer.Exit as end:

@@ -12,7 +12,7 @@ _RULES = (
     (r"'columns' maps", "--column maps"),
     (r"\bwith format=", "with --format"),
     (r"\bformat='(\w+)'", r"--format \1"),
-    (r"rows='steps' and a destination named \.gpx", "-o with a name that ends in .gpx"),
+    (r"Write to a destination named \.gpx", "Write with -o to a name that ends in .gpx"),
     (r"A 'format' must", "A --format must"),
     (r"A 'time_unit' must", "The time_unit of --column must"),
     (r"can be told by its time_format\.",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -29,12 +29,6 @@ if TYPE_CHECKING:
     from priste.policy import Policy, PolicyOf
     from priste.release import Ledger
     from priste.results import Verdict
-
-
-ROWS_OF_THE_INPUT = (
-    "The times and the number of records are those of the input. They are not protected: a logger "
-    "that falls silent indoors tells of the visit."
-)
 
 
 @dataclass(frozen=True)
@@ -81,13 +75,6 @@ class Protection:
         out.print(
             f"{made['releases']:,} releases for {_people(made['users'])}{sampled}. {drawn}{silent}"
         )
-        for count, reason in (
-            (batch.writing.unreadable, "they could not be read"),
-            (batch.writing.untimed, "they have no readable time or user"),
-            (batch.writing.unreleased, "nothing was released for their step (outside the clock?)"),
-        ):
-            if count:
-                out.print(f"{count} records are left out: {reason}.")
         if batch.given_again:
             out.print(
                 f"The locations of {_people(batch.given_again)} were released before under this "
@@ -103,8 +90,6 @@ class Protection:
             out.print(f"Note: {note}", markup=False)
         for gap in self.unguarded:
             out.print(f"Not guarded: {gap}", markup=False)
-        if batch.rows == "fixes":
-            out.print(f"Note: {ROWS_OF_THE_INPUT}")
         out.print(
             guarantee_table(
                 batch.guarantees, batch.largest_leakage(), batch.largest_belief(), self.anybody
@@ -148,17 +133,6 @@ def protect(
     seed: Annotated[
         int | None, typer.Option(min=0, help="Repeatable draws, for experiments: NOT private.")
     ] = None,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(help="A column or field to write back as it is. May be repeated."),
-    ] = None,
-    rows: Annotated[
-        Literal["steps", "fixes"],
-        typer.Option(
-            help="Write one record per step, or one per record of the input, whose times and "
-            "number then tell what they tell."
-        ),
-    ] = "steps",
     again: Annotated[
         bool,
         typer.Option(
@@ -220,8 +194,6 @@ def protect(
             sample=share,
             users=user or (),
             seed=seed,
-            keep=keep or (),
-            rows=rows,
             overwrite=overwrite,
             again=again,
             on_progress=tell,

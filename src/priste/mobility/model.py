@@ -472,6 +472,16 @@ class MarkovModel:
         grid, schedule, origin = storage.read_model(path)
         return cls(grid, schedule).with_origin(origin)
 
+    def to_bytes(self) -> bytes:
+        """Return what :meth:`save` writes, without writing a file."""
+        return storage.model_bytes(self._grid, self._schedule, self._origin)
+
+    @classmethod
+    def from_bytes(cls, content: bytes, name: str) -> MarkovModel:
+        """Read what :meth:`to_bytes` returned; ``name`` says in errors where it was kept."""
+        grid, schedule, origin = storage.read_model(name, content)
+        return cls(grid, schedule).with_origin(origin)
+
 
 def _count_matrix(counts: object, grid: Grid, owner: str) -> sparse.csr_array:
     name = f"'counts' of {owner}"

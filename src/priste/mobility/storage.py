@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import math
 import os
@@ -12,7 +13,7 @@ import warnings
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -95,6 +96,25 @@ def write_model(
             owner="MarkovModel.save",
             hint="Choose another path, or remove the file yourself.",
         )
+    try:
+        with atomic_output(target, overwrite=True) as draft, draft.open("wb") as file:
+            _save(file, grid, schedule, origin)
+    except OutputError as error:
+        raise StateError(
+            f"MarkovModel.save cannot write {str(target)!r}: {error.rule}",
+            owner="MarkovModel.save",
+            hint=error.hint,
+        ) from error
+
+
+def model_bytes(grid: Grid, schedule: Schedule, origin: ModelOrigin | None) -> bytes:
+    """Return the content of a file of :func:`write_model`, without writing one."""
+    file = io.BytesIO()
+    _save(file, grid, schedule, origin)
+    return file.getvalue()
+
+
+def _save(file: IO[bytes], grid: Grid, schedule: Schedule, origin: ModelOrigin | None) -> None:
     places = {
         transition: place for place, transition in enumerate(dict.fromkeys(schedule.transitions()))
     }
@@ -117,19 +137,7 @@ def write_model(
         "origin": None if origin is None else origin.to_dict(),
     }
     arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    try:
-        _replace(target, arrays)
-    except OutputError as error:
-        raise StateError(
-            f"MarkovModel.save cannot write {str(target)!r}: {error.rule}",
-            owner="MarkovModel.save",
-            hint=error.hint,
-        ) from error
-
-
-def _replace(target: Path, arrays: Arrays) -> None:
-    with atomic_output(target, overwrite=True) as draft, draft.open("wb") as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type]  # the stub mistakes a keyword
+    np.savez(file, **arrays)  # type: ignore[arg-type]  # the stub mistakes a keyword
 
 
 def _header(archive: Any) -> dict[str, Any]:
@@ -173,10 +181,16 @@ def _is_model(path: Path) -> bool:
         return False
 
 
-def read_model(path: str | os.PathLike[str]) -> tuple[Grid, Schedule, ModelOrigin | None]:
-    """Read a file of :func:`write_model`; validates all of it, and its fingerprint."""
+def read_model(
+    path: str | os.PathLike[str], content: bytes | None = None
+) -> tuple[Grid, Schedule, ModelOrigin | None]:
+    """Read a file of :func:`write_model`; validates all of it, and its fingerprint.
+
+    With ``content``, read that in place of the file, whose name is for errors.
+    """
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+        file = io.BytesIO(Path(path).read_bytes() if content is None else content)
+        with np.load(file, allow_pickle=False) as archive:
             _check_sizes(archive.zip)
             header = _header(archive)
             grid = Grid.from_dict(header["grid"])

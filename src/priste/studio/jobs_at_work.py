@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import tempfile
 import zipfile
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from priste.atomic_files import scratch_folder
 from priste.audit.estimates import Estimate
 from priste.forecast import Cost, Metres, Row, refined_forecast
 from priste.policy import Policy
@@ -246,8 +246,8 @@ def export(order: ExportOrder, tell: Tell) -> Made:
     policy = _policies_of(made.order.folder).policy(made.order.text)
     own = own_policy(_policies_of(made.order.folder), made.order)
     traces = read_traces(order.path, order.format, zone=order.zone)
-    with tempfile.TemporaryDirectory(prefix="priste-export-") as folder:
-        target = Path(folder) / f"{order.path.stem}.released{order.path.suffix}"
+    with scratch_folder() as folder:
+        target = folder / f"{order.path.stem}.released{order.path.suffix}"
         if order.what == "released":
             write_released(
                 traces,
@@ -257,7 +257,6 @@ def export(order: ExportOrder, tell: Tell) -> Made:
                 own.grid,
                 point=own.points,
                 rng=made.order.seed,
-                rows="steps",
             )
             content = archive_of(target) if target.is_dir() else target.read_bytes()
         elif order.what == "ledger":

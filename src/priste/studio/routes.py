@@ -47,7 +47,7 @@ from priste.studio.setting import policy_text
 from priste.studio.sliders import noise_words
 from priste.studio.uploads import LARGEST_UPLOAD, receive
 from priste.studio.wire import Refused, answer
-from priste.traces import Format
+from priste.traces import formats
 
 MOST_FORECAST_RUNS = 20
 
@@ -155,7 +155,7 @@ class Studio:
                 if self._tiles is None
                 else {"url": self._tiles, "host": urlsplit(self._tiles).hostname},
                 "seed": self._seed,
-                "formats": [str(each) for each in Format],
+                "formats": sorted(formats()),
                 "calibrators": [
                     {"name": name, "guarantee": each.guaranteed, "words": each.explained}
                     for name, each in CALIBRATORS.items()

@@ -2,7 +2,8 @@
 
 A file that is named by a date is a day, a month or an outing of somebody, not a person: when all
 files of a folder are, each belongs to whom the rest of its path names. ``ada-2024-05-01`` is
-Ada's, ``bob/20240501`` Bob's, and ``2024-05-01`` that of whom the folder is about. Otherwise each
+Ada's, ``bob/20240501`` Bob's, and ``2024-05-01`` that of whom the folder is about. ``track (1)`` is
+what a browser calls the second download of ``track``: the two belong to one person. Otherwise each
 file is a person of its own.
 """
 
@@ -23,32 +24,37 @@ _TIME = re.compile(
     r"[-_ ]?(?:am|pm|Z|UTC|[+-]\d{2}:?\d{2})?(?![A-Za-z0-9])",
     re.IGNORECASE,
 )
+_COPY = re.compile(r"[ _]?(?:\(\d{1,3}\)| - Copy(?: \(\d{1,3}\))?)$", re.IGNORECASE)
 _EDGES = "-_. ,()[]"
 
 
-def owners_by_date(files: Sequence[PurePath], folder: str) -> list[str] | None:
-    """Return whose each file of a folder is, None unless all of two or more are named by dates.
+def owners_by_name(files: Sequence[PurePath], folder: str) -> tuple[list[str], str | None]:
+    """Return whose each file of a folder is, and what in the names told that, None if nothing did.
 
     ``files`` are paths from the folder, whose name is that of a person without another.
 
-    >>> owners_by_date([PurePath("2024-05-01.gpx"), PurePath("2024-05-02_0815.gpx")], "ada")
-    ['ada', 'ada']
-    >>> owners_by_date([PurePath("bob/run 20240501.gpx"), PurePath("eve 20240501.gpx")], "club")
-    ['bob/run', 'eve']
-    >>> owners_by_date([PurePath("ada.gpx"), PurePath("2024-05-01.gpx")], "club") is None
-    True
+    >>> owners_by_name([PurePath("2024-05-01.gpx"), PurePath("2024-05-02_0815.gpx")], "ada")
+    (['ada', 'ada'], 'date')
+    >>> owners_by_name([PurePath("bob/run 20240501.gpx"), PurePath("eve 20240501.gpx")], "club")
+    (['bob/run', 'eve'], 'date')
+    >>> owners_by_name([PurePath("track.gpx"), PurePath("track (1).gpx")], "ada")
+    (['track', 'track'], 'number of a copy')
+    >>> owners_by_name([PurePath("ada.gpx"), PurePath("2024-05-01.gpx")], "club")
+    (['ada', '2024-05-01'], None)
     """
-    if len(files) < 2:
-        return None
-    found = []
-    for path in files:
-        rest = _without_date(path.with_suffix("").name)
-        if rest is None:
-            return None
-        # A folder of a year or a month says when, not who.
-        above = [part for part in path.parent.parts if not re.fullmatch(r"[\d\-_. ]+", part)]
-        found.append("/".join([*above, *([rest] if rest else [])]) or folder)
-    return found
+    stems = [path.with_suffix("") for path in files]
+    originals = [path.with_name(_COPY.sub("", path.name) or path.name) for path in stems]
+    rests = [_without_date(path.name) for path in originals]
+    if len(files) > 1 and all(rest is not None for rest in rests):
+        owners = []
+        for path, rest in zip(originals, rests, strict=True):
+            # A folder of a year or a month says when, not who.
+            above = [part for part in path.parent.parts if not re.fullmatch(r"[\d\-_. ]+", part)]
+            owners.append("/".join([*above, *([rest] if rest else [])]) or folder)
+        return owners, "date"
+    is_copied = len(set(originals)) < len(files)
+    chosen = originals if is_copied else stems
+    return [path.as_posix() for path in chosen], "number of a copy" if is_copied else None
 
 
 def _without_date(stem: str) -> str | None:

@@ -21,7 +21,6 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-
 def microseconds(time: datetime) -> int:
     """Return an aware datetime as whole microseconds since 1970, exactly.
 

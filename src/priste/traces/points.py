@@ -8,7 +8,6 @@ point of its step: a second draw could be averaged with the first.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
@@ -28,15 +27,6 @@ DECIMALS = 7
 
 _TRIES = 1_000
 _PARTS = 1 << 40  # a draw is one of this many equal parts of a cell's side
-
-
-@dataclass
-class LeftOut:
-    """How many records of the input were not written, and why."""
-
-    unreadable: int = 0
-    untimed: int = 0
-    unreleased: int = 0
 
 
 class ReleasedPoints:
@@ -60,24 +50,11 @@ class ReleasedPoints:
             )
         self.timeline = timeline
         self.grid = grid
-        self.left_out = LeftOut()
         self._released = released
         self._random = point == "random"
         self._bits = bit_source(rng)
         self._points: dict[str | None, NDArray[np.float64]] = {}
         self._centres = np.full((grid.size, 2), np.nan)  # of the cells that were met so far
-
-    def at(self, user: str | None, time: int | None) -> tuple[float, float] | None:
-        """Return the point for a record, or None (and count why) when it must be left out."""
-        if time is None:
-            self.left_out.untimed += 1
-            return None
-        points = self.of(user)
-        step = int(self.timeline.steps_of(np.int64(time).reshape(1))[0])
-        if not 0 <= step < len(points) or np.isnan(points[step, 0]):
-            self.left_out.unreleased += 1
-            return None
-        return float(points[step, 0]), float(points[step, 1])
 
     def of(self, user: str | None) -> NDArray[np.float64]:
         """Return the (steps, 2) latitudes and longitudes of a user; nan where nothing is."""
@@ -90,20 +67,18 @@ class ReleasedPoints:
         return self._draw(self._released.get(user, ()))
 
     def for_rows(
-        self, users: Sequence[str | None], times: NDArray[np.int64], timed: NDArray[np.bool_]
+        self, users: Sequence[str | None], times: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Return the (n, 2) points of many records; nan (counted) where one is left out."""
+        """Return the (n, 2) points of many records; nan where nothing was released."""
         found = np.full((len(users), 2), np.nan)
-        steps = self.timeline.steps_of(np.where(timed, times, 0))
+        steps = self.timeline.steps_of(times)
         rows_of: dict[str | None, list[int]] = {}
         for row, user in enumerate(users):
             rows_of.setdefault(user, []).append(row)
         for user, listed in rows_of.items():
             rows, points = np.array(listed), self.of(user)
-            rows = rows[timed[rows] & (steps[rows] >= 0) & (steps[rows] < len(points))]
+            rows = rows[(steps[rows] >= 0) & (steps[rows] < len(points))]
             found[rows] = points[steps[rows]]
-        self.left_out.untimed += int(np.count_nonzero(~timed))
-        self.left_out.unreleased += int(np.count_nonzero(timed & np.isnan(found[:, 0])))
         return found
 
     def _draw(self, cells: Sequence[int | None]) -> NDArray[np.float64]:

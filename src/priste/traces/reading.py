@@ -9,8 +9,8 @@ from pathlib import Path
 from priste.errors import TraceError
 from priste.traces.cleaning import LATEST, ClockRange, clean
 from priste.traces.fixes import Trace
-from priste.traces.formats.format import Format
-from priste.traces.formats.known import FORMATS
+from priste.traces.formats.contract import Tables
+from priste.traces.formats.known import formats
 from priste.traces.reading_options import Columns, ReadingOptions
 from priste.traces.record_problems import ReadingReport, Tally
 from priste.traces.source_search import find_source
@@ -21,7 +21,7 @@ from priste.traces.zones import Zone, zone_of
 class Traces(Iterable[Trace]):
     """The traces of a source, one per user in the order of their names.
 
-    Each iteration reads the source anew and holds one user at a time (of a GeoJSON file, all).
+    Each iteration reads the source anew and holds one user at a time (of GeoJSON files, all).
     A source that changes between two readings raises :class:`TraceError`, and so does one
     without a single usable fix.
     """
@@ -36,8 +36,8 @@ class Traces(Iterable[Trace]):
         return f"<Traces of {self.source.root.name!r}, {self.format}>"
 
     @property
-    def format(self) -> Format:
-        """The format of the source."""
+    def format(self) -> str:
+        """The name of the format of the source."""
         return self.source.format
 
     @property
@@ -50,29 +50,41 @@ class Traces(Iterable[Trace]):
             raise TraceError(f"{self.source.root.name} was not read to its end.")
         return self._report
 
+    def know(self, report: ReadingReport) -> None:
+        """Take over the report of somebody who read this very source, in another process."""
+        self._report = report
+
+    def columns(self) -> Columns:
+        """Return which columns of a table hold its fixes; TraceError for what is no table."""
+        self.check_unchanged()
+        return self._tables("columns that could be named").columns(self.source, self.reading)
+
     def texts(self, column: str) -> Iterator[tuple[str | None, str]]:
         """Yield what a column of a table says about each user: every value once, as text.
 
         Raises TraceError where there is no such column, or no table.
         """
         self.check_unchanged()
-        texts = FORMATS[self.format].texts
-        if texts is None:
+        yield from self._tables(f"column {column!r}").texts(self.source, self.reading, column)
+
+    def _tables(self, wanted: str) -> Tables:
+        tables = formats()[self.format].tables
+        if tables is None:
             raise TraceError(
-                f"{self.source.root.name} is no table, so it has no column {column!r}. Tables are "
-                "CSV and Parquet files."
+                f"{self.source.root.name} is no table, so it has no {wanted}. Tables are CSV and "
+                "Parquet files."
             )
-        yield from texts(self.source, self.reading, column)
+        return tables
 
     def __iter__(self) -> Iterator[Trace]:
         self.check_unchanged()
         tally = Tally()
-        for user, raw in FORMATS[self.format].users(self.source, self.reading, tally):
+        for user, raw in formats()[self.format].users(self.source, self.reading, tally):
             trace = clean(user, raw, self.reading.clock, tally)
             if trace is not None:
                 yield trace
         self.check_unchanged()
-        self._report = tally.report(self.source.root.name, str(self.format), self.source.owners)
+        self._report = tally.report(self.source.root.name, self.format, self.source.owners)
         if not self._report.fixes:
             raise TraceError(_no_fix(self._report))
 
@@ -115,9 +127,9 @@ def read_traces(
     earliest: datetime | None = None,
     latest: datetime = LATEST,
 ) -> Traces:
-    """Open a file or folder of fixes; iterate over the result for one :class:`Trace` per user.
+    """Open a file, folder or zip archive of fixes; iterate for one :class:`Trace` per user.
 
-    ``format`` overrides what the name and the content tell (see :class:`Format`). ``columns`` names
+    ``format`` overrides what the name and the content tell. ``columns`` names
     the columns of tables and the properties of GeoJSON. ``zone`` is the zone of clock times that
     carry none: CSV, Parquet, GeoJSON and T-Drive files with such times are refused without it (GPX,
     Geolife and NMEA times are UTC by definition). ``user`` makes everything one user's;
@@ -133,5 +145,5 @@ def read_traces(
     place = None if zone is None else zone_of(zone)
     source = find_source(path, format, user)
     if earliest is None:
-        earliest = FORMATS[source.format].earliest
+        earliest = formats()[source.format].earliest
     return Traces(source, ReadingOptions(settled, place, ClockRange(earliest, latest), user))

@@ -92,13 +92,13 @@ class Columns:
         used = [name for name in settled.values() if name is not None]
         if len(set(used)) < len(used):
             raise TraceError(
-                f"The columns of {what} must be different ones. Got "
+                f"The parts of a fix in {what} must be different columns. Got "
                 f"{', '.join(f'{part}={name}' for part, name in settled.items() if name)}."
             )
-        return replace(self, **settled)
+        return Columns(**settled, time_unit=self.time_unit, time_format=self.time_format)
 
     def _with_pairs(self, names: Sequence[str]) -> Columns:
-        """Return columns with a date and its time of day, or a beginning and an end, if so named."""
+        """Return columns with a date and a time of day, or a beginning and an end, if so named."""
         if self.time is not None:
             return self
         called = {part: [name for name in names if alias_of(name) == part] for part in _ALIASES}

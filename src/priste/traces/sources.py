@@ -42,7 +42,14 @@ class SourceFile:
                     yield file
         except OSError as error:
             raise TraceError(f"{self.name} cannot be read: {error.strerror}.") from None
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, KeyError):
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            EOFError,
+            NotImplementedError,
+            RuntimeError,
+            KeyError,
+        ):
             if self.member is None:
                 raise
             raise TraceError(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -111,14 +110,8 @@ def _fingerprint(description: Mapping[str, Any]) -> str:
 
 
 def _model_to_text(model: MarkovModel) -> str:
-    with tempfile.TemporaryDirectory(prefix="priste-") as folder:
-        path = Path(folder) / "model.npz"
-        model.save(path)
-        return base64.b64encode(path.read_bytes()).decode("ascii")
+    return base64.b64encode(model.to_bytes()).decode("ascii")
 
 
 def _model_from_text(text: str, path: Path) -> MarkovModel:
-    with tempfile.TemporaryDirectory(prefix="priste-") as folder:
-        file = Path(folder) / "model.npz"
-        file.write_bytes(base64.b64decode(text, validate=True))
-        return MarkovModel.load(file)
+    return MarkovModel.from_bytes(base64.b64decode(text, validate=True), str(path))

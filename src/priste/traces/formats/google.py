@@ -120,7 +120,9 @@ def _listed(value: Any) -> list[dict[str, Any]]:
 
 def _span(entry: dict[str, Any]) -> tuple[int | None, int | None]:
     span = _object(entry.get("duration"))
-    begin, end = (span.get(f"{edge}Timestamp", span.get(f"{edge}TimestampMs")) for edge in ("start", "end"))
+    begin, end = (
+        span.get(f"{edge}Timestamp", span.get(f"{edge}TimestampMs")) for edge in ("start", "end")
+    )
     return _time(begin), _time(end)
 
 
@@ -131,6 +133,7 @@ def _time(value: Any) -> int | None:
             value = int(value)
         except ValueError:
             return None
+    value = value if isinstance(value, str) else json_number(value)
     found = instant_of(value, None, "a Google record", Tally(), "ms")
     return None if isinstance(found, Problem) else found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import IO, Any
 
 from priste.errors import TraceError
@@ -26,7 +27,7 @@ def json_number(value: object) -> float | None:
     >>> json_number(7), json_number("7"), json_number(True), json_number(10**400)
     (7.0, None, None, inf)
     """
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return None
     try:
         return float(value)
@@ -35,7 +36,7 @@ def json_number(value: object) -> float | None:
 
 
 def json_items(file: SourceFile, prefix: str) -> Iterator[Any]:
-    """Yield the values at a place of a file, as ijson names places; numbers are int or float.
+    """Yield the values at a place of a file, as ijson names places; numbers are int or Decimal.
 
     Raises TraceError for what is no JSON to its end, showing nothing of what it holds.
     """
@@ -45,9 +46,11 @@ def json_items(file: SourceFile, prefix: str) -> Iterator[Any]:
         if opened.read(3) != b"\xef\xbb\xbf":
             opened.seek(0)
         try:
-            yield from ijson.items(BoundedJson(opened, file.name), prefix, use_float=True)
+            yield from ijson.items(BoundedJson(opened, file.name), prefix)
         except (ijson.JSONError, UnicodeDecodeError, ValueError, ArithmeticError):
-            raise TraceError(f"{file.name} is not JSON to its end. It may have been cut off.") from None
+            raise TraceError(
+                f"{file.name} is not JSON to its end. It may have been cut off."
+            ) from None
 
 
 class BoundedJson:

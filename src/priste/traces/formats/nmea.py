@@ -187,8 +187,8 @@ def _nearest(clock: time, known: datetime) -> datetime:
 
 def _lines(trace: Trace) -> Iterator[str]:
     """Write RMC sentences without speed and course."""
-    for time, lat, lon in trace.rows():
-        at = utc_datetime(time)
+    for instant, lat, lon in trace.rows():
+        at = utc_datetime(instant)
         clock = f"{at:%H%M%S}.{at.microsecond // 1000:03d}"
         north, east = _minutes(lat, 2), _minutes(lon, 3)
         body = (

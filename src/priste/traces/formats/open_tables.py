@@ -63,7 +63,8 @@ class OpenTable:
         lat, lon = layout.degrees("lat"), layout.degrees("lon")
         query = (
             f"SELECT {who} AS u, {time} AS t, {zoned} AS z, {until} AS e, {until_zoned} AS y, "
-            f"{lat} AS a, {lon} AS o FROM (SELECT *, row_number() OVER () AS n FROM {layout.source})"
+            f"{lat} AS a, {lon} AS o "
+            f"FROM (SELECT *, row_number() OVER () AS n FROM {layout.source})"
         )
         if not whole:
             query += " ORDER BY u, n"

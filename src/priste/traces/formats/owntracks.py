@@ -64,7 +64,7 @@ def _message(line: bytes | None) -> Any:
 def _time(value: object) -> int | None:
     if isinstance(value, str) and not value.strip().lstrip("-").isdigit():
         return None
-    return utc_instant(value)
+    return utc_instant(value if isinstance(value, str) else json_number(value))
 
 
 def _owner(inner: PurePath) -> str | None:

@@ -47,7 +47,7 @@ class Layout:
         return f"nullif(CAST({self.raw(self.columns.user)} AS VARCHAR), '')"
 
     def time_and_zoned(self, part: str = "time") -> tuple[str, str]:
-        """Return the expressions of ``time`` or ``until`` in microseconds, and of its having a zone."""
+        """Return the expressions of ``time`` or ``until`` in microseconds, and whether zoned."""
         name = getattr(self.columns, part)
         if name is None:
             return f"CAST({NO_TIME} AS BIGINT)", "true"
@@ -56,7 +56,10 @@ class Layout:
             day = self.raw(self.columns.date)
             if self.type_of(self.columns.date).startswith("TIMESTAMP"):
                 day = f"CAST({day} AS DATE)"
-            column, kind = f"(CAST({day} AS VARCHAR) || ' ' || CAST({column} AS VARCHAR))", "VARCHAR"
+            column, kind = (
+                f"(CAST({day} AS VARCHAR) || ' ' || CAST({column} AS VARCHAR))",
+                "VARCHAR",
+            )
         if kind.startswith("TIMESTAMP WITH TIME ZONE"):
             return _or_missing(f"epoch_us({column})"), "true"
         if kind.startswith("TIMESTAMP") or kind == "DATE":

@@ -23,7 +23,8 @@ def read(
     """Yield the track points of a file in its order."""
     for point in elements(file, frozenset({"Trackpoint"})):
         lat, lon = (
-            number_of(text_of(point, f"Position/{name}Degrees")) for name in ("Latitude", "Longitude")
+            number_of(text_of(point, f"Position/{name}Degrees"))
+            for name in ("Latitude", "Longitude")
         )
         yield file.user, RawFix(utc_instant(text_of(point, "Time")), lat, lon)
 
