@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.cli.small_world import PATHS, QUICK, START, STEPS, policy_of, trace_of
 
-from priste import InvalidParameter, OutputError, OutputExists, StateError, TraceError
+from priste import OutputError, OutputExists, StateError, TraceError
 from priste.batch import BatchReport, ledger_of, protect_file, workspace_of
 from priste.batch.keyed_digests import Recognition
 from priste.batch.parts import journals_in
@@ -289,15 +289,6 @@ def test_twins_and_namesakes_are_noted(tmp_path: Path) -> None:
     assert run(tmp_path / "x", PATHS).notes == ()
 
 
-def test_what_cannot_be_kept_is_told_before_drawing(tmp_path: Path) -> None:
-    """Fields to keep are checked first; with one record per step there are none."""
-    with pytest.raises(InvalidParameter, match="nothing_such"):
-        run(tmp_path, TWO, rows="fixes", keep=["nothing_such"], trips="trips.csv")
-    with pytest.raises(InvalidParameter, match="rows = 'fixes'"):
-        run(tmp_path, TWO, keep=["user"])
-    assert not workspace_of(tmp_path / "out.csv").exists()
-
-
 def test_rows_of_steps_tell_no_time_of_the_input(tmp_path: Path) -> None:
     """There is one record in the middle of each step, however many there were."""
     source = write_paths(tmp_path, {"ada": PATHS["ada"]}, "trips.csv")
@@ -306,10 +297,7 @@ def test_rows_of_steps_tell_no_time_of_the_input(tmp_path: Path) -> None:
         Fix(fix.user, fix.time + timedelta(minutes=7), fix.lat, fix.lon) for fix in trace
     ]
     write_traces([Trace.of(sorted(doubled, key=lambda fix: fix.time))], source, overwrite=True)
-    for name, rows, count in (("a.csv", "steps", STEPS), ("b.csv", "fixes", 2 * STEPS)):
-        protect_file(policy_of(), read_traces(source), tmp_path / name, rows=rows)  # type: ignore[arg-type]
-        (found,) = read_traces(tmp_path / name)
-        assert len(found) == count
+    protect_file(policy_of(), read_traces(source), tmp_path / "a.csv")
     (found,) = read_traces(tmp_path / "a.csv")
     assert [fix.time for fix in found] == [
         START + timedelta(hours=step, minutes=30) for step in range(STEPS)

@@ -268,7 +268,7 @@ def test_protect_in_json(tmp_path: Path) -> None:
     found = json.loads(result.stdout)
     assert set(found) == {
         "destination", "ledger", "users", "releases", "drawn_now", "given_again", "sampled",
-        "quarantined", "rows", "notes", "unguarded", "metres", "events", "adversary", "anybody",
+        "quarantined", "notes", "unguarded", "metres", "events", "adversary", "anybody",
         "verdict", "reading", "writing", "report", "off_map",
     }  # fmt: skip
     ledgers = read_ledgers(found["ledger"])

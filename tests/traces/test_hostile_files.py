@@ -184,8 +184,11 @@ def test_gpx_points_without_a_position_are_an_error_without_details(
 ) -> None:
     """Such a point is set aside and counted; the error quotes nothing."""
     path = tmp_path / "a.gpx"
-    path.write_text(f'<gpx version="1.1"><trk><trkseg><trkpt {point}><time>2024-05-01T08:00:00Z</time></trkpt>'
-        "</trkseg></trk></gpx>")
+    path.write_text(
+        f'<gpx version="1.1"><trk><trkseg><trkpt {point}>'
+        "<time>2024-05-01T08:00:00Z</time></trkpt>"
+        "</trkseg></trk></gpx>"
+    )
     with pytest.raises(TraceError, match="missing position"):
         read_all(path)
 

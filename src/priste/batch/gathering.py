@@ -199,7 +199,8 @@ class Gathering:
             )
             self._connection.execute(
                 "INSERT INTO fixes "
-                f"SELECT place, person, {NO_TIME}, 'nan'::DOUBLE, 'nan'::DOUBLE FROM unusable"
+                f"SELECT place, person, {NO_TIME}, 'nan'::DOUBLE, 'nan'::DOUBLE, {NO_TIME} "
+                "FROM unusable"
             )
             ((self.unusable,),) = self._connection.execute(
                 "SELECT count(*) FROM unusable"
@@ -253,7 +254,7 @@ class Gathering:
         places = _Merged(self._discs(count))
 
         query = (
-            f"SELECT place % {int(count)} AS chunk, person, t, a, o FROM fixes "
+            f"SELECT place % {int(count)} AS chunk, person, t, a, o, e FROM fixes "
             "ORDER BY chunk, person NULLS FIRST, t"
         )
         held: list[Any] = []
@@ -285,14 +286,16 @@ class Gathering:
                 yield chunk, (user, region, (disc[0], disc[1], disc[2]))
 
     def _chunk(self, number: int, table: Any, merged: _Merged) -> Chunk:
-        table = table.drop_columns(["chunk"]).rename_columns(["user", "time", "lat", "lon"])
+        table = table.drop_columns(["chunk"]).rename_columns(
+            ["user", "time", "lat", "lon", "until"]
+        )
         table = table.combine_chunks()
         users = table["user"].to_pylist()
         places = merged.of(number, set(users))
         digest = self._recognition.fixes(
             [
                 repr(users).encode(),
-                *(table[name].to_numpy().tobytes() for name in ("time", "lat", "lon")),
+                *(table[name].to_numpy().tobytes() for name in ("time", "lat", "lon", "until")),
                 *(f"{u!r}:{self._recognition.places(p)}".encode() for u, p in places.items()),
             ]
         )

@@ -300,8 +300,11 @@ def _traces(table: Any) -> Iterator[tuple[str | None, Trace | None]]:
         times = times.cast(pa.timestamp("us", times.type.tz), safe=False).cast(pa.int64())
     clocks = _numbers(times, pa.int64(), np.iinfo(np.int64).min)
     lat, lon = (_numbers(table[name], pa.float64(), float("nan")) for name in ("lat", "lon"))
+    ends = None
+    if "until" in table.column_names:
+        ends = _numbers(table["until"], pa.int64(), np.iinfo(np.int64).min)
     for user, rows in stretches(table).items():
-        raw = RawFixes(clocks[rows], lat[rows], lon[rows])
+        raw = RawFixes(clocks[rows], lat[rows], lon[rows], None if ends is None else ends[rows])
         yield user, clean(user, raw, ClockRange(), Tally())
 
 

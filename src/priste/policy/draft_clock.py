@@ -31,6 +31,7 @@ SLOT = timedelta(minutes=5) // timedelta(microseconds=1)
 STEPS = ("1min", "5min", "10min", "15min", "30min", "1h", "2h", "3h", "6h", "12h", "1d")
 _SECONDS = (60, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 _DAY = timedelta(days=1) // timedelta(microseconds=1)
+_FIRST_MONDAY = 4  # days from 1970-01-01, a Thursday
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ def busiest_stretch(
 
     ``since`` and ``until`` (end excluded) are clock times of ``zone``; what is asked for is cut
     only where there is no data. Data are everyday within a square around where most time is spent:
-    a journey is no fortnight to guard a week by. Of equally busy stretches the last is taken.
+    a journey is no fortnight to guard a week by. A fortnight begins on a Monday; of equally busy
+    ones the last is taken.
     """
     place = zone_of(zone)
     firsts = [np.unique(person.times // SLOT, return_index=True) for person in people]
@@ -86,12 +88,13 @@ def busiest_stretch(
 
 
 def _busiest(days: NDArray[np.int64], counts: NDArray[np.int64]) -> int:
-    """Return the first day of the busiest stretch; it ends on a day with data, and fits in."""
+    """Return the Monday that begins the busiest stretch, of equally busy ones the last."""
     sums = np.concatenate([[0], np.cumsum(counts)])
-    begins = days - LONGEST.days + 1  # a best stretch can be moved to end on a day with data
-    held = sums[1:] - sums[np.searchsorted(days, begins)]
-    best = int(np.flatnonzero(held == held.max())[-1])
-    return max(int(begins[best]), int(days[0]))
+    mondays = np.arange(*((day - _FIRST_MONDAY) // 7 for day in (days[0], days[-1] + 7)))
+    mondays = mondays * 7 + _FIRST_MONDAY
+    ends = np.searchsorted(days, mondays + LONGEST.days)
+    held = sums[ends] - sums[np.searchsorted(days, mondays)]
+    return int(mondays[np.flatnonzero(held == held.max())[-1]])
 
 
 def _shown(slot: int, offset: int) -> str:

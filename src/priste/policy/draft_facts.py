@@ -17,7 +17,14 @@ from priste.policy.calendar import DAY_NAMES
 from priste.policy.draft_clock import SLOT, DraftClock, busiest_stretch, clock_of, cut, length_of
 from priste.policy.draft_map import Frame, east_of, frame_of
 from priste.policy.formula_models import nights
-from priste.policy.places import KM_PER_DEGREE, STAY_RADIUS_KM, Place, apart_km, frequent_places
+from priste.policy.places import (
+    KM_PER_DEGREE,
+    STAY_EVERY,
+    STAY_RADIUS_KM,
+    Place,
+    apart_km,
+    frequent_places,
+)
 from priste.traces import Timeline, Trace
 from priste.traces.fixes import utc_datetime
 from priste.traces.zones import zone_of
@@ -116,7 +123,7 @@ def facts_of(
 
     With ``homes`` also where each of a crowd lives.
     """
-    everybody = list(traces)
+    everybody = [trace.every(STAY_EVERY) for trace in traces]
     if not everybody:
         raise InvalidParameter("A policy is drafted from at least one trace. Got none.")
     longest = max(everybody, key=len)

@@ -17,6 +17,9 @@ SHORTEST_STAY = timedelta(minutes=20)
 LONGEST_SILENCE = timedelta(hours=3)
 """A longer time without a fix ends a stay: nobody knows where the user was."""
 
+STAY_EVERY = timedelta(minutes=5)
+"""A stay that a trace states counts as fixes so far apart."""
+
 KM_PER_DEGREE = 111.2
 MOST_SHARE = 0.8
 """The usual hours of a place hold this share of the time spent there."""
@@ -70,7 +73,7 @@ def frequent_places(traces: Iterable[Trace], most: int = 4) -> list[Place]:
     tiles: dict[tuple[int, int], list[_Stay]] = {}
     observed = 0.0
     for number, trace in enumerate(traces):
-        thin = _thinned(trace)
+        thin = _thinned(trace.every(STAY_EVERY))
         observed += _observed_seconds(thin)
         for stay in _stays(thin):
             known = _known(tiles, stay)

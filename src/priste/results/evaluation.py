@@ -407,11 +407,7 @@ def _covering(traces: Sequence[Trace]) -> Grid:
 
 def _nearest(truth: Trace, released: Trace) -> Integers:
     """Return the true fix nearest in time to each released one, the earlier of two."""
-    after = np.clip(np.searchsorted(truth.times, released.times), 1, max(1, len(truth) - 1))
-    before = after - 1
-    after = np.minimum(after, len(truth) - 1)
-    early = released.times - truth.times[before] <= truth.times[after] - released.times
-    return np.asarray(np.where(early, before, after))
+    return truth.nearest(released.times)
 
 
 def _plain(value: Any) -> Any:

@@ -79,6 +79,7 @@ def positions(line: Timeline, grid: Grid, trace: Trace, steps: int) -> Floats:
     Of two equally near ones it is the earlier.
     """
     found = np.full((steps, 2), np.nan)
+    trace = line.instants(trace, steps)
     numbers = line.steps_of(trace.times)
     inside = np.flatnonzero((numbers >= 0) & (numbers < steps))
     if not inside.size:

@@ -170,6 +170,12 @@ class Timeline:
 
     # Fixes to cells
 
+    def instants(self, trace: Trace, steps: int) -> Trace:
+        """Return the fixes as instants: a stay at its ends and in the middle of each step."""
+        if not trace.has_stays:
+            return trace
+        return trace.at(self._start + np.arange(steps) * self._length + self._length // 2)
+
     def cells(
         self,
         trace: Trace,
@@ -218,8 +224,7 @@ class Timeline:
         count = self._count(trace, steps)
         early = int(np.count_nonzero(self.steps_of(trace.until) < 0))
         late = int(np.count_nonzero(self.steps_of(trace.times) >= count))
-        if trace.has_stays:  # a fix at its ends and at the middle of each step that it holds
-            trace = trace.at(self._start + np.arange(count) * self._length + self._length // 2)
+        trace = self.instants(trace, count)
         numbers = self.steps_of(trace.times)
         inside = (numbers >= 0) & (numbers < count)
         found = np.full(count, _NO_CELL, dtype=np.int64)
