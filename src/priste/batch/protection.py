@@ -75,25 +75,14 @@ def protect_file(
     """Protect every user of ``traces`` under ``policy`` and write the result.
 
     Each user is a stream of its own: ε is guaranteed for each. The result does not
-<<<<<<< HEAD
     depend on ``workers``, the processes of this machine, nor on the ``cluster``, the address of a
     Dask scheduler, that does the work in their stead. One worker is this process; with ``apart`` it
     is a process of its own, so that a user at whom it dies does not take this one along. With a
     ``seed`` (for experiments: whoever knows it can undo the noise) each user's draws depend on it
     and the user's name alone.
-    ``rows`` is what is written: one record per released step, or with "fixes" one per record of the
-    input, whose times and number then tell what they tell; only then can fields be written back
-    with ``keep``. ``places`` is a table of users' own regions, and ``place_columns`` the columns of
-    the input that hold them, by the region's name (see :mod:`priste.batch.own_places`);
-=======
-    depend on ``workers``, the processes of this machine (forks of the ``nursery`` if one has begun
-    to load already; without one, one worker is this process), nor on the ``cluster``, the address
-    of a Dask scheduler, that does the work in their stead. With a ``seed`` (for experiments:
-    whoever knows it can undo the noise) each user's draws depend on it and the user's name alone.
     One record per released step is written, and nothing else of the input. ``places`` is a table of
     users' own regions, and ``place_columns`` the columns of the input that hold them, by the
     region's name (see :mod:`priste.batch.own_places`);
->>>>>>> dcd4cf2 (WIP)
     ``sample`` is the share of users to take, chosen by their names; ``users`` are those to take,
     everybody unless some are named.
     ``on_progress`` is told how many users are done, and of how many.

@@ -51,7 +51,7 @@ class Fix:
     time: datetime
     lat: float = field(repr=False)
     lon: float = field(repr=False)
-    until: datetime | None = None
+    until: datetime | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
