@@ -17,8 +17,8 @@ from pathlib import Path
 
 from benchmarks.arguments import parser_of
 from priste.maps import Grid
-from priste.mobility import MarkovModel, drawn_home, home_habits_of
-from priste.mobility.homecoming import usual_home
+from priste.mobility import MarkovModel, home_habits_of
+from priste.mobility.home import usual_home
 from priste.policy import cell_sequences, chosen_memory, population_model
 from priste.policy.formula_models import nights
 from priste.policy.model_choice import PersonCells, fitted_model
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] = ()) -> None:
         chosen = _nats(model, person)
         habits = home_habits_of(grid, ([each.cells] for each in others), night)
         home = usual_home(grid, [person.cells], night)
-        known = _nats(drawn_home(model, home, habits, night), person)
+        known = _nats(with_home(model, home, habits, night), person)
         differences.append(chosen - plain)
         with_home.append(known - chosen)
         print(

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from priste import Grid, MarkovModel
 from priste.mobility import (
     HomeHabits,
-    drawn_home,
     fit_population,
     home_habits_of,
     memories_of,
+    with_home,
 )
-from priste.mobility.homecoming import usual_home
+from priste.mobility.home import usual_home
 
 Floats = NDArray[np.float64]
 Cells = NDArray[np.int64]
@@ -124,7 +124,7 @@ class City:
         """Return what is known of people, or of those who live in a cell."""
         model = self._roaming
         if home is not None:
-            model = drawn_home(model, [home], self._habits, self._night)
+            model = with_home(model, [home], self._habits, self._night)
         now = np.full(self.grid.size, 1.0 / self.grid.size)
         for step in range(2 * self.day):
             now = model.transition(step).push(now)

@@ -30,7 +30,7 @@ COMMAND_LINE = {"cli", "__main__"}
 FREE_TO_ALL = {
     "arguments",
     "errors",
-    "exact_law",
+    "exact_draws",
     "float_text",
     "randomness",
     "atomic_files",

@@ -43,16 +43,16 @@ class BitSource(ABC):
         """Return a uniform integer in ``[0, bound)``; ``bound`` may be any size > 0."""
         if bound <= 0:
             raise InvalidParameter("must be > 0", parameter="bound", owner="a draw", value=bound)
-        return settled(self.number(), bound, lambda place: place)
+        return resolve_draw(self.number(), bound, lambda place: place)
 
 
-def settled(words: Iterator[int], total: int, outcome: Callable[[int], int]) -> int:
+def resolve_draw(words: Iterator[int], total: int, outcome: Callable[[int], int]) -> int:
     """Return ``outcome(floor(u * total))`` of the number u, reading it as far as is needed.
 
     ``outcome`` never falls as its argument grows. Exact: the digits that were read leave an
     interval of possible numbers, and more are read until all of it has one outcome.
 
-    >>> settled(iter([2**63]), 10, lambda place: place)  # a half
+    >>> resolve_draw(iter([2**63]), 10, lambda place: place)  # a half
     5
     """
     read, digits = 0, 0

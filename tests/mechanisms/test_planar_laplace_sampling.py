@@ -16,7 +16,7 @@ import pytest
 from pyproj import Geod
 from scipy.stats import gamma
 
-from priste.exact_law import ExactLaw
+from priste.exact_draws import ExactDistribution
 from priste.maps import Grid
 from priste.mechanisms import PlanarLaplace
 
@@ -58,7 +58,7 @@ def draws(request):
     )
     centre = grid.cell_at(latitude, 10.0)
     rng = np.random.default_rng(int(latitude) + 1)
-    law = ExactLaw(PlanarLaplace(grid, ALPHA).row(centre))
+    law = ExactDistribution(PlanarLaplace(grid, ALPHA).row(centre))
     cells = np.array([law.draw(rng) for _ in range(DRAWS)])
     spread = rng.uniform(-CELL_KM / 2, CELL_KM / 2, size=(DRAWS, 2))
     x, y = (grid.centers[cells] + spread).T
@@ -96,7 +96,7 @@ def test_sample_draws_as_the_law_used_here_does(draws):
     """Mechanism.sample and the law built once give the same draws from the same bits."""
     grid, centre, _, _ = draws
     mechanism = PlanarLaplace(grid, ALPHA)
-    law = ExactLaw(mechanism.row(centre))
+    law = ExactDistribution(mechanism.row(centre))
     assert [mechanism.sample(centre, seed) for seed in range(3)] == [
         law.draw(seed) for seed in range(3)
     ]

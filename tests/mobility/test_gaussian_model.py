@@ -19,7 +19,7 @@ from priste.mobility import (
     MarkovModel,
     SeparableTransition,
     SparseTransition,
-    mass_beyond,
+    mass_outside_reach,
 )
 from priste.mobility.gaussian import LEAST_WEIGHT
 
@@ -84,11 +84,11 @@ def test_the_truncated_form_is_the_formula_cut_and_normalised(
 def test_the_cut_mass_is_what_the_whole_gaussian_has_beyond(
     grid: Grid, sigma: float, reach: float
 ) -> None:
-    """``mass_beyond`` adds the probabilities beyond the reach; the model reports the largest."""
+    """``mass_outside_reach`` adds what lies beyond the reach; the model reports the largest."""
     whole = formula(grid, sigma)
     distances = np.array([grid.distances_from(cell) for cell in range(grid.size)])
     wanted = (whole * (distances > reach * (1 + 1e-9))).sum(axis=1)
-    found = mass_beyond(grid, sigma, reach)
+    found = mass_outside_reach(grid, sigma, reach)
     assert np.allclose(found, wanted, rtol=1e-11, atol=1e-140)
     assert MarkovModel.gaussian(grid, sigma, reach=reach).truncated_mass == found.max()
     assert MarkovModel.gaussian(grid, sigma).truncated_mass == 0.0

@@ -18,8 +18,8 @@ from priste.mobility import (
     OwnStrength,
     choose_own_strength,
     day_windows,
-    drawn_home,
     own_history,
+    with_home,
 )
 
 GRID = Grid(2, 2, 1.0)
@@ -98,7 +98,7 @@ def test_a_gap_is_missing_and_no_stay() -> None:
 
 def test_a_home_is_kept_where_the_history_says_nothing() -> None:
     """The target may be a model with a home, by day and at night."""
-    home = drawn_home(DAY, [3], HomeHabits(0.9, 0.5, 0.99, 0.8), [True, False])
+    home = with_home(DAY, [3], HomeHabits(0.9, 0.5, 0.99, 0.8), [True, False])
     model = own_history(home, [[0, 1]], WINDOWS)
     assert model.period == 6
     for step in range(6):

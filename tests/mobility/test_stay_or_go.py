@@ -104,23 +104,23 @@ def test_what_is_no_law_is_refused() -> None:
     assert stay_or_go(Grid(1, 1, 1.0), 0.5, 2.0).transition(0).toarray().tolist() == [[1.0]]
 
 
-@pytest.mark.parametrize("beyond", [0.01, 0.2, 1.0])
-def test_moves_to_the_border_are_rarer_by_one_factor(beyond: float) -> None:
-    """Moves within the map and to each side keep their proportions; the long run has its share."""
+@pytest.mark.parametrize("share", [0.01, 0.2, 1.0])
+def test_moves_to_the_border_are_rarer_by_one_factor(share: float) -> None:
+    """Moves within the map and to each side keep their proportions; the stationary distribution has its share."""
     grid = Grid(rows=6, columns=7, cell_size=1.0)
     border = sorted(grid.border)
     inner = sorted(set(range(grid.size)) - grid.border)
     stay = np.full(grid.size, 0.5)
     stay[border] = 0.9
     plain = stay_or_go(grid, stay, decay=2.0)
-    made = stay_or_go(grid, stay, decay=2.0, beyond=beyond)
-    share = made.stationary()[border].sum()
-    assert share <= beyond
+    made = stay_or_go(grid, stay, decay=2.0, off_map=share)
+    found = made.stationary()[border].sum()
+    assert found <= share
     before, after = (model.transition(0).toarray() for model in (plain, made))
-    if beyond == 1.0:
+    if share == 1.0:
         np.testing.assert_array_equal(before, after)
         return
-    assert share >= 0.9 * beyond  # two digits of the factor
+    assert found >= 0.9 * share  # two digits of the factor
     rarer = after / before
     for cell in inner:
         kept = [other for other in inner if other != cell]
@@ -128,8 +128,8 @@ def test_moves_to_the_border_are_rarer_by_one_factor(beyond: float) -> None:
         assert rarer[cell, 1] < rarer[cell, kept[0]]
 
 
-@pytest.mark.parametrize("beyond", [0.0, 1.5, float("nan"), True])
-def test_a_share_beyond_is_a_share(beyond: object) -> None:
+@pytest.mark.parametrize("share", [0.0, 1.5, float("nan"), True])
+def test_a_share_off_the_map_is_a_share(share: object) -> None:
     """Anything but a number in (0, 1] is refused by name."""
-    with pytest.raises(InvalidParameter, match="'beyond' of stay_or_go"):
-        stay_or_go(Grid(rows=3, columns=3, cell_size=1.0), 0.5, 2.0, beyond=beyond)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="'off_map' of stay_or_go"):
+        stay_or_go(Grid(rows=3, columns=3, cell_size=1.0), 0.5, 2.0, off_map=share)  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from tests.cli.small_world import GRID, PATHS, POLICY, trace_of, write_trips
 
 from priste import KnownPrior, MarkovModel, PolicyError
 from priste.maps import Region
-from priste.mobility import HomeHabits, drawn_home, home_habits_of
+from priste.mobility import HomeHabits, home_habits_of, with_home
 from priste.policy import draft_policy, explain_policy, read_policy, with_regions
 from priste.policy.formula_models import nights
 from priste.results.audits import if_people_move_otherwise
@@ -29,7 +29,7 @@ def test_given_numbers_are_those_of_the_model() -> None:
     """The Gaussian, drawn home by just what the section says, day and night."""
     policy = read_policy(policy_of(GIVEN))
     plain, night = MarkovModel.gaussian(GRID, sigma=1.0), nights(policy.timeline)
-    expected = drawn_home(plain, [0], HomeHabits(0.9, 0.2, None, 0.5), night)
+    expected = with_home(plain, [0], HomeHabits(0.9, 0.2, None, 0.5), night)
     assert policy.model.fingerprint() == expected.fingerprint()
     assert night is not None
     back = [policy.model.transition(step).toarray()[-1, 0] for step in (0, 12)]
@@ -46,7 +46,7 @@ def test_habits_are_learnt_from_others(tmp_path: Path) -> None:
         home = each.chosen_models[0].home
         assert home is not None
         assert home.habits == home_habits_of(GRID, walks, nights(policy.timeline))
-        drawn = drawn_home(home.roaming, [0], home.habits, nights(policy.timeline))
+        drawn = with_home(home.roaming, [0], home.habits, nights(policy.timeline))
         assert each.model.fingerprint() == drawn.fingerprint()
     assert own.model.fingerprint() != policy.model.fingerprint()
 
@@ -115,7 +115,7 @@ def test_roaming_is_a_relative_and_may_be_guarded_against() -> None:
     assert relatives["roaming"].fingerprint() == MarkovModel.gaussian(GRID, sigma=1.0).fingerprint()
     narrow = MarkovModel.gaussian(GRID, sigma=0.5)
     habits = HomeHabits(0.9, 0.2, None, 0.5)
-    drawn = drawn_home(narrow, [0], habits, nights(policy.timeline))
+    drawn = with_home(narrow, [0], habits, nights(policy.timeline))
     assert relatives["narrow"].fingerprint() == drawn.fingerprint()
     both = read_policy(policy_of(f'{GIVEN}\nfamily = ["roaming"]'))
     assert [model.fingerprint() for model in both.models] == [

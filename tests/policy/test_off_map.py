@@ -20,7 +20,7 @@ from tests.cli.small_world import (
 )
 
 from priste import Grid, MarkovModel, OutsideMap, PolicyError
-from priste.mobility import lingering_gaussian
+from priste.mobility import gaussian_with_stays
 from priste.policy import explain_policy, load_ground, read_policy
 from priste.policy.model_choice import cell_sequences
 from priste.traces import Fix, Trace
@@ -123,7 +123,7 @@ def test_how_long_people_stay_away() -> None:
     grid, matrix = policy.grid, policy.model.transition(0).toarray()
     stay = np.zeros(grid.size)
     stay[sorted(grid.border)] = 0.75
-    expected = lingering_gaussian(grid, 1.0, stay, beyond=0.1).transition(0).toarray()
+    expected = gaussian_with_stays(grid, 1.0, stay, off_map=0.1).transition(0).toarray()
     np.testing.assert_array_equal(matrix, expected)
     assert min(matrix[cell, cell] for cell in grid.border) >= 0.75
     with pytest.raises(PolicyError, match="away_hours"):
@@ -171,7 +171,7 @@ def test_lingering_on_large_maps_is_the_same_model() -> None:
     """The form of large maps moves as the dense one does."""
     grid = Grid(rows=21, columns=20, cell_size=1.0)
     stay = np.linspace(0.0, 0.9, grid.size)
-    model = lingering_gaussian(grid, 1.5, stay)
+    model = gaussian_with_stays(grid, 1.5, stay)
     plain = MarkovModel.gaussian(grid, sigma=1.5, form="dense").transition(0).toarray()
     expected = stay[:, None] * np.eye(grid.size) + (1 - stay)[:, None] * plain
     np.testing.assert_allclose(model.transition(0).toarray(), expected, rtol=1e-12)

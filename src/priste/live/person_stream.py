@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from priste.errors import InvalidParameter, ReleaseRefused, StateError
-from priste.exact_law import ExactLaw
+from priste.exact_draws import ExactDistribution
 from priste.live.collecting import Collector
 from priste.live.keeping import StateFolder
 from priste.live.point import Point
@@ -239,7 +239,7 @@ class Stream:
         if self._protector.next_step < step:
             self._protector.release(None, step=step - 1)
         node = self._protector.node
-        expected = ExactLaw(node.state.predicted()).draw(self._bits)
+        expected = ExactDistribution(node.state.predicted()).draw(self._bits)
         return node.rule.draw(expected, self._bits).output
 
     def warm_up(self) -> None:

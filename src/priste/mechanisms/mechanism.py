@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from priste.arguments import check_float, check_int
 from priste.errors import InvalidParameter
-from priste.exact_law import ExactLaw
+from priste.exact_draws import ExactDistribution
 from priste.maps import Grid
 from priste.randomness import BitSource, Seed
 
@@ -151,7 +151,7 @@ class Mechanism(ABC):
         ``rng``: None draws from the operating system's cryptographic generator; a seed or a numpy
         generator repeats its draws and is for experiments alone.
         """
-        return ExactLaw(self.row(cell)).draw(rng)
+        return ExactDistribution(self.row(cell)).draw(rng)
 
     def output_cells(self) -> NDArray[np.int64] | None:
         """Return (outputs,), the cell that each output means, or None if outputs are not cells."""

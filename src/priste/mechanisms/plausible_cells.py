@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from priste.arguments import check_float
 from priste.errors import InvalidParameter
-from priste.exact_law import ExactLaw
+from priste.exact_draws import ExactDistribution
 from priste.maps import Cells, Grid, cell_numbers
 
 BELIEF_SUM_TOLERANCE = 1e-6
@@ -79,7 +79,7 @@ def likely_cells(belief: NDArray[np.float64], delta: float) -> tuple[int, ...]:
     """
     mantissa, exponent = np.frexp(belief)
     belief = np.ldexp(np.rint(np.ldexp(mantissa, BELIEF_DIGITS)), exponent - BELIEF_DIGITS)
-    law = ExactLaw(belief)
+    law = ExactDistribution(belief)
     enough = math.ceil((1 - Fraction(repr(delta))) * law.total)  # shares are whole numbers
     taken: list[int] = []
     share = 0

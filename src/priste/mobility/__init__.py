@@ -7,9 +7,8 @@ in silence, and nothing needs an m by m array unless it was given one.
 
 from __future__ import annotations
 
-from priste.mobility.gaussian import mass_beyond
-from priste.mobility.homecoming import HomeHabits, drawn_home, home_habits_of, usual_home
-from priste.mobility.lingering import lingering_gaussian
+from priste.mobility.gaussian import mass_outside_reach
+from priste.mobility.home import HomeHabits, home_habits_of, usual_home, with_home
 from priste.mobility.memory import (
     MemoryScore,
     PopulationChoice,
@@ -34,7 +33,7 @@ from priste.mobility.smoothed_counts import (
     MaximumLikelihood,
     Smoothing,
 )
-from priste.mobility.stay_or_go import Habits, habits_of, stay_or_go
+from priste.mobility.stay_or_go import Habits, gaussian_with_stays, habits_of, stay_or_go
 from priste.mobility.structured import BlendedTransition, SeparableTransition
 from priste.mobility.transitions import DenseTransition, SparseTransition, Transition
 
@@ -61,14 +60,14 @@ __all__ = [
     "choose_own_strength",
     "choose_population",
     "day_windows",
-    "drawn_home",
     "fit_population",
+    "gaussian_with_stays",
     "habits_of",
     "home_habits_of",
-    "lingering_gaussian",
-    "mass_beyond",
+    "mass_outside_reach",
     "memories_of",
     "own_history",
     "stay_or_go",
     "usual_home",
+    "with_home",
 ]

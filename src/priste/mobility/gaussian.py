@@ -130,7 +130,7 @@ def truncated_gaussian(grid: Grid, sigma: float, reach: float) -> SparseTransiti
     """Return the Gaussian cut at ``reach`` km and normalised again, as a sparse matrix.
 
     The cut matrix *is* the model: moves beyond ``reach`` have probability 0 in it.
-    :func:`mass_beyond` says how much of the whole Gaussian was cut in each row.
+    :func:`mass_outside_reach` says how much of the whole Gaussian was cut in each row.
     """
     sigma = check_float(sigma, "sigma", "a Gaussian model", why="km", above=0, most=MAX_NUMBER)
     matrix = cells_within(grid, reach)
@@ -144,7 +144,7 @@ def truncated_gaussian(grid: Grid, sigma: float, reach: float) -> SparseTransiti
     return SparseTransition(matrix)
 
 
-def mass_beyond(grid: Grid, sigma: float, reach: float) -> FloatArray:
+def mass_outside_reach(grid: Grid, sigma: float, reach: float) -> FloatArray:
     """Return, for each cell, the probability that the whole Gaussian moves beyond ``reach``.
 
     A sum of positive terms, so that it is accurate to a few roundings however small.

@@ -13,13 +13,13 @@ from scipy import sparse
 
 from priste.arguments import check_float, check_int
 from priste.errors import InvalidParameter, NoValue
-from priste.exact_law import ExactLaw
+from priste.exact_draws import ExactDistribution
 from priste.maps import Grid
 from priste.mobility import storage
 from priste.mobility.gaussian import (
     Form,
     gaussian_transition,
-    mass_beyond,
+    mass_outside_reach,
     truncated_gaussian,
 )
 from priste.mobility.origin import ModelOrigin
@@ -104,7 +104,7 @@ class MarkovModel:
                 value=form,
             )
         cut = truncated_gaussian(grid, sigma, reach)
-        mass = float(mass_beyond(grid, sigma, reach).max())
+        mass = float(mass_outside_reach(grid, sigma, reach).max())
         return cls(grid, Schedule((), (cut,), cyclic=True, truncated_mass=mass))
 
     @classmethod
@@ -381,7 +381,7 @@ class MarkovModel:
                 )
             return cell
         name = "'start' of MarkovModel.sample"
-        return ExactLaw(distribution(start, size=size, name=name)).draw(source)
+        return ExactDistribution(distribution(start, size=size, name=name)).draw(source)
 
     def stationary(self) -> FloatArray:
         """Return the (m,) long-run share of time in each cell, started from every cell alike.

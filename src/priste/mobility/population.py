@@ -24,7 +24,7 @@ import numpy as np
 from scipy import sparse
 
 from priste.maps import Grid
-from priste.mobility.reach import own_shares, reach_factors
+from priste.mobility.reach import reach_factors, self_shares
 from priste.mobility.sequences import Moves, counts_of
 from priste.mobility.structured import BlendedTransition, SeparableTransition
 from priste.mobility.transitions import DenseTransition, Transition, sparse_entries
@@ -152,7 +152,7 @@ class Reach:
     def __init__(self, grid: Grid, tally: Tally, decay: float, lean: float) -> None:
         self._grid = grid
         self.factors = reach_factors(grid, decay)
-        self.own = own_shares(self.factors)
+        self.own = self_shares(self.factors)
         self.popular: FloatArray | None = None
         if lean and grid.size <= POPULARITY_LIMIT:
             arrivals = np.zeros(grid.size)

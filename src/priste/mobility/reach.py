@@ -41,6 +41,6 @@ def reach_factors(grid: Grid, decay: float) -> tuple[FloatArray, FloatArray]:
     return factors[0], factors[1]
 
 
-def own_shares(factors: tuple[FloatArray, FloatArray]) -> FloatArray:
+def self_shares(factors: tuple[FloatArray, FloatArray]) -> FloatArray:
     """Return what the product of two factors leaves in each cell itself."""
     return np.outer(np.diagonal(factors[0]), np.diagonal(factors[1])).reshape(-1)

@@ -15,16 +15,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from priste.arguments import check_float
 from priste.errors import InvalidParameter
 from priste.maps import Grid
-from priste.mobility.beyond import Factors, seldom_beyond
+from priste.mobility.gaussian import gaussian_factors
 from priste.mobility.model import MarkovModel
+from priste.mobility.off_map import Factors, limit_off_map
 from priste.mobility.population import Reach, tally_of
-from priste.mobility.reach import checked_decay, own_shares, reach_factors
+from priste.mobility.reach import checked_decay, reach_factors, self_shares
 from priste.mobility.sequences import CellSequences, checked_offsets, checked_sequences, moves_of
+from priste.mobility.smoothed_counts import smoothed
 from priste.mobility.structured import BlendedTransition, SeparableTransition
 from priste.mobility.transitions import DENSE_LIMIT, DenseTransition, Transition
-from priste.mobility.validation import FloatArray, probability_array
+from priste.mobility.validation import MAX_NUMBER, FloatArray, probability_array
 
 NEAR_AND_FAR = (1.0, 1.5, 2.0, 2.5, 3.0)
 """The decays that :func:`habits_of` chooses from."""
@@ -39,7 +42,7 @@ def stay_or_go(
     decay: float,
     *,
     cycle: bool = False,
-    beyond: float | None = None,
+    off_map: float | None = None,
 ) -> MarkovModel:
     """Return the model that stays with probability ``stay`` and else goes by distance.
 
@@ -47,7 +50,7 @@ def stay_or_go(
     such, one per step of the cycle. Along each axis a move of k cells weighs
     ``max(k, 1) ** -decay``; ``decay`` is a multiple of 0.5 from 0.5 to 8. On maps above
     ``DENSE_LIMIT`` cells a cell whose ``stay`` is very small (below 1/4) may get a little more, so
-    that no m by m array is needed. With ``beyond`` in (0, 1] moves to the border of the map are
+    that no m by m array is needed. With ``off_map`` in (0, 1] moves to the border of the map are
     made rarer until at most about that share of the time is spent there.
 
     >>> model = stay_or_go(Grid(rows=1, columns=3, cell_size=1.0), 0.7, decay=1.0)
@@ -64,10 +67,10 @@ def stay_or_go(
         )
     by_step = [_stays(grid, phase) for phase in phases]
     factors = reach_factors(grid, exponent)
-    if beyond is not None:
+    if off_map is not None:
         moving = 1.0 - np.mean(by_step, axis=0)
-        factors = seldom_beyond(
-            factors, lambda made: moving / (1.0 - own_shares(made)), beyond, "stay_or_go"
+        factors = limit_off_map(
+            factors, lambda made: moving / (1.0 - self_shares(made)), off_map, "stay_or_go"
         )
     made: dict[bytes, Transition] = {}
     steps = []
@@ -96,7 +99,7 @@ def _stays(grid: Grid, stay: object) -> FloatArray:
 def _transition(grid: Grid, stay: FloatArray, factors: Factors) -> Transition:
     if grid.size == 1:
         return DenseTransition(np.ones((1, 1)))
-    own = own_shares(factors)
+    own = self_shares(factors)
     if grid.size <= DENSE_LIMIT:
         whole = np.kron(*factors)
         np.fill_diagonal(whole, 0.0)
@@ -107,6 +110,38 @@ def _transition(grid: Grid, stay: FloatArray, factors: Factors) -> Transition:
     weights = (1.0 - kept) / (1.0 - own)
     rest = sparse.csr_array(sparse.diags_array(np.maximum(kept - weights * own, 0.0)))
     return BlendedTransition(weights, SeparableTransition(*factors), rest)
+
+
+def gaussian_with_stays(
+    grid: Grid, sigma: float, stay: ArrayLike, *, off_map: float | None = None
+) -> MarkovModel:
+    """Return the model that stays with probability ``stay[cell]`` and else moves as a Gaussian.
+
+    ``stay`` (m,) is in [0, 1); ``sigma`` as in :meth:`MarkovModel.gaussian`, which this is with
+    ``stay`` 0 everywhere. The Gaussian may come out where it began, so somebody stays a little
+    longer than 1 / (1 - stay) steps on average. With ``off_map`` in (0, 1] moves to the border of
+    the map are made rarer until at most about that share of the time is spent there.
+
+    >>> model = gaussian_with_stays(Grid(rows=1, columns=2, cell_size=1.0), 1e6, [0.0, 0.5])
+    >>> model.transition(0).toarray().round(3)
+    array([[0.5 , 0.5 ],
+           [0.25, 0.75]])
+    """
+    sigma = check_float(sigma, "sigma", "gaussian_with_stays", why="km", above=0, most=MAX_NUMBER)
+    stays = probability_array(stay, name="'stay' of gaussian_with_stays")
+    if stays.shape != (grid.size,) or np.any(stays >= 1.0):
+        raise InvalidParameter(
+            f"must hold a number in [0, 1) for each of the {grid.size} cells",
+            parameter="stay",
+            owner="gaussian_with_stays",
+            got=f"shape {stays.shape}, up to {stays.max(initial=0.0):g}",
+        )
+    factors = gaussian_factors(grid, sigma)
+    if off_map is not None:
+        factors = limit_off_map(factors, lambda _: 1.0 - stays, off_map, "gaussian_with_stays")
+    prior = SeparableTransition(*factors)
+    counts = sparse.csr_array(sparse.diags_array(stays))
+    return MarkovModel(grid, smoothed(counts, prior, 1.0 - stays))
 
 
 @dataclass(frozen=True)

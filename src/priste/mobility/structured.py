@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from priste.errors import InvalidParameter
-from priste.exact_law import ExactLaw
+from priste.exact_draws import ExactDistribution
 from priste.mobility.chains import scaled, stationary_of_matrix
 from priste.mobility.support import (
     Support,
@@ -45,7 +45,7 @@ from priste.mobility.validation import (
     row_sums,
     sparse_nonnegative,
 )
-from priste.randomness import BitSource, settled
+from priste.randomness import BitSource, resolve_draw
 
 
 class SeparableTransition(Transition):
@@ -115,7 +115,7 @@ class SeparableTransition(Transition):
         # One uniform number cuts the products in row-major order, so that a seed draws the same
         # states as from the full matrix (but for its roundings).
         row, column = divmod(state, len(self._columns))
-        down, across = ExactLaw(self._rows[row]), ExactLaw(self._columns[column])
+        down, across = ExactDistribution(self._rows[row]), ExactDistribution(self._columns[column])
         ends = [0, *accumulate(down.numerators)]
         column_ends = list(accumulate(across.numerators))
 
@@ -124,7 +124,7 @@ class SeparableTransition(Transition):
             rest = (place - ends[to_row] * across.total) // down.numerators[to_row]
             return to_row * len(self._columns) + bisect_right(column_ends, rest)
 
-        return settled(source.number(), down.total * across.total, outcome)
+        return resolve_draw(source.number(), down.total * across.total, outcome)
 
     def exact_row_sum(self, state: int) -> Fraction:
         """Return the sum of a row without any rounding."""
@@ -254,7 +254,7 @@ class BlendedTransition(Transition):
         share = prior_mass / total
         if source.below(share.denominator) < share.numerator:
             return self._prior.draw(state, source)
-        return int(self._seen.indices[begin + ExactLaw(seen).draw(source)])
+        return int(self._seen.indices[begin + ExactDistribution(seen).draw(source)])
 
     @cached_property
     def support(self) -> Support:
@@ -335,7 +335,7 @@ def exact_sum(values: FloatArray) -> Fraction:
     positive = values[values > 0.0]
     if not positive.size:
         return Fraction(0)
-    whole = ExactLaw(positive).numerators
+    whole = ExactDistribution(positive).numerators
     return Fraction(float(positive[0])) * sum(whole) / whole[0]
 
 

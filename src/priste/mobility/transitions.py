@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from priste.errors import InvalidParameter, StateError
-from priste.exact_law import ExactLaw
+from priste.exact_draws import ExactDistribution
 from priste.mobility.chains import strong_classes
 from priste.mobility.support import Support, support_of_mask, support_of_nonzeros
 from priste.mobility.validation import (
@@ -263,7 +263,7 @@ class DenseTransition(Transition):
         return self._matrix[sources, targets]
 
     def draw(self, state: int, source: BitSource) -> int:
-        return ExactLaw(self._matrix[state]).draw(source)
+        return ExactDistribution(self._matrix[state]).draw(source)
 
     @cached_property
     def support(self) -> Support:
@@ -337,7 +337,7 @@ class SparseTransition(Transition):
 
     def draw(self, state: int, source: BitSource) -> int:
         begin, end = self._matrix.indptr[state], self._matrix.indptr[state + 1]
-        moved = ExactLaw(self._matrix.data[begin:end]).draw(source)
+        moved = ExactDistribution(self._matrix.data[begin:end]).draw(source)
         return int(self._matrix.indices[begin + moved])
 
     @cached_property

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.maps import Grid
-from priste.mobility import MarkovModel, lingering_gaussian, stay_or_go
+from priste.mobility import MarkovModel, gaussian_with_stays, stay_or_go
 from priste.mobility.reach import LARGEST_DECAY
 from priste.policy.sections import FamilyMember, Outside
 from priste.traces import Timeline
@@ -71,7 +71,7 @@ class Spreading:
             return MarkovModel.gaussian(grid, sigma=self.sigma)
         stay = np.zeros(grid.size)
         stay[sorted(grid.border)] = self.ground.stays_away(self.away_hours)
-        return lingering_gaussian(grid, self.sigma, stay, beyond=self.away_share or AWAY_SHARE)
+        return gaussian_with_stays(grid, self.sigma, stay, off_map=self.away_share or AWAY_SHARE)
 
     def relative(self, member: FamilyMember) -> Spreading:
         """Return another member of the family."""
@@ -96,9 +96,9 @@ class StayingOrGoing:
         grid, timeline = self.ground.grid, self.ground.timeline
         night = nights(timeline)
         if self.stay_at_night is None or night is None:
-            return stay_or_go(grid, self._stays(self.stay), self.decay, beyond=self._beyond)
+            return stay_or_go(grid, self._stays(self.stay), self.decay, off_map=self._beyond)
         by_step = [self._stays(self.stay_at_night if dark else self.stay) for dark in night]
-        return stay_or_go(grid, by_step, self.decay, cycle=True, beyond=self._beyond)
+        return stay_or_go(grid, by_step, self.decay, cycle=True, off_map=self._beyond)
 
     @property
     def _beyond(self) -> float | None:

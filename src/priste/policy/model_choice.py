@@ -21,9 +21,9 @@ from priste.mobility import (
     ModelOrigin,
     PopulationChoice,
     choose_population,
-    drawn_home,
     home_habits_of,
     memories_of,
+    with_home,
 )
 from priste.mobility.memory import MOST_JUDGED
 from priste.policy.formula_models import (
@@ -131,7 +131,7 @@ class Home:
         """Return the model of who lives there."""
         if not self.cells:
             return self.roaming
-        return drawn_home(self.roaming, self.cells, self.habits, nights(self.timeline))
+        return with_home(self.roaming, self.cells, self.habits, nights(self.timeline))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
-from priste.exact_law import ExactLaw
+from priste.exact_draws import ExactDistribution
 from priste.mechanisms import Mechanism
 from priste.mechanisms.mechanism import refuse_large_table
 from priste.randomness import BitSource
@@ -121,7 +121,7 @@ class _TableRule(ReleaseRule):
 
     def draw(self, cell: int, bits: BitSource) -> Draw:
         """Draw from the row of the true cell, with exactly the probabilities of its floats."""
-        return self._drawn(ExactLaw(self.table.likelihoods[cell]).draw(bits))
+        return self._drawn(ExactDistribution(self.table.likelihoods[cell]).draw(bits))
 
     def outcome(self, output: int, budget: float) -> Draw:
         """Return the draw of this output; its column must be in the table."""

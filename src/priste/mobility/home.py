@@ -67,7 +67,7 @@ class HomeHabits:
         return self.stay if stay is None else stay, self.back if back is None else back
 
 
-def drawn_home(
+def with_home(
     model: MarkovModel,
     home: Collection[int],
     habits: HomeHabits,
@@ -80,7 +80,7 @@ def drawn_home(
     nine digits, and else one moves as before. Second-order models are refused.
 
     >>> even = MarkovModel(Grid(rows=1, columns=3, cell_size=1.0), [[1 / 3] * 3] * 3)
-    >>> drawn_home(even, [0], HomeHabits(0.9, 0.5)).transition(0).toarray().round(3)
+    >>> with_home(even, [0], HomeHabits(0.9, 0.5)).transition(0).toarray().round(3)
     array([[0.9 , 0.05, 0.05],
            [0.5 , 0.25, 0.25],
            [0.5 , 0.25, 0.25]])
@@ -109,7 +109,7 @@ def drawn_home(
 def _first_order(model: MarkovModel) -> Schedule:
     if model.order != 1:
         raise InvalidParameter(
-            "The model of drawn_home must be of order 1: where one goes must depend on "
+            "The model of with_home must be of order 1: where one goes must depend on "
             "where one is.",
             got=f"a model of order {model.order}",
         )

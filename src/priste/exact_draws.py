@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from priste.errors import InvalidParameter
-from priste.randomness import WORD_BITS, BitSource, Seed, bit_source, checked_word, settled
+from priste.randomness import WORD_BITS, BitSource, Seed, bit_source, checked_word, resolve_draw
 
 _MANTISSA_BITS = 53
 
 
-class ExactLaw:
+class ExactDistribution:
     """A law on ``0 .. n-1`` whose probabilities are proportional to the very floats given.
 
     The floats must be finite and >= 0, and one of them > 0; they need not sum to 1. An outcome of
@@ -33,7 +33,7 @@ class ExactLaw:
     that are stored, and the outcome is a place among them. Building costs a running sum, a draw
     a binary search.
 
-    >>> law = ExactLaw([0.25, 0.0, 0.75])
+    >>> law = ExactDistribution([0.25, 0.0, 0.75])
     >>> law.numerators, law.total
     ((1, 0, 3), 4)
     >>> law.draw(7) in (0, 2)
@@ -46,14 +46,14 @@ class ExactLaw:
             raise InvalidParameter(
                 "must be one row with at least one entry",
                 parameter="weights",
-                owner="ExactLaw",
+                owner="ExactDistribution",
                 got=f"shape {row.shape}",
             )
         if not np.isfinite(row).all() or (row < 0).any() or not (row > 0).any():
             raise InvalidParameter(
                 "must be finite and >= 0, and one of them > 0",
                 parameter="weights",
-                owner="ExactLaw",
+                owner="ExactDistribution",
             )
         self._row: NDArray[np.float64] = np.array(row)
 
@@ -100,7 +100,7 @@ class ExactLaw:
 
     def _decided(self, words: chain[int]) -> int:
         ends = self._ends
-        return settled(words, self.total, lambda place: bisect_right(ends, place))
+        return resolve_draw(words, self.total, lambda place: bisect_right(ends, place))
 
     @cached_property
     def _rounded_ends(self) -> NDArray[np.float64]:

@@ -23,11 +23,11 @@ from priste.mobility import (
     ModelOrigin,
     SeparableTransition,
     SparseTransition,
-    drawn_home,
     home_habits_of,
     stay_or_go,
+    with_home,
 )
-from priste.mobility.homecoming import MANY_CELLS, USUAL_BACK, USUAL_STAY
+from priste.mobility.home import MANY_CELLS, USUAL_BACK, USUAL_STAY
 from priste.mobility.stay_or_go import FEWEST_MOVES
 
 ROUNDED = 2e-9
@@ -74,7 +74,7 @@ def test_rows_are_those_of_the_formula(
     matrix: np.ndarray, home: set[int], stay: float, back: float
 ) -> None:
     """The mixture is the stated one, and nobody is home less often than wanted or before."""
-    model = drawn_home(MarkovModel(GRID, matrix), home, HomeHabits(stay, back))
+    model = with_home(MarkovModel(GRID, matrix), home, HomeHabits(stay, back))
     found = model.transition(0).toarray()
     assert np.allclose(found, slow_rows(matrix, home, stay, back), rtol=0, atol=ROUNDED)
     assert np.allclose(found.sum(axis=1), 1.0, rtol=0, atol=1e-12)
@@ -99,10 +99,10 @@ def test_every_form_is_drawn_alike(form: str) -> None:
     """A model of a large map comes home as the same one written out does, without an array."""
     habits, home = HomeHabits(0.9, 0.4), [1, 4]
     plain = FORMS[form]()
-    drawn = drawn_home(MarkovModel(GRID, plain), home, habits).transition(0)
+    drawn = with_home(MarkovModel(GRID, plain), home, habits).transition(0)
     assert isinstance(drawn, SparseTransition) == (form == "sparse")
     assert isinstance(drawn, BlendedTransition) == (form == "blended")
-    dense = drawn_home(MarkovModel(GRID, np.kron(*FACTORS)), home, habits).transition(0)
+    dense = with_home(MarkovModel(GRID, np.kron(*FACTORS)), home, habits).transition(0)
     assert np.allclose(drawn.toarray(), dense.toarray(), rtol=1e-13)
 
 
@@ -111,16 +111,16 @@ def test_nights_differ_and_days_repeat() -> None:
     walk = [np.full((6, 6), 1 / 6), np.eye(6) * 0.4 + 0.1]
     model = MarkovModel(GRID, walk, cycle=True)
     habits = HomeHabits(0.5, 0.2, stay_at_night=0.99, back_at_night=0.7)
-    drawn = drawn_home(model, [2], habits, night=[True, False, False])
+    drawn = with_home(model, [2], habits, night=[True, False, False])
     assert drawn.period == 6
     for step in range(12):
         there = drawn.transition(step).toarray()[:, 2]
         assert there[0] == pytest.approx(0.7 if step % 3 == 0 else 0.2, abs=ROUNDED)
         assert drawn.transition(step) is drawn.transition(step + 6)
     assert len({id(drawn.transition(step)) for step in range(6)}) == 4
-    same = drawn_home(MarkovModel(GRID, walk[0]), [2], HomeHabits(0.5, 0.2), night=[True, False])
+    same = with_home(MarkovModel(GRID, walk[0]), [2], HomeHabits(0.5, 0.2), night=[True, False])
     assert same.period == 2
-    assert drawn_home(MarkovModel(GRID, walk[0]), [2], HomeHabits(0.5, 0.2)).period == 1
+    assert with_home(MarkovModel(GRID, walk[0]), [2], HomeHabits(0.5, 0.2)).period == 1
 
 
 def test_a_model_of_some_steps_keeps_them() -> None:
@@ -129,7 +129,7 @@ def test_a_model_of_some_steps_keeps_them() -> None:
         datetime(2026, 3, 2, tzinfo=UTC), timedelta(hours=1), "UTC", frozenset({"a"})
     )
     model = MarkovModel(GRID, [np.full((6, 6), 1 / 6)] * 3).with_origin(origin)
-    drawn = drawn_home(model, [0], HomeHabits(0.9, 0.3), night=[False, True])
+    drawn = with_home(model, [0], HomeHabits(0.9, 0.3), night=[False, True])
     assert (drawn.horizon, drawn.origin) == (3, origin)
 
 
@@ -139,7 +139,7 @@ def test_a_large_home_is_entered_by_the_nearest_cell() -> None:
     home = [row * 8 + column for row in range(6) for column in range(6)]
     assert len(home) > MANY_CELLS
     plain = stay_or_go(grid, 0.8, 2.0).transition(0).toarray()
-    found = drawn_home(MarkovModel(grid, plain), home, HomeHabits(0.9, 0.6)).transition(0)
+    found = with_home(MarkovModel(grid, plain), home, HomeHabits(0.9, 0.6)).transition(0)
     more = found.toarray() - plain * (found.toarray()[:, 63] / plain[:, 63])[:, None]
     assert int(np.argmax(more[7])) == 5
     assert int(np.argmax(more[63])) == 45
@@ -149,7 +149,7 @@ def test_forgetting_is_faster_with_a_home() -> None:
     """Two who began apart are harder to tell from each other later when both come home."""
     grid = Grid(4, 4, 1.0)
     model = stay_or_go(grid, 0.9, 2.0)
-    home = drawn_home(model, [5], HomeHabits(0.9, 0.1))
+    home = with_home(model, [5], HomeHabits(0.9, 0.1))
 
     def told(moving: MarkovModel) -> float:
         both = np.eye(16)[[0, 15]]
@@ -207,7 +207,7 @@ def test_habits_at_a_given_home() -> None:
 def test_a_home_that_is_nowhere(home: list[int]) -> None:
     """Refused by both, without repeating where."""
     with pytest.raises(InvalidParameter, match="cells of the map, whole numbers from 0 to 5"):
-        drawn_home(MarkovModel(GRID, np.full((6, 6), 1 / 6)), home, HomeHabits(0.9, 0.1))
+        with_home(MarkovModel(GRID, np.full((6, 6), 1 / 6)), home, HomeHabits(0.9, 0.1))
     with pytest.raises(InvalidParameter, match="cells of the map"):
         home_habits_of(GRID, [[[0, 1]]], None, [home])
 
@@ -232,4 +232,4 @@ def test_second_order_models_are_refused() -> None:
     even = np.full((6, 6), 1 / 6)
     model = MarkovModel.second_order(GRID, even, np.full((6, 6, 6), 1 / 6))
     with pytest.raises(InvalidParameter, match="order 1"):
-        drawn_home(model, [0], HomeHabits(0.9, 0.1))
+        with_home(model, [0], HomeHabits(0.9, 0.1))

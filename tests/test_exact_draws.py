@@ -1,4 +1,4 @@
-"""ExactLaw draws with the very floats as weights, and nearly equal floats draw alike."""
+"""ExactDistribution draws with the very floats as weights, and nearly equal floats draw alike."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.drawn_examples import examples
 from tests.oracles.written_numbers import WrittenNumbers
 
 from priste.errors import InvalidParameter
-from priste.exact_law import ExactLaw
+from priste.exact_draws import ExactDistribution
 from priste.randomness import BitSource, bit_source
 
 WEIGHTS = st.lists(
@@ -36,7 +36,7 @@ def outcome(weights: list[float], number: Fraction) -> int:
 @examples(200)
 def test_numerators_are_the_floats_over_one_denominator(weights: list[float]) -> None:
     """Numerators are in the exact proportions of the floats, down to subnormal numbers."""
-    law = ExactLaw(weights)
+    law = ExactDistribution(weights)
     assert law.total == sum(law.numerators)
     total = sum(map(Fraction, weights))
     for weight, numerator in zip(weights, law.numerators, strict=True):
@@ -49,7 +49,7 @@ def test_a_draw_is_the_piece_in_which_the_number_lies(
     weights: list[float], number: Fraction
 ) -> None:
     """For every number the outcome is that of the exact running sums."""
-    assert ExactLaw(weights).draw(WrittenNumbers(number)) == outcome(weights, number)
+    assert ExactDistribution(weights).draw(WrittenNumbers(number)) == outcome(weights, number)
 
 
 @given(WEIGHTS)
@@ -63,7 +63,7 @@ def test_pieces_end_exactly_where_their_shares_end(weights: list[float]) -> None
     Draws rise with the number, so this is the whole law: each outcome has exactly its share.
     """
     finest = 2**2300
-    law, passed = ExactLaw(weights), 0
+    law, passed = ExactDistribution(weights), 0
     for place, numerator in enumerate(law.numerators):
         if numerator:
             first = -(-passed * finest // law.total)
@@ -77,7 +77,7 @@ def test_pieces_end_exactly_where_their_shares_end(weights: list[float]) -> None
 @examples(100)
 def test_equally_spaced_numbers_are_shared_out_in_proportion(counts: list[int]) -> None:
     """Running through the numbers k / total gives every outcome exactly its numerator."""
-    law = ExactLaw([count / 64 for count in counts])
+    law = ExactDistribution([count / 64 for count in counts])
     slip = Fraction(1, 2**200)  # k / total itself has endless digits
     numbers = (Fraction(k, law.total) + slip for k in range(law.total))
     drawn = Counter(law.draw(WrittenNumbers(number)) for number in numbers)
@@ -86,7 +86,7 @@ def test_equally_spaced_numbers_are_shared_out_in_proportion(counts: list[int]) 
 
 def test_huge_spreads_are_exact() -> None:
     """A weight of 2**-1074 beside 1 owns the last of 2**1074 + 1 parts, and is drawn there."""
-    law = ExactLaw([1.0, 2.0**-1074])
+    law = ExactDistribution([1.0, 2.0**-1074])
     assert law.numerators == (2**1074, 1)
     assert law.draw(WrittenNumbers(1 - Fraction(1, 2**1075))) == 1
     assert law.draw(WrittenNumbers(1 - Fraction(1, 2**1073))) == 0
@@ -103,7 +103,7 @@ def test_last_bits_change_no_draw(seed: int, size: int) -> None:
     row = generator.dirichlet(np.full(size, 0.3))
     moved = np.nextafter(row, np.where(generator.random(size) < 0.5, -np.inf, np.inf)).clip(min=0.0)
     one, other = bit_source(seed), bit_source(seed)
-    law, twin = ExactLaw(row), ExactLaw(moved)
+    law, twin = ExactDistribution(row), ExactDistribution(moved)
     for _ in range(1000 if seed % 10 == 0 else 50):
         assert law.draw(one) == twin.draw(other)
 
@@ -111,8 +111,8 @@ def test_last_bits_change_no_draw(seed: int, size: int) -> None:
 def test_a_flipped_draw_does_not_shift_the_draws_after_it() -> None:
     """Where last bits do change an outcome, and where digits run out, later draws stay."""
     half = WrittenNumbers(Fraction(1, 2) - Fraction(1, 2**70), 0.3, 0.9)
-    law = ExactLaw([0.5, 0.5])
-    flipped = ExactLaw([math.nextafter(0.5, 0.0), 0.5])
+    law = ExactDistribution([0.5, 0.5])
+    flipped = ExactDistribution([math.nextafter(0.5, 0.0), 0.5])
     assert [law.draw(half) for _ in range(3)] == [0, 0, 1]
     half.begun = 0
     assert [flipped.draw(half) for _ in range(3)] == [1, 0, 1]
@@ -130,9 +130,9 @@ def test_a_draw_begins_one_number_and_zeros_do_not_count(
     row[where] = values
     dense, sparse = bit_source(seed), bit_source(seed)
     for _ in range(20):
-        assert ExactLaw(row).draw(dense) == where[ExactLaw(values).draw(sparse)]
+        assert ExactDistribution(row).draw(dense) == where[ExactDistribution(values).draw(sparse)]
     source = WrittenNumbers(*([Fraction(1, 3)] * 5))
-    ExactLaw(row).draw(source)
+    ExactDistribution(row).draw(source)
     assert source.begun == 1
 
 
@@ -142,13 +142,13 @@ def test_a_draw_begins_one_number_and_zeros_do_not_count(
 def test_weights_that_are_no_law_are_refused(weights: object) -> None:
     """Empty, zero, negative, infinite or two-dimensional weights raise InvalidParameter."""
     with pytest.raises(InvalidParameter, match="weights"):
-        ExactLaw(weights)  # type: ignore[arg-type]
+        ExactDistribution(weights)  # type: ignore[arg-type]
 
 
 def test_a_law_keeps_the_weights_it_was_given() -> None:
     """Changing the array afterwards changes no draw."""
     weights = np.array([1.0, 0.0])
-    law = ExactLaw(weights)
+    law = ExactDistribution(weights)
     weights[:] = [0.0, 1.0]
     assert law.draw(1) == 0
     assert law.numerators == (1, 0)
@@ -163,4 +163,4 @@ def test_a_broken_source_of_bits_is_noticed(word: int) -> None:
             return itertools.repeat(word)
 
     with pytest.raises(ValueError, match="64 bits"):
-        ExactLaw([0.5, 0.5]).draw(Broken())
+        ExactDistribution([0.5, 0.5]).draw(Broken())

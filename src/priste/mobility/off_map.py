@@ -1,9 +1,9 @@
-"""Movement on a map whose border stands for everywhere beyond it: how seldom people are there.
+"""Movement on a map whose border cells stand for everywhere off the map.
 
-By distance alone the border is as likely a goal as any other row of cells, and as people stay
-there for hours, most of them would end up beyond the map. So moves to the border are made rarer
-by one factor, until the long run has the wanted share there. The moves stay a product of rows and
-columns, and who comes back forgets where from as fast as anybody on the map.
+By distance alone the border is as likely a target as any other row of cells, and since people stay
+there for hours, most of them would end up off the map. So moves to the border are made rarer by one
+factor, until the stationary distribution has the wanted share there. The moves stay a product of
+rows and columns, and a person who comes back moves on like anybody on the map.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ SMALLEST = 6 * STEPS_A_DECADE
 """The factors are 1, .99, .98, … .1, .099, …: two digits, so that last bits do not tell."""
 
 
-def seldom_beyond(factors: Factors, leaving: Leaving, share: float, owner: str) -> Factors:
-    """Return the factors with moves to the border rarer: in the long run ``share`` are there.
+def limit_off_map(factors: Factors, leaving: Leaving, share: float, owner: str) -> Factors:
+    """Return the factors with rarer moves to the border, so that at most ``share`` are there.
 
-    ``factors`` are those of moves that are as frequent one way as the other in the long run. The
-    largest of the factors to two digits is taken that brings the share down to the wanted one;
-    where it is below that anyway, the moves are left as they are.
+    The moves must be reversible. The largest multiplier of two digits is taken that brings the
+    stationary share of the border down to ``share``; where it is below that anyway, the moves are
+    returned as they are.
 
     >>> even = np.full((4, 4), 0.25)
-    >>> rows, columns = seldom_beyond((even, even), lambda _: np.ones(16), 0.1, "the example")
-    >>> round(float(share_beyond((rows, columns), np.ones(16))), 2)
+    >>> rows, columns = limit_off_map((even, even), lambda _: np.ones(16), 0.1, "the example")
+    >>> round(float(off_map_share((rows, columns), np.ones(16))), 2)
     0.1
     """
-    wanted = check_float(share, "beyond", owner, above=0, most=1)
+    wanted = check_float(share, "off_map", owner, above=0, most=1)
 
     def enough(place: int) -> bool:
         made = _rarer(factors, place)
-        return share_beyond(made, leaving(made)) <= wanted
+        return off_map_share(made, leaving(made)) <= wanted
 
     low, high = 0, SMALLEST
     while low < high:
@@ -49,9 +49,9 @@ def seldom_beyond(factors: Factors, leaving: Leaving, share: float, owner: str) 
     return _rarer(factors, low)
 
 
-def share_beyond(factors: Factors, leaving: FloatArray) -> float:
-    """Return the share of the long run that is in the border, if one leaves so often."""
-    rows, columns = (_long_run(factor) for factor in factors)
+def off_map_share(factors: Factors, leaving: FloatArray) -> float:
+    """Return the stationary share of the border cells, if each cell is left so often."""
+    rows, columns = (_line_stationary(factor) for factor in factors)
     share = np.outer(rows, columns) / leaving.reshape(len(rows), len(columns))
     return 1.0 - float(share[1:-1, 1:-1].sum() / share.sum())
 
@@ -70,8 +70,8 @@ def _rarer(factors: Factors, place: int) -> Factors:
     return made[0], made[1]
 
 
-def _long_run(factor: FloatArray) -> FloatArray:
-    """Return the long run of moves along a line that are as frequent one way as the other."""
+def _line_stationary(factor: FloatArray) -> FloatArray:
+    """Return the stationary distribution of reversible moves along a line."""
     forth, back = np.diagonal(factor, 1), np.diagonal(factor, -1)
     share = np.concatenate([[1.0], np.cumprod(forth / back)])
     return np.asarray(share / share.sum())
