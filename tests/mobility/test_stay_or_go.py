@@ -106,7 +106,7 @@ def test_what_is_no_law_is_refused() -> None:
 
 @pytest.mark.parametrize("share", [0.01, 0.2, 1.0])
 def test_moves_to_the_border_are_rarer_by_one_factor(share: float) -> None:
-    """Moves within the map and to each side keep their proportions; the stationary distribution has its share."""
+    """Moves within the map and to each side keep their proportions; the border has its share."""
     grid = Grid(rows=6, columns=7, cell_size=1.0)
     border = sorted(grid.border)
     inner = sorted(set(range(grid.size)) - grid.border)
