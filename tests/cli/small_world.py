@@ -67,6 +67,12 @@ QUICK = POLICY.replace("pace = 0.3", 'calibrator = "certified"\npace = 0.3')
 """The same with the calibrator that takes least time: for tests that are not about laws."""
 
 
+def with_a_short_event(text: str) -> str:
+    """Return a policy whose one event leaves most hours of the people to fit a model on."""
+    events = "[events.visit]\nformula = 'presence(clinic, \"06:00-07:00\")'\n"
+    return text[: text.index("[events.visit]")] + events
+
+
 def write_policy(folder: Path, text: str = QUICK) -> Path:
     """Write the policy and return its path."""
     path = folder / "policy.toml"

@@ -213,13 +213,13 @@ def test_fit_saves_a_model_that_policies_can_use(tmp_path: Path) -> None:
     """The saved model is the one that a policy with kind = "fit" would fit; the score is told."""
     write_trips(tmp_path)
     policy = write_policy(tmp_path)
-    found = told("fit", tmp_path / "trips.csv", "-p", policy, "-o", tmp_path / "m.npz")
+    found = told("fit", tmp_path / "trips.csv", "-p", policy, "-o", tmp_path / "m.npz", "--public")
     assert set(found) == {
         "model", "path", "fingerprint", "cells", "people", "memory", "held_out", "home_habits",
     }  # fmt: skip
     assert (found["people"], found["cells"], found["path"]) == (3, 16, "m.npz")
     assert found["held_out"]["nats_per_move"] > 0
-    fitted = 'kind = "fit"\ntraces = "trips.csv"\nmemory = "auto"'
+    fitted = 'kind = "fit"\ntraces = "trips.csv"\npublic = true\nmemory = "auto"'
     text = QUICK.replace('kind = "gaussian"\nsigma = 1.0', fitted)
     assert load_policy(write_policy(tmp_path, text)).model.fingerprint() == found["fingerprint"]
     homes = 'kind = "saved"\npath = "m.npz"\nhome = "home"\n' + "\n".join(
@@ -230,7 +230,9 @@ def test_fit_saves_a_model_that_policies_can_use(tmp_path: Path) -> None:
     assert saved.model.fingerprint() == learnt.model.fingerprint()
     memories = {each["memory"]: each["nats_per_move"] for each in found["held_out"]["memories"]}
     assert memories[found["memory"]] == min(memories.values())
-    words = priste("fit", tmp_path / "trips.csv", "-p", policy, "-o", tmp_path / "w.npz").stdout
+    words = priste(
+        "fit", tmp_path / "trips.csv", "-p", policy, "-o", tmp_path / "w.npz", "--public"
+    ).stdout
     assert "nats a move" in words.replace("\n", " ")
     assert "already a file" in priste(
         "fit", tmp_path / "trips.csv", "-p", policy, "-o", tmp_path / "w.npz", code=2

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.cli.small_world import QUICK, write_policy, write_trips
+from tests.cli.small_world import QUICK, with_a_short_event, write_policy, write_trips
 from tests.cli.test_commands import complaint_of, priste, told
 
 from priste import MarkovModel
@@ -14,7 +14,7 @@ from priste.policy import load_policy, read_policy
 from priste.release import read_ledgers
 from priste.results import anybody_learns, columns_of_releases
 
-FITTED = QUICK.replace(
+FITTED = with_a_short_event(QUICK).replace(
     'kind = "gaussian"\nsigma = 1.0', 'kind = "fit"\ntraces = "trips.csv"\nsigma = 1.0'
 )
 ADVERSARY = '\n[adversary]\nknows = "population"\n'

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 import pytest
-from tests.cli.small_world import GRID, PATHS, QUICK, write_policy, write_trips
+from tests.cli.small_world import GRID, PATHS, QUICK, with_a_short_event, write_policy, write_trips
 from tests.cli.test_commands import complaint_of, priste, told
 
 from priste import Region
@@ -24,7 +24,7 @@ LIVES = QUICK.replace(
     'kind = "fit"\ntraces = "trips.csv"\nsigma = 1.0\nhome = "home"\nstay_home = 0.9\n'
     "back_home = 0.4",
 ).replace("[regions.home]\ncells = [0]", "[regions.home]\nown = true")
-LIVES = LIVES.split("[events.homecoming]")[0] + '[adversary]\nknows = "population"\n'
+LIVES = with_a_short_event(LIVES) + '[adversary]\nknows = "population"\n'
 CAPPED = ROAMS.replace("epsilon = 1.2", "belief_at_most = 0.9")
 
 

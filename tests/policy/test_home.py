@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.cli.small_world import GRID, PATHS, POLICY, trace_of, write_trips
+from tests.cli.small_world import GRID, PATHS, POLICY, trace_of, with_a_short_event, write_trips
 
 from priste import KnownPrior, MarkovModel, PolicyError
 from priste.maps import Region
@@ -19,6 +19,10 @@ from priste.traces import Fix, Trace
 GAUSSIAN = 'kind = "gaussian"\nsigma = 1.0'
 GIVEN = f'{GAUSSIAN}\nhome = "home"\nstay_home = 0.9\nback_home = 0.2\nback_home_at_night = 0.5'
 FITTED = 'kind = "fit"\ntraces = "trips.csv"\nmemory = "none"\nhome = "home"'
+
+
+GUARDED = range(5, 8)
+"""The steps of the short event, and one more on each side: models are fitted without them."""
 
 
 def policy_of(mobility: str) -> str:
@@ -39,10 +43,15 @@ def test_given_numbers_are_those_of_the_model() -> None:
 def test_habits_are_learnt_from_others(tmp_path: Path) -> None:
     """Of a fitted model they are people's own, each without the person who is protected."""
     write_trips(tmp_path)
-    policy = read_policy(policy_of(FITTED), folder=tmp_path)
+    text = with_a_short_event(policy_of(FITTED))
+    policy = read_policy(text, folder=tmp_path)
     own = policy.for_user(trace_of("ada", PATHS["ada"]))
     for each, missing in ((policy, ""), (own, "ada")):
-        walks = [[list(path)] for name, path in PATHS.items() if name != missing]
+        walks = [
+            [[None if step in GUARDED else cell for step, cell in enumerate(path)]]
+            for name, path in PATHS.items()
+            if name != missing
+        ]
         home = each.chosen_models[0].home
         assert home is not None
         assert home.habits == home_habits_of(GRID, walks, nights(policy.timeline))

@@ -15,6 +15,7 @@ from tests.cli.small_world import (
     START,
     WEST,
     trace_of,
+    with_a_short_event,
     write_policy,
     write_trips,
 )
@@ -193,7 +194,7 @@ def test_a_family_of_fitted_models(tmp_path: Path) -> None:
     """Each member is fitted on everybody else, for each person, with its own memory and width."""
     write_trips(tmp_path)
     fitted = 'kind = "fit"\ntraces = "trips.csv"\nsigma = 1.0\nfamily = ["day", "week", "narrow"]'
-    text = POLICY.replace('kind = "gaussian"\nsigma = 1.0', fitted)
+    text = with_a_short_event(POLICY).replace('kind = "gaussian"\nsigma = 1.0', fitted)
     policy = read_policy(text, folder=tmp_path)
     assert [model.period for model in policy.models] == [1, 24, 168, 1]
     person = policy.for_user(trace_of("ada", PATHS["ada"]))
@@ -208,7 +209,7 @@ def test_a_family_of_fitted_models(tmp_path: Path) -> None:
 def test_a_family_whose_spread_comes_from_the_data(tmp_path: Path) -> None:
     """Without a sigma, the narrow one is half of what the plain fit takes from the moves."""
     write_trips(tmp_path)
-    fitted = 'kind = "fit"\ntraces = "trips.csv"\nfamily = ["narrow"]'
+    fitted = 'kind = "fit"\ntraces = "trips.csv"\npublic = true\nfamily = ["narrow"]'
     text = POLICY.replace('kind = "gaussian"\nsigma = 1.0', fitted)
     policy = read_policy(text, folder=tmp_path)
     moves = [pair for path in PATHS.values() for pair in pairwise(path)]

@@ -186,7 +186,8 @@ def test_mobility_fitted_and_saved(tmp_path: Path) -> None:
     """A model may be learnt from traces or loaded; one for another map is refused."""
     write_trips(tmp_path)
     fit = POLICY.replace(
-        'kind = "gaussian"\nsigma = 1.0', 'kind = "fit"\ntraces = "trips.csv"\ncycle = "day"'
+        'kind = "gaussian"\nsigma = 1.0',
+        'kind = "fit"\ntraces = "trips.csv"\npublic = true\ncycle = "day"',
     )
     fitted = load_policy(write_policy(tmp_path, fit))
     assert fitted.model.period == 24

@@ -111,14 +111,27 @@ def fit(
         Literal["auto", "none", "parts", "hours", "week"],
         typer.Option(help="What of the clock it knows; auto: what predicts people left out best."),
     ] = "auto",
+    public: Annotated[
+        bool,
+        typer.Option(
+            "--public",
+            help="These people are never released: read all of their time, the hours that the "
+            "events guard too.",
+        ),
+    ] = False,
     reading: Reading = AS_IT_TELLS,
     overwrite: Overwrite = False,
 ) -> Fitting:
-    """Fit a mobility model on traces, on the map and clock of a policy."""
+    """Fit a mobility model on traces, on the map and clock of a policy.
+
+    The hours that the events of the policy guard are left out, of everybody and on every day.
+    """
     from priste.atomic_files import check_apart, check_writable
     from priste.mobility import home_habits_of
     from priste.policy import cell_sequences, chosen_memory, load_ground, population_model
     from priste.policy.formula_models import nights
+    from priste.policy.model_choice import check_enough, without_windows
+    from priste.policy.windows import NO_WINDOWS
 
     check_writable(output, overwrite=overwrite)
     check_apart({"model": output}, {"traces": traces, "policy": policy})
@@ -126,13 +139,15 @@ def fit(
     grid, timeline = ground.grid, ground.timeline
     with progress("Fitting"):
         people = cell_sequences(
-            reading.open(traces),
+            without_windows(reading.open(traces), NO_WINDOWS if public else ground.windows),
             grid,
             timeline,
             rule=ground.rule,
             cycle="week",
             outside=ground.beyond,
         )
+        if not public:
+            check_enough(people)
         choice = chosen_memory(grid, timeline, people, memory)
         model = population_model(grid, timeline, people, choice)
         habits = home_habits_of(grid, ([person.cells] for person in people), nights(timeline))

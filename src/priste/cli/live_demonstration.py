@@ -39,6 +39,7 @@ steps = 48
 [mobility]
 kind = "fit"
 traces = "residents.csv"
+public = true
 cycle = "day"
 
 [mechanism]

@@ -2,6 +2,7 @@
 
 from priste.policy.adversary_choice import ChosenAdversary
 from priste.policy.document import Document
+from priste.policy.draft.text import PolicyDraft, draft_policy, drafted
 from priste.policy.explanation import (
     ExplainedEvent,
     Explanation,
@@ -15,7 +16,6 @@ from priste.policy.model_choice import (
     population_model,
 )
 from priste.policy.policy import Policy, PolicyEvent, PolicyOf, Unguarded
-from priste.policy.policy_draft import PolicyDraft, draft_policy, drafted
 from priste.policy.policy_reader import load_ground, load_policy, read_policy, with_regions
 from priste.policy.workload import Workload, workload
 

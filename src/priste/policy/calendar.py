@@ -153,7 +153,8 @@ class StepReader:
 
     Within a ``period`` a *when* means the stretches that begin on its days, also where they
     end after it: a night belongs to the day on which it begins. ``cut`` tells afterwards whether a
-    stretch of the period reached beyond the clock, so that only a part of it was named.
+    stretch of the period reached beyond the clock, so that only a part of it was named. ``whens``
+    and ``numbered`` collect what was read: by clock time, and as steps.
     """
 
     def __init__(self, timeline: Timeline, steps: int, period: Period | None = None) -> None:
@@ -161,6 +162,8 @@ class StepReader:
         self._clock = range(steps)
         self._period = period
         self.cut = False
+        self.whens: list[When] = []
+        self.numbered: list[range] = []
 
     def __call__(self, word: str, last: str | None) -> list[int]:
         if _NUMBER.fullmatch(word):
@@ -168,13 +171,18 @@ class StepReader:
                 raise ValueError(
                     f"an event of every {self._period.name} cannot name step {word}; write a time"
                 )
-            return _numbered(word, last, self._clock)
+            steps = _numbered(word, last, self._clock)
+            self.numbered.append(steps)
+            return list(steps)
         if _MOMENT.fullmatch(word):
-            found = [step for step in self._between(word, last) if step in self._clock]
+            between = self._between(word, last)
+            self.numbered.append(between)
+            found = [step for step in between if step in self._clock]
         else:
             if last is not None:
                 raise ValueError(f"{word!r} cannot be followed by '..'; write dates as first..last")
-            found = self._when(read_when(word))
+            self.whens.append(read_when(word))
+            found = self._when(self.whens[-1])
         if not found:
             begin, end = (self._timeline.time_of(step) for step in (0, self._clock.stop))
             raise NoSteps(
@@ -243,7 +251,7 @@ def _read_moment(text: str) -> datetime:
     return datetime.combine(_date(found[1]), _clock(found[2]))
 
 
-def _numbered(word: str, last: str | None, within: range) -> list[int]:
+def _numbered(word: str, last: str | None, within: range) -> range:
     if last is not None and not _NUMBER.fullmatch(last):
         raise ValueError(f"after '{word}..' write a step number; found {last!r}")
     first, final = int(word), int(last) if last is not None else int(word)
@@ -254,7 +262,7 @@ def _numbered(word: str, last: str | None, within: range) -> list[int]:
             f"step {final} is not on the timeline, which has steps {within.start} to "
             f"{within.stop - 1}"
         )
-    return list(range(first, final + 1))
+    return range(first, final + 1)
 
 
 def _read_days(part: str) -> frozenset[int]:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from priste.mechanisms import Identity, Mechanism, PlanarLaplace, Uniform
 from priste.policy.adversary_choice import ANYBODY
+from priste.policy.draft.text import kilometres
 from priste.policy.policy import Policy, PolicyEvent, event_label
-from priste.policy.policy_draft import kilometres
 from priste.quantify import AnyPrior, OddsBound
 from priste.release.calibrators import CALIBRATORS
 

@@ -13,6 +13,7 @@ from priste.maps import Grid
 from priste.mobility import MarkovModel, gaussian_with_stays, stay_or_go
 from priste.mobility.reach import LARGEST_DECAY
 from priste.policy.sections import FamilyMember, Outside
+from priste.policy.windows import NO_WINDOWS, Windows
 from priste.traces import Timeline
 
 Rule = Literal["nearest", "majority", "interpolated", "any"]
@@ -35,12 +36,16 @@ WIDTHS: dict[FamilyMember, float] = {"narrow": 0.5, "wide": 2.0}
 
 @dataclass(frozen=True)
 class Ground:
-    """The map and the clock of a policy, and how fixes become cells: what a model is fitted on."""
+    """The map and the clock of a policy, and how fixes become cells: what a model is fitted on.
+
+    ``windows`` is the guarded time, which models are fitted without.
+    """
 
     grid: Grid
     timeline: Timeline
     rule: Rule = "nearest"
     outside: Outside = "refuse"
+    windows: Windows = NO_WINDOWS
 
     @property
     def beyond(self) -> Literal["nearest", "gap"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import chain, pairwise
@@ -36,8 +36,9 @@ from priste.policy.formula_models import (
     nights,
 )
 from priste.policy.sections import FamilyMember, Memory, MobilitySection
+from priste.policy.windows import Windows
 from priste.traces import Timeline, Trace, read_traces
-from priste.traces.fingerprints import day_fingerprints
+from priste.traces.fingerprints import fingerprints
 
 Cycle = Literal["day", "week"]
 CellSequence = tuple[int | None, ...]
@@ -56,7 +57,10 @@ class PersonCells:
 
 @dataclass(frozen=True)
 class Fitting:
-    """What a model was fitted on, kept so that it can be fitted without one of the people."""
+    """What a model was fitted on, kept so that it can be fitted without one of the people.
+
+    ``public`` people are never released: all of their time was read, and none of them is left out.
+    """
 
     grid: Grid
     timeline: Timeline
@@ -65,12 +69,18 @@ class Fitting:
     sigma: float | None
     width: float = 1.0
     memory: Memory | None = None
+    public: bool = False
     _choices: dict[tuple[frozenset[str], ...], PopulationChoice] = field(
         default_factory=dict, repr=False, compare=False
     )
 
     def without(self, sources: frozenset[str]) -> Fitting:
         """Return the fitting on everybody who has none of these days."""
+        if self.public:
+            raise InvalidParameter(
+                "[mobility] says that the people of its model are public, and one of them is to be "
+                "protected. Leave public = true out, or fit the model on other people."
+            )
         others = tuple(person for person in self.people if person.sources.isdisjoint(sources))
         if not others:
             raise InvalidParameter(
@@ -249,9 +259,11 @@ def roaming_models(
             )
         return (ChosenModel(on_clock(model, timeline, f"The saved model {section.path!r}")),)
     paths = [section.traces] if isinstance(section.traces, str) else section.traces or []
-    traces = chain.from_iterable(
+    traces: Iterable[Trace] = chain.from_iterable(
         read_traces(folder / path, section.format, zone=timeline.zone) for path in paths
     )
+    if not section.public:
+        traces = without_windows(traces, ground.windows)
     # Whole weeks begin like whole days, so the longest cycle of the family serves all of it.
     longest: Cycle | None = "week" if section.memory or "week" in family else section.cycle
     people = tuple(
@@ -259,7 +271,17 @@ def roaming_models(
             traces, grid, timeline, rule=ground.rule, cycle=longest, outside=ground.beyond
         )
     )
-    own = Fitting(grid, timeline, people, section.cycle, section.sigma, memory=section.memory)
+    if not section.public:
+        check_enough(people)
+    own = Fitting(
+        grid,
+        timeline,
+        people,
+        section.cycle,
+        section.sigma,
+        memory=section.memory,
+        public=bool(section.public),
+    )
     return _with_family(own, family)
 
 
@@ -335,6 +357,28 @@ def on_clock(model: MarkovModel, timeline: Timeline, what: str) -> MarkovModel:
     return model.starting_at(late // origin.step % model.period)
 
 
+FEWEST_MOVES = 6
+"""A model is not fitted on fewer moves than that. It does not depend on how much was left out: that
+would tell about the guarded time."""
+
+
+def without_windows(traces: Iterable[Trace], windows: Windows) -> Iterator[Trace]:
+    """Yield what is left of traces without guarded time; nobody of whom nothing is left."""
+    return (part for part in map(windows.outside, traces) if part is not None)
+
+
+def check_enough(people: Sequence[PersonCells]) -> None:
+    """Refuse to fit a model on next to nothing, with the ways out."""
+    moves = sum(None not in pair for person in people for pair in pairwise(person.cells))
+    if moves < FEWEST_MOVES:
+        raise InvalidParameter(
+            f"Without the hours that its events guard, {moves} moves are left to fit the model "
+            f"on, and {FEWEST_MOVES} are the least. A model must not know the hours that it "
+            "guards. Give traces of other days, or traces of other people who are never released "
+            "(public = true), or write a model by formula (kind = 'stay-or-go')."
+        )
+
+
 def cell_sequences(
     traces: Iterable[Trace],
     grid: Grid,
@@ -356,7 +400,7 @@ def cell_sequences(
     for trace in traces:
         own = Timeline(_same_phase(trace.start, timeline, cycle), timeline.step, timeline.zone)
         read = own.cells(trace, grid, "nearest" if rule == "any" else rule, outside)
-        people.append(PersonCells(read.cells, day_fingerprints(trace)))
+        people.append(PersonCells(read.cells, fingerprints(trace)))
     return people
 
 

@@ -23,12 +23,13 @@ from priste.policy.document import Document
 from priste.policy.formula_models import Rule
 from priste.policy.model_choice import ChosenModel
 from priste.policy.sections import Outside
+from priste.policy.windows import Windows
 from priste.quantify import AnyPrior, Guarantee, LastSeen, OddsBound
 from priste.quantify.quantifier import Family
 from priste.randomness import BitSource, Seed
 from priste.release import Calibrator, Protector, StreamTree, make_terms
 from priste.traces import StepCells, Timeline, Trace
-from priste.traces.fingerprints import day_fingerprints
+from priste.traces.fingerprints import fingerprints
 
 OFF_MAP: Literal["off-map"] = "off-map"
 """The name of everywhere off the map, in events of a policy that has a place for it."""
@@ -107,6 +108,12 @@ class Policy:
     regions: Mapping[str, Region]
     events: Mapping[str, PolicyEvent]
     unguarded: tuple[Unguarded, ...] = ()
+
+    @cached_property
+    def windows(self) -> Windows:
+        """The time that the events guard."""
+        places = {*self.regions, OFF_MAP}
+        return Windows.of_events(self.document.events, places, self.timeline, self.steps)
 
     @property
     def files(self) -> dict[str, Path]:
@@ -235,7 +242,12 @@ class Policy:
         With ``kind = "fit"`` the person is left out of their own model. Raises PolicyError for
         a saved model that was fitted on these days.
         """
-        return self._without(day_fingerprints(trace))
+        return self._without(self._fingerprints(trace))
+
+    def _fingerprints(self, trace: Trace) -> frozenset[str]:
+        """Return what a model knows a person by: of all of the trace, and without guarded time."""
+        rest = self.windows.outside(trace)
+        return fingerprints(trace) | (fingerprints(rest) if rest is not None else frozenset())
 
     def for_each_fitted(self) -> Iterator[Policy]:
         """Yield the policy of every person on whom its own models are fitted, one after the other.
@@ -272,7 +284,7 @@ class Policy:
 
         Raises PolicyError if the model was fitted on this very trace: see :meth:`for_user`.
         """
-        sources = day_fingerprints(trace)
+        sources = self._fingerprints(trace)
         origins = (model.origin for model in self.models)
         if any(origin is not None and origin.knows(sources) for origin in origins):
             raise PolicyError(

@@ -37,6 +37,7 @@ from priste.policy.sections import (
     RegionSection,
     as_datetime,
 )
+from priste.policy.windows import Windows
 from priste.policy.workload import check_map
 from priste.traces import Timeline
 from priste.traces.zones import zone_of
@@ -75,10 +76,17 @@ def read_policy(
 
 
 def load_ground(path: str | Path) -> Ground:
-    """Read only the map and the clock of a policy file, whose model may not exist yet."""
+    """Read the map, the clock and the guarded time of a policy file, whose model may not exist."""
     path = Path(path)
     text = text_of(path)
-    return ground_of(Document.from_toml(text, path.name), Mistakes(text, path.name))
+    document = Document.from_toml(text, path.name)
+    mistakes = Mistakes(text, path.name)
+    ground = ground_of(document, mistakes)
+    with mistakes.at(("events",)):
+        steps = _timeline(document.clock, mistakes)[1]
+        ground = replace(ground, windows=windows_of(document, ground.timeline, steps))
+    mistakes.raise_if_any()
+    return ground
 
 
 def ground_of(document: GroundDocument, mistakes: Mistakes | None = None) -> Ground:
@@ -149,7 +157,8 @@ class PolicyReader:
         # Fitting can take a while: only when everything else is in order.
         if grid and timeline and not problems:
             with problems.at(("mobility",)):
-                ground = Ground(grid, timeline, document.clock.rule, outside)
+                windows = windows_of(document, timeline, steps)
+                ground = Ground(grid, timeline, document.clock.rule, outside, windows)
                 models = tuple(
                     model
                     for each in document.mobility
@@ -284,6 +293,11 @@ def _timeline(clock: ClockSection, mistakes: Mistakes) -> tuple[Timeline | None,
             f"the end must be after the start, and at most {MOST_STEPS} steps after it",
         )
     return None, 0
+
+
+def windows_of(document: Document, timeline: Timeline, steps: int) -> Windows:
+    """Return the time that the events of a document guard."""
+    return Windows.of_events(document.events, {*document.regions, OFF_MAP}, timeline, steps)
 
 
 def map_of(section: MapSection) -> Grid:

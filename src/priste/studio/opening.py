@@ -11,7 +11,7 @@ import numpy as np
 from priste.errors import OutsideMap, PristeError
 from priste.maps import Grid, Region
 from priste.policy import Policy, draft_policy
-from priste.policy.places import frequent_places
+from priste.policy.draft.places import frequent_places
 from priste.policy.town_policy import RESIDENTS, town_policy
 from priste.release.calibrators import DEFAULT_CALIBRATOR
 from priste.results import percent

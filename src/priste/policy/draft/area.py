@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.policy.places import KM_PER_DEGREE, Place, apart_km
+from priste.policy.draft.places import KM_PER_DEGREE, Place, apart_km
 
 CELLS_ACROSS = 14
 """How many cells the longer side has, about."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
-from priste.policy.draft_map import everyday
+from priste.policy.draft.area import everyday
 from priste.traces import Timeline, Trace
 from priste.traces.fixes import microseconds, utc_datetime
 from priste.traces.zones import zone_of

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from priste.policy.calendar import DAY_NAMES
-from priste.policy.draft_facts import (
+from priste.policy.draft.area import round_up
+from priste.policy.draft.facts import (
     FEWEST_PEOPLE,
     RADIUS_KM,
     DraftFacts,
@@ -18,7 +19,6 @@ from priste.policy.draft_facts import (
     example_facts,
     facts_of,
 )
-from priste.policy.draft_map import round_up
 from priste.traces import Trace
 
 

@@ -14,10 +14,9 @@ from priste.errors import InvalidParameter
 from priste.maps import Grid, Region
 from priste.mobility import Habits, HomeHabits, habits_of, home_habits_of, usual_home
 from priste.policy.calendar import DAY_NAMES
-from priste.policy.draft_clock import SLOT, DraftClock, busiest_stretch, clock_of, cut, length_of
-from priste.policy.draft_map import Frame, east_of, frame_of
-from priste.policy.formula_models import nights
-from priste.policy.places import (
+from priste.policy.draft.area import Frame, east_of, frame_of
+from priste.policy.draft.clock import SLOT, DraftClock, busiest_stretch, clock_of, cut, length_of
+from priste.policy.draft.places import (
     KM_PER_DEGREE,
     STAY_EVERY,
     STAY_RADIUS_KM,
@@ -25,6 +24,7 @@ from priste.policy.places import (
     apart_km,
     frequent_places,
 )
+from priste.policy.formula_models import nights
 from priste.traces import Timeline, Trace
 from priste.traces.fixes import utc_datetime
 from priste.traces.zones import zone_of

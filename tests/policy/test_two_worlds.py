@@ -1,0 +1,133 @@
+"""Two worlds that differ in guarded time only: what is made of them is the same, byte for byte."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cli.small_world import PATHS, POLICY, trace_of
+from typer.testing import CliRunner
+
+from priste import PolicyError
+from priste.cli.application import app
+from priste.policy import read_policy
+from priste.policy.windows import Windows
+from priste.traces import Trace, write_traces
+from priste.traces.town import residents
+from priste.traces.zones import zone_of
+
+FIT = 'kind = "fit"\ntraces = "trips.csv"'
+WEEKLY = (
+    POLICY[: POLICY.index("[events.visit]")]
+    .replace('kind = "gaussian"\nsigma = 1.0', f'{FIT}\nmemory = "auto"\nhome = "home"')
+    .replace("2026-03-04", "2026-03-02")
+    .replace("steps = 12", "steps = 168")
+    + '[events.visit]\nformula = \'presence(clinic, "wed 14:00-16:00")\'\nevery = "week"\n'
+)
+
+
+def another_world(trace: Trace, windows: Windows, seed: int) -> Trace:
+    """Return a trace that is elsewhere in guarded time, with other fixes and another number."""
+    rng = np.random.default_rng(seed)
+    inside = windows.hold(trace.times)
+    kept = ~inside | (rng.random(len(trace)) < 0.5)
+    moved = inside.astype(float) * rng.uniform(-0.3, 0.3, len(trace))
+    lat, lon = trace.lat + moved, trace.lon - moved
+    more = trace.times[inside] + 1_234_567
+    more = more[windows.hold(more) & ~np.isin(more, trace.times)]
+    times = np.concatenate([trace.times[kept], more])
+    order = np.argsort(times)
+    return Trace(
+        trace.user,
+        times[order],
+        np.concatenate([lat[kept], np.full(more.size, 45.9)])[order],
+        np.concatenate([lon[kept], np.full(more.size, 7.4)])[order],
+    )
+
+
+def test_another_world_differs() -> None:
+    """The worlds of these tests are not the same one: fixes in guarded time are others."""
+    windows = read_policy(WEEKLY.replace(f"{FIT}\nmemory", f"{FIT}\npublic = true\nmemory"),
+                          folder=_folder_with(residents(2, days=7))).windows  # fmt: skip
+    ada = residents(1, days=7)[0]
+    other = another_world(ada, windows, 1)
+    assert len(other) != len(ada)
+    rest, others_rest = windows.outside(ada), windows.outside(other)
+    assert rest is not None
+    assert others_rest is not None
+    np.testing.assert_array_equal(rest.times, others_rest.times)
+    assert windows.hold(ada.times).sum() > 3
+
+
+@pytest.fixture(autouse=True)
+def _a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def _folder_with(people: list[Trace]) -> Path:
+    write_traces(people, Path("trips.csv"), overwrite=True)
+    return Path.cwd()
+
+
+def test_a_model_fitted_on_a_crowd_knows_nobodys_guarded_hours() -> None:
+    """The model, each person's own model and the file of `fit` are the same in both worlds."""
+    crowd = residents(4, days=14)
+    first = read_policy(WEEKLY, folder=_folder_with(crowd))
+    others = [another_world(each, first.windows, number) for number, each in enumerate(crowd)]
+    second = read_policy(WEEKLY, folder=_folder_with(others))
+    assert first.fingerprint() == second.fingerprint()
+    homes = [policy.chosen_models[0].home for policy in (first, second)]
+    assert homes[0] is not None
+    assert homes[1] is not None
+    assert homes[0].habits == homes[1].habits
+    for here, there in zip(crowd, others, strict=True):
+        mine, theirs = first.for_user(here), second.for_user(there)
+        assert mine.fingerprint() == theirs.fingerprint() != first.fingerprint()
+    saved = []
+    for people in (crowd, others):
+        _folder_with(people)
+        Path("policy.toml").write_text(WEEKLY)
+        made = CliRunner().invoke(
+            app, ["fit", "trips.csv", "-p", "policy.toml", "-o", "m.npz", "--overwrite"]
+        )
+        assert made.exit_code == 0, made.output
+        saved.append(Path("m.npz").read_bytes())
+    assert saved[0] == saved[1]
+    public = WEEKLY.replace(FIT, f"{FIT}\npublic = true")
+    known = [
+        read_policy(public, folder=_folder_with(each)).fingerprint() for each in (crowd, others)
+    ]
+    assert known[0] != known[1]  # the worlds do differ
+
+
+def test_too_little_outside_guarded_hours_is_refused_with_the_ways_out() -> None:
+    """An event of the whole time leaves nothing to fit a model on; the words say what to do."""
+    text = POLICY.replace('kind = "gaussian"\nsigma = 1.0', FIT)
+    folder = _folder_with([trace_of(name, path) for name, path in PATHS.items()])
+    with pytest.raises(PolicyError) as caught:
+        read_policy(text.replace('"05:00-08:00"', '"daily"'), folder=folder)
+    for way in ("other days", "other people", "public = true", "by formula"):
+        assert way in str(caught.value)
+    assert read_policy(text.replace(FIT, f"{FIT}\npublic = true"), folder=folder).models
+
+
+def test_public_people_cannot_be_protected() -> None:
+    """Who is said never to be released is refused when they are to be."""
+    text = POLICY.replace('kind = "gaussian"\nsigma = 1.0', f"{FIT}\npublic = true")
+    people = [trace_of(name, path) for name, path in PATHS.items()]
+    policy = read_policy(text, folder=_folder_with(people))
+    with pytest.raises(PolicyError, match="are public"):
+        policy.for_user(people[0])
+
+
+def test_windows_are_whole_steps_on_every_day() -> None:
+    """A window holds the steps that share an instant with it, across a change of clocks too."""
+    zone = zone_of("Europe/Zurich")
+    windows = Windows.of_texts(["sun 14:00-16:00"], timedelta(hours=1)).in_zone(zone)
+    for day, offset in ((datetime(2026, 3, 22), 1), (datetime(2026, 3, 29), 2)):
+        begin = (day + timedelta(hours=13 - offset)).replace(tzinfo=UTC)
+        instants = [begin + timedelta(minutes=minutes) for minutes in (-1, 0, 239, 240)]
+        times = np.array([round(each.timestamp()) * 1_000_000 for each in instants])
+        assert windows.hold(times).tolist() == [False, True, True, False]
