@@ -14,8 +14,8 @@ from tests.drawn_examples import examples
 from priste import InvalidParameter
 from priste.maps import Region
 from priste.policy import draft_policy, drafted, read_policy, with_regions
-from priste.policy.draft.clock import busiest_stretch
 from priste.policy.draft.places import frequent_places
+from priste.policy.draft.stretch import busiest_stretch
 from priste.traces import Trace, write_traces
 from priste.traces.town import ada, residents, town_places
 

@@ -15,7 +15,6 @@ from priste.maps import Grid, Region
 from priste.mobility import Habits, HomeHabits, habits_of, home_habits_of, usual_home
 from priste.policy.calendar import DAY_NAMES
 from priste.policy.draft.area import Frame, east_of, frame_of
-from priste.policy.draft.clock import SLOT, DraftClock, busiest_stretch, clock_of, cut, length_of
 from priste.policy.draft.places import (
     KM_PER_DEGREE,
     STAY_EVERY,
@@ -24,6 +23,7 @@ from priste.policy.draft.places import (
     apart_km,
     frequent_places,
 )
+from priste.policy.draft.stretch import SLOT, DraftClock, busiest_stretch, clock_of, cut, length_of
 from priste.policy.formula_models import nights
 from priste.traces import Timeline, Trace
 from priste.traces.fixes import utc_datetime
