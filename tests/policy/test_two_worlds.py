@@ -122,6 +122,20 @@ def test_public_people_cannot_be_protected() -> None:
         policy.for_user(people[0])
 
 
+def test_stays_are_cut_at_windows() -> None:
+    """Of a stay over a window both ends are left; of one inside it nothing is."""
+    hour = 3_600_000_000
+    windows = Windows.of_texts(["14:00-16:00"], timedelta(0)).in_zone(UTC)
+    stays = Trace("x", [10 * hour, 38 * hour + 5], [46.0, 46.1], [7.0, 7.0], [20 * hour, 39 * hour])
+    rest = windows.outside(stays)
+    assert rest is not None
+    assert list(zip(rest.times.tolist(), rest.until.tolist(), rest.lat.tolist(), strict=True)) == [
+        (10 * hour, 14 * hour - 1, 46.0),
+        (16 * hour, 20 * hour, 46.0),
+    ]
+    assert windows.outside(Trace("x", [15 * hour], [46.0], [7.0])) is None
+
+
 def test_windows_are_whole_steps_on_every_day() -> None:
     """A window holds the steps that share an instant with it, across a change of clocks too."""
     zone = zone_of("Europe/Zurich")

@@ -81,11 +81,32 @@ class Windows:
         return inside
 
     def outside(self, trace: Trace) -> Trace | None:
-        """Return a trace without the fixes in windows, None if nothing is left of it."""
-        kept = ~self.hold(trace.times)
-        if kept.all():
-            return trace
-        return _part(trace, kept) if kept.any() else None
+        """Return a trace without what lies in windows, None if nothing is left of it.
+
+        A stay that reaches into a window is cut there.
+        """
+        parts = []
+        for begin, end in self._free(int(trace.times[0]), int(trace.until[-1])):
+            first = int(np.searchsorted(trace.until, begin))
+            held = slice(first, int(np.searchsorted(trace.times, end, side="right")))
+            if held.start < held.stop:
+                times = np.maximum(trace.times[held], begin)
+                until = np.minimum(trace.until[held], end)
+                parts.append((times, trace.lat[held], trace.lon[held], until))
+        if not parts:
+            return None
+        return Trace(trace.user, *(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def _free(self, first: int, last: int) -> list[tuple[int, int]]:
+        """Return the stretches from one instant to another, both included, without the windows."""
+        found = []
+        for begin, end in sorted(self._instants(first, last)):
+            if begin > first:
+                found.append((first, min(begin - 1, last)))
+            first = max(first, end)
+        if first <= last:
+            found.append((first, last))
+        return [(begin, end) for begin, end in found if begin <= end]
 
     def _instants(self, first: int, last: int) -> list[tuple[int, int]]:
         """Return the windows between two instants, as instants."""
@@ -111,10 +132,6 @@ class Windows:
             min(microseconds(each) for each in begins) - margin,
             max(microseconds(each) for each in ends) + margin,
         )
-
-
-def _part(trace: Trace, kept: NDArray[np.bool_]) -> Trace:
-    return Trace(trace.user, trace.times[kept], trace.lat[kept], trace.lon[kept])
 
 
 NO_WINDOWS = Windows()
