@@ -6,16 +6,18 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from time import sleep
 
 import pytest
 from tests.live.running import GEOCLUE_DEMOS, Child, program, serving, wait_for
-from tests.live.small_town import assert_no_truth, fix_of, write_policy
+from tests.live.small_town import POLICY, assert_no_truth, true_position, write_policy
 
 from priste.live.addresses import read_output
 from priste.live.person_stream import StreamOptions
 from priste.live.settings import PersonSettings, Settings
+from priste.traces import Fix
 
 ROUNDING = 1e-6
 """Degrees: six decimals, as where-am-i prints them; NMEA rounds finer than that."""
@@ -85,12 +87,12 @@ def test_where_am_i(folder: Path) -> None:
     program("where-am-i")
     if subprocess.run([unshare, "-mnpf", "true"], capture_output=True, check=False).returncode:
         pytest.skip("this machine allows no private namespaces")
-    if datetime.now(UTC).hour < 6:
-        pytest.skip("GeoClue takes the hour of a fix for today's, and those here are yet to come")
+    # GeoClue takes the time of a sentence for one of today, and none that is to come.
+    policy, fixes = present_hours(5)
     address = f"nmea+unix://{folder}/nmea.sock"
     person = PersonSettings(
         "ada",
-        write_policy(folder),
+        write_policy(folder, policy),
         outputs=(read_output(address),),
         options=StreamOptions(seed=5),
         clock="fixes",
@@ -100,17 +102,33 @@ def test_where_am_i(folder: Path) -> None:
     (folder / "inside.sh").write_text(INSIDE.format(folder=folder, demos=GEOCLUE_DEMOS))
     with serving(Settings(folder / "state", (person,), listen=None)) as live:
         for step in range(2):
-            live.do(live.person.take(fix_of(step)))
+            live.do(live.person.take(fixes[step]))
         child = Child(unshare, "-mnpf", "--kill-child", "bash", str(folder / "inside.sh"))
         try:
             for step in range(2, 5):
                 assert live.person.latest is not None
                 expected = (live.person.latest.lat, live.person.latest.lon)
                 wait_for(lambda e=expected: told(child, e), "GeoClue tells the point")
-                live.do(live.person.take(fix_of(step)))
+                live.do(live.person.take(fixes[step]))
         finally:
             child.end(kill=True)  # unshare does not hear a plain end; all inside ends with it
     assert_no_truth(bytes(child.out + child.err))
+
+
+def present_hours(number: int) -> tuple[str, list[Fix]]:
+    """Return a policy of short steps that end now, and a fix in each of the last of them."""
+    step = timedelta(seconds=10)
+    while datetime.now(UTC).time() < datetime.min.time().replace(minute=2):
+        sleep(1)  # the fixes would be of yesterday
+    now = datetime.now(UTC).replace(microsecond=0)
+    first = now - number * step
+    start = first - 6 * step  # the event, at the fourth step of the clock, is still to come
+    text = POLICY.replace("2026-03-04T00:00:00", f"{start:%Y-%m-%dT%H:%M:%S}")
+    text = text.replace('step = "1h"', 'step = "10s"').replace('"04:00-06:00"', "8..9")
+    places = [true_position(place) for place in range(number)]
+    return text, [
+        Fix(None, first + (place + 0.5) * step, *where) for place, where in enumerate(places)
+    ]
 
 
 def told(child: Child, expected: tuple[float, float]) -> bool:

@@ -32,6 +32,7 @@ from priste.live.settings import PersonSettings, Settings
         (["--policy", "policy.toml", "--hold", "soon"], "90s, 30min or 2h"),
         (["--policy", "policy.toml", "--person", "a/b"], "name of a person"),
         (["--config", "missing.toml"], "cannot be read"),
+        (["--policy", "policy.toml", "--owntracks-key-file", "policy.toml"], "must hold one line"),
         (["status"], "no service"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import traceback
 from collections.abc import Callable
@@ -12,11 +13,14 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from nacl.secret import SecretBox
 from tests.drawn_examples import examples
 from tests.live.small_town import GRID, PATH, assert_no_truth, true_position
 
+from priste.errors import InvalidParameter
 from priste.live.point import Point
-from priste.live.protocols import geojson, gpsd, home_assistant, nmea, osmand, owntracks
+from priste.live.protocol import Message
+from priste.live.protocols import geojson, gpsd, home_assistant, nmea, osmand, overland, owntracks
 from priste.live.protocols.fields import LARGEST_MESSAGE, Unreadable
 from priste.traces import Fix
 
@@ -49,8 +53,25 @@ def read_query_text(message: bytes) -> Fix | None:
     return osmand.read_query(fields, NOON)
 
 
+KEY = owntracks.secret_box_key("a secret")
+
+
+class Phone:
+    """The person at the other end, with a key."""
+
+    key = KEY
+
+
+def read_batch(message: bytes) -> Fix | None:
+    asked = Message(message, {}, {}, "", NOON)
+    found = [reported.fix(Phone()) for reported in overland.read_post(asked)]  # type: ignore[arg-type]
+    return found[0] if found else None
+
+
 READERS: dict[str, Callable[[bytes], Fix | None]] = {
     "owntracks": owntracks.read,
+    "encrypted owntracks": lambda message: owntracks.read(message, key=KEY),
+    "overland": read_batch,
     "traccar": osmand.read_json,
     "osmand": read_query_text,
     "gpsd": gpsd.read,
@@ -94,6 +115,13 @@ HOSTILE = [
     b'{"device_id":"a","location":{"timestamp":1e308,"coords":{"latitude":46.0123,"longitude":7}}}',
     b'{"device_id":"\\u0000","location":{"timestamp":0,"coords":{"latitude":46.0123,"longitude":7}}}',
     b'{"device_id":"a","location":[46.0123]}',
+    b'{"locations":46.0123}',
+    b'{"locations":[46.0123]}',
+    b'{"locations":[{"geometry":{"coordinates":[46.0123]},"properties":{}}]}',
+    b'{"locations":[{"geometry":{"coordinates":[7,46.0123]},"properties":{"timestamp":3}}]}',
+    b'{"locations":[{"geometry":{"coordinates":[7,46.0123]},"properties":{"device_id":[]}}]}',
+    b'{"_type":"encrypted","data":46.0123}',
+    b'{"_type":"encrypted","data":"NDYuMDEyMw=="}',
     b"id=&lat=46.0123&lon=7",
     b"id=a&lat=46.0123",
     b"id=a&lat=46.0123&lon=7&timestamp=never",
@@ -161,6 +189,10 @@ def test_what_is_written_is_read_back(point: Point) -> None:
         owntracks.read(owntracks.write(point)),
         osmand.read_query(osmand.write(point, "phone"), NOON),
         gpsd.read(gpsd.write(point)),
+        read_batch(overland.write(point, "phone")),
+        osmand.read_query(
+            {"device": "phone", **osmand.gpslogger_request(point, "phone", "ada")["data"]}, NOON
+        ),
     ]
     for fix in seen:
         assert fix is not None
@@ -172,6 +204,35 @@ def test_what_is_written_is_read_back(point: Point) -> None:
         assert fix.time == point.time
         assert abs(fix.lat - point.lat) <= HALF_A_MILLIONTH_OF_A_MINUTE
         assert abs(fix.lon - point.lon) <= HALF_A_MILLIONTH_OF_A_MINUTE
+
+
+OVERLAND = {
+    "type": "Feature",
+    "geometry": {"type": "Point", "coordinates": [7.25, 46.5]},
+    "properties": {
+        "timestamp": "2026-03-04T13:00:00+0100", "altitude": 80, "speed": 4, "motion": ["driving"],
+        "battery_level": 0.8, "wifi": "clinic-guest", "device_id": "phone",
+        "horizontal_accuracy": 5,
+    },
+}  # fmt: skip
+"""A location as the app writes it, its time with a zone that has no colon."""
+
+
+def encrypted(message: bytes, key: bytes) -> bytes:
+    """Return a message as the OwnTracks app encrypts it."""
+    data = base64.b64encode(SecretBox(key).encrypt(message)).decode()
+    return json.dumps({"_type": "encrypted", "data": data}).encode()
+
+
+def test_encrypted_messages_need_the_key() -> None:
+    """Without the key, or with another, they are refused with the reason."""
+    location = b'{"_type":"location","lat":46.5,"lon":7.25,"tst":1}'
+    with pytest.raises(Unreadable, match="no key file"):
+        owntracks.read(encrypted(location, KEY))
+    with pytest.raises(Unreadable, match="does not fit the key"):
+        owntracks.read(encrypted(location, KEY), key=owntracks.secret_box_key("another"))
+    with pytest.raises(InvalidParameter, match="1 to 32 bytes"):
+        owntracks.secret_box_key("x" * 33)
 
 
 def test_readers_take_who_when_and_where() -> None:
@@ -199,6 +260,11 @@ def test_readers_take_who_when_and_where() -> None:
         osmand.read_query({**query, "timestamp": "2026-03-04 13:00:00+01:00"}, NOON),
         osmand.read_query(query, NOON),
         osmand.read_query({"deviceid": "phone", "location": "46.5,7.25"}, NOON),
+        osmand.read_query(
+            {"device": "phone", "lat": "46.5", "lon": "7.25", "time": "2026-03-04T12:00:00Z"}, NOON
+        ),
+        read_batch(json.dumps({"locations": [OVERLAND], "trip": {"distance": 9}}).encode()),
+        owntracks.read(encrypted(location, KEY), "phone", KEY),
     ]
     assert found == [Fix("phone", NOON, 46.5, 7.25)] * len(found)
 
@@ -245,7 +311,7 @@ def test_requests_to_the_gpsd_server_may_come_in_pieces(cuts: list[int]) -> None
     assert [json.loads(line)["class"] for line in expected.splitlines()] == [
         "VERSION", "DEVICES", "DEVICES", "WATCH", "TPV", "POLL", "DEVICES", "WATCH",
     ]  # fmt: skip
-    assert not talk.watching
+    assert not talk.listening
 
 
 @given(received=st.binary(max_size=2_000))
@@ -262,8 +328,13 @@ def test_only_the_listed_fields_go_out() -> None:
     assert set(json.loads(owntracks.write(POINT))) == {"_type", "lat", "lon", "tst", "acc", "tid"}
     assert set(osmand.write(POINT, "a")) == {"id", "lat", "lon", "timestamp", "accuracy"}
     assert set(json.loads(gpsd.write(POINT))) == {
-        "class", "device", "mode", "time", "lat", "lon", "eph",
+        "class", "device", "mode", "time", "lat", "lon", "eph", "speed",
     }  # fmt: skip
+    assert json.loads(gpsd.write(POINT))["speed"] == 0.0  # the same for everybody, always
+    (batched,) = json.loads(overland.write(POINT, "a"))["locations"]
+    assert set(batched["properties"]) == {"timestamp", "horizontal_accuracy", "device_id"}
+    form = osmand.gpslogger_request(POINT, "a", "ada")["data"]
+    assert set(form) == {"lat", "lon", "timestamp", "acc"}
     webhook = json.loads(home_assistant.write_webhook(POINT))
     assert set(webhook["data"]) == {"gps", "gps_accuracy"}
     assert set(json.loads(home_assistant.write_attributes(POINT))) == {

@@ -21,7 +21,9 @@ import pytest
 from tests.live.running import Child, InThread, program, serving, wait_for
 from tests.live.small_town import POLICY, fix_of, true_position, write_policy
 from tests.small_disks import mounted, why_not
+from typer.testing import CliRunner
 
+from priste.cli.application import app
 from priste.errors import OutputError, PristeError, StateError
 from priste.live import web_server
 from priste.live.addresses import read_input
@@ -185,6 +187,34 @@ def test_signals_that_end_it_leave_a_true_status(tmp_path: Path, name: str) -> N
         wait_for(lambda: child.process.poll() is not None, "it ends")
         assert b'"stopped"' in child.err
     assert read_status(tmp_path / "state")["running"] is False
+
+
+@pytest.mark.parametrize("way", ["--listen", "--out"])
+def test_a_port_in_use_is_said_in_one_message(tmp_path: Path, way: str) -> None:
+    """With the address and the way out, exit code 2, and no traceback."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        more = ["--listen", address] if way == "--listen" else ["--listen", "none", "--out"]
+        more += [] if way == "--listen" else [f"gpsd://{address}"]
+        policy = str(write_policy(tmp_path))
+        words = ["live", "--policy", policy, "--state", str(tmp_path / "state"), *more]
+        words += ["--clock", "fixes"]
+        done = CliRunner().invoke(app, words)
+    assert done.exit_code == 2, done.output
+    assert f"{address}" in done.output.replace("\n", "")
+    assert "Address already in use" in " ".join(done.output.replace("│", " ").split())
+
+
+def test_two_services_cannot_share_a_state_folder(tmp_path: Path) -> None:
+    """The second one says so; with the first gone it starts."""
+    chosen = one_person(tmp_path)
+    with serving(chosen):
+        with pytest.raises(StateError, match="is running in"), serving(chosen):
+            pass
+        assert read_status(chosen.state)["running"]
+    assert not read_status(chosen.state)["running"]
+    with serving(chosen):
+        pass
 
 
 # ------------------------------------------------------------------ whose state it is

@@ -38,11 +38,11 @@ from priste.live.addresses import read_input, read_output
 from priste.live.clock import SteadyClock
 from priste.live.person_stream import StreamOptions
 from priste.live.point import Point
-from priste.live.protocols import gpsd
+from priste.live.protocols import gpsd, owntracks
 from priste.live.settings import PersonSettings, Settings, load_settings
 from priste.live.sinks import serving as serving_module
 from priste.live.sinks.http_push import http_outlet
-from priste.live.sinks.outlet import LONGEST_LINE
+from priste.live.sinks.pushing import LONGEST_LINE
 from priste.live.status import read_status
 from priste.traces import Fix
 
@@ -128,24 +128,24 @@ def test_servers_that_die_and_return_miss_nothing(tmp_path: Path) -> None:
         lines = [outlet.line for outlet in live.person.outlets]
         assert [line.messages for line in lines] == [3, 3, 3]
         assert [line.dropped for line in lines] == [0, 0, 0]
-    owntracks = [json.loads(body) for path, body in recorder.received if path == "/pub"]
-    assert [m["tst"] for m in owntracks] == [
+    posted = [json.loads(body) for path, body in recorder.received if path == "/pub"]
+    assert [m["tst"] for m in posted] == [
         int(fix_of(step, minute=0).time.timestamp()) for step in range(3)
     ]
     traccar = [path for path, _ in recorder.received if path.startswith("/?")]
     assert [
-        f"lat={m['lat']}&lon={m['lon']}" in path for m, path in zip(owntracks, traccar, strict=True)
+        f"lat={m['lat']}&lon={m['lon']}" in path for m, path in zip(posted, traccar, strict=True)
     ]
     assert all(path.startswith("/?id=7&") for path in traccar)
     webhook = [json.loads(body) for path, body in recorder.received if path == "/api/webhook/x"]
-    assert [m["data"]["gps"] for m in webhook] == [[m["lat"], m["lon"]] for m in owntracks]
+    assert [m["data"]["gps"] for m in webhook] == [[m["lat"], m["lon"]] for m in posted]
     sent = b"".join(path.encode() + body for path, body in recorder.received)
     assert_no_truth(sent + folder_bytes(tmp_path / "state"))
 
 
 def test_a_server_that_stays_away_costs_bounded_memory(tmp_path: Path) -> None:
     """Of more points than may wait the oldest are dropped and counted."""
-    outlet = http_outlet(read_output("owntracks+http://127.0.0.1:9/"), "ada")
+    outlet = http_outlet(read_output("owntracks+http://127.0.0.1:9/"), "ada", owntracks.request)
     for step in range(LONGEST_LINE + 7):
         outlet.offer(Point("ada", step, datetime.now(UTC), 1.0, 2.0, 3.0))
     assert (outlet.line.waiting, outlet.line.dropped) == (LONGEST_LINE, 7)
@@ -279,10 +279,11 @@ def test_web_pages_cannot_post_nor_read_through_another_name(tmp_path: Path) -> 
         answer = client.get(f"{live.url}/people/ada/latest")
         assert answer.status_code == 200
         assert "access-control-allow-origin" not in answer.headers
-        assert client.get(f"{live.url}/people/eve/latest").status_code == 404
-        assert client.post(f"{live.url}/osmand", content=b"x" * 70_000).status_code == 413
+        assert client.get(f"{live.url}/people/eve/latest").status_code == 401
+        assert client.post(f"{live.url}/osmand", content=b"x" * 1_050_000).status_code == 413
         assert client.get(f"{live.url}/osmand?id=a&lat=x&lon=1").status_code == 400
         assert client.get(f"{live.url}/state").status_code == 404
+        assert client.get(f"{live.url}/").status_code == 401
 
 
 def test_a_family_on_one_server(tmp_path: Path) -> None:
@@ -308,7 +309,7 @@ def test_a_family_on_one_server(tmp_path: Path) -> None:
             client.post(f"{live.url}/owntracks", json=said, headers=who)
             strange = {"X-Limit-U": "eve", "X-Limit-D": "phone"}
             refused = client.post(f"{live.url}/owntracks", json=said, headers=strange)
-            assert refused.status_code == 404
+            assert refused.status_code == 401
         ada, ben = live.service.people["ada"], live.service.people["ben"]
         assert (ada.stream.counts.kept, ben.stream.counts.kept) == (2, 0)
         query = f"id=7&lat={lat}&lon={lon}&timestamp={when}"

@@ -52,14 +52,26 @@ def test_releases_of_a_service_are_shown(tab: Tab, service: InThread) -> None:
         event, value = next(stream)
         if event == "point":
             points.append(value)
-    event, told = next(stream)
-    assert event == "told"
-    ((name, (guarantee, leakage, belief)),) = service.person.stream.told().items()
-    assert told["events"] == [
-        {"name": name, "guarantee": guarantee.words(), "leakage": leakage, "belief": belief}
-    ]
+    event, said = next(stream)
+    assert event == "guarantee"
+    ((name, (guarantee, _, _)),) = service.person.stream.told().items()
+    assert said["events"] == [{"name": name, "guarantee": guarantee.words()}]
     assert [points[-1]["lon"], points[-1]["lat"]] == latest["geometry"]["coordinates"]
     assert points[-1]["accuracy_m"] == latest["properties"]["accuracy"]
+    stream.close()  # type: ignore[attr-defined]
+
+
+def test_the_owner_sees_the_leakage(tab: Tab, service: InThread) -> None:
+    """With the owner's token the page also gets what has leaked so far."""
+    stream = watched(tab, url=service.url, person="ada", token=service.service.owner_token)
+    assert next(stream) == ("connected", {"person": "ada"})
+    for step in range(2):
+        service.do(service.person.take(fix_of(step)))
+    _, said = next(each for each in stream if each[0] == "guarantee")
+    ((name, (guarantee, leakage, belief)),) = service.person.stream.told().items()
+    assert said["events"] == [
+        {"name": name, "guarantee": guarantee.words(), "leakage": leakage, "belief": belief}
+    ]
     stream.close()  # type: ignore[attr-defined]
 
 

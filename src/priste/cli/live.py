@@ -74,6 +74,9 @@ def live(
     token_file: Annotated[
         Path | None, typer.Option(help="A file with the token that HTTP requests must carry.")
     ] = None,
+    owntracks_key_file: Annotated[
+        Path | None, typer.Option(help="A file with the key of the OwnTracks app's encryption.")
+    ] = None,
     certificate: Annotated[Path | None, typer.Option(help="For TLS, with --key.")] = None,
     key: Annotated[Path | None, typer.Option(help="For TLS, with --certificate.")] = None,
     expose: Annotated[
@@ -118,6 +121,7 @@ def live(
                 options={"missing": missing, "hold": hold, "accuracy": accuracy, "seed": seed},
                 clock=clock,
                 token_file=token_file,
+                owntracks_key_file=owntracks_key_file,
                 certificate=certificate,
                 key=key,
                 expose=expose,
@@ -142,6 +146,7 @@ def status(
                 print_json(found)
             else:
                 show_status(found, results())
+                _show_page(found, state, results())
         if not found["running"]:
             raise typer.Exit(NOT_RUNNING)
 
@@ -170,14 +175,17 @@ def _one_person(
     options: dict[str, Any],
     clock: Literal["wall", "fixes"] | None,
     token_file: Path | None,
+    owntracks_key_file: Path | None,
     certificate: Path | None,
     key: Path | None,
     expose: bool,
 ) -> Settings:
     from priste.live.addresses import read_input, read_output, secret_from
     from priste.live.person_stream import StreamOptions
+    from priste.live.protocols.owntracks import secret_box_key
     from priste.live.settings import PersonSettings, Settings, clock_of, read_listen, read_span
 
+    secret = None if owntracks_key_file is None else secret_from(owntracks_key_file)
     sources = tuple(read_input(text, expose=expose) for text in inputs)
     return Settings(
         state=state,
@@ -191,6 +199,7 @@ def _one_person(
                 outputs=tuple(read_output(text, expose=expose) for text in outputs),
                 options=StreamOptions(**{**options, "hold": read_span(options["hold"])}),
                 clock=clock or clock_of(sources),
+                owntracks_key=None if secret is None else secret_box_key(secret),
             ),
         ),
         listen=None if listen == "none" else read_listen(listen),
@@ -218,8 +227,7 @@ def _run(settings: Settings) -> None:
 
 def _greet(service: Service, out: Console) -> None:
     """Say where everything is, once all of it listens."""
-    settings = service.settings
-    scheme = "https" if settings.certificate else "http"
+    settings, url = service.settings, service.url
     for person in service.people.values():
         stream = person.stream
         timeline = stream.policy.timeline
@@ -232,11 +240,9 @@ def _greet(service: Service, out: Console) -> None:
         )
         for line in person.inputs:
             out.print(f"  from  {line.address}", markup=False)
-        if settings.listen is not None:
-            host = f"{scheme}://{settings.listen[0]}:{service.port}"
-            out.print(f"  from  {host}/owntracks", soft_wrap=True)
-            out.print(f"  from  {host}/osmand", soft_wrap=True)
-            out.print(f"  to    {host}/people/{person.name}/latest and …/events", soft_wrap=True)
+        if url is not None:
+            out.print(f"  from  {url}/owntracks, …/osmand, …/overland, …/gpslogger", soft_wrap=True)
+            out.print(f"  to    {url}/people/{person.name}/latest and …/events", soft_wrap=True)
         for outlet in person.outlets:
             port = getattr(outlet, "port", None)
             out.print(f"  to    {outlet.line.address}" + (f" (port {port})" if port else ""))
@@ -265,23 +271,42 @@ def show_status(found: dict[str, Any], out: Console) -> None:
         steps, fixes = person["steps"], person["fixes"]
         out.print(f"\n[bold]{name}[/bold]: {person['state']}; latest release {person['latest']}")
         out.print(
-            f"  {fixes['kept']} fixes kept, {fixes['refused']} refused; {steps['released']} steps "
-            f"released, {steps['covered']} covered, {steps['silent']} silent"
+            f"  {fixes['kept']} fixes kept, {sum(fixes['refused'].values())} refused; "
+            f"{steps['released']} steps released, {steps['covered']} covered, "
+            f"{steps['silent']} silent; last fix {fixes['last']}"
         )
-        table = Table("event", "told so far", "surest", "guaranteed", box=None, padding=(0, 2))
+        for reason, count in fixes["refused"].items():
+            out.print(f"  {count} fixes refused: {reason}", markup=False)
+        if steps["covers_since"]:
+            out.print(f"  only covers or silence since {steps['covers_since']}")
+        out.print(f"  guaranteed against {person['adversary']}", markup=False)
+        table = Table("event", "leakage", "belief", "guarantee", box=None, padding=(0, 2))
         for event, each in person["events"].items():
-            told, belief = f"{each['leakage']:.3f}", f"{100 * each['belief']:.1f} %"
-            table.add_row(event, told, belief, each["guarantee"])
+            leakage, belief = f"{each['leakage']:.3f}", f"{100 * each['belief']:.1f} %"
+            table.add_row(event, leakage, belief, each["guarantee"])
         out.print(table)
         for way, arrow in (("in", "from"), ("out", "to  ")):
-            for line in person[way]:
-                more = "".join(
-                    f", {line[what]} {what}" for what in ("waiting", "dropped") if line[what]
-                )
-                out.print(
-                    f"  {arrow}  {line['address']}: {line['state']}, "
-                    f"{line['messages']} messages{more}",
-                    markup=False,
-                )
-                for reason, count in line["refused"].items():
-                    out.print(f"        refused {count}: {reason}", markup=False)
+            _show_lines(person[way], arrow, out)
+    _show_lines(found["http"], "http", out)
+
+
+def _show_page(found: dict[str, Any], state: Path, out: Console) -> None:
+    """Print where the owner's page is, with its token."""
+    from priste.live.access import owner_token
+
+    if found["running"] and found["url"] is not None:
+        page = f"{found['url']}/?token={owner_token(state)}"
+        out.print(f"\nThe same as a page: {page}", markup=False, soft_wrap=True)
+
+
+def _show_lines(lines: list[dict[str, Any]], arrow: str, out: Console) -> None:
+    for line in lines:
+        more = "".join(f", {line[what]} {what}" for what in ("waiting", "dropped") if line[what])
+        if line["last"]:
+            more += f", last release {line['last']}"
+        out.print(
+            f"  {arrow}  {line['address']}: {line['state']}, {line['messages']} messages{more}",
+            markup=False,
+        )
+        for reason, count in line["refused"].items():
+            out.print(f"        refused {count}: {reason}", markup=False)

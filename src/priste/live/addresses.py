@@ -1,48 +1,35 @@
 """Where fixes come from and releases go to, written as one address each.
 
 Local by default: listening or fetching the truth beyond this machine needs ``expose``, and what
-crosses a network needs TLS and, over MQTT, credentials. Passwords may stand in a file.
+crosses a network needs TLS and, over MQTT, credentials. Passwords and tokens stand in files.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import re
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from priste.errors import InvalidParameter
 
-INPUTS = {
-    "owntracks+mqtt": 1883,
-    "owntracks+mqtts": 8883,
-    "gpsd": 2947,
-    "nmea+tcp": 10110,
-    "nmea+udp": 10110,
-    "nmea+file": None,
-    "nmea+serial": None,
-    "replay": None,
-}
-OUTPUTS = {
-    "owntracks+http": 80,
-    "owntracks+https": 443,
-    "owntracks+mqtt": 1883,
-    "owntracks+mqtts": 8883,
-    "osmand+http": 80,
-    "osmand+https": 443,
-    "homeassistant+http": 80,
-    "homeassistant+https": 443,
-    "homeassistant+mqtt": 1883,
-    "homeassistant+mqtts": 8883,
-    "gpsd": 2947,
-    "nmea+tcp": 10110,
-    "nmea+unix": None,
-}
-RECORDED = {"replay", "nmea+file"}
-"""Sources whose fixes are of the past: they bring their own clock."""
+if TYPE_CHECKING:
+    from priste.live.protocol import Sink, Source
 
-_OPTIONS = {"password_file", "device", "speed", "baud"}
+SECRETS = {
+    "bearer_file": "the token is sent as 'Authorization: Bearer'",
+    "x_api_token_file": "the token is sent as 'X-API-Token'",
+    "api_key_file": "the token is sent as the query 'api_key'",
+    "token_file": "the token is sent as the query 'token'",
+}
+"""Options of an address that name a file with the token of a server."""
+
+_SECRET_NAMES = {"api_key", "token", "key", "secret", "password", "access_token"}
+_QUERY_NAME = re.compile(r"[A-Za-z0-9_.-]{1,40}")
 
 
 @dataclass(frozen=True)
@@ -56,6 +43,10 @@ class Address:
     user: str | None = field(repr=False)
     password: str | None = field(repr=False)
     options: dict[str, str] = field(repr=False, default_factory=dict)
+    query: dict[str, str] = field(repr=False, default_factory=dict)
+    secrets: dict[str, str] = field(repr=False, default_factory=dict)
+    recorded: bool = False
+    """Whether its fixes are of the past and bring their own clock."""
 
     @property
     def shown(self) -> str:
@@ -74,6 +65,21 @@ class Address:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{scheme}://{host}:{self.port}{self.path or '/'}"
 
+    def secret_query(self) -> dict[str, str]:
+        """Return the parameters that the server is sent with every request, tokens included."""
+        named = {"api_key_file": "api_key", "token_file": "token"}
+        tokens = {named[option]: self.secrets[option] for option in named if option in self.secrets}
+        return {**self.query, **tokens}
+
+    def secret_headers(self) -> dict[str, str]:
+        """Return the headers that carry tokens."""
+        found = {}
+        if "bearer_file" in self.secrets:
+            found["Authorization"] = f"Bearer {self.secrets['bearer_file']}"
+        if "x_api_token_file" in self.secrets:
+            found["X-API-Token"] = self.secrets["x_api_token_file"]
+        return found
+
     def tls(self) -> ssl.SSLContext | None:
         """Return how to check the other side; None without TLS."""
         return ssl.create_default_context() if self.secure else None
@@ -89,14 +95,18 @@ def read_input(text: str, *, expose: bool = False, folder: Path = Path()) -> Add
     ...
     priste.errors.InvalidParameter: gpsd://example.org:2947 is not on this machine...
     """
-    address = _read(text, INPUTS, "--in", folder)
+    from priste.live.protocol_table import sources
+
+    address = _read(text, sources(), "--in", folder)
     _check_reach(address, expose)
     return address
 
 
 def read_output(text: str, *, expose: bool = False, folder: Path = Path()) -> Address:
     """Read the address of a sink; see :func:`read_input`."""
-    address = _read(text, OUTPUTS, "--out", folder)
+    from priste.live.protocol_table import sinks
+
+    address = _read(text, sinks(), "--out", folder)
     _check_reach(address, expose)
     return address
 
@@ -111,27 +121,26 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _read(text: str, kinds: dict[str, int | None], option: str, folder: Path) -> Address:
+def _read(text: str, ways: Mapping[str, Source | Sink], option: str, folder: Path) -> Address:
     kind, _, _ = text.partition(":")
-    if kind not in kinds:
+    if kind not in ways:
         raise InvalidParameter(
-            f"An address of {option} begins with one of {', '.join(sorted(kinds))}. "
+            f"An address of {option} begins with one of {', '.join(sorted(ways))}. "
             f"Got {kind[:40]!r}."
         )
+    way = ways[kind]
     try:
         parts = urlsplit(text, allow_fragments=False)  # '#' belongs to topics
         port = parts.port
-        options = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
+        asked = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
     except ValueError:
         raise InvalidParameter(
             f"This {kind} address of {option} cannot be read; write {kind}://HOST:PORT/PATH."
         ) from None
-    if unknown := sorted(set(options) - _OPTIONS):
-        raise InvalidParameter(
-            f"A {kind} address of {option} takes no {unknown[0][:40]!r}; "
-            f"options are {', '.join(sorted(_OPTIONS))}."
-        )
-    has_host, path = kinds[kind] is not None, unquote(parts.path)
+    options = {name: value for name, value in asked.items() if name in way.options}
+    query = {name: value for name, value in asked.items() if name not in way.options}
+    _check_query(query, kind, way, option)
+    has_host, path = way.port is not None, unquote(parts.path)
     if has_host and not parts.hostname:
         raise InvalidParameter(f"A {kind} address of {option} needs a host: {kind}://HOST:PORT.")
     if not has_host and (parts.hostname or not path):
@@ -142,12 +151,31 @@ def _read(text: str, kinds: dict[str, int | None], option: str, folder: Path) ->
     return Address(
         kind=kind,
         host=parts.hostname or "",
-        port=port if port is not None else kinds[kind],
+        port=port if port is not None else way.port,
         path=path,
         user=None if parts.username is None else unquote(parts.username),
         password=password,
         options=options,
+        query=query,
+        secrets={name: secret_from(folder / options[name]) for name in SECRETS if name in options},
+        recorded=getattr(way, "recorded", False),
     )
+
+
+def _check_query(query: dict[str, str], kind: str, way: Source | Sink, option: str) -> None:
+    """Refuse parameters that nobody reads, and secrets that would stand in command lines."""
+    for name in sorted(query):
+        if not getattr(way, "queries", False) or not _QUERY_NAME.fullmatch(name):
+            raise InvalidParameter(
+                f"A {kind} address of {option} takes no {name[:40]!r}; "
+                f"options are {', '.join(sorted(way.options)) or 'none'}."
+            )
+        if name.lower() in _SECRET_NAMES:
+            raise InvalidParameter(
+                f"The {name!r} of a {kind} address is a secret, and others can see the command "
+                f"line. Put it in a file of yours alone and name that: {name}_file=PATH, one of "
+                f"{', '.join(SECRETS)}."
+            )
 
 
 def secret_from(path: Path) -> str:

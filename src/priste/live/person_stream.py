@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal
@@ -80,6 +80,10 @@ class Counts:
     released: int = 0
     covered: int = 0
     silent: int = 0
+    last_fix: str | None = None
+    """When the last fix came that was kept, by its own time."""
+    covers_since: str | None = None
+    """Since which step nothing but covers or silence went out; None after a release."""
     reasons: Counter[str] = field(default_factory=Counter)
     """How many fixes were refused, by the reason."""
 
@@ -175,6 +179,7 @@ class Stream:
         taken = self._taken(fix, now)
         if taken is Taken.KEPT:
             self.counts.kept += 1
+            self.counts.last_fix = f"{fix.time.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
         else:
             self.counts.reasons[str(taken)] += 1
         return taken
@@ -220,10 +225,14 @@ class Stream:
             try:
                 output = self._protector.release(cell, step=step).cell
                 self.counts.released += 1
+                self.counts.covers_since = None
                 self.trouble = None
                 return output
             except ReleaseRefused as refusal:
                 self.trouble = str(refusal)
+        if self.counts.covers_since is None:
+            since = self.policy.timeline.time_of(step + self.origin).astimezone(UTC)
+            self.counts.covers_since = f"{since:%Y-%m-%dT%H:%M:%SZ}"
         cover = self._cover(step) if self.options.missing == "cover" else None
         self._protector.release(None, step=step)
         self.counts.covered += cover is not None

@@ -23,6 +23,8 @@ class Line:
     messages: int = 0
     waiting: int = 0
     dropped: int = 0
+    last: str | None = None
+    """The time of the last release that was delivered here."""
     reasons: Counter[str] = field(default_factory=Counter)
     """How often messages were refused, by the reason."""
 
@@ -46,8 +48,16 @@ async def keep_trying(line: Line, attempt: Callable[[], Awaitable[None]]) -> Non
         except asyncio.CancelledError:
             raise
         except Exception as problem:
-            # Only its type: the text may quote what was received.
-            line.state = f"failed: {type(problem).__name__}"
+            line.state = f"failed: {_why(problem)}"
         tell("disconnected", line=line.address, why=line.state)
         pause = FIRST_PAUSE if line.messages > before else min(2 * pause, LONGEST_PAUSE)
         await asyncio.sleep(pause)
+
+
+def _why(problem: Exception) -> str:
+    """Return why an attempt failed: the system's words or our own, never what was received."""
+    if isinstance(problem, OSError) and problem.errno is not None:
+        return problem.strerror or type(problem).__name__
+    if type(problem) is ConnectionError:  # raised by this package, whose texts are its own
+        return str(problem)
+    return type(problem).__name__

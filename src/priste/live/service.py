@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -11,21 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from priste.atomic_files import private_folder
 from priste.errors import OutputError, StateError
-from priste.live.addresses import Address
+from priste.live.access import owner_token
 from priste.live.clock import SteadyClock
 from priste.live.logs import quiet_libraries, tell
 from priste.live.person_stream import Stream
 from priste.live.point import Point
+from priste.live.protocol_table import sinks, sources
 from priste.live.retrying import Line
 from priste.live.settings import PersonSettings, Settings
-from priste.live.sinks.http_push import http_outlet
-from priste.live.sinks.mqtt_push import mqtt_outlet
-from priste.live.sinks.outlet import Outlet
 from priste.live.sinks.serving import Serving
-from priste.live.sources import line_sources, mqtt_topic, replay
-from priste.live.sources.intake import Intake
-from priste.live.status import write_status
-from priste.policy import load_policy
+from priste.live.status import lock_state, write_status
+from priste.policy import Policy, load_policy
 from priste.traces import Fix
 
 if TYPE_CHECKING:
@@ -33,6 +31,9 @@ if TYPE_CHECKING:
 
 GRACE = timedelta(seconds=3)
 """How long after its end a step waits for fixes on their way (a tenth of a step at most)."""
+
+MOST_RECENT = 100
+"""Releases that the owner's page shows on its map."""
 
 MOST_COVERED = 100
 """Steps of a gap in recorded fixes that are released one by one; those before it are silent."""
@@ -58,7 +59,10 @@ class Person:
         self.settings = settings
         self.stream = stream
         self.inputs = [Line(address.shown) for address in settings.inputs]
-        self.outlets = [_outlet(address, settings.name) for address in settings.outputs]
+        self.outlets = [
+            sinks()[address.kind].outlet(address, settings.name) for address in settings.outputs
+        ]
+        self.recent: deque[Point] = deque(maxlen=MOST_RECENT)
         self.state = "waiting for the first step to end"
         self._clock = clock
         self._by_fixes = settings.clock == "fixes"
@@ -77,17 +81,29 @@ class Person:
         """The latest release."""
         return self.stream.latest
 
-    def told(self) -> dict[str, Any]:
-        """Return what the releases have told about each event so far, as public as they are."""
+    @property
+    def key(self) -> bytes | None:
+        """The key of encrypted messages."""
+        return self.settings.owntracks_key
+
+    def guarantee(self) -> dict[str, Any]:
+        """Return what is guaranteed and against whom; it follows from the policy alone."""
+        policy = self.stream.policy
+        events = {each.name: each.guarantee.words() for each in policy.events.values()}
         return {
             "person": self.name,
-            "step": None if self.latest is None else self.latest.step,
-            "against": self.stream.policy.chosen_adversary.words,
-            "events": {
-                name: {"guarantee": guarantee.words(), "leakage": leakage, "belief": belief}
-                for name, (guarantee, leakage, belief) in self.stream.told().items()
-            },
+            "adversary": policy.chosen_adversary.words,
+            "events": {name: {"guarantee": words} for name, words in events.items()},
         }
+
+    def leakage(self) -> dict[str, Any]:
+        """Return how much the releases have told about each event so far, for the owner alone."""
+        found = self.guarantee()
+        found["events"] = {
+            name: {"guarantee": guarantee.words(), "leakage": leakage, "belief": belief}
+            for name, (guarantee, leakage, belief) in self.stream.told().items()
+        }
+        return {**found, "step": None if self.latest is None else self.latest.step}
 
     def owns(self, *names: str) -> bool:
         """Tell whether messages of a device are this person's; without 'devices' all are."""
@@ -182,24 +198,11 @@ class Person:
         return self.stream.release(step)
 
     def _offer(self, point: Point) -> None:
+        self.recent.append(point)
         for outlet in self.outlets:
             outlet.offer(point)
         self._news.set()
         self._news = asyncio.Event()
-
-
-def _outlet(address: Address, person: str) -> Outlet:
-    if address.kind.endswith(("http", "https")):
-        return http_outlet(address, person)
-    if address.kind.endswith(("mqtt", "mqtts")):
-        return mqtt_outlet(address, person)
-    return Serving(address)
-
-
-def _source(address: Address) -> Callable[[Address, Intake, Line], Awaitable[None]]:
-    if address.kind == "replay":
-        return replay.run
-    return mqtt_topic.run if "mqtt" in address.kind else line_sources.run
 
 
 class Service:
@@ -212,6 +215,9 @@ class Service:
         self.port: int | None = None
         self.web: WebServer | None = None
         self.started = datetime.now(UTC)
+        self.doors: dict[str, Line] = {}
+        self.owner_token = ""
+        self._lock = -1
         self._stop = asyncio.Event()
         self._status_trouble = ""
 
@@ -219,27 +225,43 @@ class Service:
         """Read every policy and continue every stream; PristeError if one cannot be."""
         for person in self.settings.people:
             for address in person.inputs:
-                if "mqtt" in address.kind:
-                    mqtt_topic.check(address, person)
+                sources()[address.kind].check(address, person)
         policies = [load_policy(person.policy) for person in self.settings.people]
         private_folder(self.settings.state)
-        now = self.clock.now()
-        for person, policy in zip(self.settings.people, policies, strict=True):
-            begin = policy.timeline.start if person.clock == "fixes" else now
-            stream = Stream.open(
-                person.name, policy, self.settings.state / person.name, person.options, begin
-            )
-            stream.warm_up()
-            self.people[person.name] = Person(person, stream, self.clock)
+        self._lock = lock_state(self.settings.state)
+        try:
+            self.owner_token = owner_token(self.settings.state)
+            for person, policy in zip(self.settings.people, policies, strict=True):
+                self.people[person.name] = self._open_person(person, policy)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open_person(self, person: PersonSettings, policy: Policy) -> Person:
+        begin = policy.timeline.start if person.clock == "fixes" else self.clock.now()
+        stream = Stream.open(
+            person.name, policy, self.settings.state / person.name, person.options, begin
+        )
+        stream.warm_up()
+        return Person(person, stream, self.clock)
+
+    @property
+    def url(self) -> str | None:
+        """Where the HTTP door is; None without one."""
+        if self.settings.listen is None or self.port is None:
+            return None
+        host = self.settings.listen[0]
+        scheme = "https" if self.settings.certificate else "http"
+        return f"{scheme}://{f'[{host}]' if ':' in host else host}:{self.port}"
 
     def by_device(self, *names: str) -> Person | None:
         """Return the person whose device it is; a person alone may have every device."""
         people = self.people.values()
         return next((each for name in names for each in people if each.owns(name)), None)
 
-    def by_name(self, name: str) -> Person | None:
-        """Return a person."""
-        return self.people.get(name)
+    def recent(self) -> dict[str, tuple[Point, ...]]:
+        """Return the last releases of each person."""
+        return {name: tuple(person.recent) for name, person in self.people.items()}
 
     def stop(self) -> None:
         """Ask the service to end."""
@@ -261,7 +283,7 @@ class Service:
                 if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup wants it
                     loop.add_signal_handler(number, self.stop)
         tasks = [asyncio.create_task(job) for job in self._jobs()]
-        recordings = [asyncio.create_task(job) for job in self._recordings()]
+        recordings = [asyncio.create_task(job) for job in self._inputs(recorded=True)]
         try:
             for person in self.people.values():
                 for outlet in person.outlets:
@@ -311,25 +333,21 @@ class Service:
             from priste.live.web import application
             from priste.live.web_server import WebServer
 
-            app = application(self.settings, self.by_device, self.by_name)
-            self.web = WebServer(self.settings, app)
+            self.web = WebServer(self.settings, application(self))
             self.port = self.web.port
             jobs.append(self.web.run())
         for person in self.people.values():
             if person.settings.clock == "wall":
                 jobs.append(person.run())
             jobs += [outlet.run() for outlet in person.outlets]
-            for address, line in zip(person.settings.inputs, person.inputs, strict=True):
-                if address.kind not in ("replay", "nmea+file"):
-                    jobs.append(_as_coroutine(_source(address)(address, person, line)))
-        return jobs
+        return [*jobs, *self._inputs(recorded=False)]
 
-    def _recordings(self) -> list[Coroutine[Any, Any, None]]:
+    def _inputs(self, *, recorded: bool) -> list[Coroutine[Any, Any, None]]:
         return [
-            _as_coroutine(_source(address)(address, person, line))
+            _as_coroutine(sources()[address.kind].run(address, person, line))
             for person in self.people.values()
             for address, line in zip(person.settings.inputs, person.inputs, strict=True)
-            if address.kind in ("replay", "nmea+file")
+            if address.recorded is recorded
         ]
 
     async def _keep_status(self) -> None:
@@ -355,9 +373,16 @@ class Service:
         for person in self.people.values():
             person.state = "stopped"
         self._write_status(running=False)
+        self.close()
+        tell("stopped")
+
+    def close(self) -> None:
+        """Give up the journals and the state folder; closing twice is fine."""
         for person in self.people.values():
             person.stream.close()
-        tell("stopped")
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
 
 
 async def _as_coroutine(job: Awaitable[None]) -> None:

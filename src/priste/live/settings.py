@@ -12,7 +12,6 @@ from pydantic import Field, ValidationError
 
 from priste.errors import InvalidParameter
 from priste.live.addresses import (
-    RECORDED,
     Address,
     is_loopback,
     read_input,
@@ -20,6 +19,7 @@ from priste.live.addresses import (
     secret_from,
 )
 from priste.live.person_stream import StreamOptions
+from priste.live.protocols.owntracks import secret_box_key
 from priste.policy.document import read_tables, text_of
 from priste.policy.mistakes import Mistakes
 from priste.policy.sections import Section
@@ -47,6 +47,7 @@ class PersonSettings:
     outputs: tuple[Address, ...] = ()
     options: StreamOptions = field(default_factory=StreamOptions)
     clock: Literal["wall", "fixes"] = "wall"
+    owntracks_key: bytes | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -127,7 +128,7 @@ def read_span(text: str) -> timedelta:
 
 def clock_of(inputs: tuple[Address, ...]) -> Literal["wall", "fixes"]:
     """Return the clock that goes with some sources: recorded ones bring their own."""
-    return "fixes" if inputs and all(each.kind in RECORDED for each in inputs) else "wall"
+    return "fixes" if inputs and all(each.recorded for each in inputs) else "wall"
 
 
 class PersonSection(Section):
@@ -136,6 +137,7 @@ class PersonSection(Section):
     policy: str
     devices: list[str] = Field(default_factory=list)
     token_file: str | None = None
+    owntracks_key_file: str | None = None
     inputs: list[str] = Field(default_factory=list, alias="in")
     outputs: list[str] = Field(default_factory=list, alias="out")
     missing: Literal["cover", "silence"] = "cover"
@@ -147,6 +149,7 @@ class PersonSection(Section):
         """Return the person; relative paths start at ``folder``."""
         inputs = tuple(read_input(text, expose=expose, folder=folder) for text in self.inputs)
         outputs = tuple(read_output(text, expose=expose, folder=folder) for text in self.outputs)
+        key = self.owntracks_key_file
         return PersonSettings(
             name=name,
             policy=folder / self.policy,
@@ -158,6 +161,7 @@ class PersonSection(Section):
                 missing=self.missing, hold=read_span(self.hold), accuracy=self.accuracy
             ),
             clock=self.clock or clock_of(inputs),
+            owntracks_key=None if key is None else secret_box_key(secret_from(folder / key)),
         )
 
 

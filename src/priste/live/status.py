@@ -1,4 +1,8 @@
-"""How a service is doing: one private file with numbers and words, no true location."""
+"""How a service is doing: numbers and words for its owner, no true location.
+
+The status tells which steps had a fix and which did not, so it is private: a file of mode 0600 in a
+folder of mode 0700, and a page that asks for the owner's token.
+"""
 
 from __future__ import annotations
 
@@ -8,45 +12,57 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from priste.atomic_files import write_file
-from priste.errors import StateError
+from priste.atomic_files import take_lock, write_file
+from priste.errors import OutputError, StateError
 
 if TYPE_CHECKING:
     from priste.live.retrying import Line
     from priste.live.service import Person, Service
 
 FILE = "status.json"
-STALE = 30.0
-"""Seconds after which a status that was not renewed is one of a service that is gone."""
+LOCK = "service.lock"
+"""Held by a running service, so that its end shows at once, however it ended."""
 
 
-def write_status(service: Service, *, running: bool = True) -> None:
-    """Write the status of a service into its state folder."""
-    content = {
+def status_of(service: Service, *, running: bool = True) -> dict[str, Any]:
+    """Return the status of a service."""
+    return {
         "written": datetime.now(UTC).isoformat(),
         "started": service.started.isoformat(),
         "running": running,
         "process": os.getpid(),
-        "port": service.port,
+        "url": service.url,
+        "http": [_line(line) for line in service.doors.values() if line.messages or line.refused],
         "people": {person.name: _person(person) for person in service.people.values()},
     }
-    write_file(service.settings.state / FILE, json.dumps(content, indent=1), overwrite=True)
+
+
+def write_status(service: Service, *, running: bool = True) -> None:
+    """Write the status of a service into its state folder."""
+    content = json.dumps(status_of(service, running=running), indent=1)
+    write_file(service.settings.state / FILE, content, overwrite=True)
 
 
 def _person(person: Person) -> dict[str, Any]:
-    stream = person.stream
+    counts = person.stream.counts
     latest = person.latest
     return {
         "state": person.state,
-        "next_step": stream.next_step,
+        "next_step": person.stream.next_step,
         "latest": None if latest is None else latest.clock,
-        "fixes": {"kept": stream.counts.kept, "refused": stream.counts.refused},
-        "steps": {
-            "released": stream.counts.released,
-            "covered": stream.counts.covered,
-            "silent": stream.counts.silent,
+        "fixes": {
+            "kept": counts.kept,
+            "last": counts.last_fix,
+            "refused": dict(counts.reasons),
         },
-        "events": person.told()["events"],
+        "steps": {
+            "released": counts.released,
+            "covered": counts.covered,
+            "covers_since": counts.covers_since,
+            "silent": counts.silent,
+        },
+        "adversary": person.guarantee()["adversary"],
+        "events": person.leakage()["events"],
         "in": [_line(line) for line in person.inputs],
         "out": [_line(outlet.line) for outlet in person.outlets],
     }
@@ -60,7 +76,34 @@ def _line(line: Line) -> dict[str, Any]:
         "refused": dict(line.reasons),
         "waiting": line.waiting,
         "dropped": line.dropped,
+        "last": line.last,
     }
+
+
+def lock_state(state: Path) -> int:
+    """Lock a state folder for a service and return the handle; StateError if one is running."""
+    handle = os.open(state / LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    try:
+        if take_lock(handle, state / LOCK):
+            return handle
+    except OutputError as problem:
+        os.close(handle)
+        raise StateError(str(problem)) from problem
+    os.close(handle)
+    raise StateError(
+        f"A priste live is running in {str(state)!r} already. Stop it, or choose another --state."
+    )
+
+
+def _is_running(state: Path) -> bool:
+    """Tell whether a service holds the lock of a state folder."""
+    try:
+        os.close(lock_state(state))
+    except StateError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def read_status(state: Path) -> dict[str, Any]:
@@ -68,8 +111,7 @@ def read_status(state: Path) -> dict[str, Any]:
     path = state / FILE
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        written = datetime.fromisoformat(found["written"])
-        age = (datetime.now(UTC) - written).total_seconds()
+        datetime.fromisoformat(found["written"])
     except FileNotFoundError:
         raise StateError(
             f"There is no service in {str(state)!r}: no status was ever written. Start one with "
@@ -77,5 +119,5 @@ def read_status(state: Path) -> dict[str, Any]:
         ) from None
     except (ValueError, KeyError, TypeError, RecursionError) as problem:
         raise StateError(f"The status in {str(path)!r} cannot be read.") from problem
-    found["running"] = bool(found.get("running")) and age <= STALE
+    found["running"] = bool(found.get("running")) and _is_running(state)
     return found

@@ -1,26 +1,24 @@
-"""The HTTP door: phones post their fixes, web pages read the latest release.
+"""The HTTP door: phones post their fixes, apps read the latest release, the owner looks on.
 
-    POST /owntracks                 OwnTracks in HTTP mode
-    GET, POST /osmand, /            Traccar Client and OsmAnd
-    GET  /people/NAME/latest        the latest release, a GeoJSON feature
-    GET  /people/NAME/events        releases as server-sent events
-    GET  /people/NAME/told          what the releases have told about each event so far
+What phones may post is in the table of protocols. The rest::
 
-Where a person has a token it is asked for: as a bearer, as the password of basic authentication, or
-as ``?token=``. Web pages cannot post fixes, nor read through a name that was made to point here.
+    GET /people/NAME/latest      the latest release, a GeoJSON feature
+    GET /people/NAME/events      releases as server-sent events
+    GET /people/NAME/guarantee   what is guaranteed, against whom: the same at all times
+    GET /people/NAME/leakage     the owner alone: how much the releases have told so far
+    GET /, /status               the owner alone: how the service is doing, a page and JSON
+
+The leakage moves with a release that came from a fix and not with a cover, so an app that could
+read it could tell them apart. :mod:`priste.live.access` says who may ask what.
 """
 
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
-import hmac
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from starlette.applications import Starlette
@@ -29,15 +27,19 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from priste.float_text import number_to_json
-from priste.live.addresses import is_loopback
+from priste.live.access import Access, Refused, basic, refuse_pages
 from priste.live.logs import tell
 from priste.live.point import Point
-from priste.live.protocols import geojson, osmand, owntracks
-from priste.live.protocols.fields import LARGEST_MESSAGE, Unreadable
-from priste.traces import Fix
+from priste.live.protocol import Message, Post
+from priste.live.protocol_table import posts
+from priste.live.protocols import geojson
+from priste.live.protocols.fields import LARGEST_BATCH, UNKNOWN_DEVICE, Unreadable
+from priste.live.retrying import Line
+from priste.live.status import status_of
+from priste.live.status_page import status_page
 
 if TYPE_CHECKING:
-    from priste.live.settings import Settings
+    from priste.live.service import Person, Service
 
 BODY_SECONDS = 10.0
 """How long a body may take to arrive."""
@@ -48,129 +50,157 @@ MOST_LISTENERS = 64
 HEARTBEAT = 15.0
 """Seconds after which an event stream says that it is still there."""
 
+_FRESH = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+_PAGE = {
+    **_FRESH,
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
+    "Referrer-Policy": "no-referrer",
+}
 
-class Occupant(Protocol):
-    """A person as the web sees them."""
-
-    name: str
-    token: str | None
-
-    @property
-    def latest(self) -> Point | None:
-        """The latest release."""
-        ...
-
-    async def take(self, fix: Fix) -> None:
-        """Take a fix."""
-        ...
-
-    async def changed(self, point: Point | None) -> None:
-        """Wait until the latest release is another than this."""
-        ...
-
-    def told(self) -> dict[str, Any]:
-        """What the releases have told so far: public numbers, no true location."""
-        ...
+Handler = Callable[[Request], Awaitable[Response]]
 
 
-Find = Callable[..., Occupant | None]
-"""Returns the person of the first known device among some names, or of a name alone."""
-
-
-class Refused(Exception):
-    """An answer other than 200; nothing of the request is in it."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(status)
-        self.status = status
-
-
-def application(settings: Settings, by_device: Find, by_name: Find) -> Starlette:
+def application(service: Service) -> Starlette:
     """Return the ASGI application of a service."""
+    return Starlette(routes=_Door(service).routes())
 
-    async def post_owntracks(request: Request) -> Response:
-        _refuse_pages(request)
-        user = request.headers.get("x-limit-u") or request.query_params.get("u") or _user(request)
-        device = request.headers.get("x-limit-d") or request.query_params.get("d") or ""
-        person = _allowed(request, by_device(f"{user}/{device}", user, device))
-        body = await _body(request)
-        # A phone would send what is refused again and again: transitions and waypoints end here.
-        with suppress(Unreadable):
-            await person.take(owntracks.read(body))
-        return _json(owntracks.REPLY)
 
-    async def take_osmand(request: Request) -> Response:
-        _refuse_pages(request)
-        body = await _body(request)
-        if body.lstrip()[:1] == b"{":
-            fix = osmand.read_json(body)
-        else:
-            form = parse_qsl(body.decode("utf-8", "replace")) if body else []
-            fields = {**dict(request.query_params), **dict(form)}
-            fix = osmand.read_query(fields, datetime.now(UTC))
-        await _allowed(request, by_device(fix.user or "")).take(fix)
-        return Response(b"")
+class _Door:
+    """The handlers of one service."""
 
-    async def latest(request: Request) -> Response:
-        point = _named(request).latest
+    def __init__(self, service: Service) -> None:
+        listen = service.settings.listen
+        self._service = service
+        self._access = Access(
+            service.owner_token,
+            [person.token for person in service.people.values()],
+            None if listen is None else listen[0],
+            service.settings.expose,
+        )
+        self._listeners: dict[str, int] = {}
+
+    def routes(self) -> list[Route]:
+        """Return what is asked where."""
+        found = []
+        for path, post in posts().items():
+            handler = self._root(post) if path == "/" else self._taking(post)
+            found.append(Route(path, _answering(handler), methods=list(post.methods)))
+        for name, handler in (
+            ("latest", self._latest),
+            ("events", self._events),
+            ("guarantee", self._guarantee),
+            ("leakage", self._leakage),
+        ):
+            found.append(Route(f"/people/{{name}}/{name}", _answering(handler), methods=["GET"]))
+        found.append(Route("/status", _answering(self._status), methods=["GET"]))
+        return found
+
+    # ------------------------------------------------------------------ what phones post
+
+    def _taking(self, post: Post) -> Handler:
+        """Return the handler of one way in; what it took and refused is counted."""
+        line = self._service.doors.setdefault(post.path, Line(post.path, "listening"))
+
+        async def take(request: Request) -> Response:
+            refuse_pages(request)
+            try:
+                await self._take(post, line, request)
+            except Unreadable as problem:
+                line.reasons[str(problem)] += 1
+                if not post.forgiving:
+                    raise
+            except Refused as refusal:
+                line.reasons[refusal.reason] += 1
+                raise
+            return _json(post.reply) if post.reply else Response(b"")
+
+        return take
+
+    async def _take(self, post: Post, line: Line, request: Request) -> None:
+        message = await _message(request)
+        for reported in post.read(message):
+            person = self._service.by_device(*reported.names)
+            if person is None:
+                line.reasons[UNKNOWN_DEVICE] += 1
+                self._access.refuse_unknown(request)
+            self._access.allow(request, person.token)
+            try:
+                fix = reported.fix(person)
+            except Unreadable as problem:
+                if not post.forgiving:
+                    raise
+                line.reasons[str(problem)] += 1
+                continue
+            line.messages += 1
+            await person.take(fix)
+
+    def _root(self, post: Post) -> Handler:
+        """Return the handler of ``/``: trackers post there too, and the owner gets the page."""
+        take = self._taking(post)
+
+        async def root(request: Request) -> Response:
+            if request.method == "POST" or {"id", "deviceid"} & set(request.query_params):
+                return await take(request)
+            self._access.refuse_other_hosts(request)
+            self._access.allow_owner(request)
+            page = status_page(status_of(self._service), self._service.recent())
+            return Response(page, media_type="text/html; charset=utf-8", headers=_PAGE)
+
+        return root
+
+    # ------------------------------------------------------------------ what apps read
+
+    def _named(self, request: Request) -> Person:
+        self._access.refuse_other_hosts(request)
+        person = self._service.people.get(request.path_params["name"])
+        if person is None:
+            self._access.refuse_unknown(request)
+        self._access.allow(request, person.token)
+        return person
+
+    async def _latest(self, request: Request) -> Response:
+        point = self._named(request).latest
         return Response(status_code=204) if point is None else _json(geojson.write(point))
 
-    async def told(request: Request) -> Response:
-        found = _named(request).told()
+    async def _guarantee(self, request: Request) -> Response:
+        return _json(json.dumps(self._named(request).guarantee()).encode())
+
+    async def _events(self, request: Request) -> Response:
+        person = self._named(request)
+        if self._listeners.get(person.name, 0) >= MOST_LISTENERS:
+            raise Refused(503)
+        self._listeners[person.name] = self._listeners.get(person.name, 0) + 1
+
+        async def stream() -> AsyncIterator[bytes]:
+            sent: Point | None = None
+            try:
+                while True:
+                    point = person.latest
+                    if point is not None and point != sent:
+                        yield geojson.write_event(point)
+                        sent = point
+                    try:
+                        await asyncio.wait_for(person.changed(sent), HEARTBEAT)
+                    except TimeoutError:
+                        yield b": still here\n\n"
+            finally:
+                self._listeners[person.name] -= 1
+
+        return StreamingResponse(stream(), media_type="text/event-stream", headers=_FRESH)
+
+    # ------------------------------------------------------------------ what the owner reads
+
+    async def _leakage(self, request: Request) -> Response:
+        self._access.allow_owner(request)
+        found = self._named(request).leakage()
         for event in found["events"].values():
             event["leakage"] = number_to_json(event["leakage"])
         return _json(json.dumps(found, allow_nan=False).encode())
 
-    listeners: dict[str, int] = {}
-
-    async def events(request: Request) -> Response:
-        person = _named(request)
-        if listeners.get(person.name, 0) >= MOST_LISTENERS:
-            raise Refused(503)
-        listeners[person.name] = listeners.get(person.name, 0) + 1
-
-        async def stream() -> AsyncIterator[bytes]:
-            told: Point | None = None
-            try:
-                while True:
-                    point = person.latest
-                    if point is not None and point != told:
-                        yield geojson.write_event(point)
-                        told = point
-                    try:
-                        await asyncio.wait_for(person.changed(told), HEARTBEAT)
-                    except TimeoutError:
-                        yield b": still here\n\n"
-            finally:
-                listeners[person.name] -= 1
-
-        return StreamingResponse(stream(), media_type="text/event-stream", headers=_FRESH)
-
-    def _named(request: Request) -> Occupant:
-        _refuse_other_hosts(request)
-        return _allowed(request, by_name(request.path_params["name"]))
-
-    def _refuse_other_hosts(request: Request) -> None:
-        host = (request.url.hostname or "").strip("[]")
-        listens = None if settings.listen is None else settings.listen[0]
-        if not (is_loopback(host) or host == listens or settings.expose):
-            raise Refused(403)
-
-    routes = [
-        Route("/owntracks", _answering(post_owntracks), methods=["POST"]),
-        Route("/pub", _answering(post_owntracks), methods=["POST"]),
-        Route("/osmand", _answering(take_osmand), methods=["GET", "POST"]),
-        Route("/", _answering(take_osmand), methods=["GET", "POST"]),
-        Route("/people/{name}/latest", _answering(latest), methods=["GET"]),
-        Route("/people/{name}/events", _answering(events), methods=["GET"]),
-        Route("/people/{name}/told", _answering(told), methods=["GET"]),
-    ]
-    return Starlette(routes=routes)
-
-
-_FRESH = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-
-Handler = Callable[[Request], Awaitable[Response]]
+    async def _status(self, request: Request) -> Response:
+        self._access.refuse_other_hosts(request)
+        self._access.allow_owner(request)
+        return _json(json.dumps(status_of(self._service)).encode())
 
 
 def _answering(handler: Handler) -> Handler:
@@ -196,51 +226,19 @@ def _json(body: bytes) -> Response:
     return Response(body, media_type="application/json", headers=_FRESH)
 
 
+async def _message(request: Request) -> Message:
+    body = await _body(request)
+    fields = {**dict(request.query_params), **request.path_params}
+    if body.lstrip()[:1] not in (b"{", b"["):
+        fields |= dict(parse_qsl(body.decode("utf-8", "replace")))
+    return Message(body, fields, request.headers, basic(request)[0], datetime.now(UTC))
+
+
 async def _body(request: Request) -> bytes:
     received = bytearray()
     async with asyncio.timeout(BODY_SECONDS):
         async for chunk in request.stream():
             received += chunk
-            if len(received) > LARGEST_MESSAGE:
+            if len(received) > LARGEST_BATCH:
                 raise Refused(413)
     return bytes(received)
-
-
-def _refuse_pages(request: Request) -> None:
-    """Refuse what a browser sends on behalf of a page: no phone states an origin."""
-    if "origin" in request.headers or request.headers.get("sec-fetch-site", "none") != "none":
-        raise Refused(403)
-
-
-def _allowed(request: Request, person: Occupant | None) -> Occupant:
-    """Return the person if there is one and the request may speak for or ask about them."""
-    if person is None:
-        raise Refused(404)
-    if person.token is None:
-        return person
-    given = request.query_params.get("token") or _password(request)
-    if not hmac.compare_digest(given.encode(), person.token.encode()):
-        raise Refused(401)
-    return person
-
-
-def _password(request: Request) -> str:
-    kind, _, value = request.headers.get("authorization", "").partition(" ")
-    if kind.lower() == "bearer":
-        return value.strip()
-    return _basic(request)[1]
-
-
-def _user(request: Request) -> str:
-    return _basic(request)[0]
-
-
-def _basic(request: Request) -> tuple[str, str]:
-    kind, _, value = request.headers.get("authorization", "").partition(" ")
-    if kind.lower() != "basic":
-        return "", ""
-    try:
-        user, _, password = base64.b64decode(value, validate=True).decode().partition(":")
-    except (binascii.Error, UnicodeDecodeError):
-        return "", ""
-    return user, password

@@ -10,10 +10,11 @@ import asyncio
 import json
 import math
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlsplit
+
+import httpx
 
 from priste.studio.wire import Refused, text_of
 
@@ -78,76 +79,71 @@ class Watch:
                 yield _event(kind, {"message": gone.words})
                 if gone.for_good:
                     return
-            except (OSError, TimeoutError, ValueError):
+            except (httpx.HTTPError, ValueError):
                 yield _event("lost", {"message": "The service does not answer. Trying again."})
             await asyncio.sleep(RETRY)
 
     async def _connection(self) -> AsyncIterator[tuple[str, dict[str, Any]]]:
-        async with self._asked("events") as reader:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        bearer = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+        async with (
+            httpx.AsyncClient(
+                base_url=f"http://{host}:{self.port}/people/{quote(self.person, safe='')}/",
+                headers=bearer,
+                timeout=httpx.Timeout(10.0, read=SILENCE),
+                trust_env=False,
+            ) as client,
+            client.stream("GET", "events") as answer,
+        ):
+            _check_status(answer.status_code)
             yield "connected", {"person": self.person}
-            while True:
-                text = await _line(reader)
+            async for text in _lines(answer):
                 if text.startswith("data:"):
                     yield "point", _point(text[5:])
-                    yield "told", await self._told()
-
-    async def _told(self) -> dict[str, Any]:
-        """Return what the releases have told so far; nothing where the service does not say."""
-        try:
-            async with self._asked("told") as reader:
-                found = json.loads(await _line(reader))
-            events = [
-                {
-                    "name": str(name),
-                    "guarantee": str(each["guarantee"]),
-                    "leakage": float(each["leakage"]),
-                    "belief": float(each["belief"]),
-                }
-                for name, each in found["events"].items()
-            ]
-            return {"against": str(found["against"]), "events": events}
-        except (Gone, ValueError, KeyError, TypeError, AttributeError):
-            return {"against": "", "events": []}
-
-    @asynccontextmanager
-    async def _asked(self, what: str) -> AsyncIterator[asyncio.StreamReader]:
-        """Ask the service for something about the person; yield its answer after the headers."""
-        async with asyncio.timeout(10):
-            reader, writer = await asyncio.open_connection(self.host, self.port, limit=LONGEST_LINE)
-        try:
-            bearer = "" if self.token is None else f"Authorization: Bearer {self.token}\r\n"
-            host = f"[{self.host}]" if ":" in self.host else self.host
-            path = f"/people/{quote(self.person, safe='')}/{what}"
-            request = f"GET {path} HTTP/1.0\r\nHost: {host}:{self.port}\r\n{bearer}\r\n"
-            writer.write(request.encode("ascii"))
-            await writer.drain()
-            _check_status(await _line(reader))
-            while await _line(reader):
-                pass
-            yield reader
-        finally:
-            writer.close()
+                    yield "guarantee", await _guarantee(client)
 
 
-async def _line(reader: asyncio.StreamReader) -> str:
-    async with asyncio.timeout(SILENCE):
-        line = await reader.readline()
-    if not line:
-        raise Gone("The service ended the connection. Trying again.")
-    return line.decode("utf-8", "replace").rstrip("\r\n")
+async def _guarantee(client: httpx.AsyncClient) -> dict[str, Any]:
+    """Return what is guaranteed, and with the owner's token also what has leaked so far."""
+    try:
+        answer = await client.get("leakage")
+        if answer.status_code != 200:
+            answer = await client.get("guarantee")
+        found = answer.json()
+        events = [
+            {
+                "name": str(name),
+                "guarantee": str(each["guarantee"]),
+                **{what: float(each[what]) for what in ("leakage", "belief") if what in each},
+            }
+            for name, each in found["events"].items()
+        ]
+        return {"adversary": str(found["adversary"]), "events": events}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {"adversary": "", "events": []}
 
 
-def _check_status(line: str) -> None:
-    status = line.split(" ")[1:2]
-    if status == ["200"]:
+async def _lines(answer: httpx.Response) -> AsyncIterator[str]:
+    """Yield the lines of an answer; Gone for one without an end."""
+    begun = b""
+    async for received in answer.aiter_bytes():
+        *whole, begun = (begun + received).split(b"\n")
+        for line in whole:
+            yield line.decode("utf-8", "replace").rstrip("\r")
+        if len(begun) > LONGEST_LINE:
+            raise Gone("What came is no release of priste live.", for_good=True)
+
+
+def _check_status(status: int) -> None:
+    if status == 200:
         return
     words = {
-        "401": "The service wants its token, and this is not it.",
-        "403": "The service refuses to be watched from here.",
-        "404": "The service does not know this person.",
-        "503": "Too many pages watch this person already.",
+        401: "The service wants the token of this person, or does not know the person.",
+        403: "The service refuses to be watched from here.",
+        429: "The service was given too many wrong tokens. Wait a minute.",
+        503: "Too many pages watch this person already.",
     }
-    raise Gone(words.get("".join(status), "This is not a running priste live."), for_good=True)
+    raise Gone(words.get(status, "This is not a running priste live."), for_good=True)
 
 
 def _point(text: str) -> dict[str, Any]:

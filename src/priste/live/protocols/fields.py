@@ -14,6 +14,9 @@ from priste.traces import Fix
 LARGEST_MESSAGE = 65_536
 """Bytes of one message; a location needs a few hundred."""
 
+LARGEST_BATCH = 1_048_576
+"""Bytes of a message that holds many fixes, which a phone sends after hours without a network."""
+
 LONGEST_NAME = 128
 """Characters of the name of a device."""
 
@@ -27,10 +30,10 @@ class Unreadable(PristeError):
     """A message holds no usable fix; the text says why and never what it held."""
 
 
-def json_object(message: bytes | str) -> Mapping[str, Any]:
-    """Return a JSON object; anything else is Unreadable."""
-    if len(message) > LARGEST_MESSAGE:
-        raise Unreadable(f"a message has more than {LARGEST_MESSAGE} bytes")
+def json_object(message: bytes | str, most: int = LARGEST_MESSAGE) -> Mapping[str, Any]:
+    """Return a JSON object of at most so many bytes; anything else is Unreadable."""
+    if len(message) > most:
+        raise Unreadable(f"a message has more than {most} bytes")
     try:
         found = json.loads(message)
     except (ValueError, RecursionError):

@@ -1,8 +1,9 @@
 """gpsd's JSON: both sides of it. A TPV report is a fix; requests begin with a question mark.
 
 Read: ``time``, ``lat``, ``lon`` of TPV reports with a position (mode 2 or 3). Written: the
-greeting, the answers that clients wait for, and TPV with ``mode time lat lon eph``. Speed, track,
-altitude, satellites and raw data are never passed on.
+greeting, the answers that clients wait for, and TPV with ``mode time lat lon eph`` and a speed that
+is always 0 (some clients show "nan" without one). Clients that ask for NMEA get sentences. Speed,
+track, altitude, satellites and raw data of the receiver are never passed on.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 from priste.live.point import Point
+from priste.live.protocols import nmea
 from priste.live.protocols.fields import Unreadable, from_iso, json_object, made_fix
 from priste.traces import Fix
 
@@ -43,6 +46,14 @@ def read(line: bytes | str) -> Fix | None:
     return made_fix(None, from_iso(said["time"]), said["lat"], said["lon"])
 
 
+class Reader:
+    """Reads the reports of one gpsd."""
+
+    def read(self, line: bytes, now: datetime) -> Fix | None:
+        """Return the fix of a report; see :func:`read`."""
+        return read(line)
+
+
 def greeting() -> bytes:
     """Return what a server says first."""
     return _line({"class": "VERSION", "release": "3.22", "rev": "priste", **_PROTOCOL})
@@ -64,6 +75,7 @@ def write(point: Point) -> bytes:
             "lat": point.lat,
             "lon": point.lon,
             "eph": point.accuracy,
+            "speed": 0.0,
         }
     )
 
@@ -72,8 +84,19 @@ class Conversation:
     """What one client of the server has asked for; requests may come in pieces and without ends."""
 
     def __init__(self) -> None:
-        self.watching = False
+        self.listening = False
+        self._json, self._sentences = True, False
         self._begun = b""
+
+    def greeting(self, latest: Point | None) -> bytes:
+        """Return what a server says first."""
+        return greeting()
+
+    def report(self, point: Point) -> bytes:
+        """Return the report of a release in the forms that the client asked for."""
+        return (write(point) if self._json else b"") + (
+            nmea.write(point) if self._sentences else b""
+        )
 
     def hear(self, received: bytes, latest: Point | None) -> Iterator[bytes]:
         """Yield the answers to what was received; raise Unreadable for what is no request.
@@ -83,7 +106,7 @@ class Conversation:
         []
         >>> [answer[:17] for answer in talk.hear(b'};', None)]
         [b'{"class":"DEVICES', b'{"class":"WATCH",']
-        >>> talk.watching
+        >>> talk.listening
         True
         """
         self._begun += received
@@ -108,29 +131,32 @@ class Conversation:
             yield _line({"class": "DEVICE", "path": DEVICE, "driver": "priste"})
         elif name == "WATCH":
             if body is not None:
-                self.watching = _enables(body)
+                self._watch(body)
             yield _devices()
-            yield _line({"class": "WATCH", "enable": self.watching, "json": True})
-            if self.watching and latest is not None:
-                yield write(latest)
+            asked = {"enable": self.listening, "json": self._json, "nmea": self._sentences}
+            yield _line({"class": "WATCH", **asked})
+            if self.listening and latest is not None:
+                yield self.report(latest)
         elif name == "POLL":
             reports = [] if latest is None else [json.loads(write(latest))]
             yield _line({"class": "POLL", "active": 1, "tpv": reports, "sky": []})
         else:
             yield _line({"class": "ERROR", "message": "Unrecognized request"})
 
+    def _watch(self, body: bytes) -> None:
+        """Take in what a client wants to be told, and in which form."""
+        try:
+            said = json_object(body)
+        except Unreadable:
+            said = {"enable": False}
+        self.listening = said.get("enable", True) is not False
+        self._sentences = bool(said.get("nmea")) or bool(said.get("raw"))
+        self._json = bool(said.get("json", not self._sentences))
+
 
 def _devices() -> bytes:
     known = {"class": "DEVICE", "path": DEVICE, "driver": "priste", "flags": 1}
     return _line({"class": "DEVICES", "devices": [known]})
-
-
-def _enables(body: bytes) -> bool:
-    try:
-        said = json_object(body)
-    except Unreadable:
-        return False
-    return said.get("enable", True) is not False
 
 
 def _line(report: dict[str, Any]) -> bytes:

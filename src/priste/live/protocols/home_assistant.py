@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from priste.live.point import Point
 
@@ -54,6 +55,18 @@ def write_discovery(person: str) -> tuple[str, bytes]:
         "source_type": "gps",
     }
     return f"homeassistant/device_tracker/priste_{person}/config", _compact(config)
+
+
+def request(point: Point, device: str, person: str) -> dict[str, Any]:
+    """Return the POST of a released point to the webhook."""
+    return {"content": write_webhook(point), "headers": {"Content-Type": "application/json"}}
+
+
+def messages(topic: str, person: str, point: Point | None) -> list[tuple[str, bytes]]:
+    """Return what is published for a released point; first how Home Assistant finds it."""
+    if point is None:
+        return [write_discovery(person)]
+    return [(attributes_topic(person), write_attributes(point))]
 
 
 def _compact(message: Mapping[str, object]) -> bytes:

@@ -6,6 +6,7 @@ and GGA without speed, course and altitude; the dilution of precision stands for
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -114,6 +115,24 @@ def write(point: Point) -> bytes:
     return _framed(f"GPRMC,{clock},A,{place},,,{at:%d%m%y},,,A") + _framed(
         f"GPGGA,{clock},{place},1,04,{dilution:.1f},,M,,M,,"
     )
+
+
+class Conversation:
+    """What one client of the server is told: sentences, whatever it says."""
+
+    listening = True
+
+    def greeting(self, latest: Point | None) -> bytes:
+        """Return the sentences of the latest release."""
+        return b"" if latest is None else write(latest)
+
+    def hear(self, received: bytes, latest: Point | None) -> Iterable[bytes]:
+        """Answer nothing."""
+        return ()
+
+    def report(self, point: Point) -> bytes:
+        """Return the sentences of a release."""
+        return write(point)
 
 
 def _framed(body: str) -> bytes:

@@ -1,15 +1,19 @@
-"""Traccar and OsmAnd: a query ``id, lat, lon, timestamp``, or the JSON of Traccar Client 9.
+"""Traccar, OsmAnd, GPSLogger and PhoneTrack: fields of a query or form, or Traccar's JSON.
 
-Nothing else of either form is looked at: speed, bearing, battery, motion, odometer, activity and
-extras all betray the place. Written: ``id lat lon timestamp accuracy``, as a query.
+Read: ``id`` (or ``deviceid``, ``device``), ``lat``, ``lon`` and ``timestamp`` (or ``time``), or
+their like in the JSON of Traccar Client 9. Nothing else of any form is looked at: speed, bearing,
+battery, motion, odometer, activity and extras all betray the place. Written: ``id lat lon timestamp
+accuracy`` as a query, or ``lat lon timestamp acc`` as a form.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from priste.live.point import Point
+from priste.live.protocol import Message, Reported
 from priste.live.protocols.fields import (
     Unreadable,
     device_name,
@@ -32,12 +36,21 @@ def read_query(fields: Mapping[str, str], now: datetime) -> Fix:
     >>> read_query({"id": "7", "lat": "46.01", "lon": "7.05", "batt": "12"}, now).time == now
     True
     """
-    device = device_name(fields.get("id") or fields.get("deviceid"))
-    stated = fields.get("timestamp")
+    device = device_name(fields.get("id") or fields.get("deviceid") or fields.get("device"))
+    stated = fields.get("timestamp") or fields.get("time")
     lat, lon = fields.get("lat"), fields.get("lon")
     if lat is None and lon is None and "location" in fields:
         lat, _, lon = fields["location"].partition(",")
     return made_fix(device, now if stated is None else _time(stated), lat, lon)
+
+
+def read_post(message: Message) -> tuple[Reported]:
+    """Return the fix of a request in any of these forms."""
+    if message.body.lstrip()[:1] == b"{":
+        fix = read_json(message.body)
+    else:
+        fix = read_query(message.fields, message.now)
+    return (Reported((fix.user or "",), lambda _: fix),)
 
 
 def _time(stated: str) -> datetime:
@@ -91,3 +104,15 @@ def write(point: Point, device: str) -> dict[str, str]:
         "timestamp": str(point.seconds),
         "accuracy": str(round(point.accuracy)),
     }
+
+
+def request(point: Point, device: str, person: str) -> dict[str, Any]:
+    """Return the request of a released point to a Traccar server."""
+    return {"params": write(point, device)}
+
+
+def gpslogger_request(point: Point, device: str, person: str) -> dict[str, Any]:
+    """Return the form of a released point, as GPSLogger sends it to PhoneTrack."""
+    found = write(point, device)
+    return {"data": {"lat": found["lat"], "lon": found["lon"], "timestamp": found["timestamp"],
+                     "acc": found["accuracy"]}}  # fmt: skip

@@ -1,22 +1,37 @@
-"""Pushing over MQTT: OwnTracks messages, or a device tracker of Home Assistant."""
+"""Push over MQTT: retained messages, so that a client that connects later gets the latest one."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from priste.live.addresses import Address
-from priste.live.protocols import home_assistant, owntracks
+from priste.live.point import Point
+from priste.live.protocol import Outlet, Sink
 from priste.live.retrying import Line
-from priste.live.sinks.outlet import Pushing
+from priste.live.sinks.pushing import Pushing
+
+Messages = Callable[[str, str, Point | None], Iterable[tuple[str, bytes]]]
+"""Returns topics and payloads, given the topic of the address, the person and a point.
+
+Without a point it returns what a broker is told once, when the connection is made.
+"""
 
 
-def mqtt_outlet(address: Address, person: str) -> Pushing:
-    """Return the outlet of an address ``owntracks+mqtt…`` or ``homeassistant+mqtt…``.
+def mqtt_sinks(name: str, messages: Messages) -> dict[str, Sink]:
+    """Return the sinks NAME+mqtt and NAME+mqtts."""
 
-    Messages are retained: who connects later gets the latest release, as from a phone.
-    """
-    for_home_assistant = address.kind.startswith("homeassistant")
-    topic = address.path.strip("/") or f"owntracks/{person}/priste"
-    if for_home_assistant:
-        topic = home_assistant.attributes_topic(person)
+    def outlet(address: Address, person: str) -> Outlet:
+        return _outlet(address, person, messages)
+
+    options = frozenset({"password_file"})
+    return {
+        f"{name}+mqtt": Sink(outlet, 1883, options),
+        f"{name}+mqtts": Sink(outlet, 8883, options),
+    }
+
+
+def _outlet(address: Address, person: str, messages: Messages) -> Pushing:
+    topic = address.path.strip("/")
 
     async def session(outlet: Pushing) -> None:
         import aiomqtt
@@ -29,13 +44,12 @@ def mqtt_outlet(address: Address, person: str) -> Pushing:
             tls_context=address.tls(),
         ) as client:
             outlet.line.state = "connected"
-            if for_home_assistant:
-                where, config = home_assistant.write_discovery(person)
-                await client.publish(where, config, qos=1, retain=True)
-            write = home_assistant.write_attributes if for_home_assistant else owntracks.write
+            for where, payload in messages(topic, person, None):
+                await client.publish(where, payload, qos=1, retain=True)
             while True:
                 point = await outlet.next()
-                await client.publish(topic, write(point), qos=1, retain=True)
+                for where, payload in messages(topic, person, point):
+                    await client.publish(where, payload, qos=1, retain=True)
                 outlet.delivered(point)
 
     return Pushing(Line(address.shown), session)

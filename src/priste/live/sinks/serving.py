@@ -1,7 +1,7 @@
-"""Clients that connect and are told the latest release, again and again: gpsd and NMEA.
+"""Serve the latest release to clients that connect, again and again, as receivers do.
 
-Whoever reads too slowly is let go; how many may be connected, and what is kept for each, is
-bounded. The same report is repeated every second, as receivers do, until the next release.
+A client that reads too slowly is let go. How many may be connected, and what is kept for each, is
+bounded. The same report is repeated every second until the next release.
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 from priste.errors import InvalidParameter
 from priste.live.addresses import Address
 from priste.live.logs import tell
 from priste.live.point import Point
-from priste.live.protocols import gpsd, nmea
+from priste.live.protocol import Sink
 from priste.live.protocols.fields import Unreadable
 from priste.live.retrying import Line
 
@@ -25,14 +26,36 @@ MOST_CLIENTS = 64
 MOST_UNREAD = 65_536
 """Bytes that may wait for one client, here and in the system, before it is let go."""
 
+MOST_RECEIVED = 1_024
+"""Bytes that are read from a client at a time."""
+
 REPEAT = 1.0
 """Seconds between two reports of the same release."""
 
 
+class Talk(Protocol):
+    """What a protocol says to one client."""
+
+    listening: bool
+    """Whether the client wants reports."""
+
+    def greeting(self, latest: Point | None) -> bytes:
+        """Return what is said first."""
+        ...
+
+    def hear(self, received: bytes, latest: Point | None) -> Iterable[bytes]:
+        """Yield the answers to what was received; raise Unreadable for what is no request."""
+        ...
+
+    def report(self, point: Point) -> bytes:
+        """Return the report of a release."""
+        ...
+
+
 class _Client:
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, writer: asyncio.StreamWriter, talk: Talk) -> None:
         self.writer = writer
-        self.talk = gpsd.Conversation()
+        self.talk = talk
 
     def send(self, data: bytes) -> bool:
         """Send without waiting; False if the client should be let go."""
@@ -43,15 +66,20 @@ class _Client:
         return True
 
 
-class Serving:
-    """A server of one person's latest release, in gpsd's protocol or as NMEA sentences."""
+def serving_sink(talk: Callable[[], Talk], port: int | None) -> Sink:
+    """Return the sink that listens at a port, or at a path where the protocol has none."""
+    return Sink(lambda address, _: Serving(address, talk), port)
 
-    def __init__(self, address: Address) -> None:
+
+class Serving:
+    """A server of one person's latest release."""
+
+    def __init__(self, address: Address, talk: Callable[[], Talk]) -> None:
         self.line = Line(address.shown)
         self.ready = asyncio.Event()
         self.port = address.port
         self._address = address
-        self._speaks_gpsd = address.kind == "gpsd"
+        self._talk = talk
         self._latest: Point | None = None
         self._clients: dict[_Client, None] = {}
 
@@ -63,12 +91,12 @@ class Serving:
     def _report(self) -> None:
         if self._latest is None:
             return
-        data = (gpsd if self._speaks_gpsd else nmea).write(self._latest)
         for client in list(self._clients):
-            if (self._speaks_gpsd and not client.talk.watching) or client.send(data):
-                continue
-            self._let_go(client)
+            if client.talk.listening and not client.send(client.talk.report(self._latest)):
+                self._let_go(client)
         self.line.messages += 1
+        if self._clients:
+            self.line.last = self._latest.clock
 
     async def run(self) -> None:
         """Serve until cancelled."""
@@ -87,7 +115,7 @@ class Serving:
         address = self._address
         handler: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
         handler = self._serve
-        if address.kind == "nmea+unix":
+        if not address.host:
             path = Path(address.path)
             if path.is_socket():
                 path.unlink()  # left by a process that was killed
@@ -96,7 +124,13 @@ class Serving:
             server: asyncio.AbstractServer = await asyncio.start_unix_server(handler, path)
             os.chmod(path, 0o666)  # the folder decides who reaches it: GeoClue is another user
         else:
-            tcp = await asyncio.start_server(handler, address.host, address.port, backlog=128)
+            try:
+                tcp = await asyncio.start_server(handler, address.host, address.port, backlog=128)
+            except OSError as problem:
+                raise InvalidParameter(
+                    f"{address.shown} cannot be served: {problem.strerror}. Stop the program that "
+                    "uses this address, or choose another port."
+                ) from None
             self.port = tcp.sockets[0].getsockname()[1]
             server = tcp
         self.ready.set()
@@ -104,7 +138,7 @@ class Serving:
         return server
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        client = _Client(writer)
+        client = _Client(writer, self._talk())
         taken = writer.get_extra_info("socket")
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MOST_UNREAD)
         if len(self._clients) >= MOST_CLIENTS and not self._make_room():
@@ -113,15 +147,11 @@ class Serving:
         self._clients[client] = None
         self.line.waiting = len(self._clients)
         try:
-            if self._speaks_gpsd:
-                client.send(gpsd.greeting())
-            elif self._latest is not None:
-                client.send(nmea.write(self._latest))
-            while received := await reader.read(gpsd.LONGEST_REQUEST):
-                if self._speaks_gpsd:
-                    for answer in client.talk.hear(received, self._latest):
-                        if not client.send(answer):
-                            return
+            client.send(client.talk.greeting(self._latest))
+            while received := await reader.read(MOST_RECEIVED):
+                for answer in client.talk.hear(received, self._latest):
+                    if not client.send(answer):
+                        return
         except Unreadable as problem:
             self.line.reasons[str(problem)] += 1
         except ConnectionError:
@@ -131,8 +161,8 @@ class Serving:
 
     def _make_room(self) -> bool:
         """Let go the client that has been connected longest without asking for anything."""
-        idle = next((client for client in self._clients if not client.talk.watching), None)
-        if idle is None or not self._speaks_gpsd:
+        idle = next((client for client in self._clients if not client.talk.listening), None)
+        if idle is None:
             return False
         self._let_go(idle)
         return True

@@ -1,81 +1,110 @@
-"""Sources that send lines: gpsd, and NMEA over TCP, UDP, a serial device or a file."""
+"""Read sources that send lines: over TCP or UDP, from a serial device or a file."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import termios
-import tty
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from priste.live.addresses import Address
-from priste.live.protocols import gpsd, nmea
+from priste.live.protocol import Intake
 from priste.live.protocols.fields import LARGEST_MESSAGE, Unreadable
 from priste.live.retrying import Line, keep_trying
-from priste.live.sources.intake import Intake
 from priste.traces import Fix
 
 MOST_DATAGRAMS = 1_000
 """Datagrams that may wait to be read; further ones are dropped."""
 
 
-async def run(address: Address, intake: Intake, line: Line) -> None:
-    """Read a source for ever; a file once, to its end."""
-    read = _reader(address, intake)
+class Reader(Protocol):
+    """Reads the lines of one source, one after the other."""
 
-    async def session() -> None:
-        async for text in _lines(address, line):
-            try:
-                fix = read(text)
-            except Unreadable as problem:
-                line.reasons[str(problem)] += 1
-                continue
-            if fix is not None:
-                line.messages += 1
-                await intake.take(fix)
-
-    if address.kind == "nmea+file":
-        await session()
-        line.state = "read to its end"
-    else:
-        await keep_trying(line, session)
+    def read(self, line: bytes, now: datetime) -> Fix | None:
+        """Return the fix of a line, None where it states none; Unreadable if it is broken."""
+        ...
 
 
-def _reader(address: Address, intake: Intake) -> Callable[[bytes], Fix | None]:
-    if address.kind == "gpsd":
-        return gpsd.read
-    receiver = nmea.Receiver()
-    return lambda text: receiver.read(text, intake.now())
+Run = Callable[[Address, Intake, Line], Awaitable[None]]
+Lines = Callable[[Address, Line], AsyncIterator[bytes]]
 
 
-async def _lines(address: Address, line: Line) -> AsyncIterator[bytes]:
-    if address.kind == "nmea+udp":
-        async for datagram in _datagrams(address, line):
-            for text in datagram.splitlines():
-                yield text
-        return
-    if address.kind == "nmea+file":
-        with Path(address.path).open("rb") as file:
-            while text := file.readline(LARGEST_MESSAGE):
-                line.state = "reading"
-                yield text
-        return
-    if address.kind == "nmea+serial":
-        reader, close = await _serial(Path(address.path), address.options.get("baud", "9600"))
-    else:
-        reader, writer = await asyncio.open_connection(
+def read_tcp(reader: Callable[[], Reader], hello: bytes = b"") -> Run:
+    """Return the source that connects, sends ``hello`` and reads lines."""
+
+    async def lines(address: Address, line: Line) -> AsyncIterator[bytes]:
+        stream, writer = await asyncio.open_connection(
             address.host, address.port, limit=LARGEST_MESSAGE
         )
-        close = writer.close
-        if address.kind == "gpsd":
-            writer.write(gpsd.WATCH)
+        writer.write(hello)
+        async for text in _lines_of(stream, line, writer.close):
+            yield text
+
+    return _for_ever(reader, lines)
+
+
+def read_udp(reader: Callable[[], Reader]) -> Run:
+    """Return the source that listens for datagrams."""
+    return _for_ever(reader, _datagrams)
+
+
+def read_serial(reader: Callable[[], Reader]) -> Run:
+    """Return the source that reads a serial device."""
+
+    async def lines(address: Address, line: Line) -> AsyncIterator[bytes]:
+        stream, close = await _serial(Path(address.path), address.options.get("baud", "9600"))
+        async for text in _lines_of(stream, line, close):
+            yield text
+
+    return _for_ever(reader, lines)
+
+
+def read_file(reader: Callable[[], Reader]) -> Run:
+    """Return the source that reads a file once, to its end."""
+
+    async def lines(address: Address, line: Line) -> AsyncIterator[bytes]:
+        line.state = "reading"
+        with Path(address.path).open("rb") as file:
+            while text := file.readline(LARGEST_MESSAGE):
+                yield text
+
+    async def run(address: Address, intake: Intake, line: Line) -> None:
+        await _session(reader(), lines(address, line), intake, line)
+        line.state = "read to its end"
+
+    return run
+
+
+def _for_ever(reader: Callable[[], Reader], lines: Lines) -> Run:
+    async def run(address: Address, intake: Intake, line: Line) -> None:
+        reading = reader()
+        await keep_trying(line, lambda: _session(reading, lines(address, line), intake, line))
+
+    return run
+
+
+async def _session(reader: Reader, lines: AsyncIterator[bytes], intake: Intake, line: Line) -> None:
+    async for text in lines:
+        try:
+            fix = reader.read(text, intake.now())
+        except Unreadable as problem:
+            line.reasons[str(problem)] += 1
+            continue
+        if fix is not None:
+            line.messages += 1
+            await intake.take(fix)
+
+
+async def _lines_of(
+    stream: asyncio.StreamReader, line: Line, close: Callable[[], None]
+) -> AsyncIterator[bytes]:
     try:
         line.state = "connected"
         while True:
             try:
-                text = await reader.readline()
+                text = await stream.readline()
             except ValueError:  # a line beyond all bounds: the other side does not speak this
                 raise ConnectionError("a line without an end") from None
             if not text:
@@ -95,20 +124,25 @@ async def _datagrams(address: Address, line: Line) -> AsyncIterator[bytes]:
             except asyncio.QueueFull:
                 line.dropped += 1
 
-    loop = asyncio.get_running_loop()
-    transport, _ = await loop.create_datagram_endpoint(
+    transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(
         Receiving, local_addr=(address.host, address.port or 0)
     )
     line.state = "listening"
     try:
         while True:
-            yield await waiting.get()
+            for text in (await waiting.get()).splitlines():
+                yield text
     finally:
         transport.close()
 
 
 async def _serial(path: Path, baud: str) -> tuple[asyncio.StreamReader, Callable[[], None]]:
     """Open a serial device, which then gives its bytes as they are; return how to close it, too."""
+    try:
+        import termios
+        import tty
+    except ImportError:  # Windows
+        raise ConnectionError("this system has no serial devices of this kind") from None
     handle = os.open(path, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
     file = os.fdopen(handle, "rb", buffering=0)
     speed = getattr(termios, f"B{baud}", None)

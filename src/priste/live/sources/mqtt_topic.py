@@ -1,15 +1,15 @@
-"""OwnTracks over MQTT: the messages of one topic of a broker."""
+"""Read the messages of one topic of an MQTT broker."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from priste.errors import InvalidParameter
 from priste.live.addresses import Address
-from priste.live.protocols import owntracks
+from priste.live.protocol import Intake, Reported, Source
 from priste.live.protocols.fields import UNKNOWN_DEVICE, Unreadable
 from priste.live.retrying import Line, keep_trying
-from priste.live.sources.intake import Intake
 
 if TYPE_CHECKING:
     from priste.live.settings import PersonSettings
@@ -17,50 +17,61 @@ if TYPE_CHECKING:
 MOST_UNREAD = 1_000
 """Messages that may wait to be read; the broker's further ones are dropped."""
 
-
-def check(address: Address, person: PersonSettings) -> None:
-    """Raise InvalidParameter where messages of several devices would be one person's unasked."""
-    topic = _topic(address)
-    if not person.devices and ("+" in topic or "#" in topic):
-        raise InvalidParameter(
-            f"The topic of {address.shown} holds the messages of every device of the broker, and "
-            f"all of them would count as fixes of {person.name!r}. Name one topic, as "
-            "owntracks/USER/DEVICE, or the person's devices, as --device USER/DEVICE."
-        )
+Published = Callable[[str, bytes | str], Reported]
+"""Reads a message of a topic; Unreadable if it names no device."""
 
 
-def _topic(address: Address) -> str:
-    return address.path.strip("/") or "owntracks/+/+"
+def mqtt_sources(name: str, default: str, read: Published) -> dict[str, Source]:
+    """Return the sources NAME+mqtt and NAME+mqtts; ``default`` is the topic of no path."""
+
+    async def run(address: Address, intake: Intake, line: Line) -> None:
+        await keep_trying(line, lambda: _session(address, default, read, intake, line))
+
+    def check(address: Address, person: PersonSettings) -> None:
+        topic = _topic(address, default)
+        if not person.devices and ("+" in topic or "#" in topic):
+            raise InvalidParameter(
+                f"The topic of {address.shown} holds the messages of every device of the broker, "
+                f"and all of them would count as fixes of {person.name!r}. Name one topic, as "
+                "owntracks/USER/DEVICE, or the person's devices, as --device USER/DEVICE."
+            )
+
+    options = frozenset({"password_file"})
+    return {
+        f"{name}+mqtt": Source(run, 1883, options, check=check),
+        f"{name}+mqtts": Source(run, 8883, options, check=check),
+    }
 
 
-async def run(address: Address, intake: Intake, line: Line) -> None:
-    """Read a broker for ever."""
+def _topic(address: Address, default: str) -> str:
+    return address.path.strip("/") or default
 
-    async def session() -> None:
-        import aiomqtt
 
-        async with aiomqtt.Client(
-            address.host,
-            address.port or 1883,
-            username=address.user,
-            password=address.password,
-            tls_context=address.tls(),
-            max_queued_incoming_messages=MOST_UNREAD,
-        ) as client:
-            await client.subscribe(_topic(address), qos=1)
-            line.state = "connected"
-            async for message in client.messages:
-                try:
-                    names = owntracks.names_of_topic(str(message.topic))
-                    if not intake.owns(*names):
-                        raise Unreadable(UNKNOWN_DEVICE)
-                    if not isinstance(message.payload, bytes | str):
-                        raise Unreadable("a message is no text")
-                    fix = owntracks.read(message.payload, names[0])
-                except Unreadable as problem:
-                    line.reasons[str(problem)] += 1
-                    continue
-                line.messages += 1
-                await intake.take(fix)
+async def _session(
+    address: Address, default: str, read: Published, intake: Intake, line: Line
+) -> None:
+    import aiomqtt
 
-    await keep_trying(line, session)
+    async with aiomqtt.Client(
+        address.host,
+        address.port or 1883,
+        username=address.user,
+        password=address.password,
+        tls_context=address.tls(),
+        max_queued_incoming_messages=MOST_UNREAD,
+    ) as client:
+        await client.subscribe(_topic(address, default), qos=1)
+        line.state = "connected"
+        async for message in client.messages:
+            try:
+                if not isinstance(message.payload, bytes | str):
+                    raise Unreadable("a message is no text")
+                reported = read(str(message.topic), message.payload)
+                if not intake.owns(*reported.names):
+                    raise Unreadable(UNKNOWN_DEVICE)
+                fix = reported.fix(intake)
+            except Unreadable as problem:
+                line.reasons[str(problem)] += 1
+                continue
+            line.messages += 1
+            await intake.take(fix)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from priste.errors import InvalidParameter
 from priste.live.addresses import Address
+from priste.live.protocol import Intake
 from priste.live.retrying import Line
-from priste.live.sources.intake import Intake
 from priste.traces import read_traces
 
 
@@ -24,7 +24,7 @@ def speed_of(address: Address) -> float:
     return speed
 
 
-async def run(address: Address, intake: Intake, line: Line) -> None:
+async def play(address: Address, intake: Intake, line: Line) -> None:
     """Play a file of one person's fixes to its end, once."""
     speed = speed_of(address)
     line.state = "playing"

@@ -73,7 +73,7 @@ export function openLive(store, node, api) {
         else if (name === "point") {
           live.points.push([data.lat, data.lon]);
           tell({ state: "connected", latest: data, words: `Released for ${moment(data.time)}.` });
-        } else if (name === "told") tell({ told: data });
+        } else if (name === "guarantee") tell({ guarantee: data });
         else if (name === "lost") tell({ state: "lost", words: data.message });
         else if (name === "failed") tell({ state: "failed", words: data.message });
       }
@@ -106,11 +106,11 @@ export function openLive(store, node, api) {
             { class: `says${live.state === "failed" ? " bad" : live.state === "lost" ? " note" : ""}` },
             live.words,
           ),
-      live.told?.events.length
+      live.guarantee?.events.length
         ? element(
             "ul",
             { class: "list small" },
-            live.told.events.map((event) =>
+            live.guarantee.events.map((event) =>
               element(
                 "li",
                 {},

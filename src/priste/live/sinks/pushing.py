@@ -1,31 +1,16 @@
-"""What every sink is, and the waiting line of those that push."""
+"""The waiting line of sinks that push."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Protocol
 
 from priste.live.point import Point
 from priste.live.retrying import Line, keep_trying
 
 LONGEST_LINE = 1_000
 """Points that wait for a server that is away; beyond it the oldest are dropped."""
-
-
-class Outlet(Protocol):
-    """A sink: it is offered every point and runs until it is cancelled."""
-
-    line: Line
-
-    def offer(self, point: Point) -> None:
-        """Take a point; never waits."""
-        ...
-
-    async def run(self) -> None:
-        """Deliver what is offered, for ever."""
-        ...
 
 
 class Pushing:
@@ -60,6 +45,7 @@ class Pushing:
         self.line.waiting = len(self._waiting)
         self.line.messages += 1
         self.line.state = "delivering"
+        self.line.last = point.clock
 
     async def run(self) -> None:
         """Hold sessions with the other side, one after the other."""
