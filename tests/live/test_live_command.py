@@ -31,7 +31,7 @@ from priste.live.settings import PersonSettings, Settings
         (["--policy", "policy.toml", "--listen", "nowhere"], "127.0.0.1:8787"),
         (["--policy", "policy.toml", "--hold", "soon"], "90s, 30min or 2h"),
         (["--policy", "policy.toml", "--person", "a/b"], "name of a person"),
-        (["--config", "missing.toml"], "cannot be read"),
+        (["--config", "missing.toml"], "no settings"),
         (["--policy", "policy.toml", "--owntracks-key-file", "policy.toml"], "must hold one line"),
         (["status"], "no service"),
     ],

@@ -282,9 +282,12 @@ class Service:
                 number = getattr(signal, name)
                 if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup wants it
                     loop.add_signal_handler(number, self.stop)
-        tasks = [asyncio.create_task(job) for job in self._jobs()]
-        recordings = [asyncio.create_task(job) for job in self._inputs(recorded=True)]
+        tasks: list[asyncio.Task[None]] = []
+        recordings: list[asyncio.Task[None]] = []
         try:
+            self._listen()
+            tasks += [asyncio.create_task(job) for job in self._jobs()]
+            recordings += [asyncio.create_task(job) for job in self._inputs(recorded=True)]
             for person in self.people.values():
                 for outlet in person.outlets:
                     if isinstance(outlet, Serving):
@@ -300,13 +303,14 @@ class Service:
         self, tasks: list[asyncio.Task[None]], recordings: list[asyncio.Task[None]]
     ) -> None:
         stopped = asyncio.create_task(self._stop.wait())
-        playing = set(recordings)
+        working, playing = set(tasks), set(recordings)
         while not stopped.done():
             done, _ = await asyncio.wait(
-                {stopped, *tasks, *playing}, return_when=asyncio.FIRST_COMPLETED
+                {stopped, *working, *playing}, return_when=asyncio.FIRST_COMPLETED
             )
             for task in done - {stopped}:
-                task.result()  # nothing but a mistake of ours ends one: say so
+                task.result()  # nothing but a mistake of ours makes one fail: say so
+            working -= done
             playing -= done
             if recordings and not playing and self._only_recordings():
                 for person in self.people.values():
@@ -327,14 +331,18 @@ class Service:
                 return
             await asyncio.sleep(0.1)
 
-    def _jobs(self) -> list[Coroutine[Any, Any, None]]:
-        jobs: list[Coroutine[Any, Any, None]] = [self._keep_status()]
+    def _listen(self) -> None:
+        """Open the HTTP port; InvalidParameter if somebody else has it."""
         if self.settings.listen is not None:
             from priste.live.web import application
             from priste.live.web_server import WebServer
 
             self.web = WebServer(self.settings, application(self))
             self.port = self.web.port
+
+    def _jobs(self) -> list[Coroutine[Any, Any, None]]:
+        jobs: list[Coroutine[Any, Any, None]] = [self._keep_status()]
+        if self.web is not None:
             jobs.append(self.web.run())
         for person in self.people.values():
             if person.settings.clock == "wall":
@@ -392,8 +400,10 @@ async def _as_coroutine(job: Awaitable[None]) -> None:
 async def _until(wanted: Awaitable[Any], tasks: list[asyncio.Task[None]]) -> None:
     """Wait for something, or raise what a task ended with meanwhile."""
     waiting = asyncio.ensure_future(wanted)
-    await asyncio.wait({waiting, *tasks}, return_when=asyncio.FIRST_COMPLETED)
-    for task in tasks:
-        if task.done():
-            task.result()
-    waiting.cancel()
+    try:
+        await asyncio.wait({waiting, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
+            if task.done():
+                task.result()
+    finally:
+        waiting.cancel()
