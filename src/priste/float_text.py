@@ -25,6 +25,13 @@ def floats_from_text(text: str) -> NDArray[np.float64]:
     return array
 
 
+def rows_from_texts(texts: object) -> NDArray[np.float64]:
+    """Return an array of one row per text of :func:`floats_to_text`; TypeError if it is no list."""
+    if not isinstance(texts, list):
+        raise TypeError("rows of floats are a list of texts")
+    return np.array([floats_from_text(text) for text in texts])
+
+
 def number_to_json(value: float) -> float | str:
     """Return a number as JSON can hold it: infinity becomes the text "inf"."""
     return "inf" if math.isinf(value) else value

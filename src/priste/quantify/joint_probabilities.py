@@ -121,6 +121,11 @@ class JointProbabilities:
         return int(self.prior_event.shape[0])
 
     @property
+    def columns(self) -> int:
+        """The number of candidate releases; one set of releases counts as one."""
+        return int(self.event.shape[1]) if self.event.ndim == 2 else 1
+
+    @property
     def candidates(self) -> int | None:
         """The number of candidate releases, or None when there is one set of releases."""
         return int(self.event.shape[1]) if self.event.ndim == 2 else None

@@ -1,14 +1,14 @@
-"""Which weights over the rows count: the class of priors, once rows are made.
+"""Judges: which weights over the rows count as priors, and what holds for all of them.
 
-Every adversary answers the same questions about any ``JointProbabilities`` with those rows: of
-releases, of candidates, or of sums of them.
+A judge answers the same questions about any joint probabilities with its rows: of releases, of
+candidates, or of sums of them.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,53 +19,73 @@ from priste.quantify.joint_sums import candidates_of, rows_of
 from priste.quantify.leakage import Leakage
 from priste.quantify.near_prior import near_beliefs, near_leakage, near_leakages, near_passes
 from priste.quantify.posteriors import largest_belief, largest_prior_belief
-from priste.quantify.worst_prior import (
-    leakages,
-    passes,
-    worst_directions,
-    worst_prior_leakage,
-)
+from priste.quantify.worst_prior import leakages, passes, worst_directions, worst_prior_leakage
 
 Booleans = NDArray[np.bool_]
+Bounds = float | Guarantee | Limits
 
 
-class Judge(Protocol):
-    """The priors that count, as weights over rows. ``worst_prior`` names rows by number."""
+class Judge(ABC):
+    """The priors that count, as weights over rows; rows are named by their numbers."""
 
-    def passes(self, joint: JointProbabilities, guarantee: float | Guarantee | Limits) -> Booleans:
+    @abstractmethod
+    def passes(self, joint: JointProbabilities, guarantee: Bounds) -> Booleans:
         """Tell (k,) whether every prior surely keeps a guarantee after each candidate."""
 
-    def leakage(self, joint: JointProbabilities) -> Leakage:
-        """Bound the leakage of one set of releases, from above."""
+    @abstractmethod
+    def leakage(
+        self, joint: JointProbabilities, guarantee: float | Guarantee | None = None
+    ) -> Leakage:
+        """Bound the leakage of one set of releases, from above.
 
-    def directions(self, joint: JointProbabilities) -> tuple[float, float]:
-        """Return ``for_event`` and ``against_event`` of :meth:`leakage` alone."""
+        ``worst_rows`` is a prior that is about worst in a direction which the guarantee bounds.
+        """
 
+    @abstractmethod
     def leakages(
         self, joint: JointProbabilities, guarantee: float | Guarantee | None = None
     ) -> Floats:
-        """Return (k,) the leakage of each candidate, over the directions that a guarantee
-        bounds."""
+        """Return (k,) the leakage of each candidate in the directions that a guarantee bounds."""
 
+    @abstractmethod
     def belief(self, joint: JointProbabilities) -> float:
         """Bound Pr(EVENT | releases) of one set of releases, from above."""
 
+    @abstractmethod
     def prior_belief(self, joint: JointProbabilities) -> float:
         """Bound Pr(EVENT) before any release, from above."""
 
+    @abstractmethod
     def undecided_prior(self, joint: JointProbabilities) -> dict[int, float]:
         """Return a prior under which the event may happen or not; empty if there is none."""
 
+    def directions(self, joint: JointProbabilities) -> tuple[float, float]:
+        """Return ``for_event`` and ``against_event`` of :meth:`leakage` alone."""
+        found = self.leakage(joint)
+        return found.for_event, found.against_event
+
+    def worst_mixture(self, joint: JointProbabilities, guarantee: Guarantee) -> Floats:
+        """Return (rows,) weights of a prior that is about the worst for a guarantee; for searches.
+
+        ``joint`` is of one set of releases. Zeros where no prior compares anything.
+        """
+        weights = np.zeros(joint.rows)
+        for row, weight in self.leakage(joint, guarantee).worst_rows.items():
+            weights[row] = weight
+        return weights
+
 
 @dataclass(frozen=True)
-class AnyMixture:
+class EveryMixture(Judge):
     """Every mixture of the rows."""
 
-    def passes(self, joint: JointProbabilities, guarantee: float | Guarantee | Limits) -> Booleans:
+    def passes(self, joint: JointProbabilities, guarantee: Bounds) -> Booleans:
         return passes(joint, guarantee)
 
-    def leakage(self, joint: JointProbabilities) -> Leakage:
-        return worst_prior_leakage(joint)
+    def leakage(
+        self, joint: JointProbabilities, guarantee: float | Guarantee | None = None
+    ) -> Leakage:
+        return worst_prior_leakage(joint, guarantee)
 
     def directions(self, joint: JointProbabilities) -> tuple[float, float]:
         return worst_directions(joint)
@@ -82,17 +102,25 @@ class AnyMixture:
         return largest_prior_belief(joint)
 
     def undecided_prior(self, joint: JointProbabilities) -> dict[int, float]:
-        is_open = (joint.prior_event > 0.0) & (joint.prior_complement > 0.0)
-        if is_open.any():
-            return {int(np.argmax(is_open)): 1.0}
         possible, impossible = joint.prior_event > 0.0, joint.prior_complement > 0.0
+        both = possible & impossible
+        if both.any():
+            return {int(np.argmax(both)): 1.0}
         if possible.any() and impossible.any():
             return {int(np.argmax(possible)): 0.5, int(np.argmax(impossible)): 0.5}
         return {}
 
+    def worst_mixture(self, joint: JointProbabilities, guarantee: Guarantee) -> Floats:
+        if guarantee.belief_cap is None:
+            return super().worst_mixture(joint, guarantee)
+        # A belief is linear in the prior, so that the row with the largest odds is worst.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            odds = np.nan_to_num(joint.event / joint.complement, nan=0.0)
+        return np.asarray(np.arange(joint.rows) == np.argmax(odds), dtype=np.float64)
+
 
 @dataclass(frozen=True, eq=False)
-class WithinFactor:
+class WithinFactor(Judge):
     """Priors proportional to ``weights`` times numbers between 1 and ``factor``.
 
     Rows whose weight is 0 have no part in any of them.
@@ -101,16 +129,14 @@ class WithinFactor:
     weights: Floats
     factor: float
 
-    def passes(self, joint: JointProbabilities, guarantee: float | Guarantee | Limits) -> Booleans:
+    def passes(self, joint: JointProbabilities, guarantee: Bounds) -> Booleans:
         return near_passes(self._used(joint), self._positive, self.factor, guarantee)
 
-    def leakage(self, joint: JointProbabilities) -> Leakage:
-        found = near_leakage(self._used(joint), self._positive, self.factor)
-        return replace(found, worst_prior=self._numbered(found.worst_prior))
-
-    def directions(self, joint: JointProbabilities) -> tuple[float, float]:
-        found = near_leakage(self._used(joint), self._positive, self.factor)
-        return found.for_event, found.against_event
+    def leakage(
+        self, joint: JointProbabilities, guarantee: float | Guarantee | None = None
+    ) -> Leakage:
+        found = near_leakage(self._used(joint), self._positive, self.factor, guarantee)
+        return replace(found, worst_rows=self._numbered(found.worst_rows))
 
     def leakages(
         self, joint: JointProbabilities, guarantee: float | Guarantee | None = None
@@ -152,56 +178,66 @@ class WithinFactor:
 
 
 @dataclass(frozen=True, eq=False)
-class EachOf:
-    """One class for each of several groups of rows, which are never mixed with each other.
+class EachOf(Judge):
+    """One judge for each of several groups of rows, which are never mixed with each other.
 
-    A guarantee is kept when it is in every group; a bound is the largest of those of the groups.
+    A guarantee is kept when it is in every group. A bound is the largest of those of the groups; a
+    group in which no prior compares anything counts as 0.
     """
 
     groups: tuple[tuple[slice, Judge], ...]
 
-    def passes(self, joint: JointProbabilities, guarantee: float | Guarantee | Limits) -> Booleans:
-        kept = np.ones(1 if joint.candidates is None else joint.candidates, dtype=np.bool_)
-        for rows, group in self.groups:
+    def passes(self, joint: JointProbabilities, guarantee: Bounds) -> Booleans:
+        kept = np.ones(joint.columns, dtype=np.bool_)
+        for rows, judge in self.groups:
             left = np.flatnonzero(kept)
             if not len(left):
                 break
             part = rows_of(joint, rows)
             if len(left) < len(kept):
                 part = candidates_of(part, left)
-            kept[left] = group.passes(part, guarantee)
+            kept[left] = judge.passes(part, guarantee)
         return kept
 
-    def leakage(self, joint: JointProbabilities) -> Leakage:
-        found = [group.leakage(rows_of(joint, rows)) for rows, group in self.groups]
-        worst = max(range(len(found)), key=lambda place: found[place].value)
-        first = self.groups[worst][0].start
+    def leakage(
+        self, joint: JointProbabilities, guarantee: float | Guarantee | None = None
+    ) -> Leakage:
+        found = [judge.leakage(part, guarantee) for part, judge in self._parts(joint)]
+        over = [each.value if guarantee is None else each.over(guarantee) for each in found]
+        worst = int(np.argmax(over))
         return Leakage(
             max(each.value for each in found),
             max(each.for_event for each in found),
             max(each.against_event for each in found),
-            {first + row: weight for row, weight in found[worst].worst_prior.items()},
+            self._numbered(worst, found[worst].worst_rows),
         )
 
     def directions(self, joint: JointProbabilities) -> tuple[float, float]:
-        found = [group.directions(rows_of(joint, rows)) for rows, group in self.groups]
+        found = [judge.directions(part) for part, judge in self._parts(joint)]
         return max(up for up, _ in found), max(down for _, down in found)
 
     def leakages(
         self, joint: JointProbabilities, guarantee: float | Guarantee | None = None
     ) -> Floats:
-        found = [group.leakages(rows_of(joint, rows), guarantee) for rows, group in self.groups]
+        found = [judge.leakages(part, guarantee) for part, judge in self._parts(joint)]
         return np.asarray(np.max(found, axis=0))
 
     def belief(self, joint: JointProbabilities) -> float:
-        return max(group.belief(rows_of(joint, rows)) for rows, group in self.groups)
+        return max(judge.belief(part) for part, judge in self._parts(joint))
 
     def prior_belief(self, joint: JointProbabilities) -> float:
-        return max(group.prior_belief(rows_of(joint, rows)) for rows, group in self.groups)
+        return max(judge.prior_belief(part) for part, judge in self._parts(joint))
 
     def undecided_prior(self, joint: JointProbabilities) -> dict[int, float]:
-        for rows, group in self.groups:
-            found = group.undecided_prior(rows_of(joint, rows))
+        for place, (part, judge) in enumerate(self._parts(joint)):
+            found = judge.undecided_prior(part)
             if found:
-                return {rows.start + row: weight for row, weight in found.items()}
+                return self._numbered(place, found)
         return {}
+
+    def _parts(self, joint: JointProbabilities) -> list[tuple[JointProbabilities, Judge]]:
+        return [(rows_of(joint, rows), judge) for rows, judge in self.groups]
+
+    def _numbered(self, place: int, prior: dict[int, float]) -> dict[int, float]:
+        first = self.groups[place][0].start
+        return {first + row: weight for row, weight in prior.items()}

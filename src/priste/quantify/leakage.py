@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from priste.quantify.guarantees import BeliefBound, Guarantee, as_guarantee
+from priste.quantify.guarantees import Guarantee, as_guarantee
 
 
 @dataclass(frozen=True)
@@ -18,13 +18,15 @@ class Leakage:
     :func:`priste.quantify.worst_prior.worst_prior_leakage` states. ``inf`` means that
     some prior makes the releases prove the event (or its negation).
 
-    ``worst_prior`` maps first cells to weights that sum to 1: a prior of the class that comes as
-    close to ``value`` as doubles allow, with one or two entries where the class is all mixtures
-    of some rows. Rows that are no cells are named by their number (``KnownPrior``), or by the cell
-    where the user was seen last (``LastSeen``). It is empty when no prior makes the comparison
-    possible. With several models ``worst_joint`` maps (model, cell) to weights, and
-    ``worst_prior`` is its sum over models. Where each of several models is tested by itself,
-    ``model`` is the number of the one under which ``value`` is reached; None elsewhere.
+    ``worst_rows`` maps rows of the joint probabilities, by number, to weights that sum to 1: a
+    prior of the class that comes as close to ``value`` as doubles allow, with one or two entries
+    where the class is all mixtures of the rows. It is empty when no prior makes the comparison
+    possible. A ``Quantifier`` also says what these rows are. ``worst_prior`` maps first cells to
+    weights where rows are first cells; ``worst_given`` maps pairs (model, number of a given prior)
+    (``KnownPrior``) to weights, and ``worst_last_seen`` the cells in which the user was seen last
+    (``LastSeen``). With several models these are summed over the models, ``worst_models`` maps
+    models to weights, and ``worst_joint`` pairs (model, first cell). Where each of several models
+    is tested by itself, ``model`` is the number of the one under which ``value`` is reached.
 
     >>> Leakage(0.5, 0.5, 0.25, {3: 1.0}).value
     0.5
@@ -33,7 +35,11 @@ class Leakage:
     value: float
     for_event: float
     against_event: float
-    worst_prior: dict[int, float]
+    worst_rows: dict[int, float]
+    worst_prior: dict[int, float] = field(default_factory=dict)
+    worst_given: dict[tuple[int, int], float] = field(default_factory=dict)
+    worst_last_seen: dict[int, float] = field(default_factory=dict)
+    worst_models: dict[int, float] = field(default_factory=dict)
     worst_joint: dict[tuple[int, int], float] = field(default_factory=dict)
     model: int | None = None
 
@@ -47,19 +53,9 @@ class Leakage:
         >>> Leakage(0.5, 0.25, 0.5, {3: 1.0}).over(OddsBound(up=1.0, down=float("inf")))
         0.25
         """
-        directions = (self.for_event, self.against_event)
-        return max(directions[side] for side in bounded_directions(guarantee))
+        return as_guarantee(guarantee).leakage_of(self.for_event, self.against_event)
 
 
-def bounded_directions(guarantee: float | Guarantee | None) -> list[int]:
-    """Return which of the directions (0 for the event, 1 against) a guarantee bounds.
-
-    Both for None, and where a guarantee leaves both free.
-    """
-    if guarantee is None:
-        return [0, 1]
-    given = as_guarantee(guarantee)
-    if isinstance(given, BeliefBound):
-        return [0]
-    free = float("inf")
-    return [side for side, bound in enumerate((given.up, given.down)) if bound < free] or [0, 1]
+def bounded_directions(guarantee: float | Guarantee | None) -> tuple[int, ...]:
+    """Return the directions that a guarantee bounds; both for None."""
+    return (0, 1) if guarantee is None else as_guarantee(guarantee).bounded_directions

@@ -13,13 +13,7 @@ from numpy.typing import NDArray
 from priste.arguments import check_choice
 from priste.errors import InvalidParameter, shown
 from priste.mobility import MarkovModel
-from priste.quantify.adversaries import (
-    Adversary,
-    AnyPrior,
-    PerModel,
-    PriorsWithin,
-    as_adversary,
-)
+from priste.quantify.adversaries import Adversary, AnyPrior, as_adversary
 from priste.quantify.assembly import PriorSums, known_prior_leakage
 from priste.quantify.candidate_operator import CandidateOperator
 from priste.quantify.guarantees import Guarantee, Limits, as_limits
@@ -31,12 +25,12 @@ from priste.quantify.inputs import (
 )
 from priste.quantify.joint_probabilities import Floats, JointProbabilities
 from priste.quantify.joint_sums import stacked
-from priste.quantify.judges import AnyMixture, EachOf, Judge, WithinFactor
+from priste.quantify.judges import EachOf, Judge
 from priste.quantify.leakage import Leakage
 from priste.quantify.model_stream import Method, ModelStream, check_history
 from priste.quantify.screening import screened, worthwhile_rank
 from priste.quantify.smoothing import location_posterior
-from priste.quantify.start_rows import FirstCells, start_rows
+from priste.quantify.start_rows import FirstCells, GivenPriors, StartRows
 from priste.quantify.stream_snapshot import StreamSnapshot
 
 if TYPE_CHECKING:
@@ -130,10 +124,8 @@ class Quantifier:
         self._family: Family = check_choice(family, FAMILIES, "family", "a Quantifier")
         self._adversary = _fitting(adversary, len(models))
         self._streams = [
-            ModelStream(
-                each, event, start_rows(self._adversary.of_model(number), each), method, history
-            )
-            for number, each in enumerate(models)
+            ModelStream(each, event, rows, method, history)
+            for each, rows in zip(models, _rows(self._adversary, models), strict=True)
         ]
         self._judge = _judge(self._adversary, self._streams, self._family)
         self._joint: JointProbabilities | None = None
@@ -250,9 +242,9 @@ class Quantifier:
         A column of zeros, a release that is never made, gives zeros. ``event`` and
         ``complement`` are (rows, k). Nothing changes.
         """
-        return self._candidate_moments(checked_candidates(likelihoods, self._cells))
+        return self._candidate_joint(checked_candidates(likelihoods, self._cells))
 
-    def _candidate_moments(self, checked: Floats) -> JointProbabilities:
+    def _candidate_joint(self, checked: Floats) -> JointProbabilities:
         columns = scaled_candidates(checked)
         self._check_next_step()
         return stacked([stream.candidate_joint(columns) for stream in self._streams])
@@ -289,8 +281,7 @@ class Quantifier:
         it: from the history of releases, or without one where that class lives on the first
         cells that are this quantifier's rows. Raises ``InvalidParameter`` where neither helps.
 
-        With ``prior``, weights over the rows (see :meth:`posterior`): the two logarithms
-        for that prior alone, and the prior itself as ``worst_prior``. They are 0
+        With ``prior`` (see :meth:`posterior`): the two logarithms for that prior alone. They are 0
         where the prior makes the event certain or impossible or the releases impossible,
         and infinite where the releases settle an event that was open.
         """
@@ -300,8 +291,7 @@ class Quantifier:
             asked = self._asked(_fitting(adversary, len(self._streams)))
             return asked._named(asked._worst())
         if prior is not None:
-            weights = self._weights(prior)
-            return self._named(known_prior_leakage(self.joint_probabilities(), weights))
+            return known_prior_leakage(self._sums(prior))
         return self._named(self._worst())
 
     def directions(self) -> tuple[float, float]:
@@ -317,52 +307,67 @@ class Quantifier:
         return Leakage(0.0, 0.0, 0.0, self._judge.undecided_prior(self.joint_probabilities()))
 
     def _named(self, found: Leakage) -> Leakage:
-        """Give rows their names: cells or numbers of priors, and of models if there are several."""
+        """Say what the worst rows are: first cells, given priors, or cells where one was seen."""
+        cells: dict[str, dict[int, float]] = {"first cell": {}, "last seen cell": {}}
+        given: dict[tuple[int, int], float] = {}
         joint: dict[tuple[int, int], float] = {}
-        named: dict[int, float] = {}
+        models: dict[int, float] = {}
         offsets = np.cumsum([0, *(stream.rows for stream in self._streams)])
-        for row, weight in found.worst_prior.items():
+        for row, weight in found.worst_rows.items():
             model = int(np.searchsorted(offsets, row, side="right")) - 1
-            label = int(self._streams[model].starts.labels[row - offsets[model]])
-            joint[model, label] = weight
+            starts = self._streams[model].starts
+            label = int(starts.labels[row - offsets[model]])
+            models[model] = models.get(model, 0.0) + weight
+            if starts.labels_are == "given prior":
+                given[model, label] = weight
+                continue
+            named = cells[starts.labels_are]
             named[label] = named.get(label, 0.0) + weight
+            if starts.labels_are == "first cell":
+                joint[model, label] = weight
         several = len(self._streams) > 1
-        held = {model for model, _ in joint} if several and self._family == "each" else set()
         return replace(
             found,
-            worst_prior=named,
+            worst_prior=cells["first cell"],
+            worst_given=given,
+            worst_last_seen=cells["last seen cell"],
+            worst_models=models if several else {},
             worst_joint=joint if several else {},
-            model=min(held, default=None),
+            model=min(models, default=None) if several and self._family == "each" else None,
         )
 
     def _asked(self, adversary: Adversary) -> Quantifier:
-        """Return this quantifier with another adversary; only for its joint."""
+        """Return this quantifier with another adversary; only for its joint probabilities."""
         if adversary == self._adversary:
             return self
         twin = copy.copy(self)
-        rows = [
-            start_rows(adversary.of_model(number), stream.chain.model)
-            for number, stream in enumerate(self._streams)
-        ]
         twin._adversary = adversary
-        if all(
-            isinstance(mine.starts, FirstCells) and np.isin(asked.support, mine.starts.labels).all()
-            for mine, asked in zip(self._streams, rows, strict=True)
-        ):
-            pairs = list(zip(self._streams, rows, strict=True))
-            twin._joint = stacked([stream.remixed(asked) for stream, asked in pairs])
-            twin._streams = [stream.with_rows(asked) for stream, asked in pairs]
-        elif all(stream.keeps_history for stream in self._streams):
-            twin._streams = [s.with_rows(r) for s, r in zip(self._streams, rows, strict=True)]
-            twin._joint = None
-        else:
-            raise InvalidParameter(
-                f"This Quantifier knows only how releases look to {self._adversary.words()}; that "
-                f"does not say how they look to {adversary.words()}. Make it with "
-                "history=True, or with an adversary whose rows are first cells, such as AnyPrior()."
-            )
+        models = [stream.chain.model for stream in self._streams]
+        rows = _rows(adversary, models)
+        twin._joint = self._joint_of(rows, adversary.words())
+        pairs = zip(self._streams, rows, strict=True)
+        twin._streams = [stream.with_rows(asked) for stream, asked in pairs]
         twin._judge = _judge(adversary, twin._streams, self._family)
         return twin
+
+    def _joint_of(self, rows: Sequence[StartRows], whom: str) -> JointProbabilities:
+        """Return the joint probabilities of other rows, of each model in turn."""
+        pairs = list(zip(self._streams, rows, strict=True))
+        if all(
+            isinstance(mine.starts, FirstCells) and np.isin(asked.support, mine.starts.labels).all()
+            for mine, asked in pairs
+        ):
+            return stacked([stream.remixed(asked) for stream, asked in pairs])
+        if all(stream.keeps_history for stream in self._streams):
+            return stacked(
+                [stream.with_rows(asked).joint_probabilities() for stream, asked in pairs]
+            )
+        raise InvalidParameter(
+            f"This Quantifier knows only how releases look to {self._adversary.words()}; that "
+            f"does not say how they look to {whom}.",
+            hint="Make it with history=True, or with an adversary whose rows are first cells, "
+            "such as AnyPrior().",
+        )
 
     def leakage_if(
         self, likelihoods: ArrayLike, guarantee: float | Guarantee | None = None
@@ -390,7 +395,7 @@ class Quantifier:
         for start in range(0, len(left) or not count, width):  # no columns at all are refused
             chunk = left[start : start + width]
             chosen = columns if len(chunk) == count else columns[:, chunk]
-            verdict[chunk] = self._judge.passes(self._candidate_moments(chosen), limits)
+            verdict[chunk] = self._judge.passes(self._candidate_joint(chosen), limits)
         return verdict
 
     def _screened(self, columns: Floats, limits: Limits) -> tuple[Booleans, Booleans]:
@@ -454,14 +459,18 @@ class Quantifier:
     def posterior(self, prior: ArrayLike | None = None) -> float:
         """Return Pr(EVENT | releases) under a prior.
 
-        ``prior`` are weights over the rows that sum to 1: (m,) over the first cells, zero
-        where this quantifier has no row; with ``KnownPrior`` (K,) over those, and nothing needed
-        for K = 1; with several models (models, m) or (models, K).
-        An event that is impossible under the prior has posterior 0, a certain one 1.
+        ``prior`` (m,) is over the first cells, whatever the adversary, and sums to 1; with several
+        models (models, m), over model and first cell. It may be left out where the adversary has
+        one prior under each model; then models have the same weight. A prior that is no mixture of
+        this quantifier's rows needs its history. An event that is impossible under the prior has posterior 0, a certain one 1.
         Raises ``InvalidParameter`` when the releases are impossible under the prior.
         """
-        known = PriorSums.of(self.joint_probabilities(), self._weights(prior))
-        self._check_possible(known)
+        known = self._sums(prior)
+        if not (known.event[0] or known.complement[0]):
+            raise InvalidParameter(
+                "The releases are impossible under this prior, so it has no posterior.",
+                hint="Give a prior that allows a first cell from which they could come.",
+            )
         return known.posterior()
 
     def log_likelihoods(self, prior: ArrayLike | None = None) -> tuple[float, float]:
@@ -471,7 +480,7 @@ class Quantifier:
         ``InvalidParameter`` when the event is impossible or certain under the prior, as
         then one of the two is not defined.
         """
-        known = PriorSums.of(self.joint_probabilities(), self._weights(prior))
+        known = self._sums(prior)
         for (mantissa, _), what in (
             (known.prior_event, "impossible"),
             (known.prior_complement, "certain"),
@@ -504,56 +513,54 @@ class Quantifier:
                 "A location_posterior needs all observations, and this Quantifier forgets them. "
                 "Make it with history=True."
             )
-        first = stream.starts.blended(self._weights(prior))
+        if prior is None and stream.rows == 1:
+            first = stream.starts.blended(np.ones(1))
+        else:
+            first = self._lines(prior)[0]
         return location_posterior(stream.chain, first, stream.records, step)
 
-    def _weights(self, prior: ArrayLike | None) -> Floats:
-        """Return ``prior`` as weights over the rows."""
-        if prior is None:
-            if self.rows == 1:
-                return np.ones(1)
-            raise InvalidParameter(
-                f"This Quantifier means {self.rows} starts or priors: give 'prior', weights over "
-                "them, or make the Quantifier with adversary=KnownPrior(...) of one known prior."
-            )
+    def _sums(self, prior: ArrayLike | None) -> PriorSums:
+        """Return the four quantities under one prior."""
+        if prior is None and all(stream.rows == 1 for stream in self._streams):
+            return PriorSums.of(self.joint_probabilities(), np.full(self.rows, 1.0 / self.rows))
+        lines = self._lines(prior)
         starts = [stream.starts for stream in self._streams]
-        by_cell = isinstance(starts[0], FirstCells)
-        length = self._cells if by_cell else len(starts[0].labels)
-        shape = (length,) if len(starts) == 1 else (len(starts), length)
+        pairs = list(zip(lines, starts, strict=True))
+        if all(
+            isinstance(each, FirstCells) and np.isin(np.flatnonzero(line), each.labels).all()
+            for line, each in pairs
+        ):
+            weights = np.concatenate([line[each.labels] for line, each in pairs])
+            return PriorSums.of(self.joint_probabilities(), weights)
+        rows = [GivenPriors(line[None, :]) for line in lines]
+        return PriorSums.of(self._joint_of(rows, "one with this prior"), np.ones(len(rows)))
+
+    def _lines(self, prior: ArrayLike | None) -> Floats:
+        """Return (models, m), a checked prior over model and first cell."""
+        if prior is None:
+            raise InvalidParameter(
+                f"This Quantifier means {self.rows} starts or priors: give a 'prior' over the "
+                "first cells.",
+                hint="Or make the Quantifier with adversary=KnownPrior(...) of one known prior.",
+            )
+        count = len(self._streams)
+        shape = (self._cells,) if count == 1 else (count, self._cells)
         array = np.asarray(prior)
         if array.shape != shape:
-            raise InvalidParameter(f"The 'prior' must have shape {shape}. Got {array.shape}.")
-        weights = checked_priors(array.ravel(), None, name="'prior'").reshape(len(starts), length)
-        if not by_cell:
-            return weights.ravel()
-        inside = [line[each.labels] for line, each in zip(weights, starts, strict=True)]
-        if sum(map(np.count_nonzero, inside)) != np.count_nonzero(weights):
-            raise InvalidParameter(
-                "The 'prior' must be 0 on cells in which the adversary of this Quantifier excludes "
-                "that the stream began."
-            )
-        return np.concatenate(inside)
-
-    @staticmethod
-    def _check_possible(known: PriorSums) -> None:
-        if not (known.event[0] or known.complement[0]):
-            raise InvalidParameter(
-                "The releases are impossible under this prior, so it has no posterior. Give a "
-                "prior that allows a first cell from which they could come."
-            )
+            raise InvalidParameter(f"must have shape {shape}", parameter="prior", value=array.shape)
+        return checked_priors(array.ravel(), None, "prior", "").reshape(count, self._cells)
 
 
 def _fitting(adversary: Adversary | Sequence[Adversary] | None, models: int) -> Adversary:
-    """Return the adversary that is meant; one for each model where there are several."""
-    if adversary is None:
-        return AnyPrior()
-    meant = as_adversary(adversary, name="'adversary' of a Quantifier")
-    if isinstance(meant, PerModel) and len(meant.parts) != models:
-        raise InvalidParameter(
-            f"The 'adversary' of a Quantifier must be one, or one for each of {models} models. Got "
-            f"{len(meant.parts)}."
-        )
+    """Return the adversary that is meant; it must be for so many models."""
+    meant = AnyPrior() if adversary is None else as_adversary(adversary, owner="a Quantifier")
+    meant.check_models(models)
     return meant
+
+
+def _rows(adversary: Adversary, models: Sequence[MarkovModel]) -> list[StartRows]:
+    """Return the rows of an adversary under each of the models."""
+    return [adversary.of_model(number).rows(model) for number, model in enumerate(models)]
 
 
 def _operator(streams: Sequence[ModelStream], judge: Judge) -> CandidateOperator:
@@ -568,39 +575,17 @@ def _operator(streams: Sequence[ModelStream], judge: Judge) -> CandidateOperator
 
 
 def _judge(adversary: Adversary, streams: Sequence[ModelStream], family: Family) -> Judge:
-    """Return the class of weights over the stacked rows that an adversary means."""
-    if family == "each" and len(streams) > 1:
-        ends = np.cumsum([0, *(stream.rows for stream in streams)]).tolist()
-        return EachOf(
-            tuple(
-                (
-                    slice(ends[number], ends[number + 1]),
-                    _judge(adversary.of_model(number), [stream], "joint"),
-                )
-                for number, stream in enumerate(streams)
-            )
-        )
-    if isinstance(adversary, PerModel):
-        if len(streams) == 1:
-            return _judge(adversary.parts[0], streams, family)
-        if any(isinstance(part, PriorsWithin) for part in adversary.parts):
-            raise InvalidParameter(
-                "Several models with family='joint' take PriorsWithin once, with a joint prior "
-                "over model and first cell, not one for each model. Use family='each', or one "
-                "PriorsWithin((models, m) prior, factor)."
-            )
-    if not isinstance(adversary, PriorsWithin):
-        return AnyMixture()
-    prior = (
-        adversary.prior if adversary.prior.ndim == 2 else np.stack([adversary.prior] * len(streams))
-    )
-    if len(prior) != len(streams):
-        raise InvalidParameter(
-            f"The 'prior' of PriorsWithin has one line for each of {len(prior)} models. Got "
-            f"{len(streams)}. Give (m,) for the same prior under each."
-        )
-    weights = [line[each.starts.labels] for line, each in zip(prior, streams, strict=True)]
-    return WithinFactor(np.concatenate(weights), adversary.factor)
+    """Return what decides about the stacked rows of an adversary."""
+    if family == "joint" or len(streams) == 1:
+        return adversary.judge([stream.starts for stream in streams])
+    groups = []
+    first = 0
+    for number, stream in enumerate(streams):
+        part = adversary.of_model(number)
+        part.check_models(1)
+        groups.append((slice(first, first + stream.rows), part.judge([stream.starts])))
+        first += stream.rows
+    return EachOf(tuple(groups))
 
 
 def _undecided(count: int) -> tuple[Booleans, Booleans]:

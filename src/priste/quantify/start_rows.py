@@ -8,26 +8,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 import numpy as np
 
-from priste.errors import InvalidParameter
-from priste.quantify.adversaries import (
-    Adversary,
-    AnyPrior,
-    KnownPrior,
-    LastSeen,
-    PriorsWithin,
-    StartsIn,
-)
 from priste.quantify.joint_probabilities import Floats, Integers
 from priste.quantify.lifted import BAND_MERGES
 from priste.quantify.movement import moved_ahead, moved_back
 from priste.quantify.scaling import ScaledRows
 
 if TYPE_CHECKING:
-    from priste.mobility import MarkovModel, Transition
+    from priste.mobility import Transition
+
+
+Labels = Literal["first cell", "given prior", "last seen cell"]
 
 
 class StartRows(Protocol):
@@ -36,6 +30,10 @@ class StartRows(Protocol):
     @property
     def labels(self) -> Integers:
         """What each row is called: a cell, or the number of a given prior."""
+
+    @property
+    def labels_are(self) -> Labels:
+        """What the labels name."""
 
     @property
     def support(self) -> Integers:
@@ -66,6 +64,7 @@ class FirstCells:
     size: int
 
     losses = (0, 0.0)
+    labels_are: ClassVar[Labels] = "first cell"
 
     @property
     def support(self) -> Integers:
@@ -100,6 +99,7 @@ class GivenPriors:
     rows: Floats
 
     losses = (8, 0.0)  # bands are merged once more
+    labels_are: ClassVar[Labels] = "given prior"
 
     @property
     def labels(self) -> Integers:
@@ -128,6 +128,8 @@ class SeenBefore:
 
     moves: tuple[Transition, ...]  # in the order of time, the last one into step 0
     size: int
+
+    labels_are: ClassVar[Labels] = "last seen cell"
 
     @property
     def labels(self) -> Integers:
@@ -161,57 +163,3 @@ class SeenBefore:
 
     def weights_of(self, prior: Floats) -> Floats:
         return prior  # as if it had been the same when the user was seen
-
-
-def start_rows(adversary: Adversary, model: MarkovModel) -> StartRows:
-    """Return the rows of an adversary under a model; refuses what does not fit its map or time."""
-    size = model.grid.size
-    if isinstance(adversary, AnyPrior):
-        return FirstCells(np.arange(size), size)
-    if isinstance(adversary, StartsIn):
-        if adversary.cells[-1] >= size:
-            raise InvalidParameter(
-                f"The cells of StartsIn must be cells 0 to {size - 1} of the model's map. "
-                f"Got {adversary.cells[-1]}."
-            )
-        return FirstCells(np.array(adversary.cells, dtype=np.int64), size)
-    if isinstance(adversary, KnownPrior):
-        _check_size("rows of KnownPrior", adversary.rows, size)
-        return GivenPriors(adversary.rows)
-    if isinstance(adversary, LastSeen):
-        return _seen_before(adversary.steps, model)
-    if isinstance(adversary, PriorsWithin):
-        _check_size("prior of PriorsWithin", adversary.prior, size)
-        return FirstCells(np.flatnonzero(np.atleast_2d(adversary.prior).any(axis=0)), size)
-    raise InvalidParameter(
-        "The 'adversary' of a Quantifier must be AnyPrior(), StartsIn(cells), KnownPrior(rows), "
-        f"LastSeen(steps) or PriorsWithin(prior, factor). Got {type(adversary).__name__}."
-    )
-
-
-def _check_size(what: str, priors: Floats, size: int) -> None:
-    if priors.shape[-1] != size:
-        raise InvalidParameter(
-            f"The {what} must have one number per cell of the model's map, {size}. "
-            f"Got {priors.shape[-1]}."
-        )
-
-
-def _seen_before(steps: int, model: MarkovModel) -> StartRows:
-    if steps == 0:
-        return FirstCells(np.arange(model.grid.size), model.grid.size)
-    if model.order != 1 or model.period is None:
-        why = (
-            "a second-order model begins at step 0 with a cell, and whoever saw the user before "
-            "would know more than that cell"
-            if model.order != 1
-            else f"a model of {model.horizon} moves says nothing about the time before step 0"
-        )
-        raise InvalidParameter(
-            f"The adversary LastSeen(steps={steps}) needs a model that knows how people moved "
-            f"before step 0: {why}. Use a model of one matrix or with cycle=True, or "
-            f"KnownPrior(rows)."
-        )
-    # The move from step -k to -k + 1 is that of the same phase of the cycle.
-    moves = tuple(model.transition(-k % model.period) for k in range(steps, 0, -1))
-    return SeenBefore(moves, model.grid.size)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from priste.quantify.guarantees import Guarantee, Limits, as_limits
 from priste.quantify.joint_probabilities import Floats, Integers, JointProbabilities
 from priste.quantify.leakage import Leakage, bounded_directions
-from priste.quantify.worst_prior.verdicts import LEAST_LOGARITHM, columns_of, doubt, lines_of
+from priste.quantify.worst_prior.verdicts import LEAST_LOGARITHM, doubt, lines_of
 
 SLACK = 1e-8
 """A reported ratio is at most this much, relatively, above the exact supremum, and (n + 32) factor
@@ -34,7 +34,7 @@ def near_passes(
     :func:`priste.quantify.worst_prior.passes`.
     """
     limits = as_limits(epsilon)
-    count = columns_of(joint)
+    count = joint.columns
     if limits == Limits(math.inf, math.inf, math.inf):
         return np.ones(count, dtype=np.bool_)
     larger = doubt(joint)
@@ -57,11 +57,16 @@ def near_passes(
     return passed
 
 
-def near_leakage(joint: JointProbabilities, weights: Floats, factor: float) -> Leakage:
+def near_leakage(
+    joint: JointProbabilities,
+    weights: Floats,
+    factor: float,
+    guarantee: float | Guarantee | None = None,
+) -> Leakage:
     """Bound the leakage over every prior within ``factor`` of ``weights``, from above.
 
     Never below the exact supremum, and above it by at most what ``SLACK`` says, and 8 times the
-    relative error of the joint probabilities. ``worst_prior`` is a prior of the class: all rows,
+    relative error of the joint probabilities. ``worst_rows`` is a prior of the class: all rows,
     with weights that sum to 1. The edges are those of :func:`priste.quantify.worst_prior_leakage`.
     """
     if doubt(joint) == math.inf:
@@ -70,7 +75,8 @@ def near_leakage(joint: JointProbabilities, weights: Floats, factor: float) -> L
     for_event, against_event = (float(x) for x in logs[:, 0])
     if for_event == against_event == -math.inf:
         return Leakage(0.0, 0.0, 0.0, {})
-    worst = priors[int(against_event > for_event)] * weights
+    side = max(bounded_directions(guarantee), key=(for_event, against_event).__getitem__)
+    worst = priors[side] * weights
     worst /= worst.sum()
     for_event, against_event = (max(x, LEAST_LOGARITHM) for x in (for_event, against_event))
     return Leakage(
@@ -86,7 +92,7 @@ def near_leakages(
 ) -> Floats:
     """The leakage of each candidate, shape (k,), over the directions that a guarantee bounds."""
     if doubt(joint) == math.inf:
-        return np.full(columns_of(joint), math.inf)
+        return np.full(joint.columns, math.inf)
     logs, _ = _suprema(joint, weights, factor)
     bounded = np.maximum(logs, LEAST_LOGARITHM)[bounded_directions(guarantee)].max(axis=0)
     return np.asarray(np.where((logs == -math.inf).all(axis=0), 0.0, bounded))
@@ -98,7 +104,7 @@ def near_beliefs(joint: JointProbabilities, weights: Floats, factor: float) -> F
     Never below the exact supremum; 0 where the releases are impossible for all of them.
     """
     if doubt(joint) == math.inf:
-        return np.ones(columns_of(joint))
+        return np.ones(joint.columns)
     odds = np.minimum(_log_odds(joint, weights, factor), LARGEST_LOGARITHM)
     with np.errstate(over="ignore"):
         share = np.nextafter(_EVALUATION / (1.0 + np.exp(-odds)), math.inf)

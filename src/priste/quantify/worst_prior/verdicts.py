@@ -113,7 +113,7 @@ def leakages(
     set of releases counts as one column. ``method`` as there.
     """
     if doubt(joint) == math.inf:
-        return np.full(columns_of(joint), math.inf)
+        return np.full(joint.columns, math.inf)
     ratios, pairs = _suprema(joint, method)
     bounded = _logarithms(joint, ratios)[bounded_directions(guarantee)]
     return np.where(pairs.max(axis=(0, 2)) < 0, 0.0, bounded.max(axis=0))
@@ -143,9 +143,9 @@ def passes(
     every_pair = _every_pair(joint, method)
     larger = doubt(joint)
     if limits == Limits(math.inf, math.inf, math.inf):
-        return np.ones(columns_of(joint), dtype=np.bool_)
+        return np.ones(joint.columns, dtype=np.bool_)
     if larger == math.inf:
-        return np.zeros(columns_of(joint), dtype=np.bool_)
+        return np.zeros(joint.columns, dtype=np.bool_)
     if limits.up == limits.down == math.inf:
         return beliefs_within(joint, limits.belief)
     bounds = [
@@ -157,11 +157,6 @@ def passes(
     if limits.belief < math.inf:
         passed &= beliefs_within(joint, limits.belief)
     return passed
-
-
-def columns_of(joint: JointProbabilities) -> int:
-    """The number of candidates; one set of releases counts as one."""
-    return 1 if joint.candidates is None else joint.candidates
 
 
 def _every_pair(joint: JointProbabilities, method: Method) -> bool:

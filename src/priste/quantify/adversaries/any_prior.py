@@ -1,0 +1,47 @@
+"""The paper's adversary: every prior over the first cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from priste.quantify.adversaries.adversary import Adversary
+from priste.quantify.joint_probabilities import Floats
+from priste.quantify.start_rows import FirstCells
+
+if TYPE_CHECKING:
+    from priste.mobility import MarkovModel
+
+
+@dataclass(frozen=True, eq=False)
+class AnyPrior(Adversary):
+    """Every prior over the first cell. The paper's adversary, and the default of a Quantifier.
+
+    >>> AnyPrior().words()
+    'anybody, whatever they believe about where the stream began'
+    """
+
+    kind: ClassVar[str] = "any prior"
+    states_prior: ClassVar[bool] = False
+
+    def rows(self, model: MarkovModel) -> FirstCells:
+        """Return one row for each cell."""
+        return FirstCells(np.arange(model.grid.size), model.grid.size)
+
+    def row_count(self, cells: int) -> int:
+        """Return the number of cells."""
+        return cells
+
+    def mean_prior(self, cells: int) -> Floats:
+        """Return the uniform distribution."""
+        return np.full(cells, 1.0 / cells)
+
+    def words(self) -> str:
+        """Return who is meant, as part of a sentence."""
+        return "anybody, whatever they believe about where the stream began"
+
+    def to_dict(self) -> dict[str, object]:
+        """Return what ``adversary_from_dict`` reads, ready for JSON."""
+        return {"adversary": self.kind}

@@ -1,0 +1,78 @@
+"""An adversary who holds one of some given priors, or a mixture of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+
+from priste.float_text import floats_to_text, rows_from_texts
+from priste.quantify.adversaries.adversary import Adversary, check_size
+from priste.quantify.inputs import checked_priors
+from priste.quantify.joint_probabilities import Floats
+from priste.quantify.start_rows import GivenPriors
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from priste.mobility import MarkovModel
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KnownPrior(Adversary):
+    """These priors and all their mixtures: ``priors`` (K, m), or (m,) for one known prior.
+
+    Each row is >= 0 and sums to 1 within ``PRIOR_TOLERANCE``. With several models each prior
+    goes with each model.
+
+    >>> KnownPrior([0.5, 0.5]).words()
+    'an adversary who holds one known prior about where the stream began'
+    """
+
+    kind: ClassVar[str] = "known prior"
+
+    priors: Floats
+
+    def __init__(self, priors: ArrayLike) -> None:
+        object.__setattr__(self, "priors", checked_priors(priors, None, "priors", "KnownPrior"))
+
+    def rows(self, model: MarkovModel) -> GivenPriors:
+        """Return one row for each prior."""
+        check_size("priors", "KnownPrior", self.priors.shape[1], model.grid.size)
+        return GivenPriors(self.priors)
+
+    def given_prior(self, number: int) -> Floats:
+        """Return one of the priors."""
+        return self.priors[number]
+
+    def row_count(self, cells: int) -> int:
+        """Return the number of priors."""
+        return len(self.priors)
+
+    def mean_prior(self, cells: int) -> Floats:
+        """Return the mean of the priors."""
+        return np.asarray(self.priors.mean(axis=0))
+
+    def words(self) -> str:
+        """Return who is meant, as part of a sentence."""
+        if len(self.priors) == 1:
+            return "an adversary who holds one known prior about where the stream began"
+        return (
+            f"an adversary who holds one of {len(self.priors)} given priors about where the "
+            "stream began, or any mixture of them"
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """Return what ``adversary_from_dict`` reads, ready for JSON; floats to the bit."""
+        return {"adversary": self.kind, "priors": [floats_to_text(row) for row in self.priors]}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, object]) -> Self:
+        """Undo :meth:`to_dict`, but for the kind."""
+        given = dict(values)
+        return cls(rows_from_texts(given.pop("priors")), **given)
+
+    def __repr__(self) -> str:
+        return f"KnownPrior(<{self.priors.shape[0]} on {self.priors.shape[1]} cells>)"

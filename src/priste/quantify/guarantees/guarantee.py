@@ -1,0 +1,179 @@
+"""What every guarantee about an event can do: bounds on odds, a cap on beliefs, or both."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from priste.errors import InvalidParameter
+from priste.quantify.rounding import UNIT_ROUNDOFF
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The numbers that a check compares with; ``inf`` switches one off.
+
+    ``up`` and ``down`` bound the logarithms of R = Pr(o | EVENT) / Pr(o | not EVENT) and of 1 / R;
+    ``belief`` bounds the odds Pr(EVENT, o) / Pr(not EVENT, o).
+    """
+
+    up: float
+    down: float
+    belief: float
+
+    def moved(self, by: float) -> Limits | None:
+        """Return limits wider by a factor e^by in each odds, None where none could be kept."""
+        up, down = self.up + by, self.down + by
+        if up < 0.0 or down < 0.0:
+            return None
+        return Limits(up, down, self.belief * math.exp(by))
+
+
+class Guarantee(ABC):
+    """What is guaranteed about one event, as three bounds of which any may be left open.
+
+    A subclass is a frozen dataclass. It states its bounds, its words and its dictionary; all other
+    methods follow from the bounds. To add one, write its file and add it to ``KINDS`` in
+    :mod:`priste.quantify.guarantees.guarantee_table`.
+    """
+
+    kind: ClassVar[str]
+    """The name under ``guarantee`` in the dictionary of :meth:`to_dict`."""
+
+    up: float
+    """The largest ln of the factor by which the odds of the event may rise; inf: no bound."""
+
+    down: float
+    """The largest ln of the factor by which the odds of the event may fall; inf: no bound."""
+
+    @property
+    @abstractmethod
+    def belief_cap(self) -> float | None:
+        """The largest Pr(EVENT | releases) that is allowed; None: no cap."""
+
+    @abstractmethod
+    def words(self) -> str:
+        """Return the guarantee as part of a sentence."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, object]:
+        """Return what ``guarantee_from_dict`` reads, ready for JSON."""
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, object]) -> Self:
+        """Return the guarantee with these values, as :meth:`to_dict` wrote them."""
+        return cls(**{name: math.inf if x == "inf" else x for name, x in values.items()})
+
+    @abstractmethod
+    def with_bounds(
+        self,
+        odds: Callable[[float], float] | None = None,
+        belief: Callable[[float], float] | None = None,
+    ) -> Self:
+        """Return the same guarantee with each bound replaced by a function of it.
+
+        ``odds`` is applied to every finite bound on odds, ``belief`` to the cap on beliefs; None
+        leaves them as they are.
+        """
+
+    def limits(self) -> Limits:
+        """Return the numbers that a check compares with, never above what is guaranteed."""
+        odds = math.inf
+        if self.belief_cap is not None:
+            odds = self.belief_cap / (1.0 - self.belief_cap) * (1.0 - 4.0 * UNIT_ROUNDOFF)
+        return Limits(self.up, self.down, odds)
+
+    @property
+    def bounded_directions(self) -> tuple[int, ...]:
+        """Which directions count: 0 for the event, 1 against it.
+
+        A cap on beliefs bounds the first. Both where nothing is bounded.
+        """
+        up = self.up < math.inf or self.belief_cap is not None
+        found = tuple(side for side, bounded in enumerate((up, self.down < math.inf)) if bounded)
+        return found or (0, 1)
+
+    @property
+    def largest_leakage(self) -> float:
+        """The largest leakage at which this may still be kept; inf where no odds are bounded."""
+        return max((x for x in (self.up, self.down) if x < math.inf), default=math.inf)
+
+    def leakage_of(self, for_event: float, against_event: float) -> float:
+        """Return the larger of the directions that this guarantee bounds."""
+        return max((for_event, against_event)[side] for side in self.bounded_directions)
+
+    def is_kept(
+        self, for_event: float, against_event: float, belief: float, tolerance: float = 0.0
+    ) -> bool:
+        """Tell whether numbers that were reached are within all bounds, up to ``tolerance``."""
+        return (
+            for_event <= self.up + tolerance
+            and against_event <= self.down + tolerance
+            and (self.belief_cap is None or belief <= self.belief_cap + tolerance)
+        )
+
+    def is_kept_by(self, leakage: float, belief: float | None) -> bool | None:
+        """Tell whether this is kept, from one leakage over all bounded directions.
+
+        None where that cannot tell: directions may have different bounds, and ``belief`` may not
+        be known.
+        """
+        if self.belief_cap is not None and (belief is None or belief > self.belief_cap):
+            return None if belief is None else False
+        bounds = [bound for bound in (self.up, self.down) if bound < math.inf]
+        within = [leakage <= bound for bound in bounds]
+        return True if all(within) else None if any(within) else False
+
+    def ratio_limits(self, prior_odds: float) -> tuple[float, float]:
+        """Return the bounds of ln R and of -ln R for a prior with these odds of the event."""
+        up = self.up
+        if self.belief_cap is not None:
+            capped = math.log(self.belief_cap / (1.0 - self.belief_cap)) - math.log(prior_odds)
+            up = min(up, capped)
+        return up, self.down
+
+    def paced(self, leakage: float, belief: float, pace: float) -> Self:
+        """Return the guarantee for one step that may use up a share ``pace`` of what is left.
+
+        ``leakage`` and ``belief`` are what was reached so far. A release that says nothing keeps
+        the result, since each bound is at least what was reached.
+        """
+
+        def between(reached: float, bound: float) -> float:
+            return bound if reached >= bound else max(0.0, reached + pace * (bound - reached))
+
+        return self.with_bounds(
+            lambda bound: between(leakage, bound), lambda cap: between(belief, cap)
+        )
+
+    def check_usable(self, owner: str) -> None:
+        """Raise InvalidParameter if no release could be made under this guarantee."""
+        bounded = self.belief_cap is not None or min(self.up, self.down) < math.inf
+        if min(self.up, self.down) > 0.0 and bounded:
+            return
+        raise InvalidParameter(
+            "must be > 0 in both directions, and finite in one at least",
+            parameter="guarantee",
+            owner=owner,
+            value=repr(self),
+            hint="To release without a guarantee use calibrator='uncalibrated'.",
+        )
+
+    def check_feasible(self, event: str, prior_belief: float, whom: str) -> None:
+        """Raise InvalidParameter if a prior of the adversary exceeds the cap before any release.
+
+        ``event`` names the event, ``prior_belief`` is the largest belief in it before any release,
+        ``whom`` the words of the adversary.
+        """
+        if self.belief_cap is None or prior_belief <= self.belief_cap:
+            return
+        raise InvalidParameter(
+            f"The event {event!r} is guaranteed to be believed with at most {self.belief_cap:g}, "
+            f"and before any release {whom} may believe it with {prior_belief:.6g} already. No "
+            "release can take that back.",
+            hint="Guarantee a cap above that number, guard against an adversary with less extreme "
+            "beliefs, such as one who knows the population, or bound the change of odds instead.",
+        )

@@ -1,0 +1,82 @@
+"""A bound on how far the odds of an event move, in either direction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from priste.arguments import check_float
+from priste.float_text import number_to_json
+from priste.quantify.guarantees.guarantee import Guarantee
+
+
+@dataclass(frozen=True)
+class OddsBound(Guarantee):
+    """The odds of the event rise by at most e^up and fall by at most e^down.
+
+    Both >= 0; ``math.inf`` leaves a direction open. A plain number ε means ``OddsBound(ε, ε)``.
+    With ``down=math.inf`` releases may show that the event did *not* happen, and days without it
+    can be recognised as such (at most a share 1 - e^-up of them).
+
+    >>> OddsBound(up=1.0, down=math.inf).words()
+    'the odds that it happened rise by at most a factor 2.72; releases may show that it did not'
+    """
+
+    kind: ClassVar[str] = "odds"
+
+    up: float
+    down: float
+
+    def __post_init__(self) -> None:
+        for name in ("up", "down"):
+            bound = check_float(
+                getattr(self, name),
+                name,
+                "OddsBound",
+                least=0.0,
+                most=math.inf,
+                why="math.inf for a direction without a bound",
+            )
+            object.__setattr__(self, name, bound)
+
+    @property
+    def belief_cap(self) -> float | None:
+        """None: beliefs are not capped."""
+        return None
+
+    def with_bounds(
+        self,
+        odds: Callable[[float], float] | None = None,
+        belief: Callable[[float], float] | None = None,
+    ) -> Self:
+        """Return the same guarantee with a function applied to each finite bound."""
+        if odds is None:
+            return self
+        bounds = (self.up, self.down)
+        return type(self)(*(x if x == math.inf else odds(x) for x in bounds))
+
+    def to_dict(self) -> dict[str, object]:
+        """Return what ``guarantee_from_dict`` reads, ready for JSON."""
+        up, down = number_to_json(self.up), number_to_json(self.down)
+        return {"guarantee": self.kind, "up": up, "down": down}
+
+    def words(self) -> str:
+        """Return the guarantee as part of a sentence."""
+        if self.up == self.down == math.inf:
+            return "the odds that it happened may change without bound: nothing is guaranteed"
+        if self.up == self.down:
+            change = f"change by at most a factor {_factor(self.up)}, either way"
+            return f"the odds that it happened {change}"
+        rise = f"the odds that it happened rise by at most a factor {_factor(self.up)}"
+        if self.down == math.inf:
+            return f"{rise}; releases may show that it did not"
+        if self.up == math.inf:
+            fall = f"the odds that it happened fall by at most a factor {_factor(self.down)}"
+            return f"{fall}; releases may show that it did"
+        return f"{rise} and fall by at most a factor {_factor(self.down)}"
+
+
+def _factor(bound: float) -> str:
+    return f"{math.exp(bound):.3g}" if bound < 700.0 else f"e^{bound:.4g}"
