@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from priste.maps import Grid
 from priste.mechanisms import Mechanism, Uniform
-from priste.mechanisms.rows import settle_rows
+from priste.mechanisms.rows import normalise_rows
 
 
 class NormalisedLaplace(Mechanism):
@@ -46,4 +46,4 @@ class NormalisedLaplace(Mechanism):
 
     def _make_table(self) -> NDArray[np.float64]:
         weights = np.exp(-self._alpha * self.grid.distances())
-        return settle_rows(weights / weights.sum(axis=1, keepdims=True))
+        return normalise_rows(weights / weights.sum(axis=1, keepdims=True))

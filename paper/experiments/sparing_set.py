@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from priste.mechanisms import LocationSet
 from priste.mechanisms.restricted import remapped_columns
-from priste.mechanisms.rows import settle_rows
+from priste.mechanisms.rows import normalise_rows
 
 
 class SparingSet(LocationSet):
@@ -27,7 +27,7 @@ class SparingSet(LocationSet):
         law = self.base.row(int(inside[place]))[None, :]
         targets = self._surrogates.nearest[self._meant]
         row = np.zeros(self.outputs)
-        row[inside] = settle_rows(remapped_columns(law, targets, len(inside)))[0]
+        row[inside] = normalise_rows(remapped_columns(law, targets, len(inside)))[0]
         row.flags.writeable = False
         return row
 

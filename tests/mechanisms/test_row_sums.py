@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.drawn_examples import examples
 
 from priste.mechanisms import ROW_SUM_TOLERANCE
-from priste.mechanisms.rows import exact_row_excess, settle_rows
+from priste.mechanisms.rows import exact_row_excess, normalise_rows
 
 EXCESS_TOLERANCE = 2.0**-80
 # Scaling to a sum of 1 and moving the rest to the largest of n entries: n ulps at most.
@@ -35,7 +35,7 @@ def test_excess_is_exact_to_twice_the_precision(row):
 def test_settled_rows_sum_to_one_and_keep_their_proportions(row, off):
     """Settled rows meet the tolerance; zeros stay zero and entries move by rounding alone."""
     given_row = np.array(row) / sum(row) * (1.0 + off)
-    settled = settle_rows(given_row[None, :])[0]
+    settled = normalise_rows(given_row[None, :])[0]
     assert abs(sum(map(Fraction, settled.tolist())) - 1) <= ROW_SUM_TOLERANCE
     assert ((settled == 0) == (given_row == 0)).all()
     np.testing.assert_allclose(settled, given_row / given_row.sum(), rtol=ENTRY_TOLERANCE, atol=0)
@@ -45,7 +45,7 @@ def test_rows_within_tolerance_are_untouched_and_inputs_not_mutated():
     """A row that already sums to 1 keeps its bits; others are changed in a copy."""
     table = np.array([[0.1, 0.2, 0.7], [0.1, 0.2, 0.7 + 1e-10]])
     before = table.copy()
-    settled = settle_rows(table)
+    settled = normalise_rows(table)
     assert np.array_equal(table, before)
     assert np.array_equal(settled[0], table[0])
     assert not np.array_equal(settled[1], table[1])

@@ -1,4 +1,4 @@
-"""Anybody's own mechanism, given as the table of its probabilities."""
+"""A mechanism of the user's own, given as its emission matrix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from priste.arguments import check_float
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.mechanisms.mechanism import Mechanism, refuse_large_table
-from priste.mechanisms.rows import exact_row_excess, settle_rows
+from priste.mechanisms.rows import exact_row_excess, normalise_rows
 from priste.mechanisms.saved_arrays import array_to_dict
 
 GIVEN_ROW_TOLERANCE = 1e-9
@@ -27,13 +27,14 @@ class EmissionTable(Mechanism):
     and cell have the same number when there are as many outputs as cells, and outputs are not
     cells otherwise. The table is copied.
 
-    Its budget is a share between 0 and 1 (per nothing, not per km): at ``budget`` b the output is
-    drawn from the table with probability b and from ``background`` otherwise, a row that does not
-    depend on the cell. So less budget is always a further processing of more budget, and at 0
-    every row is the background. ``background`` defaults to the mean of the rows: the outputs as
-    they come from a user who may be anywhere.
+    Its budget is a share between 0 and 1 (without a unit, not per km): at ``budget`` b the output
+    is drawn from the table with probability b and otherwise from ``background``, a row that does
+    not depend on the cell. So a smaller budget is always post-processing of a larger one, and at 0
+    every row is the background. ``background`` defaults to the mean of the rows.
 
-    ``claimed_alpha`` is what ``smallest_alpha()`` measures, as nothing else is known.
+    ``claimed_alpha`` is what ``smallest_alpha()`` measures, since nothing else is known. With
+    outputs that are not cells ``output_cells()`` is None, and distances from the truth have no
+    meaning.
 
     >>> grid = Grid(rows=1, columns=2, cell_size=1.0)
     >>> coin = EmissionTable(grid, [[0.75, 0.25], [0.25, 0.75]])
@@ -60,8 +61,10 @@ class EmissionTable(Mechanism):
             )
         refuse_large_table("EmissionTable", *given.shape)
         super().__init__(grid, given.shape[1])
-        self._given = _as_laws(given, "table")
-        self._background = _as_laws(self._background_row(background)[None, :], "background")[0]
+        self._given = _as_distributions(given, "table")
+        self._background = _as_distributions(
+            self._background_row(background)[None, :], "background"
+        )[0]
         for array in (self._given, self._background):
             array.flags.writeable = False
         self._output_cells = self._meaning(output_cells)
@@ -105,7 +108,7 @@ class EmissionTable(Mechanism):
         if self._budget == 0.0:
             return np.repeat(self._background[None, :], self.grid.size, axis=0)
         mixture = self._budget * self._given + (1.0 - self._budget) * self._background
-        return settle_rows(mixture)
+        return normalise_rows(mixture)
 
     def _background_row(self, background: ArrayLike | None) -> NDArray[np.float64]:
         if background is None:
@@ -160,7 +163,7 @@ def _as_floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
         ) from problem
 
 
-def _as_laws(rows: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+def _as_distributions(rows: NDArray[np.float64], name: str) -> NDArray[np.float64]:
     if not np.isfinite(rows).all() or (rows < 0).any() or (rows > 1.0 + GIVEN_ROW_TOLERANCE).any():
         raise InvalidParameter(
             "must hold probabilities: finite and from 0 to 1",
@@ -175,4 +178,4 @@ def _as_laws(rows: NDArray[np.float64], name: str) -> NDArray[np.float64]:
             got=f"a row that misses it by {worst:.3g}",
             hint="Check which axis holds the true cells: rows do.",
         )
-    return settle_rows(rows)
+    return normalise_rows(rows)

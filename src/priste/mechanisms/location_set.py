@@ -16,7 +16,7 @@ from priste.mechanisms.plausible_cells import (
     likely_cells,
 )
 from priste.mechanisms.restricted import RestrictedMechanism, remapped_columns
-from priste.mechanisms.rows import settle_rows
+from priste.mechanisms.rows import normalise_rows
 from priste.mechanisms.saved_arrays import array_to_dict
 
 _WHOLE_TABLE_BYTES = 2**27
@@ -132,4 +132,4 @@ class LocationSet(RestrictedMechanism):
         else:
             rows = np.stack([self._base.row(cell) for cell in cells.tolist()])
         targets = self._surrogates.nearest[self._meant]
-        return settle_rows(remapped_columns(rows, targets, len(cells)))
+        return normalise_rows(remapped_columns(rows, targets, len(cells)))

@@ -1,14 +1,13 @@
-"""What every mechanism guarantees: a table of emission probabilities, and draws from that very
-table.
+"""The interface of mechanisms: an emission matrix, and draws from exactly that matrix.
 
-A mechanism turns the true cell into a random output. Everything that matters about it is its
-emission table ``E[l, o] = Pr(output o | true cell l)``. Guarantees that every subclass keeps:
+A mechanism turns the true cell into a random output. Its emission matrix (or table) is
+``E[l, o] = Pr(output o | true cell l)``. Every subclass guarantees:
 
 - rows are distributions: finite, >= 0, and the exact sum of the floats of a row is within
   ``ROW_SUM_TOLERANCE`` of 1;
 - ``sample`` draws from the very floats of the row, taken as exact weights;
-- ``with_budget`` walks down one family; at budget 0 all rows are identical to the bit, so that the
-  output says nothing about the cell;
+- ``with_budget`` gives the member of the same family at a smaller budget; at budget 0 all rows are
+  identical to the bit, so that the output says nothing about the cell;
 - ``claimed_alpha`` is never below the level of geo-indistinguishability that the table has;
 - objects do not change once made, and the arrays they hand out are read-only.
 """
@@ -36,10 +35,10 @@ ROUNDING_SLIP = 1e-11
 """What floating point may add to a log ratio of two entries of one column, at most."""
 
 FLOOR = 2.0**-512
-"""Added to every entry of a law with tails: a uniform release with a probability nobody meets.
+"""Added to every entry of a table with tails: a uniform release of negligible probability.
 
 Without it, tails that underflow to 0 would make an output possible from one cell and impossible
-from another. A mixture with a law that does not depend on the cell keeps every ratio's bound.
+from another. Mixing with a row that does not depend on the cell keeps the bound of every ratio.
 """
 
 _BLOCK_ENTRIES = 2**21
@@ -70,7 +69,7 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def budget(self) -> float:
-        """The dial of its family: 0 says nothing about the cell, more says more."""
+        """How much the output says about the cell, in the unit of its family; 0 says nothing."""
 
     @property
     @abstractmethod
@@ -99,7 +98,7 @@ class Mechanism(ABC):
         """Build the emission table; called at most once."""
 
     def emission(self) -> NDArray[np.float64]:
-        """Return the table (cells, outputs): row l holds the law of the output at true cell l.
+        """Return the table (cells, outputs): row l is the distribution of the output at cell l.
 
         Made when first asked for, then kept. Raises InvalidParameter when it would take more than
         ``MAX_TABLE_BYTES``.
@@ -114,9 +113,9 @@ class Mechanism(ABC):
         return self._table
 
     def row(self, cell: int) -> NDArray[np.float64]:
-        """Return (outputs,), the law of the output when the true cell is ``cell``; read-only."""
-        law: NDArray[np.float64] = self.emission()[self._checked_cell(cell)]
-        return law
+        """Return (outputs,), the distribution of the output at a true cell; read-only."""
+        found: NDArray[np.float64] = self.emission()[self._checked_cell(cell)]
+        return found
 
     def column(self, output: int) -> NDArray[np.float64]:
         """Return (cells,), the likelihood of every true cell given ``output``; read-only."""

@@ -20,7 +20,7 @@ from priste.mechanisms.plausible_cells import (
     likely_cells,
 )
 from priste.mechanisms.restricted import RestrictedMechanism, remapped_columns
-from priste.mechanisms.rows import settle_rows
+from priste.mechanisms.rows import normalise_rows
 from priste.mechanisms.saved_arrays import array_to_dict
 from priste.mechanisms.sensitivity_hull import SensitivityHull
 
@@ -170,7 +170,7 @@ class PlanarIsotropic(RestrictedMechanism):
             by_cell = _on_map(by_row.transpose(0, 2, 1), column, columns)
             laws[here] = by_cell[true_rows[here]]
         inner = remapped_columns(laws.reshape(count, -1), self._surrogates.nearest, count)
-        return settle_rows(inner + FLOOR)
+        return normalise_rows(inner + FLOOR)
 
 
 def _on_map(masses: NDArray[np.float64], position: int, count: int) -> NDArray[np.float64]:

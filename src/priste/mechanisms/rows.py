@@ -1,4 +1,4 @@
-"""Rows of probabilities in floating point: how far from 1 they may sum, and how to get there."""
+"""Rows of probabilities in floating point: exact sums, and rows normalised to sum to 1."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def exact_row_excess(table: NDArray[np.float64]) -> NDArray[np.float64]:
     return excess
 
 
-def settle_rows(table: NDArray[np.float64]) -> NDArray[np.float64]:
+def normalise_rows(table: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return rows that sum to 1 within ``ROW_SUM_TOLERANCE``; rows that already do stay untouched.
 
     Every other row is divided by its sum, and what rounding leaves over goes to its largest entry
@@ -54,10 +54,10 @@ def settle_rows(table: NDArray[np.float64]) -> NDArray[np.float64]:
     off = np.abs(excess) > ROW_SUM_TOLERANCE
     if not off.any():
         return table
-    settled = table.copy()
-    rows = settled[off]
+    normalised = table.copy()
+    rows = normalised[off]
     rows /= (1.0 + excess[off])[:, None]
     largest = rows.argmax(axis=1)
     rows[np.arange(len(rows)), largest] -= exact_row_excess(rows)
-    settled[off] = rows
-    return settled
+    normalised[off] = rows
+    return normalised

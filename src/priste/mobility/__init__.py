@@ -1,8 +1,7 @@
 """How people move: :class:`MarkovModel`, made from matrices, from a formula, or from data.
 
-A model answers one question, through one interface whatever its form: where does a
-distribution over states go in one step (:class:`Transition`). Nothing here repairs data
-in silence, and nothing needs an m by m array unless it was given one.
+A model gives a :class:`Transition` for each step, with one interface whatever its form. Data are
+never repaired silently, and no m by m array is made unless one was given.
 """
 
 from __future__ import annotations

@@ -1,16 +1,19 @@
-"""Movement of somebody whose home is known: whatever else they do, they come home.
+"""Models of a person whose home is known.
 
-A model of how people move knows nobody's home: where somebody went in the evening, they go on from
-there as anybody does, for days. Who knows where somebody lives knows better. So at every step one
-is drawn home by just as much as it takes to be there with the chances of :class:`HomeHabits`:
+A population model knows nobody's home: a person who went somewhere in the evening moves on from
+there like anybody, for days. An adversary who knows the home expects the person to return. So each
+transition ``M`` of a population model is mixed with moves to the home, by as much as it takes to be
+home a step later with the probabilities of :class:`HomeHabits`:
 
-    M'[i] = (1 - e[i]) * M[i] + e[i] * home
+    M'[i] = (1 - e[i]) * M[i] + e[i] * home[i]
     e[i]  = max(0, (wanted[i] - there[i]) / (1 - there[i]))
 
-``there`` is the chance to be home a step later as it is, and ``home`` is the cell where one is,
-for those at home, and all cells of home alike for those who come. Nobody is kept from home who
-would be there more often. This predicts people whom the model has not seen better, and what they
-did is forgotten when they are home again.
+``there[i]`` is the probability under ``M`` of being home a step after cell ``i``. ``home[i]`` is
+cell ``i`` itself if it belongs to the home, otherwise all cells of the home with equal weight. No
+cell gets a smaller probability of home than under ``M``.
+
+Such a model predicts people whom it was not fitted on better than the population model does
+(``benchmarks/fitting``).
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ import numpy as np
 from scipy import sparse
 
 from priste.arguments import check_float, is_int
-from priste.errors import InvalidParameter
+from priste.errors import InvalidParameter, NoValue
 from priste.maps import Grid, kilometres
 from priste.mobility.model import MarkovModel
 from priste.mobility.schedule import Schedule
@@ -33,10 +36,10 @@ from priste.mobility.transitions import Transition
 from priste.mobility.validation import FloatArray, IntArray
 
 MANY_CELLS = 25
-"""Who comes to a home of more cells than that comes to the nearest of them."""
+"""In a home of more cells than this, a person comes to the nearest of them."""
 
 USUAL_STAY, USUAL_BACK = 0.95, 0.05
-"""What is said where too little is known."""
+"""The habits that are assumed where fewer than ``FEWEST_MOVES`` moves are known."""
 
 _DIGITS = 3
 _DRAWN_DIGITS = 9
@@ -44,9 +47,9 @@ _DRAWN_DIGITS = 9
 
 @dataclass(frozen=True)
 class HomeHabits:
-    """The chance to be home a step later: of those at home, and of those who are not.
+    """The probability of being home a step later, for a person at home and for one who is away.
 
-    Those of the nights may differ; None is as by day.
+    ``stay`` and ``back`` are in [0, 1). The values at night may differ; None means as by day.
     """
 
     stay: float
@@ -60,7 +63,7 @@ class HomeHabits:
                 check_float(value, name, "HomeHabits", least=0, below=1)
 
     def at(self, dark: bool) -> tuple[float, float]:
-        """Return both chances at a step by day or at night."""
+        """Return ``stay`` and ``back`` at a step by day or at night."""
         if not dark:
             return self.stay, self.back
         stay, back = self.stay_at_night, self.back_at_night
@@ -73,11 +76,11 @@ def with_home(
     habits: HomeHabits,
     night: Sequence[bool] | None = None,
 ) -> MarkovModel:
-    """Return the model of somebody who lives in the cells of ``home``.
+    """Return the model of a person who lives in the cells of ``home``.
 
-    ``night`` tells of each step of a cycle, from step 0 of the model on, whether it is at night.
-    Guarantee: from each cell the chance to be home a step later is at least that of ``habits``, to
-    nine digits, and else one moves as before. Second-order models are refused.
+    ``model`` is of first order. ``night`` says for each step of a cycle, counted from step 0 of the
+    model, whether it is at night. Guarantee: from each cell the probability of being home a step
+    later is at least that of ``habits``, to nine digits, and other moves keep their proportions.
 
     >>> even = MarkovModel(Grid(rows=1, columns=3, cell_size=1.0), [[1 / 3] * 3] * 3)
     >>> with_home(even, [0], HomeHabits(0.9, 0.5)).transition(0).toarray().round(3)
@@ -98,7 +101,7 @@ def with_home(
         plain, now = schedule.repeating[step % len(schedule.repeating)], dark[step % len(dark)]
         key = plain, now
         if key not in made:
-            made[key] = _drawn(model.grid, plain, cells, *habits.at(now))
+            made[key] = _mixed_with_home(model.grid, plain, cells, *habits.at(now))
         steps.append(made[key])
     if all(step is steps[0] for step in steps) and schedule.cyclic:
         steps = steps[:1]
@@ -117,18 +120,19 @@ def _first_order(model: MarkovModel) -> Schedule:
 
 
 def _home(grid: Grid, home: Collection[int]) -> IntArray:
-    """Return the cells of a home in order; no message repeats them."""
+    """Return the cells of a home in order. The error does not repeat them: they are personal."""
     whole = all(is_int(cell) and 0 <= cell < grid.size for cell in home)
     if len(home) == 0 or not whole:
         raise InvalidParameter(
-            f"A home must be cells of the map, whole numbers from 0 to {grid.size - 1}, and one at "
-            "least. Got none, or others."
+            f"must hold at least one cell of the map, whole numbers from 0 to {grid.size - 1}",
+            parameter="home",
+            value=NoValue.SECRET,
         )
     return np.array(sorted(set(home)), dtype=np.int64)
 
 
 def _dark(night: Sequence[bool] | None) -> np.ndarray:
-    """Return of each step of a cycle whether it is at night; none is, unless told."""
+    """Return for each step of a cycle whether it is at night; by default none is."""
     return np.asarray(night if night is not None and len(night) else [False], dtype=np.bool_)
 
 
@@ -146,8 +150,10 @@ def _each_at_home(
     return list(zip(everybody, cells, strict=True))
 
 
-def _drawn(grid: Grid, plain: Transition, home: IntArray, stay: float, back: float) -> Transition:
-    """Return one transition with just as much more of home as it takes."""
+def _mixed_with_home(
+    grid: Grid, plain: Transition, home: IntArray, stay: float, back: float
+) -> Transition:
+    """Return one transition mixed with moves to the home."""
     at_home = np.zeros(grid.size)
     at_home[home] = 1.0
     there = plain.pull(at_home)
@@ -161,7 +167,7 @@ def _drawn(grid: Grid, plain: Transition, home: IntArray, stay: float, back: flo
 def _ways_home(
     grid: Grid, home: IntArray, at_home: np.ndarray, drawn: FloatArray
 ) -> sparse.csr_array:
-    """Return (m, m) where those come who are drawn: to where they are, or to cells of home."""
+    """Return the (m, m) moves to the home, with the weights ``drawn`` of each row."""
     away = np.flatnonzero(~at_home)
     if home.size <= MANY_CELLS:
         sources, targets = np.repeat(away, home.size), np.tile(home, away.size)
@@ -185,12 +191,13 @@ def home_habits_of(
     night: Sequence[bool] | None = None,
     homes: Iterable[Collection[int]] | None = None,
 ) -> HomeHabits:
-    """Return how home draws people, each of them to their own, rounded to 1 in 1,000.
+    """Count how often people stay at home and come back to it, rounded to 1 in 1,000.
 
     Each of ``people`` is a list of sequences of cells, one per step, ``None`` for a gap, all
-    from step 0 of the cycle of ``night`` on. ``homes`` are the cells of each one's; else home is
-    taken to be where somebody's nights are spent (without nights, most of the time). Without
-    enough moves the answer is a middling one.
+    beginning at step 0 of the cycle of ``night``. A gap is missing: only moves between two known
+    cells of consecutive steps are counted. ``homes`` has the cells of each person's home; without
+    it, the home is the cell where a person is most often at night (without nights, at any time).
+    With fewer than ``FEWEST_MOVES`` moves the usual values are returned.
 
     >>> grid = Grid(rows=1, columns=3, cell_size=1.0)
     >>> home_habits_of(grid, [[[0] * 30 + [1, 2, 0, 0] * 12]])
@@ -220,7 +227,7 @@ def home_habits_of(
 def usual_home(
     grid: Grid, sequences: CellSequences, night: Sequence[bool] | None = None
 ) -> list[int]:
-    """Return the cell where somebody's nights are spent, none if no cell is known.
+    """Return the cell where a person is most often at night; an empty list if none is known.
 
     >>> line = Grid(rows=1, columns=3, cell_size=1.0)
     >>> usual_home(line, [[2, 1, 1, 1, 2, 1]], night=[True, False])
@@ -231,7 +238,7 @@ def usual_home(
 
 
 def _where_most(grid: Grid, sequences: Sequence[IntArray], dark: np.ndarray) -> list[int]:
-    """Return the cell where nights are spent, or most of the time if none is known."""
+    """Return the most frequent cell at night, or of all steps if none is known at night."""
     none = np.empty(0, dtype=np.int64)
     cells = np.concatenate([none, *sequences])
     steps = np.concatenate([none, *(np.arange(len(each)) for each in sequences)])
@@ -242,7 +249,7 @@ def _where_most(grid: Grid, sequences: Sequence[IntArray], dark: np.ndarray) -> 
 
 
 def _share(counted: FloatArray, otherwise: float) -> float:
-    """Return the share of those who are home, neither never nor always."""
+    """Return a share in [0.001, 0.999]; ``otherwise`` where too little was counted."""
     if counted.sum() < FEWEST_MOVES:
         return otherwise
     share = float((counted[0] + 1.0) / (counted.sum() + 2.0))

@@ -1,7 +1,7 @@
-"""How much of the clock a fitted model should know: chosen by predicting people left out.
+"""Fit a population model, and choose its phases of the day by predicting people left out.
 
-A *memory* says which steps of a day or week share a matrix. More of it fits those better who
-were counted, and others worse once the phases get sparse; so every memory is scored on people
+A *memory* says which steps of a day or week share a matrix. More phases fit the people who were
+counted better, and others worse once each phase has few moves. So every memory is scored on people
 who were not counted, each with its own best shrinkage, and the best one is fitted on everybody.
 """
 
@@ -34,7 +34,7 @@ PART_STARTS = (6, 10, 16, 20)
 """The hours at which the parts of a day change; the night is before the first."""
 
 MOST_JUDGED = 60
-"""So many people are left out in turn to choose; the model is fitted on all."""
+"""At most so many people are left out in turn to choose; the model is fitted on all."""
 
 _SATURDAY = 5
 
@@ -98,7 +98,7 @@ class PopulationChoice:
 
     @property
     def nats_per_move(self) -> float | None:
-        """What the chosen memory loses, None where nothing could be left out."""
+        """The score of the chosen memory; None where nothing could be left out."""
         found = [score.nats_per_move for score in self.scores if score.memory == self.memory]
         return found[0] if found else None
 

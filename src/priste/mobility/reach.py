@@ -1,9 +1,9 @@
-"""Where people go when they go: nearer cells more often, far ones seldom, none never.
+"""Where people go when they leave a cell: a power law of the distance.
 
 Along each axis a move of k cells weighs ``max(k, 1) ** -decay``, and the two axes multiply. The
-tail is heavy, so that no journey is all but impossible, and on any rectangular map the matrix
-is a Kronecker product of two small ones. Only products, quotients and square roots are
-taken, which every machine rounds alike.
+tail is heavy, so that long journeys stay possible, and on any rectangular map the matrix is a
+Kronecker product of two small ones. Only products, quotients and square roots are taken, which
+every machine rounds alike.
 """
 
 from __future__ import annotations
@@ -42,5 +42,5 @@ def reach_factors(grid: Grid, decay: float) -> tuple[FloatArray, FloatArray]:
 
 
 def self_shares(factors: tuple[FloatArray, FloatArray]) -> FloatArray:
-    """Return what the product of two factors leaves in each cell itself."""
+    """Return the diagonal of the product of two factors: the probability of coming out unmoved."""
     return np.outer(np.diagonal(factors[0]), np.diagonal(factors[1])).reshape(-1)

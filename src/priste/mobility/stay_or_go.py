@@ -1,9 +1,9 @@
-"""A model of movement in two or three numbers, for when there is nobody to learn it from.
+"""Models of movement with two or three numbers, for when there is no data to fit.
 
-One stays, or goes to another cell, near ones rather than far ones (:mod:`priste.mobility.reach`).
-How often one stays may differ between day and night. Such a model says how somebody moves and
-nothing about where, so its numbers may be taken from the very person who is protected, at the
-price that they are told.
+A person stays, or goes to another cell, near ones more often than far ones
+(:mod:`priste.mobility.reach`). The probability of staying may differ by cell and by step. Such a
+model says how somebody moves and nothing about where, so its numbers may be measured on the person
+who is protected; the numbers themselves then become public.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NEAR_AND_FAR = (1.0, 1.5, 2.0, 2.5, 3.0)
 """The decays that :func:`habits_of` chooses from."""
 
 FEWEST_MOVES = 20
-"""Fewer moves than that say nothing about how often somebody stays."""
+"""With fewer moves than this, no share is estimated."""
 
 
 def stay_or_go(
@@ -146,9 +146,9 @@ def gaussian_with_stays(
 
 @dataclass(frozen=True)
 class Habits:
-    """How somebody moves, without where: chances to stay, and how fast longer ways get rarer.
+    """How a person moves, without where: probabilities of staying, and the decay with distance.
 
-    ``stay_at_night`` is None where the nights hold too little to tell.
+    ``stay_at_night`` is None where too few moves at night are known.
     """
 
     stay: float
@@ -164,8 +164,9 @@ def habits_of(
 ) -> Habits:
     """Return the habits under which sequences of cells are likeliest, rounded to 1 in 100.
 
-    ``night`` tells of each step of a cycle whether it is at night; sequence k starts at step
-    ``offsets[k]`` of it. Without enough moves the answer is a middling one.
+    ``night`` says for each step of a cycle whether it is at night; sequence ``k`` starts at step
+    ``offsets[k]`` of it. A gap (``None``) is missing: only moves between two known cells of
+    consecutive steps count. With fewer than ``FEWEST_MOVES`` moves, 0.8 and 2 are returned.
     """
     owner = "habits_of"
     checked = checked_sequences(sequences, grid.size, owner=owner)
@@ -196,6 +197,6 @@ def habits_of(
 
 
 def _share(stays: np.ndarray) -> float:
-    """Return a share that is neither never nor always."""
+    """Return a share in [0.05, 0.99]."""
     share = (int(stays.sum()) + 1) / (stays.size + 2) if stays.size >= FEWEST_MOVES else 0.8
     return min(max(round(share, 2), 0.05), 0.99)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.mechanisms.rows import settle_rows
+from priste.mechanisms.rows import normalise_rows
 from priste.release.accountant import CheckResult
 from priste.release.release_tables import CheckedTable
 
@@ -52,7 +52,7 @@ def mixed_until_checked(likelihoods: Floats, passes: Passes, check: Check) -> Ch
         return None
     scale = likelihoods.max(axis=0)
     for attempt in range(TRIES):
-        result = check(settle_rows((likelihoods + extra) / (1.0 + extra.sum())))
+        result = check(normalise_rows((likelihoods + extra) / (1.0 + extra.sum())))
         if result.table is not None:
             return result.table
         little = np.maximum(1e-3 * extra, SMALLEST_ADDITION * scale) * 4.0**attempt

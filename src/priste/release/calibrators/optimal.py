@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from priste.arguments import check_int
 from priste.maps import Grid
 from priste.mechanisms import Mechanism
-from priste.mechanisms.rows import settle_rows
+from priste.mechanisms.rows import normalise_rows
 from priste.quantify import Guarantee
 from priste.release.accountant import AccountantState, EventOperator
 from priste.release.calibrators.cost import Cost, Costs
@@ -286,7 +286,7 @@ class Optimal:
             cost = float(everybody @ self._costs.by_cell(likelihoods, outputs, full))
             return ReleaseTable(likelihoods, outputs, full.outputs, full.budget, cost)
 
-        first = settle_rows(columns)
+        first = normalise_rows(columns)
         result = state.check(table(first, places), limits)
         if result.table is not None:
             return result.table
@@ -296,7 +296,7 @@ class Optimal:
         moved[unlikely] = merged.constant
         joined, places = _joined(first, moved)
         return mixed_until_checked(
-            settle_rows(joined),
+            normalise_rows(joined),
             lambda likelihoods: state.passes(likelihoods, limits),
             lambda likelihoods: state.check(table(likelihoods, places), limits),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from priste.mechanisms import Mechanism
-from priste.mechanisms.rows import settle_rows
+from priste.mechanisms.rows import normalise_rows
 from priste.release.accountant import AccountantState
 from priste.release.calibrators.cost import Costs
 from priste.release.calibrators.tables.merged_outputs import merged_outputs
@@ -24,7 +24,7 @@ def guessed(
     if len(merged.mass) == 1 or mechanism.budget == 0.0:
         constant = int(merged.targets[merged.constant])
         return ReleaseTable.constant(constant, cells, width, merged.constant_cost)
-    table = settle_rows(merged.likelihoods)
+    table = normalise_rows(merged.likelihoods)
     outputs = merged.targets[merged.own]
     cost = float(state.predicted() @ costs.by_cell(table, outputs, mechanism))
     return ReleaseTable(table, outputs, width, budget, cost)
