@@ -19,7 +19,6 @@ from priste.quantify.joint_probabilities import Floats, Integers, JointProbabili
 from priste.quantify.model_stream import ModelStream
 from priste.quantify.propagation import Likelihood, replay
 from priste.quantify.scaling import LEAST_NORMAL
-from priste.quantify.start_rows import start_rows
 
 
 class ManyHistories:
@@ -37,7 +36,7 @@ class ManyHistories:
 
     def __init__(self, model: MarkovModel, event: Event, count: int) -> None:
         # It holds no history; it knows the event, its priors and the bounds of rounding.
-        self._stream = ModelStream(model, event, start_rows(AnyPrior(), model), "replay", True)
+        self._stream = ModelStream(model, event, AnyPrior().rows(model), "replay", True)
         self._cells = model.grid.size
         self._count = count
         self.chain = self._stream.chain

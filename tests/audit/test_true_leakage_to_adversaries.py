@@ -111,7 +111,7 @@ def test_the_worst_prior_belongs_to_the_class() -> None:
     assert set(found.worst_prior) <= {0, 2}
     assert sum(found.worst_prior.values()) == pytest.approx(1.0)
     known = true_leakage(loop(), 2, adversary=KnownPrior(PRIOR))["event"]
-    assert known.worst_prior == {0: 1.0}
+    assert (known.worst_prior, known.worst_given) == ({}, {(0, 0): 1.0})
 
 
 def test_several_models_are_judged_jointly() -> None:

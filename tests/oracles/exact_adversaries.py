@@ -18,7 +18,7 @@ def start_distributions(model: MarkovModel, adversary: Adversary) -> list[list[F
     """The distributions of the first cell that the adversary mixes."""
     cells = range(model.grid.size)
     if isinstance(adversary, KnownPrior):
-        return [[Fraction(float(x)) for x in row] for row in adversary.rows]
+        return [[Fraction(float(x)) for x in row] for row in adversary.priors]
     chosen = cells if isinstance(adversary, AnyPrior | LastSeen | PriorsWithin) else adversary.cells
     rows = [[Fraction(int(cell == start)) for cell in cells] for start in chosen]
     if isinstance(adversary, LastSeen):

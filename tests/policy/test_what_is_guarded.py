@@ -211,8 +211,8 @@ def test_the_population_and_home() -> None:
     policy = read_policy(observed('knows = "population"\nalso = ["home"]'))
     adversary = policy.chosen_adversary.adversary
     assert isinstance(adversary, KnownPrior)
-    assert np.array_equal(adversary.rows[0], policy.model.stationary())
-    assert np.array_equal(adversary.rows[1], np.eye(GRID.size)[0])
+    assert np.array_equal(adversary.priors[0], policy.model.stationary())
+    assert np.array_equal(adversary.priors[1], np.eye(GRID.size)[0])
     told = explain_policy(policy)
     assert told.against == (
         "The guarantee is against an adversary who knows how people here move, and perhaps "
@@ -236,7 +236,7 @@ def test_other_adversaries(tmp_path: Path) -> None:
     assert starts == StartsIn([9, 10])
     (tmp_path / "shares.csv").write_text("cell,share\n3,0.25\n5,0.75\n")
     text = observed('knows = "population"\npopulation = "shares.csv"')
-    rows = read_policy(text, folder=tmp_path).chosen_adversary.adversary.rows
+    rows = read_policy(text, folder=tmp_path).chosen_adversary.adversary.priors
     assert rows[0, 3] == 0.25
     assert rows[0, 5] == 0.75
 
@@ -305,7 +305,7 @@ def test_several_models_are_guarded_jointly() -> None:
     assert len(policy.models) == 2
     assert policy.fingerprint() != read_policy(POLICY).fingerprint()
     assert any("2 models" in line for line in explain_policy(policy).summary)
-    rows = read_policy(observed_in(two, 'knows = "population"')).chosen_adversary.adversary.rows
+    rows = read_policy(observed_in(two, 'knows = "population"')).chosen_adversary.adversary.priors
     assert len(rows) == 2
     assert policy.protector(rng=1).release(0).step == 0
 

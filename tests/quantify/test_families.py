@@ -129,7 +129,7 @@ def test_the_leakage_of_each_is_the_largest_of_the_models(case):
             assert not any(exceeds(m, event, columns, a, r, negated=negated) for m, a in pairs)
     if found.model is not None:
         assert alone[found.model].leakage().value == pytest.approx(found.value, abs=1e-9)
-        assert {model for model, _ in found.worst_joint} == {found.model}
+        assert set(found.worst_models) == {found.model}
 
 
 @examples(40)

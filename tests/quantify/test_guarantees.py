@@ -42,7 +42,7 @@ GUARANTEES = [
 @pytest.mark.parametrize("guarantee", GUARANTEES, ids=repr)
 def test_guarantees_survive_a_file(guarantee):
     """describe() is strict JSON and reads back to an equal guarantee, with words."""
-    again = guarantee_from_dict(json.loads(json.dumps(guarantee.describe(), allow_nan=False)))
+    again = guarantee_from_dict(json.loads(json.dumps(guarantee.to_dict(), allow_nan=False)))
     assert again == guarantee
     assert hash(again) == hash(guarantee)
     assert as_guarantee(guarantee) is guarantee

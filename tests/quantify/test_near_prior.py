@@ -84,7 +84,7 @@ def check_leakage(
     found = near_leakage(moments, weights, factor)
     rows = integer_rows(moments)
     exact = [Fraction(float(w)) for w in weights]
-    if not found.worst_prior:
+    if not found.worst_rows:
         assert found.value == 0.0
         for side in (rows, reversed_rows(rows)):
             assert not near_exceed(side, exact, Fraction(factor), Fraction(0))
@@ -93,7 +93,7 @@ def check_leakage(
     check_direction(found.for_event, rows, exact, around, sharp=sharp)
     check_direction(found.against_event, reversed_rows(rows), exact, around, sharp=sharp)
     assert found.value == max(found.for_event, found.against_event)
-    prior = np.array([found.worst_prior[i] for i in range(len(weights))])
+    prior = np.array([found.worst_rows[i] for i in range(len(weights))])
     shares = prior / weights
     assert shares.max() <= shares.min() * factor * (1 + 1e-12)
     assert prior.sum() == pytest.approx(1.0, rel=1e-12)
@@ -153,7 +153,7 @@ def test_verdicts_flip_at_the_supremum(seed, family, factor, away, direction):
     weights = rng.dirichlet(np.ones(count)) + 1e-6
     found = near_leakage(moments, weights, factor)
     value = {"both": found.value, "up": found.for_event, "down": found.against_event}[direction]
-    if not -30.0 < value < 600.0 or not found.worst_prior or abs(away) < slack(count, factor):
+    if not -30.0 < value < 600.0 or not found.worst_rows or abs(away) < slack(count, factor):
         return
     bound = max(value + away, 0.0)
     guarantee = {
@@ -275,7 +275,7 @@ def test_streams_agree_with_path_enumeration(case):
     weights = [Fraction(float(joint[i])) for i in used]
     factor = Fraction(adversary.factor)
     found = q.leakage()
-    if not any(column is not None for column in columns) or not found.worst_prior:
+    if not any(column is not None for column in columns) or not found.worst_rows:
         assert found.value == 0.0
     else:
         check_direction(found.for_event, rows, weights, factor)
@@ -367,7 +367,7 @@ def test_several_models_share_one_prior_or_have_a_joint_one():
     assert shares.max() <= 2.0 * shares.min() * (1 + 1e-12)
     with pytest.raises(InvalidParameter, match="3 models"):
         Quantifier(models, event, PriorsWithin(np.full((3, 2), 1 / 6), 2.0))
-    with pytest.raises(InvalidParameter, match="one number per cell"):
+    with pytest.raises(InvalidParameter, match="one number for each"):
         Quantifier(models, event, PriorsWithin([0.2, 0.3, 0.5], 2.0))
 
 

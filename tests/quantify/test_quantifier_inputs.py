@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from priste import Grid, InvalidParameter, KnownPrior, MarkovModel, Quantifier, StartsIn
+from priste import (
+    Grid,
+    InvalidParameter,
+    KnownPrior,
+    LastSeen,
+    MarkovModel,
+    PriorsWithin,
+    Quantifier,
+    StartsIn,
+)
 from priste.events import at, presence
 from priste.quantify import JointProbabilities
 
@@ -99,7 +108,7 @@ def test_priors_are_copied(model):
 
 
 BAD_PRIORS = [
-    ([0.5, 0.5], "shape|one number per cell"),
+    ([0.5, 0.5], "shape|one number for each"),
     ([0.5, 0.5, 0.5], "sum to 1"),
     ([0.5, 0.6, -0.1], ">= 0"),
     ([NAN, 0.5, 0.5], "finite"),
@@ -119,8 +128,8 @@ def test_bad_priors_are_refused_everywhere(model, q, prior, rule):
 
 
 def test_answers_need_a_prior_unless_one_is_known(model, q):
-    """Without a known prior, posterior asks for one; with K priors it takes K weights."""
-    with pytest.raises(InvalidParameter, match="give 'prior'"):
+    """Without one known prior, posterior asks for a prior over the cells."""
+    with pytest.raises(InvalidParameter, match="give a 'prior'"):
         q.posterior()
     with pytest.raises(InvalidParameter, match="shape"):
         q.posterior([[0.2, 0.3, 0.5]])
@@ -128,30 +137,68 @@ def test_answers_need_a_prior_unless_one_is_known(model, q):
     two.observe([0.5, 0.25, 0.25])
     known = Quantifier(model, at([0], 1), KnownPrior([0.5, 0.5, 0.0]))
     known.observe([0.5, 0.25, 0.25])
-    assert two.posterior([0.5, 0.5]) == pytest.approx(known.posterior(), rel=1e-14)
+    assert two.posterior([0.5, 0.5, 0.0]) == pytest.approx(known.posterior(), rel=1e-14)
     np.testing.assert_allclose(
-        two.location_posterior([0.5, 0.5], 0), known.location_posterior(step=0), rtol=1e-14
+        two.location_posterior([0.5, 0.5, 0.0], 0), known.location_posterior(step=0), rtol=1e-14
     )
     with pytest.raises(InvalidParameter, match="shape"):
-        two.posterior([0.5, 0.5, 0.0])
+        two.posterior([0.5, 0.5])  # one weight for each given prior
 
 
-def test_priors_outside_the_starts_are_refused(model):
-    """StartsIn(cells) means priors on those cells; another prior is an error."""
-    q = Quantifier(model, at([0], 1), StartsIn([2, 0]))
-    q.observe([0.5, 0.25, 0.25])
-    assert q.rows == 2
-    anyone = Quantifier(model, at([0], 1))
-    anyone.observe([0.5, 0.25, 0.25])
-    prior = [0.25, 0.0, 0.75]
-    assert q.posterior(prior) == anyone.posterior(prior)
-    assert set(q.leakage().worst_prior) <= {0, 2}
-    assert set(q.leakage(prior).worst_prior) == {0, 2}
-    np.testing.assert_allclose(
-        q.location_posterior(prior, 1), anyone.location_posterior(prior, 1), rtol=1e-15
+@pytest.mark.parametrize(
+    "adversary",
+    [
+        StartsIn([2, 0]),
+        KnownPrior([0.2, 0.3, 0.5]),
+        KnownPrior([[0.2, 0.3, 0.5], [0.6, 0.4, 0.0], [1.0, 0.0, 0.0]]),  # as many as cells
+        LastSeen(2),
+        PriorsWithin([0.5, 0.0, 0.5], 3.0),
+    ],
+    ids=repr,
+)
+def test_a_prior_is_over_cells_whatever_the_adversary(model, adversary):
+    """Posteriors under a prior over cells are those of a quantifier against any prior."""
+    event = presence([0, 1], [2, 3])
+    q, anyone = Quantifier(model, event, adversary), Quantifier(model, event)
+    forgetful = Quantifier(model, event, adversary, method="forward", history=False)
+    for each in (q, anyone, forgetful):
+        each.observe([0.5, 0.25, 0.25])
+        each.observe([0.1, 0.2, 0.7])
+    for prior in ([0.25, 0.0, 0.75], [0.5, 0.25, 0.25]):
+        assert q.posterior(prior) == pytest.approx(anyone.posterior(prior), rel=1e-12)
+        assert q.log_likelihoods(prior) == pytest.approx(anyone.log_likelihoods(prior), rel=1e-12)
+        assert q.leakage(prior).for_event == pytest.approx(
+            anyone.leakage(prior).for_event, rel=1e-9
+        )
+        np.testing.assert_allclose(
+            q.location_posterior(prior, 1), anyone.location_posterior(prior, 1), rtol=1e-12
+        )
+    with pytest.raises(InvalidParameter, match="history=True"):
+        forgetful.posterior([0.5, 0.25, 0.25])
+
+
+def test_the_worst_prior_names_what_its_rows_are(model):
+    """Given priors and cells in which the user was seen are never taken for first cells."""
+    event = presence([0, 1], [2, 3])
+    priors = np.array([[0.2, 0.3, 0.5], [0.6, 0.4, 0.0], [1.0, 0.0, 0.0]])
+    for adversary, named in (
+        (StartsIn([1, 2]), "worst_prior"),
+        (KnownPrior(priors), "worst_given"),
+        (LastSeen(2), "worst_last_seen"),
+    ):
+        q = Quantifier(model, event, adversary)
+        q.observe([0.5, 0.25, 0.25])
+        found = q.leakage()
+        assert [
+            name
+            for name in ("worst_prior", "worst_given", "worst_last_seen")
+            if getattr(found, name)
+        ] == [named]
+        assert sum(getattr(found, named).values()) == pytest.approx(1.0)
+    ((model_number, number),) = list(
+        Quantifier(model, event, KnownPrior(priors[:1])).leakage().worst_given
     )
-    with pytest.raises(InvalidParameter, match="excludes"):
-        q.posterior([0.5, 0.25, 0.25])
+    assert (model_number, number) == (0, 0)
 
 
 def test_constructor_names_the_broken_rule(model):

@@ -199,7 +199,7 @@ def test_a_large_map_is_screened_with_the_same_verdicts(monkeypatch, budget):
     quantifier.observe(columns[:, 431])
     leakages = quantifier.leakage_if(columns)
     asked = []
-    plainly = quantifier._candidate_moments
+    plainly = quantifier._candidate_joint
 
     def counting(chosen):
         asked.append(chosen.shape[1])
@@ -207,7 +207,7 @@ def test_a_large_map_is_screened_with_the_same_verdicts(monkeypatch, budget):
 
     for epsilon in (float(leakages.max()) * 1.04, float(np.quantile(leakages, 0.6))):
         expected = passes(plainly(columns), epsilon)
-        monkeypatch.setattr(quantifier, "_candidate_moments", counting)
+        monkeypatch.setattr(quantifier, "_candidate_joint", counting)
         asked.clear()
         np.testing.assert_array_equal(quantifier.passes(columns, epsilon), expected)
         assert sum(asked) < 0.75 * len(leakages)

@@ -66,7 +66,7 @@ def test_known_answers(name: str, method: str) -> None:
     if against_event is not None:
         assert found.against_event == pytest.approx(against_event, abs=SLACK)
     assert found.for_event >= for_event
-    assert found.worst_prior
+    assert found.worst_rows
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -84,7 +84,7 @@ def test_nothing_to_compare_is_zero(a, c, b, d, method: str) -> None:
     moments = exact_joint(a, c, b, d)
     found = worst_prior_leakage(moments, method=method)
     assert (found.value, found.for_event, found.against_event) == (0.0, 0.0, 0.0)
-    assert found.worst_prior == {}
+    assert found.worst_rows == {}
     assert leakages(moments, method=method).tolist() == [0.0]
     assert passes(moments, 0.0, method=method).tolist() == [True]
 
@@ -168,7 +168,7 @@ def test_order_of_rows_does_not_matter() -> None:
         )
         found, other = worst_prior_leakage(moments), worst_prior_leakage(permuted)
         assert found.value == pytest.approx(other.value, abs=SLACK / 10)
-        assert set(found.worst_prior) == {int(order[row]) for row in other.worst_prior}
+        assert set(found.worst_rows) == {int(order[row]) for row in other.worst_rows}
 
 
 def test_one_side_of_many_levels() -> None:

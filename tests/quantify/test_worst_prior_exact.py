@@ -71,7 +71,7 @@ def check(moments: JointProbabilities) -> None:
         found = worst_prior_leakage(moments, method=method)
         assert leakages(moments, method=method).tolist() == [found.value]
         if not comparable:
-            assert (found.value, found.worst_prior) == (0.0, {})
+            assert (found.value, found.worst_rows) == (0.0, {})
             continue
         check_direction(found.for_event, rows)
         check_direction(found.against_event, reversed_rows(rows))
@@ -205,12 +205,12 @@ def test_worst_prior_comes_close_to_the_value(family: str) -> None:
     for _ in range(60):
         moments = FAMILIES[family](rng, int(rng.integers(1, 30)))
         found = worst_prior_leakage(moments)
-        if not found.worst_prior:
+        if not found.worst_rows:
             assert found.value == 0.0
             continue
-        assert 1 <= len(found.worst_prior) <= 2
-        assert math.fsum(found.worst_prior.values()) == pytest.approx(1.0, abs=1e-15)
-        weights = {row: Fraction(weight) for row, weight in found.worst_prior.items()}
+        assert 1 <= len(found.worst_rows) <= 2
+        assert math.fsum(found.worst_rows.values()) == pytest.approx(1.0, abs=1e-15)
+        weights = {row: Fraction(weight) for row, weight in found.worst_rows.items()}
         if min(weights.values()) < Fraction(1, 2**1060):
             continue  # the weights that are meant are below the smallest doubles
         rows = integer_rows(moments)

@@ -20,7 +20,7 @@ from priste.audit.estimates import CONFIDENCE, Estimate, area_under_curve, propo
 from priste.audit.procedure import Procedure, Run
 from priste.audit.true_leakage import MAX_HISTORIES, Sees, output_histories
 from priste.mobility import MarkovModel
-from priste.quantify import AnyPrior, BeliefBound, KnownPrior, Quantifier
+from priste.quantify import AnyPrior, KnownPrior, Quantifier
 from priste.randomness import BitSource, Seed, bit_source
 from priste.release import Protector
 
@@ -130,7 +130,7 @@ def _bound_both_ways(procedure: Procedure, event: int) -> float:
     others, or by those who look for the negation, without a bound.
     """
     guarantee = procedure.guarantees[event]
-    if isinstance(guarantee, BeliefBound) or procedure.terms.adversary != AnyPrior():
+    if guarantee.belief_cap is not None or procedure.terms.adversary != AnyPrior():
         return math.inf
     return max(guarantee.up, guarantee.down)
 

@@ -23,7 +23,6 @@ from priste.mobility import MarkovModel
 from priste.quantify import Adversary, AnyPrior, Family, Guarantee, Leakage, Quantifier
 from priste.randomness import BitSource, Seed, bit_source
 from priste.release import Protector
-from priste.release.terms import largest_leakage
 
 Floats = NDArray[np.float64]
 
@@ -51,7 +50,7 @@ class SampledLeakage:
     @property
     def epsilon(self) -> float:
         """The largest ln ratio that is guaranteed; ``inf`` where none is (a bound on beliefs)."""
-        return largest_leakage(self.guarantee)
+        return self.guarantee.largest_leakage
 
     @property
     def kept(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,9 @@ class EventAudit:
     ``adversary``; ``anybody[t]`` is the larger of both against every prior there is. ``belief[t]``
     is the probability of the event given the releases up to t for the stated prior,
     ``prior_belief`` that before any release, and ``highest_belief[t]`` the largest over the priors
-    of the adversary. ``worst_prior`` belongs to the step of the largest leakage.
+    of the adversary. ``worst_prior`` belongs to the step of the largest leakage; it
+    maps cells to weights, and is empty where the adversary holds one of given priors: then
+    ``worst_given`` maps (model, number of the prior) to weights.
 
     ``any_movement[t]`` is the leakage after step t under any way to move that has the model's
     possible moves, whatever their probabilities: what is left of the guarantee if the
@@ -61,6 +63,7 @@ class EventAudit:
     anybody: tuple[float, ...] = ()
     adversary: Adversary = ANYBODY
     guarantee: Guarantee | None = None
+    worst_given: Mapping[tuple[int, int], float] = field(default_factory=dict)
 
     @property
     def kept(self) -> bool:
@@ -126,8 +129,7 @@ def audit_stream(
         if beside and adversary != ANYBODY:
             anybody = asked_at_every_step(models, event, ANYBODY, len(likelihoods))
         known = Quantifier(models, event, KnownPrior(stated))
-        alike = None if len(models) == 1 else np.full((len(models), 1), 1.0 / len(models))
-        before = known.posterior(alike)
+        before = known.posterior()
         told: list[Leakage] = []
         widely, belief, highest = [], [], []
         for likelihood in likelihoods:
@@ -136,7 +138,7 @@ def audit_stream(
             told.append(guarded.leakage())
             if anybody.adversary == ANYBODY:
                 widely.append(anybody.leakage().value)
-            belief.append(known.posterior(alike))
+            belief.append(known.posterior())
             highest.append(guarded.belief())
         guarantee = (guarantees or {}).get(name)
         over = [each.value if guarantee is None else each.over(guarantee) for each in told]
@@ -146,7 +148,7 @@ def audit_stream(
             tuple(over),
             tuple(belief),
             before,
-            {} if worst is None else dict(told[worst].worst_prior),
+            {} if worst is None else told[worst].worst_prior or told[worst].worst_last_seen,
             tuple(each.value for each in possible),
             tuple(each.for_event for each in told),
             tuple(each.against_event for each in told),
@@ -154,6 +156,7 @@ def audit_stream(
             tuple(widely),
             adversary,
             guarantee,
+            {} if worst is None else told[worst].worst_given,
         )
     return found
 

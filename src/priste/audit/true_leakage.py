@@ -21,18 +21,16 @@ from priste.errors import InvalidParameter
 from priste.quantify import (
     Adversary,
     AnyPrior,
-    BeliefBound,
     Guarantee,
     JointProbabilities,
     KnownPrior,
+    Leakage,
     OddsBound,
     Quantifier,
 )
 from priste.quantify.joint_sums import added, candidates_of, layers_added
 from priste.quantify.leakage import bounded_directions
-from priste.quantify.start_rows import start_rows
 from priste.release import Protector, StreamNode
-from priste.release.terms import largest_leakage
 
 Floats = NDArray[np.float64]
 Sees = Literal["outputs", "budgets"]
@@ -93,7 +91,9 @@ class TrueLeakage:
     ``guarantee`` bounds; it never falls with t. ``for_event``, ``against_event`` and ``belief`` are
     the largest after all steps, against the ``adversary``; ``anybody`` is the leakage then, in both
     directions, to an adversary with any prior. ``worst`` is the sequence that reaches the last
-    leakage, ``worst_prior`` the prior to which it says so much. ``exceeding`` is the probability,
+    leakage, ``worst_prior`` the prior over cells to which it says so much, where the adversary is
+    not one of given priors: then ``worst_given`` maps (model, number of the prior) to weights (see
+    :class:`~priste.quantify.Leakage`). ``exceeding`` is the probability,
     for the stated prior, of a sequence of all steps that breaks the guarantee (by more than
     ``TOLERANCE``).
     """
@@ -108,13 +108,14 @@ class TrueLeakage:
     anybody: float
     worst: History
     worst_prior: Mapping[int, float]
+    worst_given: Mapping[tuple[int, int], float]
     exceeding: float
     histories: int
 
     @property
     def epsilon(self) -> float:
         """The largest ln ratio that is guaranteed; ``inf`` where none is (a bound on beliefs)."""
-        return largest_leakage(self.guarantee)
+        return self.guarantee.largest_leakage
 
     @property
     def value(self) -> float:
@@ -129,9 +130,7 @@ class TrueLeakage:
 
 def is_broken(guarantee: Guarantee, for_event: float, against_event: float, belief: float) -> bool:
     """Tell whether what was told goes beyond a guarantee by more than ``TOLERANCE``."""
-    if isinstance(guarantee, BeliefBound):
-        return belief > guarantee.at_most + TOLERANCE
-    return for_event > guarantee.up + TOLERANCE or against_event > guarantee.down + TOLERANCE
+    return not guarantee.is_kept(for_event, against_event, belief, TOLERANCE)
 
 
 def output_histories(
@@ -217,6 +216,7 @@ def true_leakage(
         history_of_worst = worst[number]
         if history_of_worst is None:
             raise InvalidParameter("The procedure has no possible release; its law is empty.")
+        learnt = _worst_prior(procedure, number, history_of_worst, against)
         found[name] = TrueLeakage(
             procedure.guarantees[number],
             against,
@@ -227,7 +227,8 @@ def true_leakage(
             belief=float(ends[2, number]),
             anybody=float(ends[3, number]),
             worst=history_of_worst,
-            worst_prior=_worst_prior(procedure, number, history_of_worst, against),
+            worst_prior=learnt.worst_prior or learnt.worst_last_seen,
+            worst_given=learnt.worst_given,
             exceeding=exceeding[number],
             histories=histories,
         )
@@ -397,7 +398,7 @@ _TOLD_OF_EVENTS = ("with_event", "leakage", "for_event", "against_event", "belie
 
 def _worst_prior(
     procedure: Procedure, event: int, history: History, adversary: Adversary
-) -> dict[int, float]:
+) -> Leakage:
     """Return the prior of the adversary to which this history says the most about the event."""
     sees: Sees = "outputs" if history.budgets is None else "budgets"
     branches = [_Branch.at_start(procedure, adversary, procedure.prior(None))]
@@ -408,15 +409,4 @@ def _worst_prior(
             layers = [branches[0].node.distribution.budgets.index(history.budgets[step])]
         branches = walk.children(branches, output, layers)
     quantifiers = [branch.quantifiers[event]["adversary"] for branch in branches]
-    moments = added([quantifier.joint_probabilities() for quantifier in quantifiers])
-    found = quantifiers[0].judge.leakage(moments)
-    labels = np.concatenate(
-        [
-            start_rows(adversary.of_model(number), model).labels
-            for number, model in enumerate(procedure.terms.models)
-        ]
-    )
-    named: dict[int, float] = {}
-    for row, weight in found.worst_prior.items():
-        named[int(labels[row])] = named.get(int(labels[row]), 0.0) + weight
-    return named
+    return quantifiers[0].leakage_of(added([each.joint_probabilities() for each in quantifiers]))

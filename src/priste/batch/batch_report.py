@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from priste.batch.parts import Ledgers, Parts, Totals
-from priste.quantify import Guarantee, OddsBound
+from priste.quantify import Guarantee
 from priste.release import Calibrator
 from priste.results import RunErrors, Verdict, verdict
 from priste.traces import ReadingReport, WritingReport
@@ -111,5 +110,4 @@ class BatchReport:
 
 def epsilon_of(guarantee: Guarantee) -> float:
     """Return the largest bound on a logarithm of odds, inf where beliefs are bounded instead."""
-    bounds = (guarantee.up, guarantee.down) if isinstance(guarantee, OddsBound) else ()
-    return max((bound for bound in bounds if bound < math.inf), default=math.inf)
+    return guarantee.largest_leakage

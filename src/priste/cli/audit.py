@@ -106,6 +106,10 @@ class Audit:
             "anybody": list(audit.anybody),
             "any_movement": list(audit.any_movement),
             "worst_prior": {str(cell): weight for cell, weight in audit.worst_prior.items()},
+            "worst_given_prior": [
+                {"model": model, "prior": number, "weight": weight}
+                for (model, number), weight in audit.worst_given.items()
+            ],
             "prior_belief": audit.prior_belief,
             "belief": list(audit.belief),
         }
@@ -138,7 +142,7 @@ class Audit:
                 step = max(range(len(found.leakage)), key=found.leakage.__getitem__)
                 out.print(f"  most at step {step} ({line.time_of(step):%a %d %b %H:%M})")
             grid, regions = self.policy.grid, self.own.get(user, self.policy).regions
-            said = who_learns_most(found.worst_prior, found.max, grid, regions)
+            said = who_learns_most(found, grid, regions)
             out.print(f"  {said}", markup=False)
             if found.adversary != AnyPrior():
                 out.print(

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from priste.cli.forecast import interval
-from priste.quantify import BeliefBound, Guarantee, OddsBound
+from priste.quantify import Guarantee
 from priste.report import StreamReport
 from priste.results import length, odds, percent, within
 
@@ -54,12 +54,12 @@ def guarantee_table(
     table = _table(*heads, *([] if anybody is None else ["to anybody"]))
     for name, guarantee in guarantees.items():
         found = leakages[name]
-        if isinstance(guarantee, BeliefBound):
-            good = within(beliefs[name], guarantee.at_most)
-            guaranteed, reached = f"≤ {percent(guarantee.at_most)}", percent(beliefs[name])
+        if guarantee.belief_cap is not None:
+            good = within(beliefs[name], guarantee.belief_cap)
+            guaranteed, reached = f"≤ {percent(guarantee.belief_cap)}", percent(beliefs[name])
             bound = "–"
         else:
-            largest = max(b for b in (guarantee.up, guarantee.down) if b < math.inf)
+            largest = guarantee.largest_leakage
             good = within(found, largest)
             guaranteed, reached = _ways(guarantee) + odds(largest), odds(max(found, 0.0))
             bound = f"{largest:g}"
@@ -93,7 +93,7 @@ def metres_table(made: Mapping[str, Any]) -> Table:
     return table
 
 
-def _ways(guarantee: OddsBound) -> str:
+def _ways(guarantee: Guarantee) -> str:
     """Return an arrow for each direction that is bounded, where both are not bounded alike."""
     if guarantee.up == guarantee.down:
         return ""

@@ -63,10 +63,9 @@ def neighbours_of(policy: Policy) -> Iterator[Neighbour]:
     capped: dict[str, Guarantee] = {event: BeliefBound(BELIEF_CAP) for event in here.guarantees}
     if capped != here.guarantees and _can_be_capped(here):
         yield Neighbour("belief capped", _words(capped, against), replace(here, guarantees=capped))
-    if not isinstance(here.adversary, AnyPrior):
+    if here.adversary != AnyPrior():
         anybody = AnyPrior()
-        guarantees = {e: p for e, p in here.guarantees.items() if isinstance(p, OddsBound)}
-        if len(guarantees) == len(here.guarantees):
+        if all(each.belief_cap is None for each in here.guarantees.values()):
             yield Neighbour(
                 "against anybody",
                 _words(here.guarantees, anybody.words()),
@@ -107,13 +106,11 @@ def _words(guarantees: Mapping[str, Guarantee], against: str) -> str:
 
 
 def _scaled(guarantee: Guarantee, factor: float) -> Guarantee:
-    if isinstance(guarantee, OddsBound):
-        return OddsBound(guarantee.up * factor, guarantee.down * factor)
-    return guarantee
+    return guarantee.with_bounds(lambda bound: bound * factor)
 
 
 def _upwards(guarantee: Guarantee) -> Guarantee:
-    return OddsBound(guarantee.up, math.inf) if isinstance(guarantee, OddsBound) else guarantee
+    return OddsBound(guarantee.up, math.inf) if guarantee.belief_cap is None else guarantee
 
 
 def _can_be_capped(setting: Setting) -> bool:

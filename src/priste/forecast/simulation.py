@@ -21,7 +21,7 @@ from priste.events import Event, near_events
 from priste.maps import best_constant, kilometres
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
-from priste.quantify import Adversary, AnyPrior, Guarantee, LastSeen
+from priste.quantify import Adversary, AnyPrior, Guarantee
 from priste.randomness import BitSource, bit_source
 from priste.release import Calibrator, Protector
 from priste.release.prediction import Prediction
@@ -65,7 +65,7 @@ class Setting:
             self.calibrator,
             rng,
             adversary=self.adversary,
-            public_prior=self.start if isinstance(self.adversary, AnyPrior | LastSeen) else None,
+            public_prior=None if self.adversary.states_prior else self.start,
         )
 
 

@@ -180,7 +180,7 @@ def ground_of(policy: Policy) -> str:
         [policy.timeline.start.isoformat(), str(policy.timeline.step), str(policy.timeline.zone)],
         [policy.rule, policy.outside],
         [model.fingerprint() for model in policy.models],
-        policy.chosen_adversary.adversary.describe(),
+        policy.chosen_adversary.adversary.to_dict(),
         policy.mechanism.describe(),
         policy.calibrator.describe(),
     ]

@@ -13,7 +13,7 @@ from priste.mechanisms import Identity, Mechanism, PlanarLaplace, Uniform
 from priste.policy.adversary_choice import ANYBODY
 from priste.policy.draft.text import kilometres
 from priste.policy.policy import Policy, PolicyEvent, event_label
-from priste.quantify import AnyPrior, OddsBound
+from priste.quantify import AnyPrior
 from priste.release.calibrators import CALIBRATORS
 
 OUTSIDE = {
@@ -169,16 +169,16 @@ def _not_guaranteed(policy: Policy) -> list[str]:
         )
     for event in policy.events.values():
         guarantee = event.guarantee
-        if isinstance(guarantee, OddsBound) and math.inf in (guarantee.up, guarantee.down):
+        if guarantee.belief_cap is not None:
+            found.append(f"{event.label}: that it did not happen may be told outright.")
+        elif math.inf in (guarantee.up, guarantee.down):
             told = "did not happen" if guarantee.down == math.inf else "happened"
             free = guarantee.up if guarantee.down == math.inf else guarantee.down
             found.append(
                 f"{event.label}: that it {told} may be told outright, of at most "
                 f"{1 - math.exp(-free):.0%} of the streams in which that is so."
             )
-        elif not isinstance(guarantee, OddsBound):
-            found.append(f"{event.label}: that it did not happen may be told outright.")
-    if not isinstance(policy.chosen_adversary.adversary, AnyPrior):
+    if policy.chosen_adversary.adversary != AnyPrior():
         found.append(
             "Adversaries who know something else about where you began. Beside each guaranteed "
             f"figure stands what {ANYBODY}, could have learnt."

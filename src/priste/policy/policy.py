@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,7 +23,7 @@ from priste.policy.formula_models import Rule
 from priste.policy.model_choice import ChosenModel
 from priste.policy.sections import Outside
 from priste.policy.windows import Windows
-from priste.quantify import AnyPrior, Guarantee, LastSeen, OddsBound
+from priste.quantify import Guarantee
 from priste.quantify.quantifier import Family
 from priste.randomness import BitSource, Seed
 from priste.release import Calibrator, Protector, StreamTree, make_terms
@@ -62,10 +61,7 @@ class PolicyEvent:
 
         inf for a guarantee about beliefs, which bounds no ratio.
         """
-        if isinstance(self.guarantee, OddsBound):
-            bounds = [b for b in (self.guarantee.up, self.guarantee.down) if b < math.inf]
-            return max(bounds, default=math.inf)
-        return math.inf
+        return self.guarantee.largest_leakage
 
 
 def event_label(name: str, period: str | None) -> str:
@@ -180,8 +176,7 @@ class Policy:
         Anybody may believe anything, so against anybody it is the population. Otherwise None: it
         is what the guarded adversaries believe on average.
         """
-        anybody = isinstance(self.chosen_adversary.adversary, AnyPrior | LastSeen)
-        return self.population if anybody else None
+        return None if self.chosen_adversary.adversary.states_prior else self.population
 
     @property
     def guarded_cells(self) -> frozenset[int]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.policy.policy import Policy
-from priste.quantify import KnownPrior
 
 MOST_CELLS = 20_000
 """A map with more cells is refused: it would take more than 36 GB, and minutes a release."""
@@ -60,7 +59,7 @@ class Workload:
 def workload(policy: Policy) -> Workload:
     """Return what one user's stream under a policy takes, roughly."""
     cells = policy.grid.size
-    few = isinstance(policy.chosen_adversary.adversary, KnownPrior) and cells > DENSE_CELLS
+    few = policy.chosen_adversary.adversary.row_count(cells) < cells and cells > DENSE_CELLS
     wide = LAW_CELLS if few else cells
     release = SECONDS_PER_CELL * wide if few else seconds_of_a_release(cells)
     return Workload(

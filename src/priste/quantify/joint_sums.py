@@ -6,6 +6,7 @@ Each function says what becomes of the error bounds.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -45,6 +46,12 @@ def candidates_of(joint: JointProbabilities, chosen: Integers | slice) -> JointP
         joint.relative_error,
         joint.absolute_error,
     )
+
+
+def candidate_of(joint: JointProbabilities, place: int) -> JointProbabilities:
+    """Return one of the candidates as one set of releases, with the same error bounds."""
+    single = candidates_of(joint, slice(place, place + 1))
+    return replace(single, event=single.event[:, 0], complement=single.complement[:, 0])
 
 
 def rows_of(joint: JointProbabilities, chosen: Integers | slice) -> JointProbabilities:

@@ -53,9 +53,9 @@ class Leakage:
         >>> Leakage(0.5, 0.25, 0.5, {3: 1.0}).over(OddsBound(up=1.0, down=float("inf")))
         0.25
         """
-        return as_guarantee(guarantee).leakage_of(self.for_event, self.against_event)
+        return as_guarantee(guarantee).leakage(self.for_event, self.against_event)
 
 
-def bounded_directions(guarantee: float | Guarantee | None) -> tuple[int, ...]:
+def bounded_directions(guarantee: float | Guarantee | None) -> list[int]:
     """Return the directions that a guarantee bounds; both for None."""
-    return (0, 1) if guarantee is None else as_guarantee(guarantee).bounded_directions
+    return [0, 1] if guarantee is None else list(as_guarantee(guarantee).bounded_directions)

@@ -294,6 +294,13 @@ class Quantifier:
             return known_prior_leakage(self._sums(prior))
         return self._named(self._worst())
 
+    def leakage_of(self, joint: JointProbabilities) -> Leakage:
+        """Return the leakage of joint probabilities with the rows of this quantifier.
+
+        They may be sums over several ways to the same releases.
+        """
+        return self._named(self._judge.leakage(joint))
+
     def directions(self) -> tuple[float, float]:
         """Return ``for_event`` and ``against_event`` of :meth:`leakage`, without a worst prior.
 
@@ -462,8 +469,9 @@ class Quantifier:
         ``prior`` (m,) is over the first cells, whatever the adversary, and sums to 1; with several
         models (models, m), over model and first cell. It may be left out where the adversary has
         one prior under each model; then models have the same weight. A prior that is no mixture of
-        this quantifier's rows needs its history. An event that is impossible under the prior has posterior 0, a certain one 1.
-        Raises ``InvalidParameter`` when the releases are impossible under the prior.
+        this quantifier's rows needs its history.
+        An event that is impossible under the prior has posterior 0, a certain one 1. Raises
+        ``InvalidParameter`` when the releases are impossible under the prior.
         """
         known = self._sums(prior)
         if not (known.event[0] or known.complement[0]):

@@ -196,7 +196,7 @@ class Ledger(Sequence[Release]):
         """Return guarantees and adversary as the first line of JSON has them."""
         said: dict[str, object] = {"against": self._against} if self._against else {}
         if self._guarantees is not None:
-            described = (guarantee.describe() for guarantee in self._guarantees)
+            described = (guarantee.to_dict() for guarantee in self._guarantees)
             said["guarantee"] = dict(zip(self._names, described, strict=True))
         return said
 
@@ -273,7 +273,7 @@ def _row(ledger: Ledger, number: int) -> list[object]:
         r.undecided,
         *r.leakage,
         *(r.belief or [""] * events),
-        *([json.dumps(each.describe()) for each in said] or [""] * events),
+        *([json.dumps(each.to_dict()) for each in said] or [""] * events),
         ledger.against if number == 0 else "",
         ledger.likelihoods[number] or "",
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from priste.arguments import check_choice, check_float
+from priste.arguments import check_choice
 from priste.errors import InvalidParameter
 from priste.events import Event
 from priste.mechanisms import Mechanism
@@ -19,15 +18,11 @@ from priste.mobility import MarkovModel
 from priste.quantify import (
     FAMILIES,
     Adversary,
-    BeliefBound,
     Family,
     Guarantee,
-    KnownPrior,
-    OddsBound,
-    PriorsWithin,
     Quantifier,
-    StartsIn,
     as_adversary,
+    as_guarantee,
 )
 
 Derived = TypeVar("Derived")
@@ -80,17 +75,9 @@ class Terms:
 
         The public prior if there is one; otherwise what the adversary's priors are on average.
         """
-        cells = self.mechanism.grid.size
         if self.public_prior is not None:
             return self.public_prior
-        adversary = self.adversary.of_model(0)
-        if isinstance(adversary, KnownPrior):
-            return np.asarray(adversary.rows.mean(axis=0))
-        if isinstance(adversary, PriorsWithin):
-            return np.asarray(np.atleast_2d(adversary.prior).sum(axis=0))
-        start = np.zeros(cells)
-        start[list(adversary.cells) if isinstance(adversary, StartsIn) else slice(None)] = 1.0
-        return np.asarray(start / start.sum())
+        return self.adversary.mean_prior(self.mechanism.grid.size)
 
     @property
     def against(self) -> str:
@@ -100,7 +87,7 @@ class Terms:
     @property
     def epsilons(self) -> tuple[float, ...]:
         """What no leakage exceeds while its guarantee is kept; inf for a cap on beliefs."""
-        return tuple(largest_leakage(guarantee) for guarantee in self.guarantees)
+        return tuple(guarantee.largest_leakage for guarantee in self.guarantees)
 
     @property
     def last_step(self) -> int | None:
@@ -122,14 +109,7 @@ class Terms:
                     "it, so there is nothing to guard. Check its cells and steps, the model and "
                     "the adversary."
                 )
-            if isinstance(guarantee, BeliefBound) and quantifier.prior_belief() > guarantee.at_most:
-                raise InvalidParameter(
-                    f"The event {name!r} is guaranteed a belief of at most {guarantee.at_most:g}, "
-                    f"and before any release {self.adversary.words()} may believe it with "
-                    f"{quantifier.prior_belief():.6g} already. No release can take that back. "
-                    "Guarantee a larger belief, choose an adversary with less extreme beliefs, "
-                    "such as one who knows the population, or bound the change of odds instead."
-                )
+            guarantee.check_feasible(name, quantifier.prior_belief(), self.adversary.words())
 
 
 def make_terms(
@@ -163,7 +143,7 @@ def make_terms(
         event_names=names,
         events=formulas,
         guarantees=_guarantees(guarantee, names),
-        adversary=as_adversary(adversary, name="'adversary' of a Protector"),
+        adversary=as_adversary(adversary, owner="a Protector"),
         mechanism=mechanism,
         public_prior=_prior(public_prior, mechanism.grid.size),
         family=check_choice(family, FAMILIES, "family", "a Protector"),
@@ -215,35 +195,9 @@ def _guarantees(guarantee: Guarantees, names: tuple[str, ...]) -> tuple[Guarante
 
 
 def _guarantee(value: object) -> Guarantee:
-    if isinstance(value, BeliefBound):
-        return value
-    if isinstance(value, OddsBound):
-        if min(value.up, value.down) > 0.0 and min(value.up, value.down) < math.inf:
-            return value
-        raise InvalidParameter(
-            "The OddsBound of a Protector must be > 0 in both directions, and finite in one at "
-            f"least. Got {value!r}. To release without a guarantee use calibrator='uncalibrated'."
-        )
-    bound = check_float(
-        value,
-        "guarantee",
-        "a Protector",
-        above=0.0,
-        why="natural logarithm of the largest likelihood ratio, both ways",
-        hint="For one direction use OddsBound(up, down), for a belief BeliefBound(at_most).",
-    )
-    return OddsBound(bound, bound)
-
-
-def largest_leakage(guarantee: Guarantee) -> float:
-    """Return the largest leakage at which a guarantee may still be kept.
-
-    >>> largest_leakage(OddsBound(up=1.0, down=math.inf)), largest_leakage(BeliefBound(0.2))
-    (1.0, inf)
-    """
-    if isinstance(guarantee, BeliefBound):
-        return math.inf
-    return max(bound for bound in (guarantee.up, guarantee.down) if bound < math.inf)
+    found = as_guarantee(value, name="guarantee", owner="a Protector")
+    found.check_usable("a Protector")
+    return found
 
 
 def _prior(prior: ArrayLike | None, cells: int) -> NDArray[np.float64] | None:

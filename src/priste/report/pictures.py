@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from priste.quantify import BeliefBound
 from priste.report.charts import (
     Chart,
     Line,
@@ -23,7 +22,7 @@ from priste.report.charts import (
 from priste.report.map_view import MapDrawing, MapView, Panel
 from priste.report.stream_report import EventTrack, StreamReport
 from priste.results.usefulness import CURVE_KM, PRISTE, UNCALIBRATED
-from priste.results.wording import cell_words, length, odds, percent
+from priste.results.wording import cell_words, given_prior_words, length, odds, percent
 
 HOURS_AROUND = 12.0
 """A chart of an event shows so many hours before and after it."""
@@ -142,7 +141,9 @@ def learners_words(report: StreamReport, card: EventCard) -> str:
                 place = cell_words(cell, report.grid, report.regions)
                 places[place] = max(places.get(place, 0.0), weight)
     if not places:
-        return "No prior learns anything."
+        given = [each.track.guarded for each in card.occurrences if each.track.guarded.worst_given]
+        given = [each for each in given if each.max > 0]
+        return given_prior_words(given[0]) if given else "No prior learns anything."
     listed = [f"{place} ({percent(min(w, 1.0))})" for place, w in sorted(places.items())]
     said = "Those who learn most think that the user began "
     return said + (" or ".join(listed) if len(listed) < 4 else f"at {len(listed)} places") + "."
@@ -241,10 +242,10 @@ def _belief_chart(report: StreamReport, track: EventTrack) -> Chart:
         )
     lines.append(Line("with priste", "told", over_steps(guarded.belief, steps, scale, silent)))
     levels = [level(guarded.prior_belief, "before any release", scale)]
-    if isinstance(track.guaranteed, BeliefBound):
+    cap = track.guaranteed.belief_cap
+    if cap is not None:
         highest = over_steps(guarded.highest_belief, steps, scale, silent)
         lines.append(Line("the surest, with priste", "anybody", highest))
-        cap = track.guaranteed.at_most
         levels.append(level(cap, f"guaranteed: at most {percent(cap)}", scale))
     return Chart(
         title=f"What an adversary believes about “{track.label}”",

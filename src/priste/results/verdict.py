@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
-from priste.quantify import BeliefBound, Guarantee
+import numpy as np
+
+from priste.quantify import Guarantee
 from priste.release import Calibrator, Release
 
 
@@ -42,15 +43,10 @@ def ledger_keeps(guarantee: Guarantee, releases: Sequence[Release], number: int)
     """
     if not releases:
         return True
-    if isinstance(guarantee, BeliefBound):
-        if any(not release.belief for release in releases):
-            return None
-        return all(within(release.belief[number], guarantee.at_most) for release in releases)
-    bounds = [bound for bound in (guarantee.up, guarantee.down) if bound < math.inf]
-    reached = max(release.leakage[number] for release in releases)
-    if all(within(reached, bound) for bound in bounds):
-        return True
-    return None if any(within(reached, bound) for bound in bounds) else False
+    leakage = float(np.max([release.leakage[number] for release in releases]))  # NaN stays NaN
+    known = all(release.belief for release in releases)
+    belief = float(np.max([release.belief[number] for release in releases])) if known else None
+    return guarantee.is_kept_by(leakage, belief)
 
 
 def verdict(calibrator: Calibrator | None, kept: Iterable[bool]) -> Verdict:

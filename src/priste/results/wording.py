@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping
 
 from priste.audit import EventAudit
 from priste.maps import Grid
-from priste.quantify import AnyPrior, BeliefBound, Guarantee
+from priste.quantify import AnyPrior, Guarantee
 
 LARGEST_SAID = math.log(1e6)
 """Odds that can move farther than that are as good as any: the number says nothing more."""
@@ -88,33 +88,50 @@ def cell_words(cell: int, grid: Grid, regions: Mapping[str, Container[int]]) -> 
     return f"near {degrees(round(lat, 3), 'N', 'S')}, {degrees(round(lon, 3), 'E', 'W')}"
 
 
-def who_learns_most(
-    worst_prior: Mapping[int, float],
-    leakage: float,
-    grid: Grid,
-    regions: Mapping[str, Container[int]],
-) -> str:
+def who_learns_most(audit: EventAudit, grid: Grid, regions: Mapping[str, Container[int]]) -> str:
     """Say who learns most from releases: those who hold the worst prior.
 
     >>> grid = Grid(rows=2, columns=4, cell_size=1.0)
-    >>> who_learns_most({7: 0.75, 3: 0.25}, 0.4, grid, {"home": [7]})
+    >>> audit = EventAudit((0.4,), (0.1,), 0.1, {7: 0.75, 3: 0.25})
+    >>> who_learns_most(audit, grid, {"home": [7]})
     'Those who learn most think that the user began in cell 3 (25.0 %) or in home (75.0 %).'
-    >>> who_learns_most({}, 0.0, grid, {})
+    >>> who_learns_most(EventAudit((0.0,), (0.1,), 0.1, {}), grid, {})
     'No prior learns anything.'
     """
-    if not worst_prior or leakage <= 0:
+    if audit.max <= 0 or not (audit.worst_prior or audit.worst_given):
         return "No prior learns anything."
+    if not audit.worst_prior:
+        return given_prior_words(audit)
     places = " or ".join(
         f"{cell_words(cell, grid, regions)} ({percent(weight)})"
-        for cell, weight in sorted(worst_prior.items())
+        for cell, weight in sorted(audit.worst_prior.items())
     )
     return f"Those who learn most think that the user began {places}."
+
+
+def given_prior_words(audit: EventAudit) -> str:
+    """Say which of the adversary's given priors learns most.
+
+    >>> from priste.quantify import KnownPrior
+    >>> one = KnownPrior([0.5, 0.5])
+    >>> given_prior_words(EventAudit((0.4,), (0.1,), 0.1, {}, adversary=one,
+    ...                              worst_given={(0, 0): 1.0}))
+    'The adversary who learns most holds the given prior.'
+    """
+    several = any(number for _, number in audit.worst_given) or len(audit.worst_given) > 1
+    if not several:
+        return "The adversary who learns most holds the given prior."
+    named = " or ".join(
+        f"given prior {number + 1} ({percent(weight)})"
+        for (_, number), weight in sorted(audit.worst_given.items())
+    )
+    return f"The adversary who learns most holds {named}."
 
 
 def reached_words(guarantee: Guarantee, audit: EventAudit) -> str:
     """Say how far the releases went in what is guaranteed.
 
-    >>> from priste.quantify import OddsBound
+    >>> from priste.quantify import BeliefBound, OddsBound
     >>> audit = EventAudit((0.5, 0.4), (0.1, 0.1), 0.1, {}, for_event=(0.5, 0.2),
     ...                    against_event=(0.3, 0.4), highest_belief=(0.11, 0.12))
     >>> reached_words(OddsBound(0.5, 0.5), audit)
@@ -126,7 +143,7 @@ def reached_words(guarantee: Guarantee, audit: EventAudit) -> str:
     >>> reached_words(BeliefBound(0.2), audit)
     'the surest believes 12.0 %'
     """
-    if isinstance(guarantee, BeliefBound):
+    if guarantee.belief_cap is not None:
         highest = max(audit.highest_belief, default=math.nan)
         return f"the surest believes {percent(highest)}"
     up = max(audit.for_event or audit.leakage, default=0.0)

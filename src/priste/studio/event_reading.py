@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from pydantic import ValidationError
 
 from priste.errors import EventSyntaxError, PristeError
@@ -129,14 +128,8 @@ def chance_before(
     adversary = policy.chosen_adversary.adversary
     lowest, highest = Quantifier(policy.models, event.event, adversary).prior_range()
     known = known or Quantifier(policy.models, event.event, KnownPrior(policy.population))
-    population = known.posterior(alike(policy, 1))
+    population = known.posterior()
     return {"lowest": lowest, "highest": highest, "population": population}
-
-
-def alike(policy: Policy, rows: int) -> np.ndarray[Any, np.dtype[np.float64]] | None:
-    """Return weights for one prior under each of several models, all alike; None for one."""
-    count = len(policy.models)
-    return None if count == 1 else np.full((count, rows), 1.0 / (count * rows))
 
 
 def chances(policy: Policy) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.policy import Policy, PolicyEvent
-from priste.quantify import AnyPrior, BeliefBound, KnownPrior, Leakage, Quantifier
+from priste.quantify import AnyPrior, KnownPrior, Leakage, Quantifier
 from priste.release import Ledger, Protector, Uncalibrated
 from priste.release.seeded_steps import SeededSteps, seed_of_user
 from priste.report.strip import level, strip_of
@@ -29,7 +29,7 @@ from priste.results import (
     verdict,
 )
 from priste.results.audits import StreamColumns
-from priste.studio.event_reading import alike, chance_before, steps_of
+from priste.studio.event_reading import chance_before, steps_of
 from priste.studio.policies import Policies
 from priste.studio.wire import whole_numbers
 from priste.studio.worker import Tell
@@ -107,7 +107,6 @@ class _Side:
         self._policy = policy
         self.protector = protector
         self._columns = StreamColumns(policy)
-        self._alike = alike(policy, 1)
         self._known = [quantifier.copy() for quantifier in known]
         self.highest = [0.0] * len(known)
         self.surest = [0.0] * len(known)
@@ -131,23 +130,15 @@ class _Side:
             "budget": release.budget,
             "attempts": release.attempts,
             "events": [
-                {"leakage": leakage, "belief": known.posterior(self._alike), "surest": surest}
+                {"leakage": leakage, "belief": known.posterior(), "surest": surest}
                 for leakage, surest, known in rows
             ],
         }
 
 
 def worst_prior(policy: Policy, found: Leakage) -> NDArray[np.float64]:
-    """Return (m,) the prior that learns most: where one began, or for a stale adversary was
-    seen."""
-    adversary = policy.chosen_adversary.adversary
-    weights = np.zeros(policy.grid.size)
-    for row, weight in found.worst_prior.items():
-        if isinstance(adversary, KnownPrior):
-            weights += weight * adversary.rows[row]
-        else:
-            weights[row] += weight
-    return weights
+    """Return (m,) the prior that learns most: where the stream began, or the user was seen last."""
+    return policy.chosen_adversary.adversary.first_cells(found, policy.grid.size)
 
 
 def heaviest(weights: NDArray[np.float64], most: int) -> list[list[float]]:
@@ -185,8 +176,8 @@ def _event(policy: Policy, event: PolicyEvent, known: Quantifier) -> dict[str, A
         "event": event.name,
         "text": event.text,
         "guarantee": guarantee.words(),
-        "bound": None if isinstance(guarantee, BeliefBound) else event.epsilon,
-        "cap": guarantee.at_most if isinstance(guarantee, BeliefBound) else None,
+        "bound": event.epsilon if guarantee.belief_cap is None else None,
+        "cap": guarantee.belief_cap,
         "steps": whole_numbers(steps_of(event.event)),
         "before": chance_before(policy, event, known),
     }

@@ -22,7 +22,6 @@ from priste.quantify import KnownPrior, Leakage, Quantifier
 from priste.release import write_ledgers
 from priste.report import render, run_reports
 from priste.results import columns_of_releases, length, percent
-from priste.studio.event_reading import alike
 from priste.studio.following import (
     RunMade,
     RunOrder,
@@ -180,14 +179,12 @@ def prior(order: PriorOrder, tell: Tell) -> Made:
                 asked.observe(column)
                 found = asked.leakage()
                 leakages.append(found.over(event.guarantee))
-                beliefs.append(asked.belief() if worst else asked.posterior(alike(policy, 1)))
+                beliefs.append(asked.belief() if worst else asked.posterior())
                 tell("progress", {"done": step + 1, "total": len(columns), "event": number})
             told |= {f"{side}leakage": floats(leakages), f"{side}belief": floats(beliefs)}
             if not side:
                 before = Quantifier(policy.models, event.event, adversary)
-                told["before"] = (
-                    before.prior_belief() if worst else before.posterior(alike(policy, 1))
-                )
+                told["before"] = before.prior_belief() if worst else before.posterior()
                 if worst and found is not None:
                     learns = worst_prior(policy, found)
                     told["worst"] = heaviest(learns, MOST_DRAWN)

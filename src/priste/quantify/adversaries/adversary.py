@@ -32,23 +32,9 @@ class Adversary(ABC):
     kind: ClassVar[str]
     """The name under ``adversary`` in the dictionary of :meth:`to_dict`."""
 
-    states_prior: ClassVar[bool] = True
-    """Whether :meth:`mean_prior` follows from what the adversary knows; else it is uniform."""
-
-    every_mixture: bool = True
-    """Whether every mixture of the rows is one of the priors."""
-
     @abstractmethod
     def rows(self, model: MarkovModel) -> StartRows:
         """Return the rows under a model; InvalidParameter for what does not fit it."""
-
-    @abstractmethod
-    def row_count(self, cells: int) -> int:
-        """Return how many rows there are on a map of so many cells."""
-
-    @abstractmethod
-    def mean_prior(self, cells: int) -> Floats:
-        """Return (cells,), what the priors are on average; it sums to 1."""
 
     @abstractmethod
     def words(self) -> str:
@@ -62,6 +48,24 @@ class Adversary(ABC):
     def from_dict(cls, values: Mapping[str, object]) -> Self:
         """Return the adversary with these values, as :meth:`to_dict` wrote them."""
         return cls(**values)
+
+    def row_count(self, cells: int) -> int:
+        """Return how many rows there are on a map of so many cells: one for each, unless told."""
+        return cells
+
+    def mean_prior(self, cells: int) -> Floats:
+        """Return (cells,), what the priors are on average; uniform where nothing is stated."""
+        return np.full(cells, 1.0 / cells)
+
+    @property
+    def states_prior(self) -> bool:
+        """Whether :meth:`mean_prior` follows from what the adversary knows; else it is uniform."""
+        return False
+
+    @property
+    def every_mixture(self) -> bool:
+        """Whether every mixture of the rows is one of the priors."""
+        return True
 
     def judge(self, rows: Sequence[StartRows]) -> Judge:
         """Return what decides about joint probabilities with the rows of these models, stacked."""
@@ -87,7 +91,7 @@ class Adversary(ABC):
         """Return the adversary under the model with this number: the same one, unless told."""
         return self
 
-    def check_models(self, count: int) -> None:
+    def check_models(self, count: int) -> None:  # noqa: B027  # most fit any number
         """Raise InvalidParameter if this adversary is made for another number of models."""
 
     def __eq__(self, other: object) -> bool:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from priste.quantify.adversaries.adversary import Adversary
-from priste.quantify.joint_probabilities import Floats
 from priste.quantify.start_rows import FirstCells
 
 if TYPE_CHECKING:
@@ -24,19 +23,10 @@ class AnyPrior(Adversary):
     """
 
     kind: ClassVar[str] = "any prior"
-    states_prior: ClassVar[bool] = False
 
     def rows(self, model: MarkovModel) -> FirstCells:
         """Return one row for each cell."""
         return FirstCells(np.arange(model.grid.size), model.grid.size)
-
-    def row_count(self, cells: int) -> int:
-        """Return the number of cells."""
-        return cells
-
-    def mean_prior(self, cells: int) -> Floats:
-        """Return the uniform distribution."""
-        return np.full(cells, 1.0 / cells)
 
     def words(self) -> str:
         """Return who is meant, as part of a sentence."""

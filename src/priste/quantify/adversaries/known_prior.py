@@ -45,7 +45,7 @@ class KnownPrior(Adversary):
 
     def given_prior(self, number: int) -> Floats:
         """Return one of the priors."""
-        return self.priors[number]
+        return np.asarray(self.priors[number])
 
     def row_count(self, cells: int) -> int:
         """Return the number of priors."""
@@ -54,6 +54,11 @@ class KnownPrior(Adversary):
     def mean_prior(self, cells: int) -> Floats:
         """Return the mean of the priors."""
         return np.asarray(self.priors.mean(axis=0))
+
+    @property
+    def states_prior(self) -> bool:
+        """True."""
+        return True
 
     def words(self) -> str:
         """Return who is meant, as part of a sentence."""

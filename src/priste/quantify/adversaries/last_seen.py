@@ -10,7 +10,6 @@ import numpy as np
 from priste.arguments import check_int
 from priste.errors import InvalidParameter
 from priste.quantify.adversaries.adversary import Adversary
-from priste.quantify.joint_probabilities import Floats
 from priste.quantify.start_rows import FirstCells, SeenBefore, StartRows
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ class LastSeen(Adversary):
     """
 
     kind: ClassVar[str] = "last seen"
-    states_prior: ClassVar[bool] = False
 
     steps: int
 
@@ -56,14 +54,6 @@ class LastSeen(Adversary):
         # The move from step -k to -k + 1 is that of the same phase of the cycle.
         moves = tuple(model.transition(-k % model.period) for k in range(self.steps, 0, -1))
         return SeenBefore(moves, model.grid.size)
-
-    def row_count(self, cells: int) -> int:
-        """Return the number of cells."""
-        return cells
-
-    def mean_prior(self, cells: int) -> Floats:
-        """Return the uniform distribution."""
-        return np.full(cells, 1.0 / cells)
 
     def words(self) -> str:
         """Return who is meant, as part of a sentence."""

@@ -42,12 +42,12 @@ class PerModel(Adversary):
         object.__setattr__(self, "parts", parts)
 
     @property
-    def every_mixture(self) -> bool:  # type: ignore[override]  # it follows from the parts
+    def every_mixture(self) -> bool:
         """Whether every mixture of the rows is one of the priors, whatever the model."""
         return all(part.every_mixture for part in self.parts)
 
     @property
-    def states_prior(self) -> bool:  # type: ignore[override]  # it follows from the first part
+    def states_prior(self) -> bool:
         """Whether the mean prior under the first model follows from what is known."""
         return self.parts[0].states_prior
 

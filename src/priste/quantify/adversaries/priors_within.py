@@ -44,7 +44,6 @@ class PriorsWithin(Adversary):
     """
 
     kind: ClassVar[str] = "priors within"
-    every_mixture: ClassVar[bool] = False
 
     prior: Floats
     factor: float
@@ -102,6 +101,16 @@ class PriorsWithin(Adversary):
     def mean_prior(self, cells: int) -> Floats:
         """Return the given prior; its sum over models where there are several."""
         return np.asarray(np.atleast_2d(self.prior).sum(axis=0))
+
+    @property
+    def every_mixture(self) -> bool:
+        """False: odds are bounded."""
+        return False
+
+    @property
+    def states_prior(self) -> bool:
+        """True."""
+        return True
 
     def words(self) -> str:
         """Return who is meant, as part of a sentence."""

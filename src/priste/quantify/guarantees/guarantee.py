@@ -101,9 +101,15 @@ class Guarantee(ABC):
         """The largest leakage at which this may still be kept; inf where no odds are bounded."""
         return max((x for x in (self.up, self.down) if x < math.inf), default=math.inf)
 
-    def leakage_of(self, for_event: float, against_event: float) -> float:
-        """Return the larger of the directions that this guarantee bounds."""
+    def leakage(self, for_event: float, against_event: float) -> float:
+        """Return the larger of two log-ratios over the directions that are bounded."""
         return max((for_event, against_event)[side] for side in self.bounded_directions)
+
+    def implies(self, other: Guarantee) -> bool:
+        """Tell whether keeping this guarantee keeps another one."""
+        cap = 1.0 if self.belief_cap is None else self.belief_cap
+        other_cap = 1.0 if other.belief_cap is None else other.belief_cap
+        return self.up <= other.up and self.down <= other.down and cap <= other_cap
 
     def is_kept(
         self, for_event: float, against_event: float, belief: float, tolerance: float = 0.0
@@ -121,7 +127,7 @@ class Guarantee(ABC):
         None where that cannot tell: directions may have different bounds, and ``belief`` may not
         be known.
         """
-        if self.belief_cap is not None and (belief is None or belief > self.belief_cap):
+        if self.belief_cap is not None and not (belief is not None and belief <= self.belief_cap):
             return None if belief is None else False
         bounds = [bound for bound in (self.up, self.down) if bound < math.inf]
         within = [leakage <= bound for bound in bounds]
@@ -143,7 +149,8 @@ class Guarantee(ABC):
         """
 
         def between(reached: float, bound: float) -> float:
-            return bound if reached >= bound else max(0.0, reached + pace * (bound - reached))
+            between = max(0.0, reached + pace * (bound - reached))
+            return bound if reached >= bound else min(bound, between)
 
         return self.with_bounds(
             lambda bound: between(leakage, bound), lambda cap: between(belief, cap)

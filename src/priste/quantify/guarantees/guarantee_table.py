@@ -15,7 +15,7 @@ KINDS: dict[str, type[Guarantee]] = {each.kind: each for each in (OddsBound, Bel
 
 
 def as_guarantee(value: object, *, name: str = "epsilon", owner: str = "") -> Guarantee:
-    """Return the guarantee that ``value`` means: itself, or ``OddsBound(ε, ε)`` for a number ε >= 0.
+    """Return the guarantee that ``value`` means; a number ε >= 0 is ``OddsBound(ε, ε)``.
 
     >>> as_guarantee(0.5)
     OddsBound(up=0.5, down=0.5)

@@ -52,10 +52,10 @@ def worst_prior_leakage(
     Rows that the releases have excluded (b = d = 0) take part: a prior may sit on them. A
     prior under which the event, its complement or the releases have probability 0
     compares nothing and is left out; if that leaves no prior, all values are 0 and
-    ``worst_prior`` is empty. ``inf`` when no finite ratio bounds all priors, or only one
+    ``worst_rows`` is empty. ``inf`` when no finite ratio bounds all priors, or only one
     above e^620. A direction whose supremum is below e^-34 is reported as that bound.
 
-    With a ``guarantee`` the ``worst_prior`` is that of a direction which it bounds; the numbers are
+    With a ``guarantee`` the ``worst_rows`` are that of a direction which it bounds; the numbers are
     the same.
 
     ``method`` "pairs" tests every pair of rows and "search" only those that can matter;
@@ -65,7 +65,7 @@ def worst_prior_leakage(
     >>> m = JointProbabilities(np.array([0.5, 0.2]), np.array([0.5, 0.8]), np.array([0.5, 0.2]),
     ...             np.array([0.25, 0.4]), np.array([0, 0]), 0.0, 0.0)
     >>> worst = worst_prior_leakage(m)
-    >>> round(float(np.exp(worst.for_event)), 6), worst.worst_prior
+    >>> round(float(np.exp(worst.for_event)), 6), worst.worst_rows
     (2.0, {0: 1.0})
     """
     if joint.event.ndim != 1:

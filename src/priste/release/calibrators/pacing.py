@@ -6,7 +6,7 @@ import math
 
 from priste.arguments import check_float
 from priste.mechanisms import Mechanism
-from priste.quantify import BeliefBound, Guarantee, OddsBound
+from priste.quantify import Guarantee
 from priste.release.accountant import AccountantState
 
 NEARLY_EXACT = 32.0
@@ -36,16 +36,8 @@ def paced_limits(state: AccountantState, pace: float) -> list[Guarantee]:
     says nothing keeps every one of these limits, as they leave the stream where it is.
     """
     return [
-        BeliefBound(_between(sure, guarantee.at_most, pace))
-        if isinstance(guarantee, BeliefBound)
-        else OddsBound(_between(leaked, guarantee.up, pace), _between(leaked, guarantee.down, pace))
+        guarantee.paced(leaked, sure, pace)
         for leaked, sure, guarantee in zip(
             state.leakage, state.belief, state.guarantees, strict=True
         )
     ]
-
-
-def _between(reached: float, bound: float, pace: float) -> float:
-    if bound == math.inf or reached >= bound:
-        return bound
-    return min(bound, max(0.0, reached + pace * (bound - reached)))

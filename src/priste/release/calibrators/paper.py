@@ -23,7 +23,7 @@ import numpy as np
 from priste.arguments import check_float, check_int
 from priste.errors import InvalidParameter
 from priste.mechanisms import Mechanism
-from priste.quantify import BeliefBound, Guarantee, JointProbabilities, PriorsWithin
+from priste.quantify import Guarantee, JointProbabilities
 from priste.randomness import BitSource
 from priste.release.accountant import AccountantState, Booleans, Floats
 from priste.release.calibrators.pacing import finite_budget
@@ -186,11 +186,11 @@ class RejectionLoop(ReleaseRule):
 
 def _plain(guarantee: Guarantee, state: AccountantState) -> float:
     """Return the ε that a checker can decide about: both directions, any mixture of rows."""
-    if isinstance(guarantee, BeliefBound) or guarantee.up != guarantee.down:
+    if guarantee.belief_cap is not None or guarantee.up != guarantee.down:
         raise InvalidParameter(
             f"A 'checker' of Paper decides about one ε for both directions. Got {guarantee!r}."
         )
-    if isinstance(state.terms.adversary, PriorsWithin):
+    if not state.terms.adversary.every_mixture:
         raise InvalidParameter(
             "A 'checker' of Paper decides about all mixtures of some rows; the adversary "
             "PriorsWithin means fewer. Use the exact check, or KnownPrior(prior)."

@@ -34,12 +34,12 @@ def terms_to_json(terms: Terms, calibrator: Calibrator) -> dict[str, Any]:
             for model in terms.models
         ],
         "events": [
-            {"name": name, "event": str(event), "guarantee": guarantee.describe()}
+            {"name": name, "event": str(event), "guarantee": guarantee.to_dict()}
             for name, event, guarantee in zip(
                 terms.event_names, terms.events, terms.guarantees, strict=True
             )
         ],
-        "adversary": terms.adversary.describe(),
+        "adversary": terms.adversary.to_dict(),
         "family": terms.family,
         "mechanism": {"fingerprint": _fingerprint(mechanism), "description": mechanism},
         "calibrator": calibrator.describe(),

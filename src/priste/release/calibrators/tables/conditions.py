@@ -1,6 +1,6 @@
 """What one guarantee asks of a likelihood, prior by prior, over the merged outputs of a step.
 
-For one prior w over the rows of the event's moments let x be ā_w times the joint probability of
+For one prior w over the rows of an event let x be ā_w times the joint probability of
 the event with each source, and y be a_w times that of its negation. A mixture of sources
 with ratio R = x / y keeps the guarantee under w when e^-down <= R <= e^up: two rows of a linear
 programme. For searching only: whatever is found is checked exactly before it is used.
@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.quantify import BeliefBound, CandidateOperator, Guarantee, JointProbabilities
-from priste.quantify.judges import AnyMixture
+from priste.quantify import CandidateOperator, Guarantee, JointProbabilities
+from priste.quantify.joint_sums import candidate_of
+from priste.quantify.judges import EveryMixture
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
@@ -79,8 +80,7 @@ class EventConditions:
         self._exponent = np.clip(operator.exponent - highest, -900, 0)
         scale = np.ldexp(1.0, self._exponent.astype(np.int32))[:, None]
         self._event, self._complement = event * scale, complement * scale
-        self._any_mixture = isinstance(operator.judge, AnyMixture)
-        self._few = self._any_mixture and len(event) <= FEW_ROWS
+        self._few = operator.judge == EveryMixture() and len(event) <= FEW_ROWS
         self._mixtures = self._pairs() if self._few else np.zeros((0, len(event)))
 
     def bound(self, weights: Floats) -> PriorBound | None:
@@ -92,12 +92,7 @@ class EventConditions:
         total = 0.5 * float(x.sum() + y.sum())
         if not (a > 0.0 and complement > 0.0 and 0.0 < total < math.inf):
             return None
-        if isinstance(self._guarantee, BeliefBound):
-            odds = self._guarantee.at_most / (1.0 - self._guarantee.at_most)
-            up, down = math.log(odds * complement / a), math.inf
-        else:
-            up, down = self._guarantee.up, self._guarantee.down
-        return PriorBound(x / total, y / total, up, down)
+        return PriorBound(x / total, y / total, *self._guarantee.ratio_limits(a / complement))
 
     def first_bounds(self) -> list[PriorBound]:
         """Return the conditions to begin with: of the reference prior and of the worst so far."""
@@ -106,8 +101,8 @@ class EventConditions:
         if self._few:
             weights += [each for _, each in self._grid_witnesses(everything)]
         else:
-            moments = self._moments(everything)
-            weights.append(self._weights(self._judge.leakage(_single(moments)).worst_prior))
+            single = candidate_of(self._joint(everything), 0)
+            weights.append(self._judge.worst_mixture(single, self._guarantee))
         return [bound for bound in (self.bound(each) for each in weights) if bound is not None]
 
     def grouped(self, groups: Floats) -> EventConditions:
@@ -119,10 +114,9 @@ class EventConditions:
     def keeps(self, columns: Floats) -> Booleans:
         """Tell for columns (sources, k) whether they seem to keep the guarantee."""
         if not self._few:
-            return self._judge.passes(self._moments(columns), self._guarantee)
-        ratio = self._ratios(columns)
-        up, down = self._ends()
-        return np.asarray((ratio.max(axis=0) <= up) & (ratio.min(axis=0) >= -down))
+            return self._judge.passes(self._joint(columns), self._guarantee)
+        kept = [score.max(axis=0) <= limit for score, limit in self._scores(columns)]
+        return np.asarray(np.all(kept, axis=0))
 
     def is_affected(self, mass: Floats, least: float) -> bool:
         """Tell whether releasing sources apart moves a ratio by ``least``, or it is near its limit.
@@ -148,32 +142,26 @@ class EventConditions:
         return [(place, bound) for place, bound in bounds if bound is not None]
 
     def _grid_witnesses(self, columns: Floats) -> list[tuple[int, Floats]]:
-        mixed, ratio = self._mixtures, self._ratios(columns)
-        upwards = ratio.argmax(axis=0)
-        found = [(place, mixed[row]) for place, row in enumerate(upwards)]
-        if not isinstance(self._guarantee, BeliefBound) and self._guarantee.down < math.inf:
-            downwards = ratio.argmin(axis=0)
-            found += [
-                (place, mixed[row]) for place, row in enumerate(downwards) if row != upwards[place]
-            ]
-        return found
+        found: dict[tuple[int, int], None] = {}
+        for score, _ in self._scores(columns):
+            found |= dict.fromkeys(enumerate(score.argmax(axis=0).tolist()))
+        return [(place, self._mixtures[row]) for place, row in found]
 
-    def _ratios(self, columns: Floats) -> Floats:
-        """Return (mixtures, k) ln of R, or of the odds where a belief is capped."""
-        mixed = self._mixtures
+    def _scores(self, columns: Floats) -> list[tuple[Floats, float]]:
+        """Return what is bounded, (mixtures, k) logarithms each, and its limit."""
+        mixed, guarantee = self._mixtures, self._guarantee
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.log(mixed @ (self._event @ columns)) - np.log(
-                mixed @ (self._complement @ columns)
-            )
-            if not isinstance(self._guarantee, BeliefBound):
-                prior = np.log(mixed @ self._prior_event) - np.log(mixed @ self._prior_complement)
-                ratio -= prior[:, None]
-        return np.asarray(np.nan_to_num(ratio, nan=0.0, posinf=700.0, neginf=-700.0))
-
-    def _ends(self) -> tuple[float, float]:
-        if isinstance(self._guarantee, BeliefBound):
-            return math.log(self._guarantee.at_most / (1.0 - self._guarantee.at_most)), math.inf
-        return self._guarantee.up, self._guarantee.down
+            odds = np.log(mixed @ (self._event @ columns))
+            odds -= np.log(mixed @ (self._complement @ columns))
+            prior = np.log(mixed @ self._prior_event) - np.log(mixed @ self._prior_complement)
+            ratio = odds - prior[:, None]
+        odds, ratio = (
+            np.nan_to_num(x, nan=0.0, posinf=700.0, neginf=-700.0) for x in (odds, ratio)
+        )
+        found = [(ratio, guarantee.up)] if guarantee.up < math.inf else []
+        if guarantee.belief_cap is not None:
+            found.append((odds, math.log(guarantee.belief_cap / (1.0 - guarantee.belief_cap))))
+        return found + ([(-ratio, guarantee.down)] if guarantee.down < math.inf else [])
 
     def _pairs(self) -> Floats:
         """Return (n, rows): every row, and mixtures of two whose weight matters to some column."""
@@ -190,23 +178,15 @@ class EventConditions:
         return np.concatenate(mixed)
 
     def _searched_witnesses(self, columns: Floats, mass: Floats) -> list[tuple[int, Floats]]:
-        moments = self._moments(columns)
-        fails = np.flatnonzero(~self._judge.passes(moments, self._guarantee))
-        worst = fails[np.argsort(-(mass @ columns)[fails], kind="stable")][:WITNESSES]
-        found = []
-        for place in worst:
-            if isinstance(self._guarantee, BeliefBound) and self._any_mixture:
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    odds = moments.event[:, place] / moments.complement[:, place]
-                weights = np.zeros(len(odds))
-                weights[int(np.argmax(np.nan_to_num(odds, nan=0.0)))] = 1.0
-            else:
-                single = _single(moments, int(place))
-                weights = self._weights(self._judge.leakage(single).worst_prior)
-            found.append((int(place), weights))
-        return found
+        joint = self._joint(columns)
+        fails = np.flatnonzero(~self._judge.passes(joint, self._guarantee))
+        worst = fails[np.argsort(-(mass @ columns)[fails], kind="stable")][:WITNESSES].tolist()
+        return [
+            (place, self._judge.worst_mixture(candidate_of(joint, place), self._guarantee))
+            for place in worst
+        ]
 
-    def _moments(self, columns: Floats) -> JointProbabilities:
+    def _joint(self, columns: Floats) -> JointProbabilities:
         return JointProbabilities(
             self._prior_event,
             self._prior_complement,
@@ -216,21 +196,3 @@ class EventConditions:
             SEARCH_ERROR,
             0.0,
         )
-
-    def _weights(self, prior: dict[int, float]) -> Floats:
-        weights = np.zeros(len(self._prior_event))
-        for row, weight in prior.items():
-            weights[row] = weight
-        return weights
-
-
-def _single(moments: JointProbabilities, place: int = 0) -> JointProbabilities:
-    return JointProbabilities(
-        moments.prior_event,
-        moments.prior_complement,
-        moments.event[:, place],
-        moments.complement[:, place],
-        moments.exponent,
-        moments.relative_error,
-        moments.absolute_error,
-    )

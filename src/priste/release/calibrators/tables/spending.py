@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from priste.errors import InvalidParameter
 from priste.events import Event
 from priste.mobility import MarkovModel
-from priste.quantify import BeliefBound, Guarantee, KnownPrior, OddsBound, Quantifier
+from priste.quantify import Guarantee, KnownPrior, Quantifier
 from priste.release.accountant import AccountantState
 from priste.release.calibrators.tables.ties import first_of_largest
 from priste.release.terms import Terms
@@ -66,13 +66,10 @@ def limited(
     guarantee: Guarantee, share: float, leaked: float, first: float, sure: float
 ) -> Guarantee:
     """Return the guarantee for a step by which this share of it may be used up."""
-    if isinstance(guarantee, BeliefBound):
-        return BeliefBound(_belief_between(first, guarantee.at_most, share, sure))
-    up, down = (
-        bound if bound == np.inf else min(bound, max(_between(leaked, bound, share), leaked))
-        for bound in (guarantee.up, guarantee.down)
+    return guarantee.with_bounds(
+        lambda bound: min(bound, max(_between(leaked, bound, share), leaked)),
+        lambda cap: _belief_between(first, cap, share, sure),
     )
-    return OddsBound(up, down)
 
 
 def _between(leaked: float, bound: float, share: float) -> float:
