@@ -6,9 +6,11 @@ that something changed. ``PRISTE_FREE_EXAMPLES=1 make test`` draws new ones ever
 
 import gc
 import itertools
+import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -57,11 +59,8 @@ def chromium() -> "Iterator[Browser]":
         yield opened
 
 
-TOGETHER = "tests/studio/"
-"""A folder that goes to one worker whole: its files share a running studio and a browser."""
-
 LONGEST_FIRST = (
-    TOGETHER,
+    "tests/studio/",
     "tests/batch/test_engines.py",
     "tests/batch/test_spark_recipe.py",
     "tests/paper/test_experiments.py",
@@ -92,16 +91,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=place)  # stable: all others stay in order
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give whole files to workers, and one folder; other ways to share out stay as they are."""
-    from xdist.scheduler import LoadFileScheduling
-
-    class WholeFiles(LoadFileScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            return TOGETHER if nodeid.startswith(TOGETHER) else super()._split_scope(nodeid)
-
-    return WholeFiles(config, log) if config.getvalue("dist") == "loadfile" else None
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in one line which tests were skipped for want of Debian packages."""
+    missing: Counter[str] = Counter()
+    for report in terminalreporter.getreports("skipped"):
+        if found := re.search(r"Debian package ([\w.+-]+)", str(report.longrepr)):
+            missing[found[1]] += 1
+    if missing:
+        names = ", ".join(sorted(missing))
+        terminalreporter.write_line(
+            f"{missing.total()} tests were skipped without Debian packages: {names}; .ci/run "
+            "installs them."
+        )
 
 
 def pytest_collection_finish() -> None:

@@ -203,3 +203,24 @@ def test_import_is_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_tests_share_code_in_plain_modules() -> None:
+    """No test or benchmark imports a test module, and no test a benchmark."""
+    root = SOURCE.parent.parent
+    wrong = []
+    for folder in ("tests", "benchmarks", "paper"):
+        for path in (root / folder).rglob("*.py"):
+            if path.name == "test_benchmarks.py":  # these are what it tests
+                continue
+            for line in path.read_text(encoding="utf-8").splitlines():
+                words = line.strip(" \"'").split()
+                if words[:1] not in (["from"], ["import"]) or len(words) < 2:
+                    continue
+                parts = words[1].split(".")
+                in_test = parts[0] == "tests" and any(part.startswith("test_") for part in parts)
+                if in_test or (folder != "benchmarks" and parts[0] == "benchmarks"):
+                    wrong.append(f"{path.relative_to(root)}: {line.strip()}")
+    assert wrong == [
+        "tests/test_benchmarks.py: from benchmarks.__main__ import BENCHMARKS, WITH_DATA"
+    ]

@@ -13,13 +13,12 @@ from pathlib import Path
 
 import pytest
 from tests.batch.deadly_work import Deadly
+from tests.batch.trips_run import run
 from tests.cli.small_world import PATHS, STEPS, write_policy, write_trips
 
 from priste import PristeError
 from priste.batch import (
-    BatchReport,
     ledger_of,
-    protect_file,
     protect_group,
     protection,
     workspace_of,
@@ -34,14 +33,6 @@ from priste.traces import read_traces
 
 ROOT = Path(__file__).parent.parent.parent
 SEED = 5
-
-
-def run(folder: Path, name: str = "out.csv", **options: object) -> BatchReport:
-    policy = load_policy(write_policy(folder))
-    source = folder / "trips.csv"
-    if not source.exists():
-        write_trips(folder)
-    return protect_file(policy, read_traces(source), folder / name, **options)  # type: ignore[arg-type]
 
 
 def written(folder: Path, name: str = "out.csv") -> tuple[bytes, ...]:
@@ -76,7 +67,7 @@ import json, os, signal, sys
 from pathlib import Path
 from priste import Protector
 from priste.batch.engines import load
-from tests.batch.test_engines import run
+from tests.batch.trips_run import run
 
 load()
 left = 0

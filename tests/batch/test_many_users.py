@@ -11,11 +11,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.cli.small_world import GRID, PATHS, QUICK, STEPS, policy_of, trace_of, write_policy
-from tests.cli.test_commands import complaint_of, priste
+from tests.batch.people_run import STILL, run
+from tests.cli.command_line import complaint_of, priste
+from tests.cli.small_world import GRID, PATHS, STEPS, trace_of, write_policy
 
 from priste import InvalidParameter, OutputExists, PristeError, StateError, TraceError
-from priste.batch import BatchReport, protect_file, read_ledgers, workspace_of
+from priste.batch import protect_file, read_ledgers, workspace_of
 from priste.batch.gathering import chunks_for, place_of
 from priste.batch.keyed_digests import Recognition
 from priste.batch.workspace import MANIFEST
@@ -23,12 +24,6 @@ from priste.policy import load_policy
 from priste.traces import read_traces, write_traces
 
 ROOT = Path(__file__).parent.parent.parent
-STILL = (
-    QUICK.replace("steps = 12", "steps = 4")
-    .replace('"05:00-08:00"', "1..2")
-    .replace("pattern(home@1, home@11)", "pattern(home@1, home@3)")
-)
-"""Few steps: for runs of many users."""
 
 
 def write_people(folder: Path, count: int, steps: int = 3, name: str = "people.parquet") -> Path:
@@ -36,12 +31,6 @@ def write_people(folder: Path, count: int, steps: int = 3, name: str = "people.p
     traces = [trace_of(f"user {k:03}", paths[k % 3][:steps]) for k in range(count)]
     write_traces(traces, folder / name, overwrite=True)
     return folder / name
-
-
-def run(folder: Path, source: Path, name: str = "released", **options: object) -> BatchReport:
-    text = str(options.pop("policy", STILL))
-    write_policy(folder, text)
-    return protect_file(policy_of(text), read_traces(source), folder / name, **options)  # type: ignore[arg-type]
 
 
 # Folders of parts
@@ -280,7 +269,7 @@ def test_when_everybody_is_broken_it_is_an_error(tmp_path: Path) -> None:
 UNDER_A_LIMIT = """
 import resource, signal, sys
 from pathlib import Path
-from tests.batch.test_many_users import run
+from tests.batch.people_run import run
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, resource.RLIM_INFINITY))
 run(Path(sys.argv[1]), Path(sys.argv[1]) / "people.parquet", seed=1)

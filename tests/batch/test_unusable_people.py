@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.cli.command_line import complaint_of, priste
 from tests.cli.small_world import PATHS, START, policy_of, trace_of, write_policy, write_trips
-from tests.cli.test_commands import complaint_of, priste
 
 from priste import StateError, TraceError
 from priste.batch import BatchReport, protect_file

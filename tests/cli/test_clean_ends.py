@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from tests.cli.command_line import complaint_of, priste
 from tests.cli.small_world import GRID, PATHS, POLICY, trace_of, write_policy, write_trips
-from tests.cli.test_commands import complaint_of, priste
 
 from priste import MarkovModel, StateError
 from priste.batch import ledger_of, workspace_of

@@ -9,8 +9,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.cli.test_commands import complaint_of, priste
-from tests.traces.test_file_owners import folder_of, part
+from tests.cli.command_line import complaint_of, priste
+from tests.traces.folders_of_people import folder_of, part
 
 from priste.policy import load_policy
 from priste.traces import write_traces

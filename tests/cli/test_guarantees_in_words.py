@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.command_line import complaint_of, priste, told
 from tests.cli.small_world import POLICY, QUICK, write_policy, write_trips
-from tests.cli.test_commands import complaint_of, priste, told
 
 from priste.audit import EventAudit
 from priste.batch import ledger_of

@@ -5,8 +5,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 import pytest
+from tests.cli.command_line import complaint_of, priste, told
 from tests.cli.small_world import GRID, PATHS, QUICK, with_a_short_event, write_policy, write_trips
-from tests.cli.test_commands import complaint_of, priste, told
 
 from priste import Region
 from priste.audit import audit_stream

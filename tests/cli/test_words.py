@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.cli.command_line import complaint_of, priste
 from tests.cli.small_world import GRID, POLICY, START, write_policy, write_trips
-from tests.cli.test_commands import complaint_of, priste
 
 from priste import MarkovModel, PolicyError
 from priste.policy import read_policy, workload

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.live.one_person import SEED, one_person
 from tests.live.running import InThread, answers, free_port, program, serving, wait_for
 from tests.live.small_town import (
     DAILY,
@@ -46,20 +47,7 @@ from priste.live.sinks.pushing import LONGEST_LINE
 from priste.live.status import read_status
 from priste.traces import Fix
 
-SEED = 5
 TOKEN = "correct horse battery staple"
-
-
-def one_person(folder: Path, *outputs: str, token: str | None = None) -> Settings:
-    person = PersonSettings(
-        "ada",
-        write_policy(folder),
-        token=token,
-        outputs=tuple(map(read_output, outputs)),
-        options=StreamOptions(seed=SEED),
-        clock="fixes",
-    )
-    return Settings(folder / "state", (person,), listen=("127.0.0.1", 0))
 
 
 def post(live: InThread, step: int) -> None:

@@ -19,10 +19,10 @@ from paper.experiments.budget_per_step import EARLY, panels
 from paper.experiments.experiment import Settings, settings_for
 from paper.experiments.release_runs import CALIBRATORS, NORMALISED, PACE, Case, Window
 from paper.reproduction import csv_text, reproduce
-from paper.running.execution import perform_all
 from paper.running.jobs import Job, loads, perform, perform_load, seed_of
 from paper.running.store import STORE, Store
 from paper.worlds.world import world_of
+from tests.paper.small_experiments import FEW, FIRST, make_results
 
 from priste.errors import InvalidParameter
 from priste.release import Paper
@@ -32,7 +32,7 @@ SHORT = settings_for("tiny", steps=12)
 """The early event at 3 to 7, and some steps behind it."""
 LEAN = settings_for("tiny", runs_with={NORMALISED: 1}, truth_runs=0, steps=9)
 LEAKAGE_TOLERANCE = 1e-8
-FIRST, LATE = "fig-budget-presence-early", "fig-budget-presence-late"
+LATE = "fig-budget-presence-late"
 WHOLE = (FIRST, "fig-utility-geolife-delta-presence")
 """Experiments made with every calibrator and the adversary behind them, on the plane and in cities;
 the others are made of the paper's loop."""
@@ -158,15 +158,6 @@ def stream_results(folder: Path) -> dict[str, object]:
     return {record["job"]: record["result"] for record in records}
 
 
-FEW = settings_for("tiny", steps=9, runs_with={"certified": 1}, truth_runs=1)
-
-
-def make_results(folder: Path, settings: Settings, workers: int) -> None:
-    """Do the jobs of the first experiment, and draw nothing."""
-    with Store(folder) as store:
-        perform_all(CATALOGUE[FIRST].jobs(settings), store, workers=workers)
-
-
 def test_the_seed_decides(folder: Path) -> None:
     """The same job gives the same result in this process; another seed another one."""
     (_, case), *_ = panels(SHORT, [EARLY], None)[0].cases
@@ -180,17 +171,10 @@ def test_the_seed_decides(folder: Path) -> None:
 
 def test_a_killed_run_goes_on_and_the_number_of_processes_does_not_matter(tmp_path: Path) -> None:
     """kill -9 in the middle of two processes, the rest in one: as without a stop, to the byte."""
-    code = (
-        "from pathlib import Path\n"
-        "from tests.paper.test_experiments import FEW, make_results\n"
-        "if __name__ == '__main__':\n"
-        f"    make_results(Path({str(tmp_path / 'out')!r}), FEW, 2)\n"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.paper.small_experiments", tmp_path / "out"],
+        cwd=Path(__file__).parents[2],
     )
-    script = tmp_path / "run.py"
-    script.write_text(code)
-    root = Path(__file__).parents[2]
-    environment = {**os.environ, "PYTHONPATH": str(root)}
-    process = subprocess.Popen([sys.executable, str(script)], cwd=root, env=environment)
     store = tmp_path / "out" / STORE
     deadline = time.monotonic() + 600
     while (

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.drawn_examples import examples
 from tests.oracles.exact_adversaries import adversary_rows
 from tests.oracles.exact_worst_prior import pairs_exceed, reversed_rows, whole_rows
+from tests.quantify.exact_recursions import assert_within_bound, observed
 from tests.quantify.strategies import LAST_STEP, distributions, events, likelihoods, matrices
-from tests.quantify.test_recursions_exact import assert_within_bound, observed
 
 from priste import (
     AnyPrior,

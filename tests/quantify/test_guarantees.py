@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.drawn_examples import examples
 from tests.oracles.exact_worst_prior import integer_rows, pairs_exceed, reversed_rows
 from tests.quantify.joint_cases import coarse, exact_joint, hostile_joint, smooth
-from tests.quantify.test_screening import screen, small_quantifier
+from tests.quantify.screened_cases import screen, small_quantifier
 
 from priste import (
     BeliefBound,

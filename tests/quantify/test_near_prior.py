@@ -14,10 +14,10 @@ from tests.drawn_examples import examples
 from tests.oracles.exact_adversaries import adversary_rows
 from tests.oracles.exact_near import near_exceed, near_odds
 from tests.oracles.exact_worst_prior import integer_rows, ratio, reversed_rows, whole_rows
+from tests.quantify.exact_recursions import observed
 from tests.quantify.joint_cases import coarse, curved, far_apart, hostile_joint, smooth
+from tests.quantify.screened_cases import screen
 from tests.quantify.strategies import LAST_STEP, distributions, events, likelihoods, matrices
-from tests.quantify.test_recursions_exact import observed
-from tests.quantify.test_screening import screen
 
 from priste import (
     AnyPrior,

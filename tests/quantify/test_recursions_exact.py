@@ -10,6 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.drawn_examples import examples
 from tests.oracles.path_enumeration import PathEnumeration
+from tests.quantify.exact_recursions import (
+    LARGEST_USEFUL_GAMMA,
+    assert_within_bound,
+    exact_value,
+    observed,
+)
 from tests.quantify.strategies import LAST_STEP, distributions, instances, likelihoods
 
 from priste import InvalidParameter, KnownPrior, Quantifier, StartsIn
@@ -17,35 +23,6 @@ from priste.events import at
 from priste.maps import Grid
 from priste.mobility import MarkovModel
 from priste.quantify import JointProbabilities
-
-LARGEST_USEFUL_GAMMA = 1e-13
-"""On these maps the stated error must be this small, or the bound would prove nothing."""
-
-
-def exact_value(mantissa: float, exponent: int) -> Fraction:
-    return Fraction(float(mantissa)) * Fraction(2) ** int(exponent)
-
-
-def assert_within_bound(moments: JointProbabilities, exact: list[tuple[Fraction, ...]]) -> None:
-    """Each of a, ā, b, d is within relative_error, exactly 0 where the truth is 0."""
-    assert moments.relative_error < LARGEST_USEFUL_GAMMA
-    assert moments.absolute_error == 0.0
-    gamma = Fraction(moments.relative_error)
-    for row, (a, complement, b, d) in enumerate(exact):
-        computed = (
-            Fraction(float(moments.prior_event[row])),
-            Fraction(float(moments.prior_complement[row])),
-            exact_value(moments.event[row], moments.exponent[row]),
-            exact_value(moments.complement[row], moments.exponent[row]),
-        )
-        for got, true in zip(computed, (a, complement, b, d), strict=True):
-            assert abs(got - true) <= gamma * true
-
-
-def observed(q: Quantifier, columns: list[list[float] | None]) -> Quantifier:
-    for column in columns:
-        q.observe(column)
-    return q
 
 
 def oracle(model, event, columns, *, normalise=True):

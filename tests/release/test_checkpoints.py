@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.drawn_examples import examples
-from tests.release.test_state_files import assert_same_state
+from tests.release.same_state import assert_same_state
 
 from priste import (
     AnyPrior,

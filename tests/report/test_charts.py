@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.report.test_report import GRID, a_report
+from tests.report.small_reports import GRID, a_report
 
 from priste import Grid, InvalidParameter
 from priste.report import read_outline

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.cli.small_world import PATHS, QUICK
-from tests.report.test_crowd import a_run
-from tests.report.test_report import a_report
+from tests.report.small_reports import a_report
+from tests.report.small_runs import a_run
 
 from priste.forecast import forecast
 from priste.forecast.picture import save_forecast

@@ -9,9 +9,9 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.live.one_person import one_person
 from tests.live.running import InThread, free_port, serving
 from tests.live.small_town import fix_of
-from tests.live.test_service import one_person
 from tests.studio.running_studio import Tab
 
 TOKEN = "a token for one person"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from PIL import Image
 from pmtiles.tile import Compression, TileType
 from tests.cli.small_world import write_trips
+from tests.studio.small_archives import archive, tile
 from tests.studio.studio_in_browser import Tab, own_studio, tab
-from tests.studio.test_basemaps import archive, tile
 
 from priste.studio.basemap import open_basemap
 

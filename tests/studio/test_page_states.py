@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.live.one_person import one_person
 from tests.live.running import serving
 from tests.live.small_town import fix_of
-from tests.live.test_service import one_person
 from tests.studio.running_studio import RunningStudio, workers_of
 from tests.studio.studio_in_browser import (
     DESK,

@@ -8,9 +8,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.live.one_person import one_person
 from tests.live.running import serving
 from tests.live.small_town import fix_of
-from tests.live.test_service import one_person
 from tests.studio.studio_in_browser import (
     DESK,
     PHONE,

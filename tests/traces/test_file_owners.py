@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePath
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.traces.folders_of_people import folder_of, part
 
-from priste.traces import Trace, read_traces, write_traces
+from priste.traces import read_traces
 from priste.traces.file_owners import owners_by_name
-from priste.traces.fixes import microseconds
 from priste.traces.one_person import are_one_person, joined
-
-MONDAY = datetime(2026, 3, 2, 8, tzinfo=UTC)
-
-
-def part(day: float, lat: float = 46.0, lon: float = 7.0, to: float = 46.0) -> Trace:
-    """An hour, so many days after Monday, from one latitude to another."""
-    begin = microseconds(MONDAY + timedelta(days=day))
-    return Trace(
-        None,
-        begin + np.arange(7, dtype=np.int64) * 600_000_000,
-        np.linspace(lat, to, 7),
-        np.full(7, lon),
-    )
-
-
-def folder_of(root: Path, parts: dict[str, Trace]) -> Path:
-    for name, trace in parts.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_traces([trace], path)
-    return root
 
 
 @pytest.mark.parametrize(
