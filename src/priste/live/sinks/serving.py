@@ -127,9 +127,10 @@ class Serving:
             try:
                 tcp = await asyncio.start_server(handler, address.host, address.port, backlog=128)
             except OSError as problem:
+                why = os.strerror(problem.errno or 0)
                 raise InvalidParameter(
-                    f"{address.shown} cannot be served: {os.strerror(problem.errno or 0)}. Stop the "
-                    "program that uses this address, or choose another port."
+                    f"{address.shown} cannot be served: {why}. Stop the program that uses this "
+                    "address, or choose another port."
                 ) from None
             self.port = tcp.sockets[0].getsockname()[1]
             server = tcp
