@@ -39,6 +39,8 @@ _LONGEST_NAME = 255
 _SHOWN_NAME = 40
 """How many characters of its result's name a draft carries, so that it is never too long itself."""
 
+_TRIES = 100
+
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 """A pipe under the name of a draft must not be waited for."""
@@ -227,15 +229,28 @@ def scratch_folder() -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix="priste-") as place:
             yield Path(place)
         return
-    with _alone_in(root):
-        _remove_unlocked(root)
-        folder = root / secrets.token_hex(8)
-        lock = _create(folder, private=True, folder=True)
+    folder, lock = _new_scratch(root)
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
+        with suppress(OSError), _alone_in(root):
+            root.rmdir()  # if nobody else uses it
+
+
+def _new_scratch(root: Path) -> tuple[Path, int]:
+    """Return a new folder and its lock."""
+    for _ in range(_TRIES):
+        with suppress(FileNotFoundError):  # who used it last removed it meanwhile
+            root.mkdir(mode=0o700, exist_ok=True)
+            with _alone_in(root):
+                _remove_unlocked(root)
+                folder = root / secrets.token_hex(8)
+                return folder, _create(folder, private=True, folder=True)
+    raise OutputError(
+        f"The folder {str(root)!r} is removed again and again. Set TMPDIR to another folder."
+    )
 
 
 def remove_abandoned_scratch() -> None:
@@ -244,6 +259,7 @@ def remove_abandoned_scratch() -> None:
     if root.is_dir():
         with suppress(OSError, OutputError), _alone_in(private_folder(root)):
             _remove_unlocked(root)
+            root.rmdir()
 
 
 def _scratch_root() -> Path:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import gzip
 import os
+import signal
+import threading
 from pathlib import Path
 
 import pytest
 from tests.cli.small_world import write_trips
 from tests.studio.running_studio import RunningStudio, Tab
 
-from priste.studio import sessions
+from priste.studio import opening, sessions
 from priste.studio.uploads import LARGEST_UPLOAD
+from priste.studio.wire import Refused
 
 MALFORMED = {
     "empty.csv": b"",
@@ -26,6 +29,8 @@ MALFORMED = {
     "deep.json": b"[" * 100_000,
     "half.parquet": b"PAR1" + b"\x00" * 100,
     "packed.csv": gzip.compress(b"a" * 10_000_000),
+    # At 4,301 digits the compiled parser of JSON ends its process.
+    "digits.json": b'{"locations": [{"timestampMs": ' + b"9" * 4_301 + b"}]}",
     "fixless.csv": b"user,time,lat,lon\nada,2026-03-04T00:00:00Z,,\n",
     "far.csv": b"user,time,lat,lon\nada,2026-03-04T00:00:00Z,946.5,7.0\n",
 }
@@ -40,6 +45,37 @@ def test_malformed_files_are_told_in_words(tab: Tab, name: str) -> None:
     assert "unexpected" not in error["message"], error
     assert "946.5" not in error["message"]
     assert "Nothing is open" in tab.post("chances", {"setting": {}}, 409)["error"]["message"]
+
+
+@pytest.mark.parametrize("name", ["broken.gpx", "digits.json"])
+def test_a_file_that_is_refused_leaves_nothing(studio: RunningStudio, tab: Tab, name: str) -> None:
+    """Neither the file nor its folder stays."""
+    before = set(studio.folder.rglob("upload-*"))
+    tab.upload(MALFORMED[name], name, 422)
+    assert set(studio.folder.rglob("upload-*")) == before
+
+
+def _crash(order: object) -> object:
+    os.kill(os.getpid(), signal.SIGSEGV)
+    return order
+
+
+def _hang(order: object) -> object:
+    threading.Event().wait()
+    return order
+
+
+@pytest.mark.parametrize(
+    ("reader", "words"), [(_crash, "cannot be read to its end"), (_hang, "not read within")]
+)
+def test_a_reader_that_crashes_or_hangs_ends_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reader: object, words: str
+) -> None:
+    """A file is read in a process of its own, whose end is told in words."""
+    monkeypatch.setattr(opening, "_read_within_bounds", reader)
+    monkeypatch.setattr(opening, "LONGEST_OPENING", 60.0 if reader is _crash else 0.2)
+    with pytest.raises(Refused, match=words):
+        opening.open_file(write_trips(tmp_path, ("ada",)), "upload")
 
 
 @pytest.mark.parametrize(

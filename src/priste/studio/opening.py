@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -20,14 +22,19 @@ from priste.studio.policies import Policies
 from priste.studio.setting import SHAPE, ground_of_setting, policy_text
 from priste.studio.size_limits import slow, too_large
 from priste.studio.wire import Refused, floats, read_numbers, whole_numbers
-from priste.traces import Trace, Traces, read_traces, write_traces
+from priste.studio.worker import bound_memory
+from priste.traces import ReadingReport, Trace, Traces, read_traces, write_traces
 from priste.traces.town import ada, residents
+from priste.workers import Said, Worker
 
 MOST_PEOPLE = 5_000
 MOST_POINTS = 4_000
 """The most people of a file that can be chosen from, and fixes of one that are drawn."""
 
 MOST_SUGGESTED = 8
+
+LONGEST_OPENING = 60.0
+"""Seconds in which a file must be read. The largest upload, 40 MB of CSV, takes about ten."""
 
 ANYBODY = {"knows": "anything"}
 """Whom a policy without the section is against."""
@@ -68,7 +75,8 @@ def open_town(folder: Path, policies: Policies) -> Source:
     if not path.exists():
         write_traces(residents(RESIDENTS), folder / "residents.csv")
         write_traces([ada()], path)
-    return _source("town", path, town_policy(), None, read_traces(path), policies)
+    traces, draft = read_traces(path), town_policy()
+    return _source("town", path, traces, _read(_Order(traces, path.name, None, draft)), policies)
 
 
 def open_file(
@@ -80,38 +88,92 @@ def open_file(
     zone: str | None = None,
 ) -> Source:
     """Open a file of fixes; raises PristeError or Refused in words for one that cannot be read."""
-    try:
-        traces = read_traces(path, format, zone=zone)
-        draft = draft_policy(traces, zone=zone, source=path.name, format=format)
-        return _source(kind, path, draft, person, traces, Policies(path.parent))
-    except (MemoryError, OSError):  # a small file may unpack to more than there is room for
-        words = "The file cannot be read to its end: it is damaged, or needs too much memory."
-        raise Refused(422, words, "Cut it to the weeks that matter.") from None
+    traces = read_traces(path, format, zone=zone)
+    order = _Order(traces, path.name, person, None, format, zone)
+    return _source(kind, path, traces, _read_apart(order), Policies(path.parent))
 
 
 def another_person(source: Source, person: str | None) -> Source:
     """Return the same source with another of its people."""
-    return _source(source.kind, source.path, source.draft, person, source.traces, source.policies)
+    order = _Order(source.traces, source.path.name, person, source.draft)
+    found = _read(order) if source.kind == "town" else _read_apart(order)
+    return _source(source.kind, source.path, source.traces, found, source.policies)
 
 
 def _source(
     kind: Literal["town", "file", "upload"],
     path: Path,
-    draft: str,
-    person: str | None,
     traces: Traces,
+    found: _Found,
     policies: Policies,
 ) -> Source:
-    people: list[str | None] = []
-    chosen: Trace | None = None
-    for trace in traces:
-        if len(people) < MOST_PEOPLE:
-            people.append(trace.user)
-        if (chosen is None and person is None) or (trace.user == person and person is not None):
-            chosen = trace
+    traces.know(found.report)
+    chosen = found.trace
+    return Source(kind, path, found.draft, chosen.user, found.people, traces, chosen, policies)
+
+
+@dataclass(frozen=True)
+class _Order:
+    """What to read, whose trace is wanted (None: the first one's), and the draft if it is known."""
+
+    traces: Traces
+    name: str
+    person: str | None
+    draft: str | None
+    format: str | None = None
+    zone: str | None = None
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What reading a file came to."""
+
+    draft: str = field(repr=False)
+    people: tuple[str | None, ...]
+    trace: Trace = field(repr=False)
+    report: ReadingReport
+
+
+def _read(order: _Order) -> _Found:
+    """Read a file to its end, and draft a policy from it unless there is one."""
+    everybody = list(order.traces)
+    wanted = everybody[0].user if order.person is None else order.person
+    chosen = next((trace for trace in everybody if trace.user == wanted), None)
     if chosen is None:
-        raise Refused(404, f"The file holds nobody called {person!r:.60}.")
-    return Source(kind, path, draft, chosen.user, tuple(people), traces, chosen, policies)
+        raise Refused(404, f"The file holds nobody called {order.person!r:.60}.")
+    draft = order.draft or draft_policy(
+        everybody, zone=order.zone, source=order.name, format=order.format
+    )
+    people = tuple(trace.user for trace in everybody[:MOST_PEOPLE])
+    return _Found(draft, people, chosen, order.traces.report)
+
+
+def _read_within_bounds(order: _Order) -> _Found:
+    bound_memory()
+    return _read(order)
+
+
+def _read_apart(order: _Order) -> _Found:
+    """Read a file in a process of its own: one that crashes or hangs its reader harms nobody."""
+    worker = Worker(pickle.dumps(_read_within_bounds))
+    limit = threading.Timer(LONGEST_OPENING, worker.kill)
+    limit.start()
+    try:
+        worker.begin(order)
+        said, value = worker.hear()
+    finally:
+        is_over = limit.finished.is_set()
+        limit.cancel()
+        worker.end(grace=0.0)
+    if said is Said.DONE and isinstance(value, _Found):
+        return value
+    if said is Said.FAILED and isinstance(value, PristeError | Refused):
+        raise value
+    if is_over:
+        words = f"The file was not read within {LONGEST_OPENING:.0f} seconds."
+        raise Refused(422, words, "Cut it to the weeks that matter, or use priste protect.")
+    words = "The file cannot be read to its end: it is damaged, or needs too much memory."
+    raise Refused(422, words, "Cut it to the weeks that matter.")
 
 
 def opened(source: Source, setting: dict[str, Any] | None = None) -> dict[str, Any]:

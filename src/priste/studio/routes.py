@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
+import shutil
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -221,12 +223,17 @@ class Studio:
 
     async def _upload(self, request: Request) -> Response:
         session = self._session(request)
-        folder = session.folder / f"upload-{len(list(session.folder.iterdir()))}"
+        folder = session.folder / f"upload-{secrets.token_hex(4)}"
         folder.mkdir(mode=0o700)
-        path = await receive(request, folder)
-        reading = {name: request.query_params.get(name) or None for name in ("format", "zone")}
+        try:
+            path = await receive(request, folder)
+            reading = {name: request.query_params.get(name) or None for name in ("format", "zone")}
+            taken = await self._take(session, partial(open_file, path, "upload", **reading))
+        except BaseException:  # also of one whose connection ends
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
         session.reading = reading
-        return await self._take(session, partial(open_file, path, "upload", **reading))
+        return taken
 
     async def _person(self, request: Request) -> Response:
         session, body = self._session(request), await body_of(request)

@@ -38,6 +38,9 @@ class Refused(Exception):
         self.hint = hint
         self.problems = tuple(problems)
 
+    def __reduce__(self) -> tuple[type[Refused], tuple[object, ...]]:
+        return Refused, (self.status, self.message, self.hint, self.problems)
+
     def response(self) -> Response:
         """Return the answer."""
         problems = [

@@ -7,9 +7,9 @@ counted under one :class:`Problem`, and each problem states its rule.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any
 
 
@@ -94,7 +94,7 @@ class ReadingReport:
     records: int
     fixes: int
     users: int
-    problems: MappingProxyType[Problem, int]
+    problems: Mapping[Problem, int]
     owners: str | None = None
 
     def count(self, problem: Problem) -> int:
@@ -155,7 +155,6 @@ class Tally:
     def report(self, source: str, format_name: str, owners: str | None = None) -> ReadingReport:
         """Return the counts as a frozen report, problems in the order of :class:`Problem`."""
         found = {kind: self._problems[kind] for kind in Problem if self._problems[kind]}
-        problems = MappingProxyType(found)
         return ReadingReport(
-            source, format_name, self.records, self.fixes, self.users, problems, owners
+            source, format_name, self.records, self.fixes, self.users, found, owners
         )
