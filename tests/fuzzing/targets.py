@@ -23,7 +23,7 @@ import numpy as np
 from tests.cli.small_world import POLICY
 from tests.fuzzing import grammar
 from tests.fuzzing.mutation import as_json, harmed_bytes, harmed_json, harmed_text
-from tests.release import test_checkpoints as streams
+from tests.release import kept_streams as streams
 from tests.traces import test_phone_formats as phones
 from tests.traces import trace_files
 

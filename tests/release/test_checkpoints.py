@@ -1,9 +1,7 @@
 """A stream that goes on from a checkpoint is the stream that replays all its steps."""
 
-import hashlib
 import json
 import logging
-import math
 import os
 import shutil
 from pathlib import Path
@@ -14,52 +12,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.drawn_examples import examples
+from tests.release.kept_streams import (
+    EVENTS,
+    MODEL,
+    PATH,
+    STREAMS,
+    begun,
+    forged,
+)
 from tests.release.same_state import assert_same_state
 
 from priste import (
-    AnyPrior,
-    BeliefBound,
-    Grid,
-    KnownPrior,
-    LastSeen,
-    LocationSet,
-    MarkovModel,
-    OddsBound,
-    PlanarLaplace,
     Protector,
     Quantifier,
-    at,
-    presence,
 )
-from priste.release import Certified, Optimal, Paper, stream_record
+from priste.release import stream_record
 from priste.release.stream_file import checkpoint
 from priste.release.stream_file import journal as files
 from priste.release.stream_file.checkpoint import checkpoint_of
 
-GRID = Grid(rows=2, columns=3, cell_size=1.0)
-MODEL = MarkovModel.gaussian(GRID, sigma=1.0)
-OTHER = MarkovModel.gaussian(GRID, sigma=2.0)
-PAIRS = MarkovModel.fit(GRID, [[0, 1, 2, 5, 4, 3, 0, 1, 4, 5, 2]], order=2, smoothing=1.0)
-LAPLACE = PlanarLaplace(GRID, alpha=1.5)
-EVENTS = {"clinic": presence([0, 1], [1, 2, 9]), "later": at([4], 5) & ~at([5], 3)}
-PATH = [4, 1, None, 0, 1, 4, 5, None, 2, 1, 0, 3]
 EVERY = 4
-
-STREAMS: dict[str, dict[str, Any]] = {
-    "certified": {"calibrator": Certified()},
-    "optimal": {"calibrator": Optimal(), "adversary": KnownPrior(np.full((1, 6), 1 / 6))},
-    "paper": {"calibrator": Paper()},
-    "uncalibrated": {"calibrator": "uncalibrated"},
-    "location set": {"mechanism": LocationSet(LAPLACE, delta=0.1), "calibrator": Certified()},
-    "two models": {"model": [MODEL, OTHER], "calibrator": Certified()},
-    "second order": {"model": PAIRS, "calibrator": Certified()},
-    "stale adversary": {"model": MarkovModel.gaussian(GRID, sigma=1.0), "adversary": LastSeen(2)},
-    "upwards, and a belief": {
-        "adversary": KnownPrior(np.full((1, 6), 1 / 6)),
-        "guarantee": [OddsBound(0.5, math.inf), BeliefBound(at_most=0.6)],
-        "calibrator": Certified(),
-    },
-}
 
 
 @pytest.fixture(autouse=True)
@@ -80,22 +52,6 @@ def replayed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(stream_record, "replayed", counting)
     return steps
-
-
-def begun(journal: Path, path: list[int | None] = PATH, **options: Any) -> None:
-    """Write a journal, and with it its last checkpoint."""
-    given = {
-        "model": MODEL,
-        "mechanism": LAPLACE,
-        "guarantee": [0.5, 0.8],
-        "rng": 6,
-        "adversary": AnyPrior(),
-        **options,
-    }
-    given.setdefault("calibrator", Certified())
-    with Protector(events=EVENTS, journal=journal, **given) as p:
-        for cell in path:
-            p.release(cell)
 
 
 def both(journal: Path) -> tuple[Protector, Protector]:
@@ -138,12 +94,6 @@ def test_the_journal_goes_on_after_a_checkpoint(tmp_path: Path, replayed: list[i
             p.release(PATH[number])
     assert len(files.read(tmp_path / "parts").records) == len(PATH)
     assert max(np.bincount(replayed)) < EVERY + 1  # a step is replayed until it is covered
-
-
-def forged(head: bytes, numbers: bytes = b"") -> bytes:
-    """A checkpoint with any content, and a digest that fits it."""
-    rest = head + b"\n" + numbers
-    return b"priste-checkpoint 1 " + hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest
 
 
 def altered(data: bytes, **changes: Any) -> bytes:
