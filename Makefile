@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-UV_VERSION := 0.13.7
+UV := .ci/uv.lock
 # pytest's workers: one more than cores unless told, since some always wait for disks and browsers.
 WORKERS ?= $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) + 1)" 2>/dev/null || echo auto)
 # A file goes to one worker whole, which makes its fixtures once; in the order of tests/conftest.py.
@@ -26,19 +26,20 @@ unexport PYTHONDONTWRITEBYTECODE
 
 setup: $(VENV)/.ready
 
-$(VENV)/.ready: requirements.lock pyproject.toml
+$(VENV)/.ready: requirements.lock pyproject.toml $(UV)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(UV)
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode --require-hashes -r requirements.lock
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	$(BIN)/python -m compileall -q src
 	$(BIN)/python -m priste.quantify.warm_up
 	touch $@
 
-# Re-resolves the pinned set; the only target that may change versions.
+# Re-resolves the pinned sets, uv's own included; the only target that may change versions.
+RESOLVE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 lock: $(VENV)/.ready
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-		--extra dev pyproject.toml -o requirements.lock
+	$(RESOLVE) --extra dev pyproject.toml -o requirements.lock
+	echo uv | $(RESOLVE) --no-annotate - -o $(UV)
 
 demo: setup
 	$(BIN)/python -m priste demo
