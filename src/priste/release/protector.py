@@ -17,6 +17,7 @@ from priste.quantify import Adversary, Family, Guarantee, Leakage, Quantifier
 from priste.randomness import BitSource, Seed, bit_source
 from priste.release.accountant import AccountantState
 from priste.release.calibrators import DEFAULT_CALIBRATOR, Calibrator, as_calibrator
+from priste.release.guarded_hours import Pads
 from priste.release.ledger import Ledger, Release
 from priste.release.recorded_releases import recounted
 from priste.release.release_tables import Draw, OutputDistribution
@@ -38,6 +39,12 @@ class Protector:
     is the class of priors that it holds against, or one class per model. It has no default:
     ``AnyPrior()`` is the paper's and the strongest, and on most maps leaves little to release;
     ``KnownPrior(model.stationary())`` knows the mobility model and nothing else.
+
+    ``guarded_hours`` is a number of steps, the pad, or one per event by its name: from ``pad``
+    steps before the steps of the event to ``pad`` steps after them the best public guess is
+    released, whatever the user does. Two trajectories that differ only there give releases of the
+    same distribution, for every model and prior. None, the default, is no guarded hours.
+    Calibrators without a guarantee ignore it.
 
     ``calibrator`` is ``"optimal"`` (the default), ``"certified"``, ``"paper"``,
     ``"uncalibrated"``, or an object with the methods of :class:`~priste.release.Calibrator`.
@@ -90,11 +97,21 @@ class Protector:
         *,
         adversary: Adversary | Sequence[Adversary],
         family: Family = "joint",
+        guarded_hours: Pads = None,
         public_prior: ArrayLike | None = None,
         journal: str | Path | None = None,
         binding: Mapping[str, str] | None = None,
     ) -> None:
-        terms = make_terms(model, events, mechanism, guarantee, public_prior, adversary, family)
+        terms = make_terms(
+            model,
+            events,
+            mechanism,
+            guarantee,
+            public_prior,
+            adversary,
+            family,
+            guarded_hours,
+        )
         tree = StreamTree.of(terms, as_calibrator(calibrator), memory=0)
         self._begin(tree.root, rng, journal, binding)
 
@@ -180,6 +197,11 @@ class Protector:
     def adversary(self) -> Adversary:
         """Whom the guarantees are against."""
         return self._record.terms.adversary
+
+    @property
+    def guarded_hours(self) -> frozenset[int]:
+        """The steps of the stream at which the release says nothing, wherever the user is."""
+        return self.state.terms.guarded_hours if self.calibrator.guaranteed else frozenset()
 
     @property
     def over_limit(self) -> tuple[str, ...]:
@@ -427,14 +449,16 @@ class Protector:
         guarantee: Guarantees,
         *,
         adversary: Adversary | Sequence[Adversary] | None = None,
+        guarded_hours: Pads = None,
         journal: str | Path | None = None,
         binding: Mapping[str, str] | None = None,
     ) -> Self:
         """Continue this stream under other events or guarantees, from the same past releases.
 
-        ``adversary`` None keeps the one it has. The releases so far are counted against the new
-        events. If they already tell more than is guaranteed now, no release can undo that: the new
-        Protector refuses all but silence.
+        ``adversary`` None keeps the one it has. ``guarded_hours`` are those of the new events, as
+        when a stream begins; steps that were released before stay as they are. The releases so far
+        are counted against the new events. If they already tell more than is guaranteed now, no
+        release can undo that: the new Protector refuses all but silence.
         This Protector stops; the new one begins a file of its own if ``journal`` is given, and
         belongs to the same as this one unless ``binding`` says otherwise.
         """
@@ -450,6 +474,7 @@ class Protector:
                 old.public_prior if adversary is None else old.expected_start(),
                 old.adversary if adversary is None else adversary,
                 old.family,
+                guarded_hours,
             )
             belongs_to = self._record.binding if binding is None else binding
             record = StreamRecord(terms, self._record.calibrator, belongs_to)

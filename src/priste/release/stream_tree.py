@@ -16,6 +16,7 @@ from typing import Self
 from priste.errors import StateError
 from priste.release.accountant import AccountantState
 from priste.release.calibrators import Calibrator
+from priste.release.calibrators.tables.public_guess import best_public_guess
 from priste.release.release_tables import CheckedTable, Draw, OutputDistribution, ReleaseRule
 from priste.release.terms import Terms
 
@@ -55,12 +56,22 @@ class StreamNode:
         self._visited_again = False
 
     @property
+    def guarded(self) -> bool:
+        """Whether this step is in guarded hours: its release says nothing by construction."""
+        return self.calibrator.guaranteed and self.state.step in self.state.terms.guarded_hours
+
+    @property
     def rule(self) -> ReleaseRule:
         """How the output of this step is drawn; chosen once.
+
+        In guarded hours it is the best public guess, and the calibrator is not asked. One that
+        guarantees nothing is asked at every step.
 
         Raises StateError if the calibrator guarantees and did not return a table that this very
         state has checked.
         """
+        if self._rule is None and self.guarded:
+            self._rule = best_public_guess(self.state)
         if self._rule is None:
             rule = self.calibrator.propose(self.state)
             if self.calibrator.guaranteed and not (

@@ -24,6 +24,7 @@ from priste.quantify import (
     as_adversary,
     as_guarantee,
 )
+from priste.release.guarded_hours import Pads, checked_pads, guarded_hours_of
 
 Derived = TypeVar("Derived")
 
@@ -42,6 +43,8 @@ class Terms:
     ``guarantees`` has one entry per event; each is kept against every prior of ``adversary`` over
     the first cell, under each of the models or jointly over the model that holds, as ``family``
     says. Predictions use the first model and ``public_prior``, or the mean prior of the adversary.
+    ``pads`` has one entry per event: its guarded hours reach so many steps before and after it;
+    None for an event without guarded hours.
     """
 
     models: tuple[MarkovModel, ...]
@@ -52,6 +55,7 @@ class Terms:
     mechanism: Mechanism
     public_prior: NDArray[np.float64] | None
     family: Family
+    pads: tuple[int | None, ...]
     _derived: dict[Hashable, object] = field(default_factory=dict, repr=False)
     _turn: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
@@ -78,6 +82,20 @@ class Terms:
         if self.public_prior is not None:
             return self.public_prior
         return self.adversary.mean_prior(self.mechanism.grid.size)
+
+    @property
+    def guarded_hours(self) -> frozenset[int]:
+        """The steps at which the best public guess is released, wherever the user is."""
+        return self.derived(
+            "guarded hours",
+            lambda: frozenset[int]().union(
+                *(
+                    guarded_hours_of(event, pad)
+                    for event, pad in zip(self.events, self.pads, strict=True)
+                    if pad is not None
+                )
+            ),
+        )
 
     @property
     def against(self) -> str:
@@ -120,6 +138,7 @@ def make_terms(
     public_prior: ArrayLike | None,
     adversary: Adversary | Sequence[Adversary],
     family: Family = "joint",
+    guarded_hours: Pads = None,
 ) -> Terms:
     """Check everything a Protector is given, and bring it to one form."""
     models = (model,) if isinstance(model, MarkovModel) else tuple(model)
@@ -147,6 +166,7 @@ def make_terms(
         mechanism=mechanism,
         public_prior=_prior(public_prior, mechanism.grid.size),
         family=check_choice(family, FAMILIES, "family", "a Protector"),
+        pads=checked_pads(guarded_hours, names),
     )
 
 

@@ -34,9 +34,14 @@ def terms_to_json(terms: Terms, calibrator: Calibrator) -> dict[str, Any]:
             for model in terms.models
         ],
         "events": [
-            {"name": name, "event": str(event), "guarantee": guarantee.to_dict()}
-            for name, event, guarantee in zip(
-                terms.event_names, terms.events, terms.guarantees, strict=True
+            {
+                "name": name,
+                "event": str(event),
+                "guarantee": guarantee.to_dict(),
+                "guarded_hours": pad,
+            }
+            for name, event, guarantee, pad in zip(
+                terms.event_names, terms.events, terms.guarantees, terms.pads, strict=True
             )
         ],
         "adversary": terms.adversary.to_dict(),
@@ -85,6 +90,7 @@ def terms_from_json(
             None if prior is None else floats_from_text(prior),
             adversary_from_dict(header["adversary"]),
             header["family"],
+            {entry["name"]: entry["guarded_hours"] for entry in header["events"]},
         )
         return terms, calibrator
     except StateError:

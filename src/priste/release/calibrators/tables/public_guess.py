@@ -2,12 +2,43 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from priste.mechanisms import Mechanism
 from priste.mechanisms.rows import normalise_rows
 from priste.release.accountant import AccountantState
 from priste.release.calibrators.cost import Costs
 from priste.release.calibrators.tables.merged_outputs import merged_outputs
-from priste.release.release_tables import ReleaseTable
+from priste.release.calibrators.tables.ties import separated
+from priste.release.release_tables import CheckedTable, ReleaseTable
+
+CANDIDATES = 1024
+"""How many cells, the likeliest, count in the best public guess."""
+
+
+def best_public_guess(state: AccountantState) -> CheckedTable:
+    """Return the table that releases the output of least expected distance, wherever the user is.
+
+    The expectation is over the public prediction given past releases. Where outputs are no cells,
+    it is the likeliest output. Hints of the calibrator stay what they were.
+    """
+    mechanism, people = state.mechanism, state.predicted()
+    meant = mechanism.output_cells()
+    if meant is None:
+        likeliest = int(np.argmax(separated(people @ mechanism.emission())))
+        return state.constant(likeliest, math.nan, state.hints)
+    likely = np.argsort(separated(-people), kind="stable")[:CANDIDATES]
+    outputs = np.arange(mechanism.outputs)
+    if len(outputs) > CANDIDATES:
+        outputs = outputs[np.isin(meant, likely)]
+    costs = state.terms.derived("distance", lambda: Costs("distance", "the best public guess"))
+    if len(people) <= CANDIDATES:
+        costs.matrix(mechanism)  # kept for all steps
+    expected = people[likely] @ costs.at(likely, outputs, mechanism)
+    best = int(np.argmin(separated(expected)))
+    return state.constant(int(outputs[best]), float(expected[best]), state.hints)
 
 
 def guessed(
