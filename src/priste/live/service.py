@@ -226,7 +226,8 @@ class Service:
         for person in self.settings.people:
             for address in person.inputs:
                 sources()[address.kind].check(address, person)
-        policies = [load_policy(person.policy) for person in self.settings.people]
+        # The streams try the events themselves, from where they begin: twice takes seconds.
+        policies = [load_policy(person.policy, try_events=False) for person in self.settings.people]
         private_folder(self.settings.state)
         self._lock = lock_state(self.settings.state)
         try:

@@ -50,14 +50,17 @@ ChooseModels = Callable[
 Events = tuple[dict[str, PolicyEvent], list[Unguarded]]
 
 
-def load_policy(path: str | Path) -> Policy:
+def load_policy(path: str | Path, *, try_events: bool = True) -> Policy:
     """Read a policy file; relative paths in it start at its own folder.
 
     Raises PolicyError with all mistakes of form, or if there are none with all mistakes of
     meaning; each with its line, the rule and, where there is one, a suggestion. Nothing is written.
+
+    ``try_events`` False leaves out whether the models decide an event: for a caller whose streams
+    begin later, and are refused then.
     """
     path = Path(path)
-    return read_policy(text_of(path), folder=path.parent, name=path.name)
+    return read_policy(text_of(path), folder=path.parent, name=path.name, try_events=try_events)
 
 
 def read_policy(
@@ -66,13 +69,15 @@ def read_policy(
     folder: str | Path = ".",
     name: str = "The policy",
     choose_models: ChooseModels = chosen_models,
+    try_events: bool = True,
 ) -> Policy:
     """Read a policy from its text; see :func:`load_policy`.
 
     Who reads many policies with the same people gives ``choose_models`` that remember them.
     """
     document = Document.from_toml(text, name)
-    return PolicyReader(document, Mistakes(text, name), Path(folder), choose_models).policy(text)
+    reader = PolicyReader(document, Mistakes(text, name), Path(folder), choose_models)
+    return reader.policy(text, try_events=try_events)
 
 
 def load_ground(path: str | Path) -> Ground:
@@ -136,7 +141,7 @@ class PolicyReader:
         self._folder = folder
         self._choose_models = choose_models
 
-    def policy(self, source: str) -> Policy:
+    def policy(self, source: str, *, try_events: bool = True) -> Policy:
         """Return the policy; ``source`` is the text that the document was read from."""
         document, problems = self._document, self._mistakes
         outside = document.release.outside
@@ -188,8 +193,9 @@ class PolicyReader:
             events=events,
             unguarded=tuple(unguarded),
         )
-        with problems.at(("events",)):  # one that the models decide, or that cannot be guarded
-            policy.protector()
+        if try_events:
+            with problems.at(("events",)):  # one that the models decide, or that cannot be guarded
+                policy.protector()
         problems.raise_if_any()
         return policy
 
