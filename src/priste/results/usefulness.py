@@ -142,13 +142,6 @@ class Sums:
         """Return the share of steps with an error of at most each of ``CURVE_KM``."""
         return np.asarray(self.curve / self.steps.sum())
 
-    def median(self) -> float:
-        """Return the metres within which half of the steps lie, as fine as ``CURVE_KM``."""
-        if not self.steps.sum():
-            return math.nan
-        place = int(np.searchsorted(self.shares(), 0.5 * (1 - 1e-12)))
-        return 1000 * float(CURVE_KM[min(place, len(CURVE_KM) - 1)])
-
 
 @dataclass(frozen=True)
 class OffMap:
@@ -428,11 +421,12 @@ def usefulness(policy: Policy, truth: TrueSteps, released: CellOfEachStep) -> Us
     total = RunErrors(policy.grid)
     total.add([person])
     sums = total.sums()
+    known = steps[~np.isnan(steps)]
     return Usefulness(
         errors=tuple(None if math.isnan(e) else float(e) for e in steps),
         ways={way: each.worth() for way, each in sums.items()},
         shares={way: tuple(each.shares().tolist()) for way, each in sums.items()},
-        median=person.released.median(),
+        median=1000 * float(np.median(known)) if known.size else math.nan,
         cell_size=policy.grid.cell_size,
         off_map=total.off_map,
     )
