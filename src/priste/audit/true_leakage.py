@@ -28,6 +28,7 @@ from priste.quantify import (
     OddsBound,
     Quantifier,
 )
+from priste.quantify.guarantees.guarantee import REPORTED_SLACK
 from priste.quantify.joint_sums import added, candidates_of, layers_added
 from priste.quantify.leakage import bounded_directions
 from priste.release import Protector, StreamNode
@@ -38,8 +39,8 @@ Sees = Literal["outputs", "budgets"]
 MAX_HISTORIES = 20_000
 """How many histories an enumeration may follow unless told otherwise: some minutes at most."""
 
-TOLERANCE = 1e-8
-"""Leakages are upper bounds that rounding moves by less than this."""
+TOLERANCE = REPORTED_SLACK
+"""Leakages are upper bounds, which lie above the exact ones by less than this."""
 
 _UP, _DOWN = OddsBound(0.0, math.inf), OddsBound(math.inf, 0.0)
 """One direction each: what speaks for the event, and what speaks against it."""

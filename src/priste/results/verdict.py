@@ -8,6 +8,7 @@ from enum import StrEnum
 import numpy as np
 
 from priste.quantify import Guarantee
+from priste.quantify.guarantees.guarantee import REPORTED_SLACK
 from priste.release import Calibrator, Release
 
 
@@ -31,8 +32,8 @@ class Verdict(StrEnum):
 
 
 def within(leakage: float, epsilon: float) -> bool:
-    """Tell whether a number, an upper bound, is within its limit; what is no number is not."""
-    return leakage <= epsilon
+    """Tell whether a reported number, an upper bound, is within its limit; NaN is not."""
+    return leakage <= epsilon + REPORTED_SLACK
 
 
 def ledger_keeps(guarantee: Guarantee, releases: Sequence[Release], number: int) -> bool | None:

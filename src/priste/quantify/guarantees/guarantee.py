@@ -11,6 +11,10 @@ from typing import ClassVar, Self
 from priste.errors import InvalidParameter
 from priste.quantify.rounding import UNIT_ROUNDOFF
 
+REPORTED_SLACK = 1e-8
+"""How far a reported leakage or belief may lie above the exact one: the ``SLACK`` of the search for
+the worst prior and rounding, with a margin (docs/soundness.md)."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -122,15 +126,17 @@ class Guarantee(ABC):
         )
 
     def is_kept_by(self, leakage: float, belief: float | None) -> bool | None:
-        """Tell whether this is kept, from one leakage over all bounded directions.
+        """Tell whether this is kept, from one reported leakage over all bounded directions.
 
-        None where that cannot tell: directions may have different bounds, and ``belief`` may not
-        be known.
+        Reported numbers are upper bounds, which count as kept up to ``REPORTED_SLACK`` above a
+        bound. None where that cannot tell: directions may have different bounds, and ``belief``
+        may not be known.
         """
-        if self.belief_cap is not None and not (belief is not None and belief <= self.belief_cap):
+        cap = self.belief_cap
+        if cap is not None and not (belief is not None and belief <= cap + REPORTED_SLACK):
             return None if belief is None else False
         bounds = [bound for bound in (self.up, self.down) if bound < math.inf]
-        within = [leakage <= bound for bound in bounds]
+        within = [leakage <= bound + REPORTED_SLACK for bound in bounds]
         return True if all(within) else None if any(within) else False
 
     def ratio_limits(self, prior_odds: float) -> tuple[float, float]:
