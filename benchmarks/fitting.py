@@ -1,24 +1,42 @@
-"""How well fitted models predict people whom they have not seen: the chosen one beside the plain.
+"""How well fitted models predict people whom they have not seen, and what to do with gaps.
 
 ``python -m benchmarks.fitting --geolife DIR [--people 12]`` leaves each of the first people of a
 Geolife folder out in turn, chooses and fits a model on the others as ``priste fit`` does, and
-scores it on the moves of the one left out, who had no part in the choice; and once more with the
-cell where that person's nights are spent as their home. Nothing of them is shown but the mean of
--ln Pr(next cell | this cell) a move, in nats.
+scores it on the moves of the one left out, who had no part in the choice; then with the cell where
+that person's nights are spent as their home; then, on the second half of their days, with a model
+of the first half. The scores are means of -ln Pr(next cell | this cell) a move, in nats.
+
+``--gaps`` compares treatments of steps without a fix instead: the last cell repeated, known moves
+only, stays filled in between two fixes in one cell, and expected moves (EM). Each is fitted on two
+thirds of the people and scored on the others: -ln Pr(next known cell | last known cell), with all
+steps between them marginalised, by the number of steps between.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+import argparse
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
-from benchmarks.arguments import parser_of
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
 from priste.maps import Grid
-from priste.mobility import MarkovModel, home_habits_of
-from priste.mobility.home import usual_home
+from priste.mobility import (
+    MarkovModel,
+    OwnStrength,
+    choose_own_strength,
+    day_windows,
+    home_habits_of,
+    memories_of,
+    own_history,
+    usual_home,
+    with_home,
+)
+from priste.mobility.population import Shrinkage, Tally, population_transitions
 from priste.policy import cell_sequences, chosen_memory, population_model
 from priste.policy.formula_models import nights
 from priste.policy.model_choice import PersonCells, fitted_model
@@ -28,55 +46,205 @@ BEIJING = (39.80, 116.20, 40.08, 116.56)
 FEWEST_MOVES = 200
 """People with fewer moves on the map are passed over: their mean says little."""
 
+Cells = Sequence[int | None]
+Floats = NDArray[np.float64]
 
-def main(arguments: Sequence[str] = ()) -> None:
-    """Print a line for each person, and how many are predicted better and worse."""
-    parser = parser_of(__doc__)
-    parser.add_argument("--geolife", type=Path, required=True, help="a Geolife folder (its Data)")
-    parser.add_argument("--people", type=int, default=12, help="how many")
+
+def main() -> None:
+    """Print the table that was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--geolife", type=Path, required=True)
+    parser.add_argument("--people", type=int, default=12)
     parser.add_argument("--cell", type=float, default=2.0, help="km")
-    options = parser.parse_args(arguments)
+    parser.add_argument("--gaps", action="store_true", help="compare treatments of gaps")
+    options = parser.parse_args()
     grid = Grid.covering(*BEIJING, options.cell)
     line = Timeline(datetime(2008, 1, 7), timedelta(minutes=15), "Asia/Shanghai")
     people: list[PersonCells] = []
     for folder in sorted(path for path in options.geolife.iterdir() if path.is_dir()):
         found = cell_sequences(read_traces(folder), grid, line, cycle="week")
-        people += [person for person in found if _moves(person) >= FEWEST_MOVES]
+        people += [person for person in found if _moves(person.cells) >= FEWEST_MOVES]
         if len(people) >= options.people:
             break
     print(f"{grid.rows} × {grid.columns} cells, {len(people)} people, steps of 15 min")
-    print("| person | moves | memory chosen on the others | plain | chosen | home known |")
-    print("|---|---|---|---|---|---|")
+    if options.gaps:
+        _compare_gaps(grid, line, [person.cells for person in people])
+    else:
+        _predict_people(grid, line, people)
+
+
+def _predict_people(grid: Grid, line: Timeline, people: list[PersonCells]) -> None:
+    print("| person | moves | memory | plain | chosen | home | 2nd half: home | own 5/5 | own |")
+    print("|---|---|---|---|---|---|---|---|---|")
     night = nights(line)
-    differences, with_home = [], []
+    windows = day_windows(line.start, line.step)
+    rows = []
     for number, person in enumerate(people):
         others = people[:number] + people[number + 1 :]
         choice = chosen_memory(grid, line, others, "auto")
-        plain = _nats(fitted_model(grid, line, others), person)
+        plain = fitted_model(grid, line, others)
         model = population_model(grid, line, others, choice)
-        chosen = _nats(model, person)
         habits = home_habits_of(grid, ([each.cells] for each in others), night)
-        home = usual_home(grid, [person.cells], night)
-        known = _nats(with_home(model, home, habits, night), person)
-        differences.append(chosen - plain)
-        with_home.append(known - chosen)
+        home = with_home(model, usual_home(grid, [person.cells], night), habits, night)
+        later = _halves(person.cells)
+        only_later = [cell if now else None for cell, now in zip(person.cells, later, strict=True)]
+        strength = choose_own_strength(home, [person.cells], windows, leave_out=[later])
+        own = [
+            own_history(home, [person.cells], windows, leave_out=[later], strength=each)
+            for each in (OwnStrength(), strength)
+        ]
+        scores = [_nats(each, person.cells) for each in (plain, model, home)]
+        scores += [_nats(each, only_later) for each in (home, *own)]
+        rows.append(scores)
+        shown = " | ".join(f"{score:.3f}" for score in scores)
         print(
-            f"| {number + 1} | {_moves(person)} | {choice.memory} | {plain:.3f} | {chosen:.3f} "
-            f"| {known:.3f} |",
+            f"| {number + 1} | {_moves(person.cells)} | {choice.memory} | {shown} | "
+            f"({strength.population:g}, {strength.window:g})",
             flush=True,
         )
-    for words, found in (("chosen less plain", differences), ("home less chosen", with_home)):
-        worse = sum(each > 0 for each in found)
-        print(f"{words}: mean {sum(found) / len(found):+.3f} nats a move; worse for {worse}")
+    means = np.mean(rows, axis=0)
+    print("| mean | | | " + " | ".join(f"{mean:.3f}" for mean in means) + " |")
 
 
-def _moves(person: PersonCells) -> int:
-    return sum(a is not None and b is not None for a, b in pairwise(person.cells))
+def _halves(cells: Cells) -> list[bool]:
+    """Tell which steps belong to the second half of the known ones."""
+    known = np.cumsum([cell is not None for cell in cells])
+    return [bool(count > known[-1] / 2) for count in known]
 
 
-def _nats(model: MarkovModel, person: PersonCells) -> float:
-    return -float(model.log_likelihood([person.cells])) / _moves(person)
+def _moves(cells: Cells) -> int:
+    return sum(a is not None and b is not None for a, b in pairwise(cells))
+
+
+def _nats(model: MarkovModel, cells: Cells) -> float:
+    return -float(model.log_likelihood([cells])) / max(_moves(cells), 1)
+
+
+# Gaps
+
+DAY = 96
+BUCKETS = ((1, 1), (2, 4), (5, 16), (17, 48), (49, DAY))
+"""Steps between two known cells, up to a day."""
+
+STRENGTHS = Shrinkage(stay=30, go=30, stay_by_phase=300, go_by_phase=300)
+"""The same for every treatment, so that only the counts differ."""
+
+Jump = tuple[int, int, int, int]
+"""Step of the day, steps until the next known cell, that cell before, the cell after."""
+
+
+def _compare_gaps(grid: Grid, line: Timeline, people: list[Cells]) -> None:
+    phases = memories_of(line.start.replace(tzinfo=None), line.step)["parts"]
+    jumps = [_jumps(cells) for cells in people]
+    known = [jump for number, each in enumerate(jumps) if number % 3 for jump in each]
+    held = [jump for number, each in enumerate(jumps) if not number % 3 for jump in each]
+    counted = _Counter(grid, phases)
+    base = counted.counts(known, lambda k, i, j: k == 1)
+    treatments = {
+        "last cell repeated": counted.counts(known, lambda k, i, j: True),
+        "stays of up to 4 h filled in": counted.counts(
+            known, lambda k, i, j: k == 1 or (i == j and k <= 16)
+        ),
+        "known moves only": base,
+    }
+    expected = base
+    for limit in (4, 16):
+        expected = base
+        for _ in range(2):
+            expected = counted.expected(known, counted.matrices(expected), limit)
+        treatments[f"expected moves, gaps of up to {limit} steps"] = expected
+    print("| treatment | stay | " + " | ".join(f"{a}-{b}" for a, b in BUCKETS) + " | all |")
+    print("|---|---|" + "---|" * (len(BUCKETS) + 1))
+    for name, counts in treatments.items():
+        matrices = counted.matrices(counts)
+        weights = base.sum(axis=2)
+        stay = sum((np.diagonal(m) * w).sum() for m, w in zip(matrices, weights, strict=True))
+        losses = counted.losses(held, matrices)
+        steps = np.array([jump[1] for jump in sorted(held)])
+        means = [losses[(steps >= a) & (steps <= b)].mean() for a, b in BUCKETS]
+        shown = " | ".join(f"{mean:.3f}" for mean in [*means, losses.mean()])
+        print(f"| {name} | {stay / weights.sum():.2f} | {shown} |", flush=True)
+
+
+def _jumps(cells: Cells) -> list[Jump]:
+    known = [(step, cell) for step, cell in enumerate(cells) if cell is not None]
+    return [(s % DAY, t - s, i, j) for (s, i), (t, j) in pairwise(known) if t - s <= DAY]
+
+
+class _Counter:
+    """Counts of moves by phase of the day, and the models that they make."""
+
+    def __init__(self, grid: Grid, phases: Sequence[int]) -> None:
+        self._grid, self._phases = grid, phases
+        self._shape = (max(phases) + 1, grid.size, grid.size)
+
+    def _phase(self, step: int) -> int:
+        return self._phases[step % DAY]
+
+    def counts(self, jumps: list[Jump], read: Callable[[int, int, int], bool]) -> Floats:
+        """Count jumps that are read as stays until the last step, and then the move."""
+        found = np.zeros(self._shape)
+        for step, k, i, j in jumps:
+            if read(k, i, j):
+                for later in range(k - 1):
+                    found[self._phase(step + later), i, i] += 1
+                found[self._phase(step + k - 1), i, j] += 1
+        return found
+
+    def matrices(self, counts: Floats) -> list[Floats]:
+        """Return the shrunk model of each phase."""
+        stays = np.stack([np.diagonal(each) for each in counts])
+        moves = [each - np.diag(np.diagonal(each)) for each in counts]
+        tally = Tally(
+            stays,
+            np.stack([each.sum(axis=1) for each in moves]),
+            tuple(sparse.csr_array(each) for each in moves),
+        )
+        found = population_transitions(self._grid, tally, STRENGTHS)
+        return [each.toarray() for each in found]
+
+    def expected(self, jumps: list[Jump], matrices: list[Floats], limit: int) -> Floats:
+        """Return the expected counts given both ends of each jump of at most ``limit`` steps."""
+        found = np.zeros(self._shape)
+        for step in range(DAY):
+            here = sorted((j for j in jumps if j[0] == step and j[1] <= limit), key=lambda j: -j[1])
+            if not here:
+                continue
+            length = np.array([jump[1] for jump in here])
+            goal = np.array([jump[3] for jump in here])
+            ahead = [np.eye(self._grid.size)[[jump[2] for jump in here]]]
+            for later in range(int(length.max())):
+                live = int((length > later).sum())
+                ahead.append(ahead[-1][:live] @ matrices[self._phase(step + later)])
+            ends = zip(length, goal, strict=True)
+            total = np.array([ahead[k][row, to] for row, (k, to) in enumerate(ends)])
+            back = np.zeros((0, self._grid.size))
+            for later in range(int(length.max()), 0, -1):
+                live, phase = int((length >= later).sum()), self._phase(step + later - 1)
+                back = np.concatenate([back, np.eye(self._grid.size)[goal[len(back) : live]]])
+                weights = (ahead[later - 1][:live] / total[:live, None]).T @ back
+                found[phase] += weights * matrices[phase]
+                back = back @ matrices[phase].T
+        return found
+
+    def losses(self, jumps: list[Jump], matrices: list[Floats]) -> Floats:
+        """Return -ln Pr(cell after | cell before) of the sorted jumps, over all ways between."""
+        ordered = sorted(jumps)
+        found = np.empty(len(ordered))
+        for step in range(DAY):
+            places = np.array([n for n, jump in enumerate(ordered) if jump[0] == step], dtype=int)
+            if not places.size:
+                continue
+            places = places[::-1]  # the longest first
+            length = np.array([ordered[n][1] for n in places])
+            now = np.eye(self._grid.size)[[ordered[n][2] for n in places]]
+            for later in range(int(length.max())):
+                live = int((length > later).sum())
+                now = now[:live] @ matrices[self._phase(step + later)]
+                for row in np.flatnonzero(length[:live] == later + 1).tolist():
+                    found[places[row]] = -np.log(now[row, ordered[places[row]][3]])
+        return found
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

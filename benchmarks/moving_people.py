@@ -28,6 +28,8 @@ from priste.mobility.home import usual_home
 
 Floats = NDArray[np.float64]
 Cells = NDArray[np.int64]
+Walk = list[int | None]
+"""A cell per step, None for a step without a fix."""
 
 SIDE = 16
 """The map is so many cells wide and high."""
@@ -87,12 +89,12 @@ class Public:
 class City:
     """People on a grid, cell by step: ``others`` to fit a model on, ``people`` to release.
 
-    Paths of both begin at midnight; those of ``people`` are two days long. What is guarded is the
-    place of this ``rank`` of each person, their home being 0.
+    Both begin at midnight; paths of ``people`` are two days long, and ``others`` may have gaps.
+    What is guarded is the place of this ``rank`` of each person, their home being 0.
     """
 
     def __init__(
-        self, per_hour: int, people: list[list[Cells]], others: list[list[Cells]], rank: int
+        self, per_hour: int, people: list[list[Cells]], others: list[list[Walk]], rank: int
     ) -> None:
         self.per_hour, self.day = per_hour, 24 * per_hour
         self.grid = Grid(rows=SIDE, columns=SIDE, cell_size=KILOMETRES / SIDE)
@@ -105,19 +107,16 @@ class City:
         """Movement by the clock as it predicts people best whom it has not seen."""
         clocks = memories_of(datetime(2026, 3, 2), timedelta(hours=1) / self.per_hour)
         del clocks["week"]  # paths begin at any day of the week
-        return fit_population(self.grid, self._walks(), clocks).model
+        return fit_population(self.grid, self._others, clocks).model
 
     @cached_property
     def _habits(self) -> HomeHabits:
-        return home_habits_of(self.grid, self._walks(), self._night)
+        return home_habits_of(self.grid, self._others, self._night)
 
     @property
     def _night(self) -> list[bool]:
         hours = [step // self.per_hour for step in range(self.day)]
         return [hour >= NIGHT[0] or hour < NIGHT[1] for hour in hours]
-
-    def _walks(self) -> list[list[list[int]]]:
-        return [[path.tolist() for path in paths] for paths in self._others]
 
     @cache  # noqa: B019 - a city is kept as long as it is asked
     def public(self, home: int | None) -> Public:
@@ -160,7 +159,8 @@ def built_in_city(per_hour: int, measured: int = 10, seed: int = 1) -> City:
         home = rng.integers(0, SIDE, 2)
         work, evening = hubs[rng.integers(0, 3)], hubs[rng.integers(3, 6)]
         found.append([_two_days(rng, home, work, evening, per_hour) for _ in range(6)])
-    return City(per_hour, found[:measured], found[measured:], rank=2)
+    others: list[list[Walk]] = [[path.tolist() for path in paths] for paths in found[measured:]]
+    return City(per_hour, found[:measured], others, rank=2)
 
 
 def _two_days(
@@ -219,11 +219,18 @@ class Geolife:
             for number in chosen
         ]
         others = [
-            [self._path(number, *run, per_hour) for run in _runs(self._days[number])]
+            [self._known_cells(number, *run, per_hour) for run in _runs(self._days[number])]
             for number in range(len(self._slots))
             if number not in apart
         ]
         return City(per_hour, people, [paths for paths in others if paths], rank=1)
+
+    def _known_cells(self, number: int, first: int, days: int, per_hour: int) -> Walk:
+        """Return the cell of the last fix in each step of some days, None where there is none."""
+        slots, each = self._slots[number], FINEST // per_hour
+        begins = range(first * 24 * FINEST, (first + days) * 24 * FINEST, each)
+        known = ([slots[slot] for slot in range(at, at + each) if slot in slots] for at in begins)
+        return [cells[-1] if cells else None for cells in known]
 
     def _path(self, number: int, first: int, days: int, per_hour: int) -> Cells:
         """Return the last known cell at each step of some days."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -143,7 +143,6 @@ def _polygons(shape: Geometry) -> list[Polygon]:
     return [part for part in parts if part.geom_type == "Polygon" and part.area > 0.0]
 
 
-@lru_cache(maxsize=16)
 def _window(grid: Grid) -> _Window:
     """Return degrees that hold the whole map, with room to spare."""
     projection = grid.earth_projection()

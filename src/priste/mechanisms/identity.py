@@ -27,6 +27,7 @@ class Identity(Mechanism):
 
     def __init__(self, grid: Grid) -> None:
         super().__init__(grid, grid.size)
+        self._family = PlanarLaplace(grid, 1.0)  # holds the tables of its smaller budgets
 
     @property
     def budget(self) -> float:
@@ -42,7 +43,7 @@ class Identity(Mechanism):
             return self
         if value == 0.0:
             return Uniform(self.grid)
-        return PlanarLaplace(self.grid, value)
+        return self._family._at(value)
 
     def row(self, cell: int) -> NDArray[np.float64]:
         return self._unit(self._checked_cell(cell))

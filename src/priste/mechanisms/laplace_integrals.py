@@ -34,6 +34,9 @@ _FIRST_PANEL = 8.0
 _FORGOTTEN_EXPONENT = 50.0
 _BLOCK_ENTRIES = 2**19
 
+MOST_TABLES = 64
+"""How many alphas of one family are kept: a search for a budget returns to few."""
+
 
 class LaplaceTable:
     """The probability of every rectangle that a rows x columns grid needs, at one alpha.
@@ -63,10 +66,25 @@ class LaplaceTable:
             array.flags.writeable = False
 
 
-@lru_cache(maxsize=64)
-def laplace_table(rows: int, columns: int, cell_alpha: float) -> LaplaceTable:
-    """Return the table for cells of side ``cell_alpha`` (alpha times the side); kept for reuse."""
-    return LaplaceTable(rows, columns, cell_alpha)
+class LaplaceTables:
+    """The tables of one grid at several alphas; the mechanisms of one family share them.
+
+    The last ``MOST_TABLES`` that were asked for are kept.
+    """
+
+    def __init__(self, rows: int, columns: int) -> None:
+        self._rows, self._columns = rows, columns
+        self._kept: dict[float, LaplaceTable] = {}
+
+    def at(self, cell_alpha: float) -> LaplaceTable:
+        """Return the table for cells of side ``cell_alpha`` (alpha times the side)."""
+        table = self._kept.pop(cell_alpha, None)
+        if table is None:
+            table = LaplaceTable(self._rows, self._columns, cell_alpha)
+            if len(self._kept) >= MOST_TABLES:
+                del self._kept[next(iter(self._kept))]
+        self._kept[cell_alpha] = table
+        return table
 
 
 def _slots(count: int) -> NDArray[np.intp]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from priste.arguments import check_float
 from priste.maps import Grid
-from priste.mechanisms.laplace_integrals import LaplaceTable, laplace_table
+from priste.mechanisms.laplace_integrals import LaplaceTable, LaplaceTables
 from priste.mechanisms.mechanism import FLOOR, ROUNDING_SLIP, Mechanism
 from priste.mechanisms.uniform import Uniform
 
@@ -48,6 +48,7 @@ class PlanarLaplace(Mechanism):
         )
         super().__init__(grid, grid.size)
         self._alpha = level
+        self._tables = LaplaceTables(grid.rows, grid.columns)
 
     @property
     def alpha(self) -> float:
@@ -67,7 +68,16 @@ class PlanarLaplace(Mechanism):
         value = self._checked_budget(budget)
         if value == 0.0:
             return Uniform(self.grid)
-        return self if value == self._alpha else PlanarLaplace(self.grid, value)
+        return self if value == self._alpha else self._at(value)
+
+    def _at(self, alpha: float) -> PlanarLaplace:
+        other = PlanarLaplace(self.grid, alpha)
+        other._tables = self._tables
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        tables = LaplaceTables(self.grid.rows, self.grid.columns)
+        return {**super().__getstate__(), "_tables": tables}
 
     def row(self, cell: int) -> NDArray[np.float64]:
         row, column = divmod(self._checked_cell(cell), self.grid.columns)
@@ -115,7 +125,7 @@ class PlanarLaplace(Mechanism):
     def _integrals(self) -> LaplaceTable:
         # A product out of range is as good as its end of the range: no noise, or nothing but.
         cell_alpha = min(max(self._alpha * self.grid.cell_size, 1e-300), 1e300)
-        return laplace_table(self.grid.rows, self.grid.columns, cell_alpha)
+        return self._tables.at(cell_alpha)
 
     def _gathered(
         self, table: LaplaceTable, rows: NDArray[np.intp], columns: NDArray[np.intp]

@@ -41,7 +41,7 @@ from priste.mobility.validation import MAX_NUMBER, FloatArray, IntArray, row_sum
 WINDOW_HOURS = 3
 """Length of the windows of the day that are told apart."""
 
-STRENGTHS = (1.0, 2.0, 5.0, 10.0, 30.0)
+STRENGTHS = (1.0, 2.0, 5.0, 10.0, 30.0, 100.0)
 """The weights that :func:`choose_own_strength` compares, in observed moves."""
 
 FOLDS = 5
@@ -56,7 +56,7 @@ class OwnStrength:
     """How much the own counts lean on others, in observed moves (> 0).
 
     ``population`` is the weight ``a`` of the population model, ``window`` the weight ``b`` of all
-    hours of the day.
+    hours of the day. The defaults serve where there is too little to choose from.
     """
 
     population: float = 5.0
@@ -96,19 +96,19 @@ def own_history(
     of each step of a day, counted like the steps of ``population`` (:func:`day_windows`). Sequence
     ``k`` has one cell per step, ``None`` for a gap, and begins at step ``offsets[k]`` (default 0).
     ``leave_out`` has one mask per sequence, as long as it: steps where it is True are not read.
-    ``strength`` defaults to 5 moves each; :func:`choose_own_strength` chooses it from the data.
+    Without a ``strength``, :func:`choose_own_strength` chooses it from the same steps.
 
     Guarantee: two histories that differ only in steps left out give equal models, to the bit. Every
     move that ``population`` allows keeps a positive probability.
 
     >>> from priste import Grid
     >>> even = MarkovModel(Grid(rows=1, columns=2, cell_size=1.0), [[0.5, 0.5], [0.5, 0.5]])
-    >>> own_history(even, [[0, 0, 0, 0, 0, 0]]).transition(0).toarray().round(3)
+    >>> own_history(even, [[0] * 6], strength=OwnStrength(5, 5)).transition(0).toarray().round(3)
     array([[0.875, 0.125],
            [0.5  , 0.5  ]])
     """
     counts = _OwnCounts(population, sequences, windows, offsets, leave_out)
-    chosen = OwnStrength() if strength is None else strength
+    chosen = counts.best_strength() if strength is None else strength
     made: dict[tuple[Transition, int], Transition] = {}
     steps = []
     for step in range(counts.period):
@@ -132,28 +132,16 @@ def choose_own_strength(
 ) -> OwnStrength:
     """Return the strength under which stretches of this history that are left out are likeliest.
 
-    The arguments are those of :func:`own_history`. With fewer moves than ``FOLDS`` the answer is
-    the default.
+    The arguments are those of :func:`own_history`. Every pair of ``STRENGTHS`` is compared on
+    ``FOLDS`` stretches of the known moves, each left out once. With fewer moves than ``FOLDS`` the
+    answer is the default.
 
     >>> from priste import Grid
     >>> even = MarkovModel(Grid(rows=1, columns=2, cell_size=1.0), [[0.5, 0.5], [0.5, 0.5]])
     >>> choose_own_strength(even, [[0, 1] * 40]).population
     1.0
     """
-    counts = _OwnCounts(population, sequences, windows, offsets, leave_out)
-    moves = counts.moves
-    if moves.sources.size < FOLDS:
-        return OwnStrength()
-    folds = np.array_split(np.arange(moves.sources.size), FOLDS)
-    losses: dict[OwnStrength, float] = {}
-    for a in STRENGTHS:
-        for b in STRENGTHS if len(set(counts.windows)) > 1 else STRENGTHS[2:3]:
-            losses[OwnStrength(a, b)] = 0.0
-    for fold in folds:
-        known = np.setdiff1d(np.arange(moves.sources.size), fold)
-        for strength in losses:
-            losses[strength] += counts.loss(known, fold, strength)
-    return min(losses, key=lambda each: round(losses[each] / moves.sources.size, _DIGITS))
+    return _OwnCounts(population, sequences, windows, offsets, leave_out).best_strength()
 
 
 class _OwnCounts:
@@ -202,23 +190,36 @@ class _OwnCounts:
         seen = scaled_rows(here, lean) + scaled_rows(self._all, shared)
         return target.blended(shared * strength.population, sparse.csr_array(seen))
 
-    def loss(self, known: IntArray, held: IntArray, strength: OwnStrength) -> float:
-        """Return the sum of -ln Pr over the moves ``held``, fitted on the moves ``known``."""
-        moves, window = self.moves, self._window
-        all_hours = _counted(moves, known, self._size)
-        sources, targets = moves.sources[held], moves.targets[held]
-        expected = self._expected(held)
-        shrunk = (sparse_entries(all_hours, sources, targets) + strength.population * expected) / (
-            row_sums(all_hours)[sources] + strength.population
+    def best_strength(self) -> OwnStrength:
+        """Return the strength with the least loss on moves left out, the default with too few."""
+        moves = self.moves.sources.size
+        if moves < FOLDS:
+            return OwnStrength()
+        folds = [self._fold(held) for held in np.array_split(np.arange(moves), FOLDS)]
+        by_window = STRENGTHS if len(set(self.windows)) > 1 else (OwnStrength.window,)
+        losses = {
+            strength: round(sum(fold.loss(strength) for fold in folds) / moves, _DIGITS)
+            for strength in (OwnStrength(a, b) for a in STRENGTHS for b in by_window)
+        }
+        return min(losses, key=lambda strength: losses[strength])
+
+    def _fold(self, held: IntArray) -> _Fold:
+        known = np.setdiff1d(np.arange(self.moves.sources.size), held)
+        sources, targets = self.moves.sources[held], self.moves.targets[held]
+        all_hours = _counted(self.moves, known, self._size)
+        seen, total = np.empty(held.size), np.empty(held.size)
+        for window in np.unique(self._window[held]).tolist():
+            now = self._window[held] == window
+            here = _counted(self.moves, known[self._window[known] == window], self._size)
+            seen[now] = sparse_entries(here, sources[now], targets[now])
+            total[now] = row_sums(here)[sources[now]]
+        return _Fold(
+            self._expected(held),
+            sparse_entries(all_hours, sources, targets),
+            row_sums(all_hours)[sources],
+            seen,
+            total,
         )
-        found = np.empty(held.size)
-        for number in np.unique(window[held]).tolist():
-            now = window[held] == number
-            here = _counted(moves, known[window[known] == number], self._size)
-            seen = sparse_entries(here, sources[now], targets[now])
-            total = row_sums(here)[sources[now]] + strength.window
-            found[now] = (seen + strength.window * shrunk[now]) / total
-        return -float(np.log(np.maximum(found, np.finfo(np.float64).tiny)).sum())
 
     def _expected(self, which: IntArray) -> FloatArray:
         """Return the probability of some moves under the population model."""
@@ -231,6 +232,24 @@ class _OwnCounts:
             sources, targets = moves.sources[which][here], moves.targets[which][here]
             found[here] = transition.entries(sources, targets)
         return found
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """For each move left out: its probability in the population, and the counts of the others."""
+
+    expected: FloatArray
+    seen: FloatArray
+    total: FloatArray
+    seen_in_window: FloatArray
+    total_in_window: FloatArray
+
+    def loss(self, strength: OwnStrength) -> float:
+        """Return the sum of -ln Pr of the moves left out."""
+        a, b = strength.population, strength.window
+        all_hours = (self.seen + a * self.expected) / (self.total + a)
+        own = (self.seen_in_window + b * all_hours) / (self.total_in_window + b)
+        return -float(np.log(np.maximum(own, np.finfo(np.float64).tiny)).sum())
 
 
 def _counted(moves: Moves, which: IntArray, size: int) -> sparse.csr_array:
