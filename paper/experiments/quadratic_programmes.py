@@ -38,6 +38,9 @@ from priste.quantify import JointProbabilities
 
 Floats = NDArray[np.float64]
 
+NO_LIMIT = 20.0
+"""What "none" means: seconds per programme after which a solver is stopped all the same."""
+
 INSTALL = "pip install 'priste[solvers]'"
 """How to get the solvers."""
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from paper.experiments.claims import Comparison, all_of, mean_cells
 from paper.experiments.curve_pictures import INKS, MARKS, grid_of_panels
 from paper.experiments.experiment import Finding, Picture, Settings, Table, Verdict
+from paper.experiments.quadratic_programmes import NO_LIMIT
 from paper.running.jobs import Result
 from priste.report.figures import INK, QUIET, STYLE
 
@@ -27,9 +28,6 @@ NAMES = {
     "copt lifted": "COPT, auxiliary variables",
 }
 """What the table calls those who decide."""
-
-NO_LIMIT = 20.0
-"""What "none" means: seconds per programme after which a solver is stopped all the same."""
 
 PAPER = (
     (0.01, 1.1, 33, 0.16, 2.22),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from paper.experiments.curve_pictures import true_leakage_figure
+from paper.experiments.enumerated_releases import ALPHA, CALIBRATORS, CELLS, SIGMA
 from paper.experiments.experiment import (
     Experiment,
     Finding,
@@ -18,39 +19,13 @@ from paper.experiments.experiment import (
     Table,
     Verdict,
 )
-from paper.running.jobs import Job, Result, Results
-from priste.audit import audit_procedure
-from priste.events import presence
-from priste.maps import Grid
-from priste.mechanisms import PlanarLaplace
-from priste.mobility import MarkovModel
+from paper.running.jobs import Job, Results
 
-CELLS = 6
-REGION = (0, 1, 5)
-STEPS_OF_EVENT = (2, 3)
-SIGMA, ALPHA = 0.7, 1.0
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0)
-CALIBRATORS = ("paper", "certified")
 LONGEST = {"tiny": 1, "quick": 2, "full": 3}
 """How many releases are enumerated at most, by size."""
 
 SEES = {"outputs": "budgets hidden", "budgets": "budgets seen"}
-
-
-def perform(parameters: dict[str, Any]) -> Result:
-    """Enumerate all sequences of releases on the line of cells at one ε."""
-    grid = Grid(rows=1, columns=CELLS, cell_size=1.0)
-    rows = audit_procedure(
-        MarkovModel.gaussian(grid, SIGMA),
-        {"event": presence(REGION, STEPS_OF_EVENT)},
-        PlanarLaplace(grid, ALPHA),
-        parameters["epsilon"],
-        parameters["steps"],
-        calibrators=CALIBRATORS,
-    )
-    return {
-        "rows": [[row.calibrator, row.sees, row.true, row.exceeding, row.method] for row in rows]
-    }
 
 
 def _job(epsilon: float, steps: int) -> Job:

@@ -19,10 +19,10 @@ from priste.errors import InvalidParameter
 Result = dict[str, Any]
 
 PERFORMERS = {
-    "procedure": "paper.experiments.true_leakage_table",
+    "procedure": "paper.experiments.enumerated_releases",
     "stream": "paper.experiments.release_runs",
     "runtime": "paper.experiments.event_timing",
-    "solver": "paper.experiments.solver_limits",
+    "solver": "paper.experiments.solver_runs",
 }
 """The module whose ``perform(parameters)`` does the jobs of a kind."""
 

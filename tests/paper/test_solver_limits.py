@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from paper.experiments import solver_limits
+from paper.experiments import solver_limits, solver_runs
 from paper.experiments.experiment import settings_for
 from paper.experiments.quadratic_programmes import (
     Answer,
@@ -18,7 +18,8 @@ from paper.experiments.quadratic_programmes import (
     programmes,
     solver_check,
 )
-from paper.experiments.solver_limits import ENGINES, EXPERIMENT, WatchedSolver, rows
+from paper.experiments.solver_limits import ENGINES, EXPERIMENT, rows
+from paper.experiments.solver_runs import WatchedSolver
 from paper.experiments.solver_table import CLAIMS, NAMES
 from paper.running.jobs import Results, perform
 from tests.drawn_examples import examples
@@ -140,7 +141,7 @@ def _run(engine: str | None, limit: float | None) -> dict[str, float]:
 )
 def test_wrong_and_open_verdicts_are_counted(monkeypatch, violated, private, counted):
     """The watched solver hands on its solver's verdict and counts where the exact one differs."""
-    monkeypatch.setattr(solver_limits, "solver_check", lambda *given: Answer(violated, 0.25))
+    monkeypatch.setattr(solver_runs, "solver_check", lambda *given: Answer(violated, 0.25))
     moments = smooth(np.random.default_rng(1), 4, 0.4)
     epsilon = float(leakages(moments)[0]) + (NEAR if private else -NEAR)
     watched = WatchedSolver(ENGINES[0])
