@@ -232,7 +232,7 @@ def test_protect_in_json(tmp_path: Path) -> None:
     found = json.loads(result.stdout)
     assert set(found) == {
         "destination", "ledger", "users", "releases", "drawn_now", "given_again", "sampled",
-        "quarantined", "notes", "unguarded", "metres", "events", "adversary", "anybody",
+        "quarantined", "notes", "unguarded", "metres", "events", "adversary", "any_prior",
         "verdict", "reading", "writing", "report", "off_map",
     }  # fmt: skip
     ledgers = read_ledgers(found["ledger"])
@@ -311,13 +311,13 @@ def test_audit_of_a_ledger(finished: Path) -> None:
     policy = load_policy(finished / "policy.toml")
     path = ledger_of(finished / "out.csv")
     found = told("audit", path, "-p", finished / "policy.toml", "--user", "ben")
-    assert set(found) == {"emission", "adversary", "verdict", "events"}
+    assert set(found) == {"emission", "snapped", "adversary", "verdict", "events"}
     ledger = read_ledgers(path)["ben"]
     for number, (name, event) in enumerate(policy.events.items()):
         entry = found["events"][name]
         assert set(entry) == {
             "epsilon", "guarantee", "leakage", "max", "for_event", "against_event",
-            "highest_belief", "anybody", "any_movement", "other_movement", "worst_prior",
+            "highest_belief", "anybody", "any_movement", "other_movement", "worst_prior", "worst_given_prior",
             "prior_belief", "belief", "user",
         }  # fmt: skip
         assert entry["leakage"] == [r.leakage[number] for r in ledger]
@@ -333,7 +333,8 @@ def test_audit_of_a_ledger(finished: Path) -> None:
 def test_audit_of_a_foreign_trace(finished: Path) -> None:
     """Positions published as they are, taken for the mechanism's outputs, are above ε: exit 1."""
     policy = load_policy(finished / "policy.toml")
-    where = ("audit", finished / "trips.csv", "-p", finished / "policy.toml")
+    where = ("audit", finished / "trips.csv", "-p", finished / "policy.toml",
+             "--mechanism", "policy")  # fmt: skip
     found = told(*where, code=1)
     assert found["verdict"] == "broken"
     assert len(found["users"]) == 3
@@ -350,8 +351,10 @@ def test_audit_of_a_foreign_trace(finished: Path) -> None:
     assert "ABOVE" in priste(*where, code=1).stdout
 
 
-def test_audit_of_true_positions_is_not_taken_for_releases(finished: Path, tmp_path: Path) -> None:
-    """Positions between the centres of cells are refused until it is said what they are."""
+def test_audit_of_foreign_positions_snaps_them_and_says_what_that_means(
+    finished: Path, tmp_path: Path
+) -> None:
+    """Positions between centres are taken for their cells; centres may be a calibrator's."""
     raw = tmp_path / "raw.csv"
     rows = [line.split(",") for line in (finished / "trips.csv").read_text().splitlines()]
     lat = rows[0].index("lat")
@@ -359,13 +362,17 @@ def test_audit_of_true_positions_is_not_taken_for_releases(finished: Path, tmp_p
         row[lat] = repr(float(row[lat]) + 0.001)  # a hundred metres off
     raw.write_text("\n".join(",".join(row) for row in rows) + "\n")
     where = ("audit", raw, "-p", finished / "policy.toml")
-    refusal = complaint_of(priste(*where, code=2))
-    assert "100% of the positions" in refusal
-    assert "--mechanism identity" in refusal
-    assert told(*where, "--mechanism", "policy", code=1) == told(
-        "audit", finished / "trips.csv", "-p", finished / "policy.toml", code=1
-    )
-    words = priste("audit", finished / "trips.csv", "-p", finished / "policy.toml", code=1).stdout
+    shown = " ".join(priste(*where, code=1).stdout.split())
+    assert "100 % of the positions are not centres of the policy's cells" in shown
+    assert "What a position tells beyond its cell is not counted" in shown
+    centres = ("audit", finished / "trips.csv", "-p", finished / "policy.toml")
+    assert "--mechanism policy" in complaint_of(priste(*centres, code=2))
+    snapped = told(*where, code=1)
+    assert snapped["snapped"] == 1.0
+    plain = told(*centres, "--mechanism", "policy", code=1)
+    assert plain["snapped"] == 0.0
+    assert plain["events"] == snapped["events"]
+    words = priste(*centres, "--mechanism", "policy", code=1).stdout
     assert "Those who learn most think" in words
     assert "in cell" not in words
     found = told(*where, "--mechanism", "identity", code=1)
@@ -386,9 +393,10 @@ def test_audit_refuses_what_does_not_fit(finished: Path, tmp_path: Path) -> None
     for arguments, complaint in (
         ((forged, "-p", policy), "was changed"),
         ((ledger, "-p", other), "The ledger is about"),
+        ((finished / "out.csv", "-p", policy, "--mechanism", "policy"), "leave out --alpha"),
         ((ledger, "-p", policy, "--alpha", 1), "leave out --alpha"),
         ((ledger, "-p", policy, "--user", "zoe"), "zoe"),
-        ((finished / "trips.csv", "-p", policy, "--user", "zoe"), "zoe"),
+        ((finished / "trips.csv", "-p", policy, "--user", "zoe", "--mechanism", "policy"), "zoe"),
         ((ledger, "-p", policy, "--mechanism", "identity"), "leave out --alpha"),
         ((finished / "trips.csv", "-p", policy, "--alpha", -1), "per km"),
         (
@@ -402,7 +410,8 @@ def test_audit_refuses_what_does_not_fit(finished: Path, tmp_path: Path) -> None
 
 def test_audit_against_another_adversary(finished: Path) -> None:
     """Foreign releases tell a known population less than anybody, who stands beside it."""
-    where = ("audit", finished / "trips.csv", "-p", finished / "policy.toml", "--user", "ada")
+    where = ("audit", finished / "trips.csv", "-p", finished / "policy.toml", "--user", "ada",
+             "--mechanism", "policy")  # fmt: skip
     anybody = told(*where, code=1)
     for words in ("population", "near:2", "stale:3", "starts:home"):
         found = told(*where, "--adversary", words, code=1)
@@ -412,7 +421,7 @@ def test_audit_against_another_adversary(finished: Path) -> None:
         assert found["adversary"] != anybody["adversary"]
     shown = priste(*where, "--adversary", "population", code=1).stdout
     assert "knows how people here move" in shown
-    assert "For anybody" in shown
+    assert "With any belief about where the user began" in shown
     ledger = ledger_of(finished / "out.csv")
     for arguments, complaint in (
         ((finished / "trips.csv", "--adversary", "near"), "near:FACTOR"),
@@ -427,24 +436,34 @@ def test_audit_against_another_adversary(finished: Path) -> None:
 # report
 
 
-def test_report_from_releases_alone_may_be_shared(finished: Path, tmp_path: Path) -> None:
-    """Without the input the page holds nothing made from true locations, and says so."""
+def test_report_without_private_may_be_shared(finished: Path, tmp_path: Path) -> None:
+    """The page holds releases and the public part of the policy, and says so."""
+    page = tmp_path / "r.html"
+    found = told("report", finished / "out.csv", "-o", page, "--user", "ada")
+    assert (found["private"], found["users"]) == (False, ["ada"])
+    text = page.read_text()
+    assert "This page may be shared" in text
+    for secret in ("clinic", "home", "visit", "Keep this page to yourself"):
+        assert secret not in text
+
+
+def test_report_of_a_run_finds_its_policy_and_input(finished: Path, tmp_path: Path) -> None:
+    """With --private the page tells errors and events; figures and outlines are drawn."""
     page, river = tmp_path / "r.html", tmp_path / "river.geojson"
     river.write_text('{"type": "LineString", "coordinates": [[7.0, 46.0], [7.05, 46.03]]}')
-    found = told("report", finished / "out.csv", "-p", finished / "policy.toml", "-o", page,
+    found = told("report", finished / "out.csv", "--private", "-o", page,
                  "--plots", tmp_path / "plots", "--user", "ada", "--outline", river)  # fmt: skip
-    assert (found["private"], found["verdict"], found["users"]) == (False, "kept", ["ada"])
+    assert (found["private"], found["verdict"], found["users"]) == (True, "kept", ["ada"])
     text = page.read_text()
-    assert "Keep this page to yourself" not in text
-    assert "mechanism alone would" not in text
+    assert "Keep this page to yourself" in text
+    assert "mean error, from the true fix" in text
     assert 'class="outline"' in text
-    assert 'class="people-' not in text  # where other people are may be made from their traces
     assert {Path(p).suffix for p in found["plots"]} == {".png", ".pdf"}
     assert all(Path(p).stat().st_size > 1000 for p in found["plots"])
 
 
 def test_report_with_the_input_is_private(finished: Path, tmp_path: Path) -> None:
-    """With the input the page tells distances and the mechanism alone; the path only on demand."""
+    """With the input the page tells errors and the uncalibrated mechanism; the path on demand."""
     base = ("report", ledger_of(finished / "out.csv"), "-p", finished / "policy.toml")
     page = tmp_path / "r.html"
     shown = priste(*base, "-o", page, "--input", finished / "trips.csv").stdout
@@ -452,10 +471,14 @@ def test_report_with_the_input_is_private(finished: Path, tmp_path: Path) -> Non
     assert "Where the user was" not in page.read_text()
     assert "3 protected users" in page.read_text()
     assert "already a file" in complaint_of(priste(*base, "-o", page, code=2))
-    assert "--input" in priste(*base, "-o", tmp_path / "s.html", "--show-truth", code=2).stderr
-    priste(*base, "-o", page, "--input", finished / "trips.csv", "--show-truth", "--overwrite",
-           "--user", "ada")  # fmt: skip
+    priste(*base, "-o", page, "--show-truth", "--overwrite", "--user", "ada")
     assert "Where the user was" in page.read_text()
+    copied = tmp_path / "out.csv.ledger.csv"
+    copied.write_bytes(ledger_of(finished / "out.csv").read_bytes())
+    alone = ("report", copied, "-o", tmp_path / "s.html")
+    assert "Give it with -p" in complaint_of(priste(*alone, code=2))
+    alone = (*alone, "-p", finished / "policy.toml", "--show-truth")
+    assert "--input" in priste(*alone, code=2).stderr
 
 
 def test_report_without_a_ledger_is_an_error(tmp_path: Path) -> None:

@@ -77,8 +77,8 @@ def test_json_has_no_numbers_that_json_lacks(capsys: pytest.CaptureFixture[str])
     [
         (TraceError("No [such] file."), 2, "No [such] file."),
         (PermissionError(13, "Permission denied", "x.csv"), 2, "Permission denied: 'x.csv'."),
-        (KeyboardInterrupt(), 130, "run the same command"),
-        (RuntimeError("Query interrupted"), 130, "run the same command"),
+        (KeyboardInterrupt(), 130, "Stopped."),
+        (RuntimeError("Query interrupted"), 130, "Stopped."),
     ],
 )
 def test_errors_are_one_message_and_a_code(

@@ -48,16 +48,16 @@ def test_every_door_says_it_and_judges_it(
     assert found["verdict"] == "kept"
     assert against in found["adversary"]
     assert guaranteed in found["events"]["visit"]["guarantee"]
-    assert (found["anybody"] is None) == (adversary is None)
+    assert (found["any_prior"] is None) == (adversary is None)
     audited = told("audit", ledger_of(tmp_path / "o.csv"), "-p", policy)
     entry = audited["events"]["visit"]
     assert (audited["verdict"], audited["adversary"]) == ("kept", found["adversary"])
     if adversary is not None:  # the anybody of the audit and of protect are one number
-        assert found["anybody"]["visit"] == pytest.approx(max(entry["anybody"]))
+        assert found["any_prior"]["leakage"]["visit"] == pytest.approx(max(entry["anybody"]))
         assert max(entry["anybody"]) >= max(entry["for_event"])
     page = (tmp_path / "r.html").read_text()
     flat = " ".join(page.split())
-    assert "The guarantee was kept." in flat
+    assert "The guarantee was kept, of this stream and under these models." in flat
     assert guaranteed in flat
     assert against in flat
     assert ("that is not guaranteed" in flat) == (adversary is not None)

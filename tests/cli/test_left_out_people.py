@@ -9,10 +9,9 @@ from tests.cli.small_world import QUICK, with_a_short_event, write_policy, write
 from priste import MarkovModel
 from priste.audit import audit_stream
 from priste.batch import ledger_of
-from priste.cli.protect import learnt_by_anybody
 from priste.policy import load_policy, read_policy
 from priste.release import read_ledgers
-from priste.results import anybody_learns, columns_of_releases
+from priste.results import any_prior_leakage, columns_of_releases
 
 FITTED = with_a_short_event(QUICK).replace(
     'kind = "gaussian"\nsigma = 1.0', 'kind = "fit"\ntraces = "trips.csv"\nsigma = 1.0'
@@ -59,24 +58,35 @@ def test_audits_tell_how_much_hangs_on_the_model(tmp_path: Path) -> None:
         model = MarkovModel.gaussian(policy.grid, sigma=sigma)
         for name, event in policy.events.items():
             expected = audit_stream(model, {name: event.event}, columns)[name].max
-            told_here = found["events"][name]["other_movement"][f"{how} as far as the model says"]
+            told_here = found["events"][name]["other_movement"][
+                f"who thinks that people move {how} as far"
+            ]
             assert told_here == pytest.approx(expected, rel=1e-9, abs=1e-12)
     words = " ".join(priste("audit", ledger_of(out), "-p", policy_path).stdout.split())
-    assert "if people move otherwise" in words
+    assert "Not guaranteed, with another model" in words
 
 
-def test_workers_share_the_streams_that_anybody_looks_at(tmp_path: Path) -> None:
-    """The most of all streams, the same from any number of workers; nothing against anybody."""
+def test_what_any_prior_learns_is_bounded_in_time_and_may_be_left_out(tmp_path: Path) -> None:
+    """The most of all streams; a lower bound when the time is over; nothing against any prior."""
     trips, out = write_trips(tmp_path), tmp_path / "o.csv"
     path = write_policy(tmp_path, QUICK + ADVERSARY)
     found = told("protect", trips, "-p", path, "-o", out, "--seed", 3)
     policy, ledgers = load_policy(path), read_ledgers(ledger_of(out))
-    singly = [anybody_learns(policy, [ledger]) or {} for ledger in ledgers.values()]
-    expected = {name: max(each[name] for each in singly) for name in policy.events}
-    assert learnt_by_anybody(policy, ledgers, None, 2) == expected
-    assert found["anybody"] == expected
-    assert len(singly) == 3
-    assert learnt_by_anybody(read_policy(QUICK), ledgers, None, 1) is None
+    streams = [(policy, ledger) for ledger in ledgers.values()]
+    singly = [any_prior_leakage([stream]) for stream in streams]
+    expected = {name: max(each.leakage[name] for each in singly if each) for name in policy.events}
+    assert found["any_prior"] == {"leakage": expected, "complete": True}
+    seen: list[int] = []
+    cut = any_prior_leakage(streams, seconds=0.0, on_progress=seen.append)
+    assert cut is not None
+    assert not cut.complete
+    assert seen == [1]
+    assert set(cut.leakage) == set(policy.events)
+    assert all(cut.leakage[name] <= expected[name] for name in policy.events)
+    assert cut.words("visit").startswith("≥ ")
+    assert any_prior_leakage([(read_policy(QUICK), ledgers["ada"])]) is None
+    other = told("protect", trips, "-p", path, "-o", tmp_path / "n.csv", "--compare", 0)
+    assert other["any_prior"] is None
 
 
 def test_protect_tells_what_it_did_not_guard(tmp_path: Path) -> None:

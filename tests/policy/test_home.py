@@ -13,7 +13,7 @@ from priste.maps import Region
 from priste.mobility import HomeHabits, home_habits_of, with_home
 from priste.policy import draft_policy, explain_policy, read_policy, with_regions
 from priste.policy.formula_models import nights
-from priste.results.audits import if_people_move_otherwise
+from priste.results import other_adversaries
 from priste.traces import Fix, Trace
 
 GAUSSIAN = 'kind = "gaussian"\nsigma = 1.0'
@@ -132,8 +132,8 @@ def test_roaming_is_a_relative_and_may_be_guarded_against() -> None:
         relatives["roaming"].fingerprint(),
     ]
     columns = [np.full(GRID.size, 1.0)] * policy.steps
-    told = if_people_move_otherwise(policy, columns)
-    assert all("without a home to come back to" in each for each in told.values())
+    told = other_adversaries(policy, columns)
+    assert all("who knows no home of the person" in each for each in told.values())
 
 
 def test_words_say_what_the_adversary_knows() -> None:

@@ -50,11 +50,12 @@ def test_the_table_and_the_histograms_tell_the_figures() -> None:
 
 
 def test_without_the_truth_the_page_says_nothing_of_distances() -> None:
-    """A page of releases alone may be shared, and has no column made from true locations."""
+    """A page without the input has no column made from true locations; no such page is shared."""
     text = render([a_report(usefulness=None)], a_run(private=False))
-    assert "mean distance" not in text
-    assert "Keep this page to yourself" not in text
-    assert "Keep this page to yourself" in render([a_report()], a_run())
+    assert "mean error" not in text
+    assert "true locations at hand" not in text
+    for each in (text, render([a_report()], a_run())):
+        assert "Keep this page to yourself" in each
 
 
 def test_a_broken_guarantee_is_said_first() -> None:
@@ -63,7 +64,7 @@ def test_a_broken_guarantee_is_said_first() -> None:
     worst = replace(run.users[2], leakage=(math.inf, 0.1), kept=False)
     broken = replace(run, users=(*run.users[:2], worst))
     text = render([a_report()], broken)
-    assert "The guarantee was not kept." in text
+    assert "The guarantee was not kept, of this stream" in text
     assert "Not for 1 of 3 users." in text
     assert crowd(broken).rows[0][2].text == "without limit"
     assert crowd(broken).histograms[0].bars[-1].words == "over"

@@ -32,12 +32,14 @@ def test_the_page_is_a_pure_function_of_the_report() -> None:
 
 def test_a_kept_guarantee_and_a_broken_one_read_differently() -> None:
     """The verdict follows the numbers, not the intention."""
-    assert "The guarantee was kept." in render(a_report())
+    kept = "The guarantee was kept, of this stream and under these models."
+    assert kept in render(a_report())
+    assert "docs/threat-model.md" in render(a_report())
     event = a_report().events[0]
     broken = replace(event, epsilon=0.4)
     page = render(a_report(events=(broken,)))
-    assert "The guarantee was not kept." in page
-    assert "The guarantee was kept." not in page
+    assert "The guarantee was not kept, of this stream" in page
+    assert kept not in page
 
 
 def test_names_are_escaped() -> None:

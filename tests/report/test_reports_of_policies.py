@@ -12,11 +12,11 @@ from priste.report import render, stream_report, uncalibrated_releases
 from priste.report.pictures import event_cards
 from priste.results import (
     TrueSteps,
-    anybody_learns,
+    any_prior_leakage,
     audit_cells,
     audit_releases,
     columns_of_cells,
-    if_people_move_otherwise,
+    other_adversaries,
 )
 
 SAME_LEAKAGE = 1e-6
@@ -43,13 +43,12 @@ def test_a_report_tells_the_ledger(policy: Policy, ledger: Ledger) -> None:
     """Leakages, budgets and cells are those that were released; nothing needs the truth."""
     report = stream_report(policy, ledger, title="Ada")
     assert report.verdict == "kept"
-    assert not report.private
     assert report.budgets == tuple(r.budget for r in ledger)
     assert report.released == tuple(r.cell for r in ledger)
     assert report.events[0].guarded.leakage == tuple(r.leakage[0] for r in ledger)
     assert report.events[0].steps == (5, 6, 7)
     assert report.times[0] == "Wed 04 Mar 00:00"
-    assert "Keep this page to yourself" not in render(report)
+    assert "Keep this page to yourself" in render(report)
 
 
 def test_the_page_tells_how_much_hangs_on_the_model(policy: Policy, ledger: Ledger) -> None:
@@ -61,11 +60,14 @@ def test_the_page_tells_how_much_hangs_on_the_model(policy: Policy, ledger: Ledg
                    .chosen_models)  # fmt: skip
     cells = [release.cell for release in uncalibrated_releases(policy, PATHS["ada"], 1)]
     columns = columns_of_cells(policy, cells)
-    found = if_people_move_otherwise(policy, columns)
+    found = other_adversaries(policy, columns)
     for name, audit in audit_cells(wide, cells).items():
-        assert found[name]["twice as far as the model says"] == pytest.approx(audit.max, rel=1e-9)
+        assert found[name]["who thinks that people move twice as far"] == pytest.approx(
+            audit.max, rel=1e-9
+        )
     page = " ".join(render(report).split())
-    assert "If they move half as far as the model says, odds can move" in page
+    assert "With another model: not guaranteed" in page
+    assert "who thinks that people move half as far" in page
 
 
 def test_whatever_comes_from_true_locations_makes_it_private(
@@ -75,7 +77,7 @@ def test_whatever_comes_from_true_locations_makes_it_private(
     path = PATHS["ada"]
     truth = TrueSteps.of_cells(GRID, path)
     far = stream_report(policy, ledger, title="", truth=truth)
-    assert far.private
+    assert far.with_truth
     assert far.truth is None
     assert far.usefulness is not None
     expected = [GRID.distances()[a, r.cell] for a, r in zip(path, ledger, strict=True)]
@@ -83,7 +85,7 @@ def test_whatever_comes_from_true_locations_makes_it_private(
     compared = stream_report(
         policy, ledger, title="", uncalibrated=uncalibrated_releases(policy, path, 1)
     )
-    assert compared.private
+    assert compared.with_truth
     shown = stream_report(policy, ledger, title="", truth=truth, show_truth=True)
     assert shown.truth == tuple(path)
     with pytest.raises(InvalidParameter, match="give it"):
@@ -172,9 +174,9 @@ def test_ledgers_are_audited_by_their_own_guarantee_and_adversary(guarantee: str
             [r.belief[number] for r in ledger], abs=SAME_LEAKAGE
         )
         assert found.max_anybody >= found.max - SAME_LEAKAGE
-    learnt = anybody_learns(other, [ledger])
+    learnt = any_prior_leakage([(other, ledger)])
     # Bounds of the same quantity: which step's is kept may differ where two are all but equal.
-    assert learnt is None or list(learnt.values()) == pytest.approx(
+    assert learnt is None or list(learnt.leakage.values()) == pytest.approx(
         [track.guarded.max_anybody for track in report.events], abs=SAME_LEAKAGE
     )
     assert "nan" not in render(report)

@@ -1,7 +1,6 @@
 """Errors are measured from the true fix to the released point; the oracle is a plain loop."""
 
 import math
-from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
@@ -77,7 +76,7 @@ def test_an_error_is_from_the_true_fix_to_the_released_point() -> None:
 
 def test_a_gap_is_a_gap() -> None:
     """A step without a fix counts nowhere, also where its cell was interpolated."""
-    policy = replace(policy_of(QUICK), rule="interpolated")
+    policy = policy_of(QUICK.replace('step = "1h"', 'step = "1h"\nrule = "interpolated"'))
     steps = true_steps(policy, a_trace(TRUTH))
     assert steps.cells[4] != NONE  # the rule crosses the gap
     found = usefulness(policy, steps, TOLD)
@@ -150,7 +149,7 @@ def test_people_may_be_added_in_any_order_of_their_groups() -> None:
 
 def test_time_off_the_map_is_told_apart() -> None:
     """Steps beyond the map, or released as such, count in no mean."""
-    text = POLICY.replace("pace = 0.3", 'calibrator = "certified"\noutside = "elsewhere"')
+    text = POLICY.replace("pace = 0.3", 'calibrator = "certified"\noutside = "off-map"')
     text = text.replace("cells = [9, 10]", "circle = {lat = 46.02, lon = 7.02, radius_km = 0.7}")
     text = text.replace("cells = [0]", "circle = {lat = 46.005, lon = 7.006, radius_km = 0.5}")
     policy = read_policy(text)
@@ -172,7 +171,7 @@ def test_time_off_the_map_is_told_apart() -> None:
 def test_a_point_drawn_anywhere_in_its_cell_is_farther_off() -> None:
     """With random points the error is that of a point anywhere in the released cell."""
     centre = policy_of(QUICK)
-    random = replace(centre, points="random")
+    random = policy_of(QUICK.replace("[release]", '[release]\npoints = "random"'))
     truth = TrueSteps.of_cells(GRID, TRUTH)
     mean = usefulness(random, truth, TRUTH).ways[PRISTE].everywhere
     assert usefulness(centre, truth, TRUTH).ways[PRISTE].everywhere == 0.0

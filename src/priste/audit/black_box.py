@@ -13,6 +13,7 @@ is shared between the sets, the two directions, the two probabilities of each, a
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
@@ -31,6 +32,8 @@ from priste.randomness import BitSource, Seed, bit_source
 from priste.release import Ledger, Protector
 
 Outcome = Callable[[Ledger], Hashable]
+PlainRelease = Callable[[list[int], np.random.Generator], Iterable[Hashable]]
+"""Somebody else's way to release: from the true cell of each step to what is put out."""
 
 MAX_TRIES = 10_000
 """How often a trajectory is drawn to get one on which the event happened (or did not)."""
@@ -82,7 +85,7 @@ def outputs_and_budgets(ledger: Ledger) -> Hashable:
 
 
 def black_box_check(
-    make_protector: Callable[[BitSource], Protector],
+    make_protector: Callable[[BitSource], Protector] | PlainRelease,
     model: MarkovModel,
     event: Event,
     epsilon: float,
@@ -96,9 +99,11 @@ def black_box_check(
     rng: Seed | BitSource = None,
     outcome: Outcome = outputs_and_budgets,
 ) -> BlackBoxResult:
-    """Run real Protectors and bound from below what they tell about ``event``.
+    """Run a way to release many times and bound from below what it tells about ``event``.
 
-    ``make_protector(bits)`` returns a new Protector that draws from ``bits``. Users move by
+    ``make_protector(bits)`` returns a new Protector that draws from ``bits``. A plain function of
+    two arguments, ``release(cells, rng)``, works too: it gets the true cell of each step and a
+    numpy Generator, and returns what is released, one hashable value or more. Users move by
     ``model`` and start by ``prior`` (uniform unless given): a cell or two that the event depends on
     give the test more power. Each look draws ``streams_per_look`` streams on each side, or, with
     ``to_find``, as many as find such an excess (see :func:`~priste.audit.streams_for`); the
@@ -114,16 +119,33 @@ def black_box_check(
     cells = model.grid.size
     start = np.full(cells, 1.0 / cells) if prior is None else np.asarray(prior, dtype=np.float64)
     length = max(steps, 1 + (event.last_step or 0))
+    plain = _takes_two(make_protector)
 
     def streams(happening: bool) -> Iterable[Hashable]:
         for _ in range(streams_per_look):
-            trajectory = _conditioned(model, event, happening, length, start, bits)
-            protector = make_protector(bits)
-            for cell in trajectory[:steps]:
-                protector.release(cell)
-            yield outcome(protector.ledger)
+            trajectory = _conditioned(model, event, happening, length, start, bits)[:steps]
+            if plain:
+                rng = np.random.default_rng(bits.below(2**63))
+                yield tuple(make_protector(trajectory, rng))  # type: ignore[call-arg, arg-type]
+                continue
+            protector = make_protector(bits)  # type: ignore[call-arg, arg-type]
+            for cell in trajectory:
+                protector.release(cell)  # type: ignore[union-attr]
+            yield outcome(protector.ledger)  # type: ignore[union-attr]
 
     return lower_bound_from(streams, epsilon, looks=looks, error=error)
+
+
+def _takes_two(function: Callable[..., object]) -> bool:
+    """Tell whether a function must be given two arguments."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return (
+        sum(
+            each.kind in kinds and each.default is inspect.Parameter.empty
+            for each in inspect.signature(function).parameters.values()
+        )
+        == 2
+    )
 
 
 def lower_bound_from(

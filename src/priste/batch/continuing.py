@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from priste.batch.engines import ENDED, Job
@@ -17,8 +17,6 @@ from priste.batch.workspace import MANIFEST, Manifest, Workspace, part_name, rea
 from priste.errors import PristeError, StateError
 from priste.policy import Policy
 from priste.results import RunErrors
-
-OnTold = Callable[[int], None]
 
 
 class Continuation:
@@ -162,14 +160,15 @@ class Continuation:
 
     # What is left to do
 
-    def jobs(
-        self, workspace: Workspace, gathering: Gathering, count: int, on_told: OnTold
-    ) -> Iterator[Job]:
+    def done_before(self, workspace: Workspace) -> int:
+        """Return how many users are in parts that an earlier run has finished."""
+        return sum(workspace.known.parts[number].users for number in self._done)
+
+    def jobs(self, workspace: Workspace, gathering: Gathering, count: int) -> Iterator[Job]:
         """Yield a job for every chunk that is not done, with the streams its users have already."""
         for chunk in gathering.chunks(count):
             if chunk.number in self._done:
                 self._count_in(workspace, chunk)
-                on_told(workspace.known.parts[chunk.number].users)
             else:
                 earlier = self._earlier(workspace, chunk)
                 yield Job(chunk.number, chunk.digest, chunk.table, chunk.places, earlier)

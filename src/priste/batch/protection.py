@@ -145,9 +145,11 @@ def protect_file(
             run.write_down(workspace, gathering)
             work = Work(policy, secret if seed is None else seed, recognition)
             told = _Told(on_progress, gathering.users + gathering.unusable)
+            if before := run.done_before(workspace):
+                told.more(before)  # at once, so that a rate is about the others
             if gathering.users == 1 and cluster is None:
                 engine = here  # nobody to go on with if that process died
-            for made in engine(work, run.jobs(workspace, gathering, count, told.more), told.more):
+            for made in engine(work, run.jobs(workspace, gathering, count), told.more):
                 workspace.finish_part(made.number, made.data, made.fixes, made.users)
                 run.drawn += made.drawn
                 run.errors.add(made.errors, made.number)

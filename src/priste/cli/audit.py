@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.text import Text
 
 from priste.cli.audit_procedure import audit_the_procedure
-from priste.cli.console import Found, notices, progress
-from priste.cli.options import AS_IT_TELLS, PolicyFile, Reading, User
+from priste.cli.console import Found, progress
+from priste.cli.options import AS_IT_TELLS, Reading, RunPolicy, User
 from priste.cli.place_options import Places, policy_of_everybody
 from priste.errors import InvalidParameter
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from priste.audit import EventAudit
+    from priste.batch import RunFiles
     from priste.mechanisms import Mechanism
     from priste.policy import Policy, PolicyOf
     from priste.results import Verdict
-    from priste.traces import Trace
 
 Audits = Mapping[str, "EventAudit"]
 Floats: TypeAlias = "NDArray[np.float64]"
@@ -46,6 +46,8 @@ class Audit:
     otherwise: Mapping[str | None, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
     own: Mapping[str | None, Policy] = field(default_factory=dict)
     """The policies of users who have one of their own."""
+    snapped: float = 0.0
+    """The share of positions that were not centres of cells."""
 
     @property
     def verdict(self) -> Verdict:
@@ -73,6 +75,7 @@ class Audit:
         """Return plain values for JSON; see docs/cli.md."""
         found: dict[str, Any] = {
             "emission": self.emission,
+            "snapped": self.snapped,
             "adversary": self.policy.chosen_adversary.words,
             "verdict": str(self.verdict),
             "events": {
@@ -95,6 +98,7 @@ class Audit:
         return found
 
     def _event(self, name: str, audit: EventAudit) -> dict[str, Any]:
+
         return {
             "epsilon": self.policy.events[name].epsilon,
             "guarantee": self.policy.events[name].guarantee.words(),
@@ -118,11 +122,18 @@ class Audit:
         """Print the worst user's numbers for each event, with a line over time."""
         from priste.quantify import AnyPrior
         from priste.results import odds, percent, who_learns_most, within
-        from priste.results.wording import reached_words
+        from priste.results.verdict import ASSUMED
+        from priste.results.wording import any_prior_words, from_to, reached_words
 
         who = "one stream" if len(self.users) == 1 else f"{len(self.users)} streams"
         out.print(f"[bold]What {who} told[/bold], if released by {self.emission}, to")
-        out.print(f"{self.policy.chosen_adversary.words}\n")
+        out.print(f"{self.policy.chosen_adversary.words}\n", markup=False)
+        if self.snapped:
+            out.print(
+                f"{percent(self.snapped)} of the positions are not centres of the policy's cells. "
+                "Each is taken for the cell that it lies in. What a position tells beyond its "
+                "cell is not counted: the figures are about a mechanism that releases cells.\n"
+            )
         line = self.policy.timeline
         for name, (user, found) in self.worst().items():
             guarantee = self.policy.events[name].guarantee
@@ -145,34 +156,28 @@ class Audit:
             said = who_learns_most(found, grid, regions)
             out.print(f"  {said}", markup=False)
             if found.adversary != AnyPrior():
-                out.print(
-                    f"  That adversary can get {percent(max(found.highest_belief, default=0.0))} "
-                    f"sure that it happened. For anybody, whatever they believe, odds can move "
-                    f"{odds(found.max_anybody)}."
-                )
+                surest = percent(max(found.highest_belief, default=0.0))
+                out.print(f"  That adversary can get {surest} sure that it happened.")
+                out.print(f"  {any_prior_words(found)}")
+            others = dict(self.otherwise[user][name])
             if found.any_movement:
-                out.print(
-                    "  If people move in another way than the model says, with the same moves "
-                    f"possible, odds can move {odds(found.max_any_movement)}."
-                )
-            if self.otherwise[user][name]:
-                told = ", ".join(
-                    f"{odds(value)} if {how}" for how, value in self.otherwise[user][name].items()
-                )
-                out.print(f"  Odds can move, if people move otherwise: {told}.", markup=False)
+                anyhow = "who thinks anything of how likely the possible moves are"
+                others[anyhow] = found.max_any_movement
+            if others:
+                out.print("  Not guaranteed, with another model: odds moved by at most")
+                for how, value in others.items():
+                    out.print(f"    {odds(value)} to an adversary {how}", markup=False)
             after = found.belief[-1] if found.belief else found.prior_belief
-            out.print(
-                f"  an adversary without a guess believes {percent(found.prior_belief)} before and "
-                f"{percent(after)} after\n"
-            )
-        out.print(self.verdict.sentence if self.ours else "")
+            beliefs = from_to(found.prior_belief, after)
+            out.print(f"  an adversary to whom every start is alike believes {beliefs}\n")
+        out.print(f"{self.verdict.sentence} {ASSUMED}" if self.ours else ASSUMED)
 
 
 def audit(
-    policy: PolicyFile,
     released: Annotated[
-        Path | None, typer.Argument(help="A ledger of protect, or any released trace.")
+        Path | None, typer.Argument(help="What protect wrote, its ledger, or any released trace.")
     ] = None,
+    policy: RunPolicy = None,
     alpha: Annotated[
         float | None,
         typer.Option(help="The budget of the mechanism that made a trace, if not the policy's."),
@@ -209,9 +214,8 @@ def audit(
     reading: Reading = AS_IT_TELLS,
 ) -> Found:
     """Tell what releases say about each event, step by step, to the adversary of the policy."""
-    from priste.batch import ledger_of
+    from priste.batch import files_of_run
     from priste.policy import load_policy
-    from priste.release import is_ledger
 
     if procedure != (released is None):
         raise InvalidParameter(
@@ -222,38 +226,43 @@ def audit(
             "--procedure audits the policy's own regions, of nobody in particular: leave out "
             "--places."
         )
-    with progress("Reading the policy"):
-        loaded = load_policy(policy)
-    if adversary is not None:
-        loaded = _guarding(loaded, adversary, is_ledger(released) if released else False)
     if released is None:
+        if policy is None:
+            raise InvalidParameter("--procedure audits a policy: give it with -p.")
+        with progress("Reading the policy"):
+            loaded = load_policy(policy)
+        if adversary is not None:
+            loaded = _guarding(loaded, adversary)
         return audit_the_procedure(loaded, steps=steps, runs=runs, seed=seed)
-    if is_ledger(released):
+    run = files_of_run(released)
+    with progress("Reading the policy"):
+        loaded = load_policy(run.policy(policy))
+    if run.ledgers:
         if alpha is not None or mechanism is not None:
             raise InvalidParameter(
-                "A ledger states the budget of each release: leave out --alpha and --mechanism."
+                f"{released.name} was released by protect, and its ledger states the table of each "
+                "release. As plain noise it would be judged by another one: leave out --alpha and "
+                "--mechanism."
             )
-        return _of_ledger(loaded, released, user or (), policy_of_everybody(loaded, places))
-    if ledger_of(released).exists():
-        notices().print(
-            f"{ledger_of(released).name} lies beside this file and states the budget of each "
-            "release: audit that for exact numbers."
-        )
+        if adversary is not None:
+            raise InvalidParameter(
+                "A ledger holds leakages against the adversary of its policy: leave out "
+                "--adversary. What any prior could have learnt stands beside them."
+            )
+        table = places or run.sources.places
+        return _of_ledger(loaded, run, user or (), policy_of_everybody(loaded, table))
+    if adversary is not None:
+        loaded = _guarding(loaded, adversary)
     assumed = replace(loaded, mechanism=_assumed(loaded, mechanism, alpha))
-    sure = mechanism is not None
+    sure = mechanism is not None or alpha is not None
     whose = policy_of_everybody(assumed, places)
     return _of_trace(assumed, released, reading, user or (), whose, sure=sure)
 
 
-def _guarding(policy: Policy, adversary: str, ours: bool) -> Policy:
+def _guarding(policy: Policy, adversary: str) -> Policy:
     """Return the policy with another adversary, whom releases are then judged against."""
     from priste.policy.adversary_choice import AdversaryChoice, adversary_section
 
-    if ours:
-        raise InvalidParameter(
-            "A ledger holds leakages against the adversary of its policy: leave out --adversary. "
-            "What anybody could have learnt stands beside them."
-        )
     choice = AdversaryChoice.read(
         adversary_section(adversary), policy.grid, policy.regions, policy.timeline.step, Path()
     )
@@ -272,32 +281,26 @@ def _assumed(policy: Policy, chosen: str | None, alpha: float | None) -> Mechani
     return policy.mechanism if alpha is None else at_level(policy.mechanism, alpha)
 
 
-def _check_centres(policy: Policy, trace: Trace, name: str) -> None:
-    """Refuse positions that no mechanism on this map releases, unless they may be anywhere."""
-    from priste.audit import share_off_centre
-
-    if policy.points == "random":
-        return
-    share = share_off_centre(policy.grid, trace.lat, trace.lon)
-    if share > 0.0:
-        raise InvalidParameter(
-            f"{share:.0%} of the positions of {name} on the map are not centres of its cells, "
-            "which is what the policy's mechanism releases. If they are where somebody really was, "
-            "give --mechanism identity; if they come from that mechanism all the same, "
-            "--mechanism policy."
-        )
+def _refuse_calibrated(policy: Policy, name: str) -> None:
+    """Refuse to judge by plain noise what a calibrator of this policy may have released."""
+    raise InvalidParameter(
+        f"All positions of {name} are centres of the policy's cells, as protect releases them, and "
+        f"the calibrator of the policy is {policy.calibrator.describe()['kind']!r}. Judged as "
+        "plain noise they would seem to tell far more, or less, than they do. Audit the ledger "
+        "that protect wrote beside them. If they do come from the mechanism without a "
+        "calibrator, say --mechanism policy."
+    )
 
 
-def _of_ledger(policy: Policy, path: Path, users: Sequence[str], whose: PolicyOf | None) -> Audit:
-    from priste.batch import refuse_changed_ledger
-    from priste.release import read_ledgers
+def _of_ledger(
+    policy: Policy, run: RunFiles, users: Sequence[str], whose: PolicyOf | None
+) -> Audit:
     from priste.report import choose_ledgers
     from priste.results import audit_releases, columns_of_releases, policy_of_ledger
 
-    refuse_changed_ledger(path)
     found: dict[str | None, Audits] = {}
     own: dict[str | None, Policy] = {}
-    ledgers = choose_ledgers(read_ledgers(path), users, most=None)
+    ledgers = choose_ledgers(run.read_ledgers(), users, most=None)
     with progress("Auditing") as tell:
         for number, (user, ledger) in enumerate(ledgers.items(), start=1):
             own[user] = policy_of_ledger(whose(user) if whose else policy, ledger)
@@ -314,11 +317,11 @@ def _with_other_models(
     audit: Audit, stream: Callable[[str | None], tuple[Policy, Sequence[Floats | None]]]
 ) -> Audit:
     """Add what the worst users' streams tell if people move otherwise than the model says."""
-    from priste.results import if_people_move_otherwise
+    from priste.results import other_adversaries
 
     with progress("Comparing models"):
         worst = {user for user, _ in audit.worst().values()}
-        otherwise = {user: if_people_move_otherwise(*stream(user)) for user in worst}
+        otherwise = {user: other_adversaries(*stream(user)) for user in worst}
     return replace(audit, otherwise=otherwise)
 
 
@@ -333,20 +336,25 @@ def _of_trace(
 ) -> Audit:
     """Audit positions, taken to come from the policy's mechanism at full budget.
 
-    Unless that is ``sure``, positions that it does not release are refused.
+    Positions between centres are snapped to cells. Unless that is ``sure``, positions that a
+    calibrator may have released are refused.
     """
+    from priste.audit import share_off_centre
     from priste.results import audit_cells, columns_of_cells
 
     found: dict[str | None, Audits] = {}
     own: dict[str | None, Policy] = {}
     released: dict[str | None, tuple[int | None, ...]] = {}
     wanted = {user or None for user in users}
+    off_centre, fixes = 0.0, 0
     with progress("Auditing") as tell:
         for number, trace in enumerate(reading.open(path), start=1):
             if wanted and trace.user not in wanted:
                 continue
-            if not sure:
-                _check_centres(policy, trace, path.name)
+            off = share_off_centre(policy.grid, trace.lat, trace.lon)
+            if not sure and not off and policy.calibrator.guaranteed:
+                _refuse_calibrated(policy, path.name)
+            off_centre, fixes = off_centre + off * len(trace), fixes + len(trace)
             own[trace.user] = whose(trace.user) if whose else policy
             released[trace.user] = own[trace.user].for_user(trace).cells(trace).cells
             found[trace.user] = audit_cells(own[trace.user], released[trace.user])
@@ -354,7 +362,14 @@ def _of_trace(
     if not found:
         raise InvalidParameter(f"{path.name} holds no fixes of {', '.join(users)}.")
     return _with_other_models(
-        Audit(policy, f"{policy.mechanism!r} at every step", found, ours=False, own=own),
+        Audit(
+            policy,
+            f"{policy.mechanism!r} at every step",
+            found,
+            ours=False,
+            own=own,
+            snapped=off_centre / fixes,
+        ),
         lambda user: (own[user], columns_of_cells(own[user], released[user])),
     )
 

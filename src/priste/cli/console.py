@@ -52,6 +52,15 @@ AGAIN = 0.05
 INTERRUPTED_QUERY = "Query interrupted"
 """What DuckDB raises, as a RuntimeError, in place of an interrupt that arrives during a query."""
 
+STOPPED_WORDS = "Stopped. Nothing was written, and nothing is kept."
+WHEN_STOPPED = {
+    "protect": "Stopped. What was drawn is kept: run the same command to go on.",
+    "demo": "Stopped. The folder of the demo is not finished: run it again.",
+    "fit": "Stopped. No model was written.",
+    "init": "Stopped. A policy that was not written yet is not written.",
+}
+"""What a command says when it is stopped; others write nothing before they end."""
+
 Tell = Callable[[int, int], None]
 
 
@@ -78,7 +87,7 @@ def command(run: Callable[..., Found]) -> Callable[..., None]:
 
     @functools.wraps(run)
     def told(*, json: bool, **given: Any) -> None:
-        with clean_errors():
+        with clean_errors(WHEN_STOPPED.get(run.__name__, STOPPED_WORDS)):
             if takes_reading:
                 given["reading"] = Reading(
                     **{each.name: given.pop(each.name) for each in fields(Reading)}
@@ -159,11 +168,11 @@ def notices() -> Console:
 
 
 @contextmanager
-def clean_errors() -> Iterator[None]:
+def clean_errors(when_stopped: str = "Stopped.") -> Iterator[None]:
     """Turn errors that a person can do something about into one panel and exit code 2.
 
     Nothing else is caught: a traceback of anything else is a bug to be reported. A request to
-    terminate ends like Ctrl-C.
+    terminate ends like Ctrl-C, with the words of ``when_stopped``.
     """
     try:
         with _termination_interrupts():
@@ -183,7 +192,7 @@ def clean_errors() -> Iterator[None]:
     except (KeyboardInterrupt, RuntimeError) as error:
         if isinstance(error, RuntimeError) and str(error) != INTERRUPTED_QUERY:
             raise
-        notices().print("Stopped. What was finished is kept: run the same command to go on.")
+        notices().print(when_stopped)
         raise typer.Exit(STOPPED) from None
 
 

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from priste.cli.console import progress
-from priste.cli.options import AS_IT_TELLS, PolicyFile, Reading
+from priste.cli.options import AS_IT_TELLS, Reading, RunPolicy
 
 if TYPE_CHECKING:
     from priste.results import Evaluation, Measures
@@ -75,25 +75,32 @@ def measured(way: Measures) -> dict[str, str]:
 
 
 def evaluate(
-    released: Annotated[Path, typer.Argument(help="What was released: a file, or a folder.")],
-    truth: Annotated[Path, typer.Option(help="What was protected.", show_default=False)],
-    policy: PolicyFile,
-    seed: Annotated[int, typer.Option(min=0, help="For the draws of the mechanism.")] = 1,
+    released: Annotated[Path, typer.Argument(help="What was released: a file or a folder.")],
+    truth: Annotated[
+        Path | None,
+        typer.Option(help="What was protected.  [default: that of the run]", show_default=False),
+    ] = None,
+    policy: RunPolicy = None,
+    seed: Annotated[int, typer.Option(min=0, help="For the draw of the mechanism.")] = 1,
     reading: Reading = AS_IT_TELLS,
 ) -> Evaluated:
     """Measure what released locations are worth, beside noise without priste and a constant point.
 
     Prints nothing about single steps; still, the figures are made from true locations.
     """
+    from priste.batch import files_of_run
     from priste.policy import load_policy
     from priste.randomness import bit_source
     from priste.results.evaluation import evaluate_traces
 
+    run = files_of_run(released)
+    source = run.input(truth)
+    remembered = truth is None and reading == AS_IT_TELLS
     with progress("Reading"):
-        loaded = load_policy(policy)
-        true, told = (
-            {trace.user: trace for trace in reading.open(path)} for path in (truth, released)
-        )
+        loaded = load_policy(run.policy(policy))
+        told = {each.user: each for part in run.parts() for each in reading.open(part)}
+        as_read = Reading(**run.sources.reading) if remembered else reading
+        true = {each.user: each for each in as_read.open(source)}
     with progress("Measuring"):
         found = evaluate_traces(loaded, true, told, bit_source(seed))
     return Evaluated(found, len(set(true) ^ set(told)))

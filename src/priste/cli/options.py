@@ -19,6 +19,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document inst
 PolicyFile = Annotated[
     Path, typer.Option("--policy", "-p", help="The policy, a TOML file.", show_default=False)
 ]
+RunPolicy = Annotated[
+    Path | None,
+    typer.Option(
+        "--policy", "-p", help="The policy.  [default: that of the run]", show_default=False
+    ),
+]
 Format = Annotated[
     str | None, typer.Option(help="The format of the traces, if their names do not tell.")
 ]

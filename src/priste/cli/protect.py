@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,7 +27,11 @@ if TYPE_CHECKING:
     from priste.batch import BatchReport
     from priste.policy import Policy, PolicyOf
     from priste.release import Ledger
-    from priste.results import Verdict
+    from priste.results import AnyPriorLeakage, Verdict
+
+
+COMPARED_SECONDS = 20.0
+"""How long it is computed, after a run, what adversaries with any prior learn."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Protection:
 
     batch: BatchReport
     page: Path | None = None
-    anybody: Mapping[str, float] | None = None
+    any_prior: AnyPriorLeakage | None = None
     unguarded: Sequence[str] = ()
 
     @property
@@ -57,13 +60,14 @@ class Protection:
             "reading": self.batch.reading.to_dict(),
             "writing": self.batch.writing.to_dict(),
             "report": None if self.page is None else str(self.page),
-            "anybody": self.anybody,
+            "any_prior": None if self.any_prior is None else asdict(self.any_prior),
             "unguarded": list(self.unguarded),
         }
 
     def show(self, out: Console) -> None:
         """Print what was written, what was left out and why, and the leakage of each event."""
         from priste.cli.tables import guarantee_table, metres_table, users_table
+        from priste.results.verdict import ASSUMED
 
         batch = self.batch
         for line in batch.reading.lines():
@@ -92,7 +96,7 @@ class Protection:
             out.print(f"Not guarded: {gap}", markup=False)
         out.print(
             guarantee_table(
-                batch.guarantees, batch.largest_leakage(), batch.largest_belief(), self.anybody
+                batch.guarantees, batch.largest_leakage(), batch.largest_belief(), self.any_prior
             )
         )
         if made["users"] > 1:
@@ -105,7 +109,8 @@ class Protection:
         else:
             for name, guarantee in batch.guarantees.items():
                 out.print(f"  {name}: {guarantee.words()},", markup=False)
-            out.print(f"  against {batch.against}. {self.verdict.sentence}\n", markup=False)
+            out.print(f"  against {batch.against}. {self.verdict.sentence}", markup=False)
+            out.print(f"  {ASSUMED}\n")
         out.print(f"  {batch.destination}    what may be handed out", markup=False)
         out.print(f"  {batch.ledger}    every release and its leakage", markup=False)
         if self.page is not None:
@@ -143,6 +148,14 @@ def protect(
         Path | None, typer.Option(help="Write an HTML report with the costs: keep it private.")
     ] = None,
     show_truth: ShowTruth = False,
+    compare: Annotated[
+        float,
+        typer.Option(
+            "--compare",
+            min=0.0,
+            help="Seconds to find what adversaries with any prior learn; 0 leaves it out.",
+        ),
+    ] = COMPARED_SECONDS,
     reading: Reading = AS_IT_TELLS,
     overwrite: Overwrite = False,
 ) -> Protection:
@@ -152,7 +165,7 @@ def protect(
     if cluster is None:
         preload("priste.batch.preloaded")  # first, beside what this process loads
     from priste.atomic_files import check_apart, check_writable
-    from priste.batch import ledger_of, protect_file, workspace_of
+    from priste.batch import ledger_of, protect_file, remember_sources, workspace_of
     from priste.policy import gaps_in_the_guard, load_policy, workload
     from priste.report import MOST_SHOWN, run_reports, write_html
     from priste.results import summarise_run
@@ -199,9 +212,16 @@ def protect(
             on_progress=tell,
         )
     shown = batch.ledgers.of(batch.parts.most_leaking(MOST_SHOWN))
-    with progress("Comparing adversaries"):
-        of_user = policy_of_everybody(loaded, places, place, traces)
-        anybody = learnt_by_anybody(loaded, shown, of_user, workers)
+    remember_sources(
+        destination,
+        source=source,
+        policy=policy,
+        reading=asdict(reading),
+        places=places,
+        place=place or (),
+    )
+    of_user = policy_of_everybody(loaded, places, place, traces)
+    any_prior = _any_prior(loaded, shown, of_user, compare)
     if report is not None:
         summary = None
         if len(batch.ledgers) > 1:
@@ -225,43 +245,28 @@ def protect(
             )
         with progress("Drawing the report"):
             write_html(reports, report, summary=summary, overwrite=overwrite)
-    return Protection(batch, report, anybody, gaps_in_the_guard(loaded))
+    return Protection(batch, report, any_prior, gaps_in_the_guard(loaded))
 
 
-def learnt_by_anybody(
+def _any_prior(
     policy: Policy,
     ledgers: Mapping[str | None, Ledger],
     of_user: PolicyOf | None,
-    workers: int,
-) -> dict[str, float] | None:
-    """Return the most that anybody could have learnt of each event from one of these streams.
+    seconds: float,
+) -> AnyPriorLeakage | None:
+    """Return what any prior learns from the streams with the largest leakage, in bounded time."""
+    from priste.results import any_prior_leakage
 
-    Several workers share the streams. None where the guarantee is against anybody.
-    """
-    from priste.results import anybody_learns
-    from priste.workers import finished
-
-    found = anybody_learns(policy, ())
-    if found is None:
+    if not seconds:
         return None
-    of_stream = partial(_learnt_from, policy)
-    streams = ((of_user and of_user(user), ledger) for user, ledger in ledgers.items())
-    done: Iterator[tuple[int, dict[str, float] | None]] = (
-        enumerate(map(of_stream, streams))
-        if workers == 1
-        else finished(of_stream, streams, workers=workers)
-    )
-    for _, learnt in done:
-        found = {name: max(most, (learnt or found)[name]) for name, most in found.items()}
-    return found
-
-
-def _learnt_from(policy: Policy, stream: tuple[Policy | None, Ledger]) -> dict[str, float] | None:
-    """Return what anybody learns from a stream; with it comes the user's own policy, if any."""
-    from priste.results import anybody_learns
-
-    own, ledger = stream
-    return anybody_learns(own or policy, [ledger])
+    whose = of_user or (lambda user: policy)
+    total = len(policy.events) * sum(len(ledger) for ledger in ledgers.values())
+    with progress("Comparing adversaries", "steps") as tell:
+        return any_prior_leakage(
+            ((whose(user), ledger) for user, ledger in ledgers.items()),
+            seconds=seconds,
+            on_progress=lambda done: tell(done, max(done, total)),
+        )
 
 
 def beside(source: Path) -> Path:

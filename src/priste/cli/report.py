@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,21 +14,44 @@ from priste.cli.console import progress
 from priste.cli.options import (
     AS_IT_TELLS,
     Overwrite,
-    PolicyFile,
     Reading,
+    RunPolicy,
     ShowTruth,
     User,
 )
 from priste.cli.place_options import Place, Places, policy_of_everybody
 
 if TYPE_CHECKING:
+    from priste.policy import Policy, PolicyOf
+    from priste.release import Ledger
     from priste.report import StreamReport
     from priste.results import RunSummary, Verdict
+    from priste.traces import Traces
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What ``priste report`` wrote to be shared."""
+
+    page: Path
+    users: tuple[str | None, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; see docs/cli.md."""
+        return {"page": str(self.page), "plots": [], "users": list(self.users), "private": False}
+
+    def show(self, out: Console) -> None:
+        """Print what was written and that it may be shared."""
+        out.print(f"Wrote {self.page}.", markup=False)
+        out.print(
+            "It holds what was released and the public part of the policy, and may be shared. "
+            "priste report --private makes a page for your own eyes, with events and errors."
+        )
 
 
 @dataclass(frozen=True)
 class Written:
-    """What ``priste report`` wrote."""
+    """What ``priste report --private`` wrote."""
 
     page: Path
     plots: tuple[Path, ...]
@@ -51,7 +75,7 @@ class Written:
             "page": str(self.page),
             "plots": [str(path) for path in self.plots],
             "users": list(self.users),
-            "private": first.private,
+            "private": True,
             "verdict": str(self.verdict),
             "events": {
                 event.label: {
@@ -65,7 +89,7 @@ class Written:
         }
 
     def show(self, out: Console) -> None:
-        """Print what was written and whether it may be shared."""
+        """Print what was written, and that it must not be shared."""
         out.print(f"Wrote {self.page}.", markup=False)
         if self.plots:
             out.print(f"Wrote {len(self.plots)} figures to {self.plots[0].parent}.", markup=False)
@@ -74,24 +98,30 @@ class Written:
                 f"It lists {self.of_users} users and tells everything about {len(self.users)} of "
                 "them, those who matter most; choose others with --user."
             )
-        first = self.reports[0]
-        if first.with_truth:
+        if self.reports[0].with_truth:
             out.print("It was made with the true locations at hand: keep it to yourself.")
-        elif first.private:
-            out.print("It shows where people have their own places: keep it to yourself.")
         else:
-            out.print("It was made from releases alone and may be shared with them.")
+            out.print(
+                "It shows the events and places of the policy, and no errors, because the input "
+                "was not found: keep it to yourself."
+            )
 
 
 def report(
-    released: Annotated[Path, typer.Argument(help="A file that protect released, or its ledger.")],
-    policy: PolicyFile,
+    released: Annotated[Path, typer.Argument(help="What protect wrote, or its ledger.")],
+    policy: RunPolicy = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path(
         "report.html"
     ),
+    private: Annotated[
+        bool,
+        typer.Option(
+            "--private", help="A page for your own eyes: events, places, errors of the run."
+        ),
+    ] = False,
     input: Annotated[
         Path | None,
-        typer.Option(help="The protected file: adds errors and the uncalibrated mechanism."),
+        typer.Option(help="The protected file, if not that of the run; the page is private."),
     ] = None,
     show_truth: ShowTruth = False,
     plots: Annotated[
@@ -106,46 +136,98 @@ def report(
     user: User = None,
     reading: Reading = AS_IT_TELLS,
     overwrite: Overwrite = False,
-) -> Written:
-    """Make the HTML report of a finished run, and figures as PNG and PDF."""
+) -> Written | Shared:
+    """Make the HTML page of a finished run: one to share, or with --private one with everything."""
     from priste.atomic_files import check_apart, check_writable
-    from priste.batch import ledger_of, refuse_changed_ledger
+    from priste.batch import files_of_run
     from priste.policy import load_policy
-    from priste.release import is_ledger, read_ledgers
-    from priste.report import (
-        choose_ledgers,
-        read_outline,
-        run_reports,
-        save_figures,
-        write_html,
-    )
-    from priste.results import summarise_run
+    from priste.report import choose_ledgers
 
     check_writable(output, overwrite=overwrite)
-    ledger = released if is_ledger(released) else ledger_of(released)
-    with progress("Reading the policy"):
-        loaded = load_policy(policy)
-    inputs = {"released file": released, "ledger": ledger, "policy": policy, **loaded.files}
-    outputs = {"page": output} if plots is None else {"page": output, "folder of plots": plots}
-    given = {"input": input, "table of places": places}
+    run = files_of_run(released)
+    chosen_policy = run.policy(policy)
+    for_me = private or show_truth or any((input, places, place, plots, outline))
+    found = run.sources.input if for_me else None
+    source = input or (found if found is not None and found.exists() else None)
+    table = places or (run.sources.places if for_me else None)
+    inputs = {"released file": released, "policy": chosen_policy}
+    inputs |= {f"ledger {number}": path for number, path in enumerate(run.ledgers)}
+    given = {"input": source, "table of places": table}
     inputs |= {name: path for name, path in given.items() if path is not None}
+    outputs = {"page": output} if plots is None else {"page": output, "folder of plots": plots}
     check_apart(outputs, inputs)
-    refuse_changed_ledger(ledger)
-    ledgers = read_ledgers(ledger)
+    ledgers = run.read_ledgers()
     named = choose_ledgers(ledgers, user) if user else None
-    lines = () if outline is None else read_outline(outline, loaded.grid)
-    traces = None if input is None else reading.open(input)
-    of_user = policy_of_everybody(loaded, places, place, traces)
+    with progress("Reading the policy"):
+        loaded = load_policy(chosen_policy)
+    if not for_me:
+        return _shared(loaded, ledgers if named is None else named, output, overwrite)
+    traces = None if source is None else _opened(source, input, reading, run.sources.reading)
+    columns = place or (list(run.sources.place) if traces is not None else None)
+    of_user = policy_of_everybody(loaded, table, columns, traces)
+    return _private(
+        loaded,
+        ledgers,
+        named,
+        output,
+        traces=traces,
+        of_user=of_user,
+        show_truth=show_truth,
+        plots=plots,
+        outline=outline,
+        overwrite=overwrite,
+    )
+
+
+def _opened(
+    source: Path, given: Path | None, reading: Reading, remembered: Mapping[str, Any]
+) -> Traces:
+    """Open the input; that of the run is read as the run read it."""
+    if given is None and reading == AS_IT_TELLS:
+        reading = Reading(**remembered)
+    return reading.open(source)
+
+
+def _shared(
+    policy: Policy, ledgers: Mapping[str | None, Ledger], output: Path, overwrite: bool
+) -> Shared:
+    from priste.atomic_files import write_file
+    from priste.report.shared import PublicPart, shared_page
+    from priste.results import released_cells
+
+    with progress("Drawing"):
+        cells = {user: released_cells(policy, ledger) for user, ledger in ledgers.items()}
+        write_file(output, shared_page(PublicPart.of(policy), cells), overwrite=overwrite)
+    return Shared(output, tuple(cells))
+
+
+def _private(
+    policy: Policy,
+    ledgers: Mapping[str | None, Ledger],
+    named: Mapping[str | None, Ledger] | None,
+    output: Path,
+    *,
+    traces: Traces | None,
+    of_user: PolicyOf | None,
+    show_truth: bool,
+    plots: Path | None,
+    outline: Path | None,
+    overwrite: bool,
+) -> Written:
+    from priste.report import choose_ledgers, read_outline, run_reports, save_figures, write_html
+    from priste.results import summarise_run
+
+    lines = () if outline is None else read_outline(outline, policy.grid)
     summary = None
     if named is None and len(ledgers) > 1:
         with progress("Adding up") as tell:
             summary = summarise_run(
-                loaded, ledgers, traces=traces, of_user=of_user, on_progress=tell
+                policy, ledgers, traces=traces, of_user=of_user, on_progress=tell
             )
     chosen = named or choose_ledgers(ledgers, summary=summary)
     with progress("Measuring") as tell:
         reports = run_reports(
-            loaded,
+            policy,
             chosen,
             traces=traces,
             of_user=of_user,

@@ -17,6 +17,7 @@ from priste.results import length, odds, percent, within
 
 if TYPE_CHECKING:
     from priste.forecast import Row
+    from priste.results import AnyPriorLeakage
 
 GOOD, BAD = "green", "red"
 
@@ -44,14 +45,14 @@ def guarantee_table(
     guarantees: Mapping[str, Guarantee],
     leakages: Mapping[str, float],
     beliefs: Mapping[str, float],
-    anybody: Mapping[str, float] | None = None,
+    any_prior: AnyPriorLeakage | None = None,
 ) -> Table:
     """Show what is guaranteed about each event and what was reached.
 
-    With ``anybody`` also what those could have learnt whom the guarantee is not against.
+    With ``any_prior`` also what adversaries could have learnt whom it is not against.
     """
     heads = ["event", "guaranteed", "reached", "ε", "leakage"]
-    table = _table(*heads, *([] if anybody is None else ["to anybody"]))
+    table = _table(*heads, *([] if any_prior is None else ["any prior"]))
     for name, guarantee in guarantees.items():
         found = leakages[name]
         if guarantee.belief_cap is not None:
@@ -64,7 +65,7 @@ def guarantee_table(
             guaranteed, reached = _ways(guarantee) + odds(largest), odds(max(found, 0.0))
             bound = f"{largest:g}"
         row: list[str | Text] = [guaranteed, Text(reached, style=GOOD if good else BAD), bound]
-        row += [f"{found:.3f}", *([] if anybody is None else [odds(anybody[name])])]
+        row += [f"{found:.3f}", *([] if any_prior is None else [any_prior.words(name)])]
         table.add_row(name, *row)
     return table
 

@@ -1,8 +1,8 @@
 """From a policy and what was released under it to a report, ready to be shown.
 
-What is made from releases alone may be published with them. Errors, the comparison with
-the uncalibrated mechanism and the true path are made from true locations; a report that holds any
-of them says so (:attr:`~priste.report.stream_report.StreamReport.private`).
+A report shows the events and places of the policy, and with the truth errors, the comparison with
+the uncalibrated mechanism and the true path: it is for those whom it is about. A page to be shared
+is made by :mod:`priste.report.shared`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from priste.results import (
     TrueSteps,
     audit_releases,
     columns_of_releases,
-    if_people_move_otherwise,
+    other_adversaries,
     released_cells,
     usefulness,
 )
@@ -67,13 +67,18 @@ def stream_report(
         raise InvalidParameter("To show the truth, give it: the file that was protected.")
     guarded = audit_releases(policy, releases, on_event=on_event)
     alone = {} if uncalibrated is None else audit_releases(policy, uncalibrated, beside=False)
-    # One event stands for all: it takes as long again for every other way to move.
+    # One event stands for all: it takes as long again for every other model.
     most_told = max(guarded, key=lambda name: guarded[name].max)
-    otherwise = if_people_move_otherwise(policy, columns_of_releases(policy, releases), {most_told})
+    columns = columns_of_releases(policy, releases)
+    otherwise = other_adversaries(policy, columns, {most_told}, truth)
     grid, line = policy.grid, policy.timeline
     explained = explain_policy(policy)
     released = released_cells(policy, releases)
     worth = None if truth is None else usefulness(policy, truth, released)
+    steps = {
+        name: tuple(layer.step for layer in event.event.automaton().layers)
+        for name, event in policy.events.items()
+    }
     return StreamReport(
         title=title,
         grid=grid,
@@ -87,10 +92,11 @@ def stream_report(
                 period=event.period,
                 text=event.text,
                 epsilon=event.epsilon,
-                steps=tuple(layer.step for layer in event.event.automaton().layers),
+                steps=steps[name],
                 guarded=guarded[name],
                 uncalibrated=alone.get(name),
                 otherwise=otherwise.get(name, {}),
+                releases=sum(released[s] is not None for s in steps[name] if s < len(released)),
             )
             for name, event in policy.events.items()
         ),
@@ -108,11 +114,7 @@ def stream_report(
             line.step,
             worth.errors,
             grid.cell_size,
-            {
-                layer.step
-                for event in policy.events.values()
-                for layer in event.event.automaton().layers
-            },
+            {step for each in steps.values() for step in each},
         ),
         truth=cells_of(truth) if show_truth and truth is not None else None,
         step_hours=line.step.total_seconds() / 3600,

@@ -50,7 +50,7 @@ def crowd(summary: RunSummary) -> Crowd:
     users = sorted(summary.users, key=lambda user: -summary.used(user)[0])[:MOST_LISTED]
     heads = ["user", "releases", "odds moved", "of what is allowed", "about"]
     if summary.ways:
-        heads += ["mean distance", "far from events", "near them", "in the true cell"]
+        heads += ["mean error", "far from events", "near them", "in the true cell"]
     return Crowd(
         summary,
         summary.lines(),
@@ -111,8 +111,8 @@ def _histograms(summary: RunSummary) -> list[Histogram]:
         ]
         found.append(
             Histogram(
-                "Mean distance from the truth",
-                "users by their mean distance",
+                "Mean error, from the true fix",
+                "users by their mean error",
                 histogram(metres, words, ticks),
             )
         )

@@ -137,7 +137,8 @@ def _draw_cells(axes: Axes, layer: Layer) -> None:
     cells = [Rectangle((x, y), wide, 1) for x, y, wide in layer.runs]
     strong = 0.15 + 0.85 * layer.shade / SHADES
     faint = 0.35 if layer.kind == "people" else 1.0
-    axes.add_collection(PatchCollection(cells, color=SHADED[layer.kind], alpha=faint * strong))
+    look: dict[str, Any] = {"facecolor": SHADED[layer.kind], "edgecolor": "none"}
+    axes.add_collection(PatchCollection(cells, alpha=faint * strong, **look))
 
 
 def _ink(number: int) -> str:

@@ -21,6 +21,7 @@ from priste.report.pictures import (
 from priste.report.stream_report import StreamReport
 from priste.report.strip import LEVEL_WORDS, longest_vague
 from priste.results import PRISTE, UNCALIBRATED, RunSummary, Verdict, length
+from priste.results.verdict import ASSUMED
 
 MARKS = {Verdict.KEPT: "kept", Verdict.BROKEN: "broken", Verdict.NOT_GUARANTEED: "unguaranteed"}
 """The style of each verdict."""
@@ -53,6 +54,7 @@ def render(
         level_words=LEVEL_WORDS,
         longest_vague=longest_vague,
         marks=MARKS,
+        assumed=ASSUMED,
         number=_number,
     )
 

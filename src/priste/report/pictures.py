@@ -22,7 +22,14 @@ from priste.report.charts import (
 from priste.report.map_view import MapDrawing, MapView, Panel
 from priste.report.stream_report import EventTrack, StreamReport
 from priste.results.usefulness import CURVE_KM, PRISTE, UNCALIBRATED
-from priste.results.wording import cell_words, given_prior_words, length, odds, percent
+from priste.results.wording import (
+    heaviest,
+    length,
+    odds,
+    percent,
+    who_learns_most,
+    worst_prior,
+)
 
 HOURS_AROUND = 12.0
 """A chart of an event shows so many hours before and after it."""
@@ -121,9 +128,8 @@ def _learners(report: StreamReport, tracks: Sequence[EventTrack]) -> MapView | N
     """Return where those who learn most think that the user began, over all occurrences."""
     weights: dict[int, float] = {}
     for track in tracks:
-        if track.guarded.max > 0:
-            for cell, weight in track.guarded.worst_prior.items():
-                weights[cell] = max(weights.get(cell, 0.0), weight)
+        for cell, weight in heaviest(worst_prior(track.guarded)).items():
+            weights[cell] = max(weights.get(cell, 0.0), weight)
     if not weights:
         return None
     drawing = MapDrawing(report.grid, sorted(weights), report.regions)
@@ -133,20 +139,9 @@ def _learners(report: StreamReport, tracks: Sequence[EventTrack]) -> MapView | N
 
 
 def learners_words(report: StreamReport, card: EventCard) -> str:
-    """Say where those begin who learn most, by region or by coordinates."""
-    places: dict[str, float] = {}
-    for each in card.occurrences:
-        if each.track.guarded.max > 0:
-            for cell, weight in each.track.guarded.worst_prior.items():
-                place = cell_words(cell, report.grid, report.regions)
-                places[place] = max(places.get(place, 0.0), weight)
-    if not places:
-        given = [each.track.guarded for each in card.occurrences if each.track.guarded.worst_given]
-        given = [each for each in given if each.max > 0]
-        return given_prior_words(given[0]) if given else "No prior learns anything."
-    listed = [f"{place} ({percent(min(w, 1.0))})" for place, w in sorted(places.items())]
-    said = "Those who learn most think that the user began "
-    return said + (" or ".join(listed) if len(listed) < 4 else f"at {len(listed)} places") + "."
+    """Say where those begin who learn most about the worst occurrence."""
+    regions = {name: frozenset(cells) for name, cells in report.regions.items()}
+    return who_learns_most(card.worst.guarded, report.grid, regions)
 
 
 def day_around(report: StreamReport, track: EventTrack) -> range:
@@ -164,7 +159,7 @@ def _leakage_scale(tracks: Sequence[EventTrack]) -> Scale:
     others: list[float] = []
     for track in tracks:
         told += [v for v in track.guarded.leakage if math.isfinite(v)]
-        others += track.guarded.anybody if track.anybody else ()
+        others += track.guarded.anybody if track.any_prior else ()
         others += () if track.uncalibrated is None else track.uncalibrated.leakage
         if math.isfinite(track.epsilon):
             told.append(1.2 * track.epsilon)
@@ -195,10 +190,10 @@ def _leakage_chart(
                 max(each.uncalibrated.max for each in tracks if each.uncalibrated is not None),
             )
         )
-    if track.anybody and guarded.anybody:
+    if track.any_prior and guarded.anybody:
         lines.append(
             line(
-                "to anybody at all",
+                "any prior, same model",
                 "anybody",
                 guarded.anybody,
                 max(each.guarded.max_anybody for each in tracks),
@@ -209,7 +204,7 @@ def _leakage_chart(
     )
     guaranteed = math.isfinite(track.epsilon)
     return Chart(
-        title=f"Leakage about “{track.label}”: the logarithm of the factor by which odds moved",
+        title=f"Leakage about “{track.label}”",
         words=f"Leakage about {track.label} over time: {odds(guarded.max)} at most with priste"
         + (
             f", {odds(track.uncalibrated.max)} uncalibrated"

@@ -17,7 +17,7 @@ from priste.release import Calibrator
 from priste.report.strip import Day
 from priste.results.usefulness import Usefulness
 from priste.results.verdict import Verdict, verdict, within
-from priste.results.wording import anybody_words, reached_words
+from priste.results.wording import any_prior_words, from_to, reached_words
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,9 @@ class EventTrack:
 
     ``period`` is the day or week of a recurring event. ``steps`` are those it speaks of.
     ``guarded`` is what priste's releases told, ``uncalibrated`` what the same mechanism
-    at full budget would have told, None if that was not computed. ``otherwise`` tells
-    how far the same releases leak if people move otherwise than the model says, by words for how.
+    at full budget would have told, None if that was not computed. ``otherwise`` tells how far the
+    same releases leak to adversaries with other models, in words; ``releases`` how many there are
+    at its steps, None if that was not counted.
     """
 
     name: str
@@ -38,6 +39,7 @@ class EventTrack:
     guarded: EventAudit
     uncalibrated: EventAudit | None = None
     otherwise: Mapping[str, float] = field(default_factory=dict)
+    releases: int | None = None
 
     @property
     def label(self) -> str:
@@ -60,9 +62,22 @@ class EventTrack:
         return reached_words(self.guaranteed, self.guarded)
 
     @property
-    def anybody(self) -> str:
-        """What those learn whom the guarantee is not against; empty if there is nobody."""
-        return anybody_words(self.guarded)
+    def silent(self) -> str:
+        """That nothing was released at its steps, in words; empty where something was."""
+        if self.releases is None or self.releases:
+            return ""
+        return "no release speaks of it, because nothing was released in its hours"
+
+    @property
+    def any_prior(self) -> str:
+        """What adversaries learn whom the guarantee is not against; empty if there are none."""
+        return any_prior_words(self.guarded)
+
+    @property
+    def beliefs(self) -> str:
+        """What an adversary believes before any release and after all, in words."""
+        audit = self.guarded
+        return from_to(audit.prior_belief, (audit.belief or (audit.prior_belief,))[-1])
 
 
 @dataclass(frozen=True)
@@ -123,11 +138,6 @@ class StreamReport:
     def verdict(self) -> Verdict:
         """Whether the guarantee was kept, broken, or never made."""
         return verdict(self.calibrator, (event.within for event in self.events))
-
-    @property
-    def private(self) -> bool:
-        """Whether it must not be published: made from true locations, or with somebody's places."""
-        return self.with_truth or self.own_places
 
     @property
     def with_truth(self) -> bool:

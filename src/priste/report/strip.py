@@ -10,15 +10,21 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 
-LEVELS = (0.0, 1.0, 3.0, 10.0)
-"""Up to how many cells off each level goes; the last level is everything beyond."""
+LEVELS = (1.0, 2.0, 3.0, 10.0)
+"""Up to how many cells' sides off each level goes; the last level is everything beyond."""
 
 NO_RELEASE = -1
 
 VAGUE = 3
 """From this level on a release is called vague."""
 
-LEVEL_WORDS = ("the true cell", "1 cell", "3 cells", "10 cells", "farther")
+LEVEL_WORDS = (
+    "within 1 cell",
+    "within 2 cells",
+    "within 3 cells",
+    "within 10 cells",
+    "farther off",
+)
 
 
 @dataclass(frozen=True)
@@ -49,9 +55,9 @@ class _Place:
 
 
 def level(error: float | None, cell_size: float) -> int:
-    """Return how vague a release was, in levels of cells; ``NO_RELEASE`` without one.
+    """Return how far off a release was, in levels of cells; ``NO_RELEASE`` without an error.
 
-    >>> [level(error, 0.5) for error in (0.0, 0.5, 0.6, 4.0, 9.0, None)]
+    >>> [level(error, 0.5) for error in (0.5, 1.0, 1.1, 4.0, 9.0, None)]
     [0, 1, 2, 3, 4, -1]
     """
     if error is None:
@@ -131,8 +137,7 @@ def _stretches(
     for at, group in groupby(numbers, key=lambda number: levels[number]):
         members = list(group)
         first, last = places[members[0]], places[members[-1]]
-        words = "no release" if at == NO_RELEASE else f"within {LEVEL_WORDS[at]}"
-        words = words.replace("within farther", "farther off").replace("within the", "in the")
+        words = "no error" if at == NO_RELEASE else LEVEL_WORDS[at]
         found.append(
             Stretch(
                 round(first.begin, 3),

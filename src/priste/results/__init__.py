@@ -1,17 +1,18 @@
 """What a run produced: verdicts, usefulness and audits, per user and event."""
 
 from priste.results.audits import (
-    anybody_learns,
+    AnyPriorLeakage,
+    any_prior_leakage,
     audit_cells,
     audit_releases,
     columns_of_cells,
     columns_of_releases,
-    if_people_move_otherwise,
     keeps_its_guarantees,
     policy_of_ledger,
     released_cells,
 )
 from priste.results.evaluation import Distances, Evaluation, Measures, evaluate
+from priste.results.other_adversaries import other_adversaries
 from priste.results.run_summary import RunSummary, RunTotals, UserSummary, summarise_run
 from priste.results.true_steps import TrueSteps, true_steps
 from priste.results.usefulness import (
@@ -32,6 +33,7 @@ __all__ = [
     "CONSTANT",
     "PRISTE",
     "UNCALIBRATED",
+    "AnyPriorLeakage",
     "Distances",
     "Evaluation",
     "Measures",
@@ -44,16 +46,16 @@ __all__ = [
     "UserSummary",
     "Verdict",
     "Worth",
-    "anybody_learns",
+    "any_prior_leakage",
     "audit_cells",
     "audit_releases",
     "columns_of_cells",
     "columns_of_releases",
     "evaluate",
-    "if_people_move_otherwise",
     "keeps_its_guarantees",
     "length",
     "odds",
+    "other_adversaries",
     "percent",
     "person_errors",
     "policy_of_ledger",

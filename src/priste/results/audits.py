@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
+from time import process_time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ from priste.errors import InvalidParameter
 from priste.quantify import AnyPrior, passes
 from priste.release import AccountantState, Draw, Ledger, Release
 from priste.results.verdict import ledger_keeps
+from priste.results.wording import odds
 
 if TYPE_CHECKING:
     from priste.policy import Policy
@@ -225,25 +227,55 @@ def keeps_its_guarantees(policy: Policy, releases: Ledger) -> bool:
     return all(told)
 
 
-def anybody_learns(policy: Policy, ledgers: Iterable[Ledger]) -> dict[str, float] | None:
-    """Return what anybody could have learnt about each event from these streams, the largest.
+@dataclass(frozen=True)
+class AnyPriorLeakage:
+    """The largest leakage about each event to adversaries with any prior and the same model.
 
-    None where the guarantee is against anybody: then the leakages say it.
+    Where it is not ``complete``, the time was over: then each value is the largest that was found.
     """
-    if policy.chosen_adversary.adversary == AnyPrior():
-        return None
-    found = dict.fromkeys(policy.events, 0.0)
-    for ledger in ledgers:
+
+    leakage: Mapping[str, float]
+    complete: bool = True
+
+    def words(self, name: str) -> str:
+        """Say it for one event."""
+        return ("" if self.complete else "≥ ") + odds(self.leakage[name])
+
+
+def any_prior_leakage(
+    streams: Iterable[tuple[Policy, Ledger]],
+    *,
+    seconds: float = math.inf,
+    on_progress: Callable[[int], None] | None = None,
+) -> AnyPriorLeakage | None:
+    """Return what adversaries with any prior could have learnt from these streams, the largest.
+
+    Each stream comes with the policy of its user. It ends after about ``seconds`` of computing;
+    ``on_progress`` is told how many steps were looked at. None where the guarantee is against any
+    prior already: then the leakages say it.
+    """
+    found: dict[str, float] = {}
+    began, looked = process_time(), 0
+    for policy, ledger in streams:
+        if policy.chosen_adversary.adversary == AnyPrior():
+            return None
         own = policy_of_ledger(policy, ledger)
         columns = columns_of_releases(own, ledger)
         for name, event in own.events.items():
-            anybody = asked_at_every_step(own.models, event.event, AnyPrior(), len(columns))
+            asked = asked_at_every_step(own.models, event.event, AnyPrior(), len(columns))
+            found.setdefault(name, 0.0)
             for column in columns:
-                anybody.observe(column)
+                asked.observe(column)
                 # A verdict on what was found already costs less than a new bound.
-                if not passes(anybody.joint_probabilities(), found[name])[0]:
-                    found[name] = max(found[name], anybody.leakage().value)
-    return found
+                if not passes(asked.joint_probabilities(), found[name])[0]:
+                    found[name] = max(found[name], asked.leakage().value)
+                looked += 1
+                if on_progress is not None:
+                    on_progress(looked)
+                if process_time() - began > seconds:
+                    missing = dict.fromkeys(own.events, 0.0)
+                    return AnyPriorLeakage({**missing, **found}, complete=False)
+    return AnyPriorLeakage(found)
 
 
 def audit_cells(
@@ -281,39 +313,6 @@ def columns_of_cells(
     unknown = (0.0,) * len(policy.events)
     releases = [Release(step, cell, level, unknown, 1) for step, cell in enumerate(cells)]
     return columns_of_releases(policy, releases)
-
-
-OTHERWISE = {
-    "narrow": "half as far as the model says",
-    "wide": "twice as far as the model says",
-    "plain": "in the same way at all hours",
-    "day": "differently at each hour of the day",
-    "week": "differently at each hour of the week",
-    "roaming": "without a home to come back to",
-}
-"""How people move if a relative of the model holds, after "if people move"."""
-
-
-def if_people_move_otherwise(
-    policy: Policy,
-    columns: Sequence[NDArray[np.float64] | None],
-    names: Collection[str] | None = None,
-) -> dict[str, dict[str, float]]:
-    """Return, per event, the largest leakage of a stream under each relative of the first model.
-
-    Of all events, or of those in ``names``; by words that say how people then move. The adversary
-    is the policy's, who knows that other model in place of the policy's. Nothing is guaranteed
-    about these: they tell how much hangs on the model. Empty for a model that was read from a file.
-    """
-    from priste.policy.model_choice import ChosenModel
-
-    wanted = [name for name in policy.events if names is None or name in names]
-    found: dict[str, dict[str, float]] = {name: {} for name in wanted}
-    for member, model in policy.chosen_models[0].relatives().items():
-        other = replace(policy, chosen_models=(ChosenModel(model),))
-        for name in wanted:
-            found[name][OTHERWISE[member]] = max(leakages(other, name, columns), default=0.0)
-    return found
 
 
 def released_cells(policy: Policy, releases: Sequence[Release]) -> tuple[int | None, ...]:

@@ -19,6 +19,7 @@ from priste.results import measures
 from priste.results.audits import cells_of_outputs
 from priste.results.measures import Floats, Integers
 from priste.results.true_steps import NONE, numbered, off_map_cells, positions, true_steps
+from priste.results.usefulness import neighbours
 from priste.traces import CellOfEachStep, StepCells, Trace
 
 if TYPE_CHECKING:
@@ -188,7 +189,10 @@ def evaluate_paths(
         )
     near = [near_events(len(path.cells), events, near_steps) for path in truth]
     there = [path.cells[kept] for path, kept in zip(truth, pairs, strict=True)]
-    best = best_constant(grid, measures.visits(grid, there))
+    true_places = np.concatenate([p.places[kept] for p, kept in zip(truth, pairs, strict=True)])
+    around = neighbours(grid, best_constant(grid, measures.visits(grid, there)))
+    apart = true_places[:, None, :] - grid.centers[around][None, :, :]
+    best = int(around[np.hypot(apart[..., 0], apart[..., 1]).sum(axis=0).argmin()])
     constant = [
         Path.at_centres(np.full(len(path.cells), best, dtype=np.int64), grid) for path in truth
     ]

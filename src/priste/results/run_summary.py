@@ -67,11 +67,6 @@ class RunSummary:
         """Whether the guarantee was kept for everybody."""
         return verdict(self.calibrator, (user.kept for user in self.users))
 
-    @property
-    def private(self) -> bool:
-        """Whether anything here was made from true locations, or tells of somebody's places."""
-        return bool(self.ways) or self.own_places
-
     def used(self, user: UserSummary) -> tuple[float, str]:
         """Return the largest leakage of a user as a share of what is allowed, and about what.
 

@@ -359,7 +359,7 @@ def constant_sums(grid: Grid, visits: Floats) -> Sums:
     total = counts.sum(axis=0)
     in_cells = np.bincount(cells, weights=total, minlength=grid.size).astype(np.float64)
     rough = best_constant(grid, in_cells)
-    around = _neighbours(grid, rough)
+    around = neighbours(grid, rough)
     apart = _hypot(places[:, None, :] - grid.centers[around][None, :, :])
     best = int((total @ apart).argmin())
     errors = apart[:, best]
@@ -382,7 +382,7 @@ def _cumulated(place: Integers, weights: Floats) -> Floats:
     return np.cumsum(counts)[: len(CURVE_KM)].astype(np.float64)
 
 
-def _neighbours(grid: Grid, cell: int) -> Integers:
+def neighbours(grid: Grid, cell: int) -> Integers:
     """Return a cell and those around it."""
     row, column = divmod(cell, grid.columns)
     return np.array(

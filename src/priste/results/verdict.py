@@ -11,6 +11,9 @@ from priste.quantify import Guarantee
 from priste.quantify.guarantees.guarantee import REPORTED_SLACK
 from priste.release import Calibrator, Release
 
+ASSUMED = "What is assumed, and what is not covered, is in docs/threat-model.md."
+"""What stands next to every verdict."""
+
 
 class Verdict(StrEnum):
     """What can be said of releases and their guarantee."""
@@ -21,14 +24,15 @@ class Verdict(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """The verdict as a sentence.
+        """The verdict as a sentence, which claims no more than was checked.
 
-        >>> Verdict.NOT_GUARANTEED.sentence
-        'Nothing was guaranteed.'
+        >>> Verdict.KEPT.sentence
+        'The guarantee was kept, of this stream and under these models.'
         """
         if self is Verdict.NOT_GUARANTEED:
             return "Nothing was guaranteed."
-        return f"The guarantee was {'kept' if self is Verdict.KEPT else 'not kept'}."
+        kept = "kept" if self is Verdict.KEPT else "not kept"
+        return f"The guarantee was {kept}, of this stream and under these models."
 
 
 def within(leakage: float, epsilon: float) -> bool:

@@ -5,9 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Mapping
 
+import numpy as np
+
 from priste.audit import EventAudit
 from priste.maps import Grid
-from priste.quantify import AnyPrior, Guarantee
+from priste.quantify import AnyPrior, Guarantee, KnownPrior
+
+WORTH_NAMING = 0.1
+"""A cell of a prior is marked if its weight is at least this share of the heaviest one's."""
+
+LIKELY = 0.05
+MOST_NAMED = 4
+REST = 0.005
+"""From what probability on a place is named, how many at most, and what is left unsaid."""
 
 LARGEST_SAID = math.log(1e6)
 """Odds that can move farther than that are as good as any: the number says nothing more."""
@@ -88,6 +98,28 @@ def cell_words(cell: int, grid: Grid, regions: Mapping[str, Container[int]]) -> 
     return f"near {degrees(round(lat, 3), 'N', 'S')}, {degrees(round(lon, 3), 'E', 'W')}"
 
 
+def worst_prior(audit: EventAudit) -> dict[int, float]:
+    """Return the prior that learns most, over the cells where the user began.
+
+    Given priors are mixed into it. Empty where nobody learns anything.
+    """
+    if audit.max <= 0 or not audit.worst_given:
+        return dict(audit.worst_prior) if audit.max > 0 else {}
+    weights = 0.0
+    for (model, number), weight in audit.worst_given.items():
+        held = audit.adversary.of_model(model)
+        if isinstance(held, KnownPrior):
+            weights = weights + weight * held.priors[number]
+    mixed = np.atleast_1d(np.asarray(weights, dtype=np.float64))
+    return {int(cell): float(mixed[cell]) for cell in np.flatnonzero(mixed)}
+
+
+def heaviest(prior: Mapping[int, float]) -> dict[int, float]:
+    """Return the cells of a prior that are worth naming: not far below the heaviest one."""
+    top = max(prior.values(), default=0.0)
+    return {cell: weight for cell, weight in sorted(prior.items()) if weight >= WORTH_NAMING * top}
+
+
 def who_learns_most(audit: EventAudit, grid: Grid, regions: Mapping[str, Container[int]]) -> str:
     """Say who learns most from releases: those who hold the worst prior.
 
@@ -98,34 +130,19 @@ def who_learns_most(audit: EventAudit, grid: Grid, regions: Mapping[str, Contain
     >>> who_learns_most(EventAudit((0.0,), (0.1,), 0.1, {}), grid, {})
     'No prior learns anything.'
     """
-    if audit.max <= 0 or not (audit.worst_prior or audit.worst_given):
+    if audit.max <= 0:
         return "No prior learns anything."
-    if not audit.worst_prior:
-        return given_prior_words(audit)
-    places = " or ".join(
-        f"{cell_words(cell, grid, regions)} ({percent(weight)})"
-        for cell, weight in sorted(audit.worst_prior.items())
-    )
-    return f"Those who learn most think that the user began {places}."
-
-
-def given_prior_words(audit: EventAudit) -> str:
-    """Say which of the adversary's given priors learns most.
-
-    >>> from priste.quantify import KnownPrior
-    >>> one = KnownPrior([0.5, 0.5])
-    >>> given_prior_words(EventAudit((0.4,), (0.1,), 0.1, {}, adversary=one,
-    ...                              worst_given={(0, 0): 1.0}))
-    'The adversary who learns most holds the given prior.'
-    """
-    several = any(number for _, number in audit.worst_given) or len(audit.worst_given) > 1
-    if not several:
-        return "The adversary who learns most holds the given prior."
-    named = " or ".join(
-        f"given prior {number + 1} ({percent(weight)})"
-        for (_, number), weight in sorted(audit.worst_given.items())
-    )
-    return f"The adversary who learns most holds {named}."
+    places: dict[str, float] = {}
+    for cell, weight in worst_prior(audit).items():
+        place = cell_words(cell, grid, regions)
+        places[place] = places.get(place, 0.0) + weight
+    likely = {place: weight for place, weight in places.items() if weight >= LIKELY}
+    said = "Those who learn most think that the user began "
+    if not likely or len(likely) > MOST_NAMED:
+        return f"{said}where the given prior puts people: at no few places."
+    listed = " or ".join(f"{place} ({percent(likely[place])})" for place in sorted(likely))
+    rest = 1.0 - sum(likely.values())
+    return f"{said}{listed}{' or elsewhere' if rest > REST else ''}."
 
 
 def reached_words(guarantee: Guarantee, audit: EventAudit) -> str:
@@ -158,11 +175,21 @@ def reached_words(guarantee: Guarantee, audit: EventAudit) -> str:
     return f"odds that it happened {' and '.join(parts)}"
 
 
-def anybody_words(audit: EventAudit) -> str:
-    """Say what anybody could have learnt, where the guarantee is against fewer; else nothing."""
+def any_prior_words(audit: EventAudit) -> str:
+    """Say what adversaries with any prior could have learnt, where fewer are guarded against."""
     if not audit.anybody or audit.adversary == AnyPrior():
         return ""
     return (
-        "To anybody, whatever they believe about where the user began, odds can move "
-        f"{odds(audit.max_anybody)}: that is not guaranteed."
+        "With any belief about where the user began, and the same model of movement, odds could "
+        f"have moved by at most {odds(audit.max_anybody)}: that is not guaranteed."
     )
+
+
+def from_to(before: float, after: float) -> str:
+    """Say two probabilities, the second of which follows the first.
+
+    >>> from_to(0.036, 0.0361), from_to(0.036, 0.2)
+    ('3.6 % before and after', '3.6 % before and 20.0 % after')
+    """
+    first, second = percent(before), percent(after)
+    return f"{first} before and after" if first == second else f"{first} before and {second} after"

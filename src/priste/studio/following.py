@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.policy import Policy, PolicyEvent
-from priste.quantify import AnyPrior, KnownPrior, Leakage, Quantifier
+from priste.quantify import KnownPrior, Leakage, Quantifier
 from priste.release import Ledger, Protector, Uncalibrated
 from priste.release.seeded_steps import SeededSteps, seed_of_user
 from priste.report.strip import level, strip_of
 from priste.results import (
+    any_prior_leakage,
     keeps_its_guarantees,
     odds,
     percent,
@@ -34,9 +35,6 @@ from priste.studio.policies import Policies
 from priste.studio.wire import whole_numbers
 from priste.studio.worker import Tell
 from priste.traces import Trace
-
-FAR = 10_000
-"""Odds that can move farther than that are as good as any."""
 
 MOST_WORST = 8
 """How many cells of a worst prior are told with each step."""
@@ -246,9 +244,10 @@ def _done(policy: Policy, guarded: _Side, made: RunMade) -> dict[str, Any]:
 
 def _ends(policy: Policy, guarded: _Side) -> Iterator[dict[str, Any]]:
     """Yield what was reached about each event, and what anybody else could have learnt."""
-    anybody: list[float | None] = [None] * len(policy.events)
-    if policy.chosen_adversary.adversary != AnyPrior():
-        anybody = [each.value for each in guarded.protector.leakage_against(AnyPrior())]
+    learnt = any_prior_leakage([(policy, guarded.ledger)])
+    anybody: list[float | None] = [
+        None if learnt is None else learnt.leakage[name] for name in policy.events
+    ]
     rows = zip(policy.events, guarded.highest, guarded.surest, anybody, strict=True)
     for name, highest, surest, other in rows:
         yield {
@@ -263,5 +262,7 @@ def _ends(policy: Policy, guarded: _Side) -> Iterator[dict[str, Any]]:
 
 def outsider_words(leakage: float) -> str:
     """Say what those learn whom the guarantee is not against."""
-    moved = odds(leakage) if leakage < math.log(FAR) else f"more than {FAR:,}×"
-    return f"Not guaranteed: to anybody, whatever they believe, odds can move {moved} by the end."
+    return (
+        "Not guaranteed: with any belief about where you began, and the same model of movement, "
+        f"odds moved by at most {odds(leakage)}."
+    )

@@ -21,7 +21,8 @@ from priste.policy import Policy
 from priste.quantify import KnownPrior, Leakage, Quantifier
 from priste.release import write_ledgers
 from priste.report import render, run_reports
-from priste.results import columns_of_releases, length, percent
+from priste.report.shared import PublicPart, shared_page
+from priste.results import columns_of_releases, length, percent, released_cells
 from priste.studio.following import (
     RunMade,
     RunOrder,
@@ -34,7 +35,7 @@ from priste.studio.following import (
 from priste.studio.policies import Policies
 from priste.studio.wire import Refused, floats
 from priste.studio.worker import Tell
-from priste.traces import read_traces, write_released
+from priste.traces import Traces, read_traces, write_released
 
 Floats = NDArray[np.float64]
 Made = tuple[dict[str, Any], Any]
@@ -260,17 +261,24 @@ def export(order: ExportOrder, tell: Tell) -> Made:
             write_ledgers(target, tuple(own.events), {user: made.ledger})
             content = target.read_bytes()
         else:
-            shared = order.what == "report to share"
-            reports = run_reports(
-                policy,
-                {user: made.ledger},
-                traces=None if shared else traces,
-                seed=made.order.seed,
-                show_truth=order.what == "report with the truth",
-                on_progress=lambda done, total: tell("progress", {"done": done, "total": total}),
-            )
-            content = render(reports).encode("utf-8")
+            content = _report(order, policy, own, traces, tell).encode("utf-8")
     return {"data": base64.b64encode(content).decode("ascii")}, None
+
+
+def _report(order: ExportOrder, policy: Policy, own: Policy, traces: Traces, tell: Tell) -> str:
+    """Return a page to share, or one with everything for whoever made the run."""
+    user, ledger = order.made.order.trace.user, order.made.ledger
+    if order.what == "report to share":
+        return shared_page(PublicPart.of(policy), {user: released_cells(own, ledger)})
+    reports = run_reports(
+        policy,
+        {user: ledger},
+        traces=traces,
+        seed=order.made.order.seed,
+        show_truth=order.what == "report with the truth",
+        on_progress=lambda done, total: tell("progress", {"done": done, "total": total}),
+    )
+    return render(reports)
 
 
 def archive_of(folder: Path) -> bytes:

@@ -6,7 +6,7 @@ import { clockTime, metres } from "./words.js";
 
 const LABEL = 76;
 const ROW = 17;
-export const LEVEL_WORDS = ["the true cell", "within 1 cell", "within 3 cells", "within 10 cells", "farther"];
+export const LEVEL_WORDS = ["within 1 cell", "within 2 cells", "within 3 cells", "within 10 cells", "farther off"];
 
 /** Where each step lies: its day's row, and the shares of the day where it begins and ends. */
 export function placesOf(times, stepSeconds) {
