@@ -169,8 +169,14 @@ def protect(
     from priste.policy import gaps_in_the_guard, load_policy, workload
     from priste.report import MOST_SHOWN, run_reports, write_html
     from priste.results import summarise_run
+    from priste.traces import released_suffix
 
-    destination = output or beside(source)
+    if output is None and not source.name:
+        raise InvalidParameter(
+            f"{str(source)!r} has no name of its own to release it beside: choose one with -o."
+        )
+    traces = reading.open(source)
+    destination = output or beside(source, released_suffix(traces))
     outputs = {
         "released file": destination,
         "ledger": ledger_of(destination),
@@ -193,7 +199,6 @@ def protect(
         warn(expected.words())
     if not loaded.calibrator.guaranteed:
         warn("the calibrator of this policy guarantees nothing. Use it to compare, not to protect.")
-    traces = reading.open(source)
     with progress("Releasing", "users") as tell:
         batch = protect_file(
             loaded,
@@ -269,19 +274,12 @@ def _any_prior(
         )
 
 
-def beside(source: Path) -> Path:
-    """Return where a source is released to when nothing is said: beside it.
+def beside(source: Path, suffix: str) -> Path:
+    """Return where a source is released to when nothing is said: beside it, with a suffix.
 
-    >>> beside(Path("week/trips.parquet")).name, beside(Path("Data")).name
-    ('trips.released.parquet', 'Data.released')
-    >>> beside(Path("run.fit")).name  # which is only read
-    'run.released.gpx'
+    >>> beside(Path("week/run.fit"), ".gpx").name, beside(Path("Data"), "").name
+    ('run.released.gpx', 'Data.released')
     """
-    if not source.name:
-        raise InvalidParameter(
-            f"{str(source)!r} has no name of its own to release it beside: choose one with -o."
-        )
-    suffix = ".gpx" if source.suffix.lower() == ".fit" else source.suffix
     return source.with_name(f"{source.stem}.released{suffix}")
 
 

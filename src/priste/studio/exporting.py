@@ -20,7 +20,7 @@ from priste.studio.following import RunMade
 from priste.studio.jobs_at_work import LONG_AGO, ExportOrder
 from priste.studio.opening import Source
 from priste.studio.wire import Refused
-from priste.traces import Trace
+from priste.traces import Trace, released_suffix
 
 REPORTS = {
     "report": "report.html",
@@ -106,7 +106,7 @@ async def exported(what: str, made: RunMade, source: Source, report: str, fetch:
     ``report`` is one of ``REPORTS``; the archive holds both that may be of use to others and not.
     """
     policy = made.order.text.encode("utf-8")
-    released = f"{source.path.stem}.released{source.path.suffix}"
+    released = f"{source.path.stem}.released{released_suffix(source.traces)}"
     packed = f"{released}.zip" if source.path.is_dir() else released
     if what == "policy.toml":
         return download(policy, what, "text/plain")

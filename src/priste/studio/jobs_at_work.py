@@ -35,7 +35,7 @@ from priste.studio.following import (
 from priste.studio.policies import Policies
 from priste.studio.wire import Refused, floats
 from priste.studio.worker import Tell
-from priste.traces import Traces, read_traces, write_released
+from priste.traces import Traces, read_traces, released_suffix, write_released
 
 Floats = NDArray[np.float64]
 Made = tuple[dict[str, Any], Any]
@@ -245,7 +245,7 @@ def export(order: ExportOrder, tell: Tell) -> Made:
     own = own_policy(_policies_of(made.order.folder), made.order)
     traces = read_traces(order.path, order.format, zone=order.zone)
     with scratch_folder() as folder:
-        target = folder / f"{order.path.stem}.released{order.path.suffix}"
+        target = folder / f"{order.path.stem}.released{released_suffix(traces)}"
         if order.what == "released":
             write_released(
                 traces,

@@ -15,7 +15,7 @@ from priste.traces.reading import Traces, read_traces
 from priste.traces.reading_options import Columns
 from priste.traces.record_problems import Problem, ReadingReport
 from priste.traces.timeline import CellOfEachStep, StepCells, Timeline
-from priste.traces.writing import WritingReport, write_released, write_traces
+from priste.traces.writing import WritingReport, released_suffix, write_released, write_traces
 
 __all__ = [
     "CellOfEachStep",
@@ -32,6 +32,7 @@ __all__ = [
     "detect_format",
     "formats",
     "read_traces",
+    "released_suffix",
     "write_released",
     "write_traces",
 ]

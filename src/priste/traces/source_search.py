@@ -12,7 +12,12 @@ from priste.errors import TraceError
 from priste.traces.file_owners import owners_by_name
 from priste.traces.formats.contract import by_name
 from priste.traces.formats.known import formats
-from priste.traces.formats.recognition import detect_format, format_named, format_of_name
+from priste.traces.formats.recognition import (
+    detect_format,
+    format_named,
+    format_of_name,
+    head_of,
+)
 from priste.traces.sources import Source, SourceFile
 
 ARCHIVES = (".zip", ".kmz")
@@ -169,10 +174,12 @@ def _kind_among(file: SourceFile, chosen: str | None) -> str | None:
     try:
         held = detect_format(file)
     except TraceError:
-        passed = file.suffix == ".json" and file.member is not None
-        if guaranteed is not None and chosen in (None, guaranteed) and not passed:
-            raise
-        return None
+        if guaranteed is None or chosen not in (None, guaranteed):
+            return None
+        if file.suffix == ".json" and file.member is not None:
+            head_of(file)  # a damaged one is told
+            return None
+        raise
     if chosen is None or held == chosen:
         return held
     return chosen if guaranteed == chosen else None

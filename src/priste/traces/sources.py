@@ -81,9 +81,14 @@ class Source:
     @property
     def is_folder(self) -> bool:
         """Whether what is written is a folder: of a folder, and of an archive of several users."""
-        if self.files[0].member is None:
+        if not self.is_archive:
             return not (len(self.files) == 1 and self.files[0].path == self.root)
         return len({file.user for file in self.files}) > 1
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether its files lie in a zip archive."""
+        return self.files[0].member is not None
 
     def stamp(self) -> tuple[tuple[int, int, int], ...]:
         """Return what changes when a file is changed: its number, size and time."""

@@ -63,7 +63,7 @@ def write_released(
     check_apart({"destination": target}, {"input": source.root})
     traces.check_unchanged()
     known = _written_as(traces, target)
-    suffix = next(iter(known.suffixes), ".txt")
+    suffix = next(iter((*known.suffixes, *known.other_suffixes)), ".txt")
     is_named = True
     if known.tables is not None and known.name == source.format:
         reading = replace(reading, columns=traces.columns())
@@ -104,6 +104,18 @@ def _written_as(traces: Traces, target: Path) -> TraceFormat:
         name = "gpx" if traces.source.is_folder else format_of_name(target)
         known = formats()[traces.format if name is None else name]
     return known
+
+
+def released_suffix(traces: Traces) -> str:
+    """Return the end of the name that a released file of a source is usually given."""
+    source, known = traces.source, formats()[traces.format]
+    if source.is_folder:
+        return ""
+    if known.write is None:
+        return ".gpx"
+    if source.is_archive:
+        return next(iter((*known.suffixes, *known.other_suffixes)), ".txt")
+    return source.root.suffix
 
 
 def write_traces(
