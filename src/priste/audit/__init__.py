@@ -32,7 +32,13 @@ from priste.audit.localisation import (
     expected_error,
     localisation_attack,
 )
-from priste.audit.other_models import GuardedModels, audit_under_models, compare_guards
+from priste.audit.other_models import (
+    GuardedModels,
+    audit_under_models,
+    compare_guards,
+    leakage_by_model,
+    moves_scaled,
+)
 from priste.audit.sampled import SampledLeakage, sampled_leakage
 from priste.audit.stream import EventAudit, audit_stream, columns_of
 from priste.audit.true_leakage import (
@@ -72,9 +78,11 @@ __all__ = [
     "expected_error",
     "largest_accuracy",
     "largest_area",
+    "leakage_by_model",
     "localisation_attack",
     "location_belief",
     "most_likely_trajectory",
+    "moves_scaled",
     "output_histories",
     "prior_in_words",
     "read_emission_table",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from priste.arguments import check_float
 from priste.audit.beliefs import location_belief
 from priste.audit.estimates import CONFIDENCE, Estimate, mean
 from priste.audit.procedure import Procedure
@@ -20,8 +21,10 @@ from priste.audit.stream import EventAudit, audit_stream
 from priste.errors import InvalidParameter
 from priste.events import Event
 from priste.mechanisms import Mechanism
-from priste.mobility import MarkovModel
-from priste.quantify import AnyPrior
+from priste.mobility import DenseTransition, MarkovModel, Transition
+from priste.mobility.schedule import Schedule
+from priste.mobility.transitions import DENSE_LIMIT
+from priste.quantify import Adversary, AnyPrior, KnownPrior, Quantifier
 from priste.randomness import Seed, bit_source
 from priste.release import Calibrator, Protector
 
@@ -45,6 +48,65 @@ def audit_under_models(
     return {
         name: audit_stream(model, events, stream, prior=prior) for name, model in models.items()
     }
+
+
+def leakage_by_model(
+    models: Mapping[str, MarkovModel],
+    events: Mapping[str, Event],
+    likelihoods: Iterable[Floats | None],
+    *,
+    priors: Mapping[str, Adversary] | None = None,
+) -> dict[str, dict[str, float]]:
+    """Return the largest leakage of one stream under each model, by model and event name.
+
+    ``priors`` is the adversary that holds each model; without one it is
+    ``KnownPrior(model.stationary())``. The largest is over all steps and both directions.
+    """
+    stream = list(likelihoods)
+    found: dict[str, dict[str, float]] = {}
+    for name, model in models.items():
+        adversary = KnownPrior(model.stationary()) if priors is None else priors[name]
+        found[name] = {}
+        for label, event in events.items():
+            quantifier = Quantifier(model, event, adversary, method="stream")
+            largest = 0.0
+            for likelihood in stream:
+                quantifier.observe(likelihood)
+                if likelihood is not None and (likelihood != likelihood[0]).any():
+                    largest = max(largest, quantifier.leakage().value)
+            found[name][label] = largest
+    return found
+
+
+def moves_scaled(model: MarkovModel, factor: float) -> MarkovModel:
+    """Return the model with every chance to move multiplied by ``factor``, up to 1 in all.
+
+    ``model`` is of first order, goes on for ever, and has at most ``DENSE_LIMIT`` cells.
+
+    >>> from priste import Grid
+    >>> slow = MarkovModel(Grid(rows=1, columns=2, cell_size=1.0), [[0.8, 0.2], [0.5, 0.5]])
+    >>> moves_scaled(slow, 2.0).transition(0).toarray().round(3).tolist()
+    [[0.6, 0.4], [1.0, 0.0]]
+    """
+    check_float(factor, "factor", "moves_scaled", above=0.0)
+    if model.order != 1 or model.period is None or model.grid.size > DENSE_LIMIT:
+        raise InvalidParameter(
+            f"The 'model' of moves_scaled must be of order 1, go on for ever and have at most "
+            f"{DENSE_LIMIT} cells. Got {model!r}."
+        )
+    made: dict[Transition, Transition] = {}
+    steps = []
+    for step in range(model.period):
+        transition = model.transition(step)
+        if transition not in made:
+            moved = transition.toarray()
+            np.fill_diagonal(moved, 0.0)
+            moving = moved.sum(axis=1)
+            moved *= np.minimum(factor, 1.0 / np.maximum(moving, 1e-300))[:, None]
+            np.fill_diagonal(moved, np.maximum(0.0, 1.0 - moved.sum(axis=1)))
+            made[transition] = DenseTransition(moved / moved.sum(axis=1)[:, None])
+        steps.append(made[transition])
+    return MarkovModel(model.grid, Schedule((), tuple(steps), cyclic=True))
 
 
 @dataclass(frozen=True)
