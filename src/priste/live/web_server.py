@@ -30,6 +30,9 @@ RESERVED_DESCRIPTORS = 128
 REQUEST_SECONDS = 10.0
 """How long a connection may take until its next request has arrived, its handshake included."""
 
+KEEP_ALIVE = 10
+"""Seconds that a connection without a request stays open."""
+
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
@@ -99,7 +102,7 @@ class WebServer:
             access_log=False,
             server_header=False,
             date_header=False,
-            timeout_keep_alive=int(REQUEST_SECONDS),
+            timeout_keep_alive=KEEP_ALIVE,
             timeout_graceful_shutdown=1,
             ssl_certfile=settings.certificate,
             ssl_keyfile=settings.key,
