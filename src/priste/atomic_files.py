@@ -100,7 +100,7 @@ def atomic_output(
     target = Path(path)
     check_writable(target, overwrite=overwrite, folder=folder)
     try:
-        _sweep(target)
+        remove_drafts_of(target)
         draft = target.with_name(_draft_name(target.name))
         lock = _create(draft, private=private, folder=folder)
         try:
@@ -356,7 +356,8 @@ def _place(draft: Path, target: Path) -> None:
         os.replace(draft, target)
 
 
-def _sweep(target: Path) -> None:
+def remove_drafts_of(target: Path) -> None:
+    """Remove every draft of one result whose writer is no more."""
     shown = re.escape(target.name[:_SHOWN_NAME])
     ours = re.compile(rf"\.{shown}\.[0-9a-f]{{16}}\.part", re.DOTALL)
     for path in target.parent.iterdir():

@@ -1,5 +1,6 @@
 """The file format of state files and journals: every byte counts, nothing foreign is touched."""
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -89,10 +90,16 @@ def test_lines_cannot_be_moved(tmp_path: Path, change: str) -> None:
 
 
 def test_garbage_after_the_end_is_not_a_torn_line(tmp_path: Path) -> None:
-    """Only the beginning of a frame counts as torn; zeros, text or a wrong digest do not."""
+    """Only the beginning of a frame counts as torn; text or a wrong digest does not."""
     data = written(tmp_path / "s")
     path = tmp_path / "tail"
-    for tail in (b"\0\0\0\0", b"hello", b"R 0000", b"R 00000002 " + b"0" * 32 + b" {}"):
+    for tail in (
+        b"\0\0\0\0hello",
+        b"hello\0",
+        b"hello",
+        b"R 0000",
+        b"R 00000002 " + b"0" * 32 + b" {}",
+    ):
         path.write_bytes(data + tail)
         if tail == b"R 0000":
             assert files.read(path).torn == len(tail)
@@ -100,6 +107,95 @@ def test_garbage_after_the_end_is_not_a_torn_line(tmp_path: Path) -> None:
             with pytest.raises(StateError, match="corrupt"):
                 files.Journal.open(path)
             assert path.read_bytes() == data + tail
+
+
+def test_blocks_that_never_reached_the_disk_are_torn(tmp_path: Path) -> None:
+    """NULs in place of the end of the last append, or of whole blocks of it, are cut off."""
+    before = written(tmp_path / "s", RECORDS[:2])
+    line = written(tmp_path / "t", RECORDS[:3])[len(before) :]
+    path = tmp_path / "nul"
+    for kept in range(len(line)):  # the rest has room in the file and no content
+        path.write_bytes(before + line[:kept] + b"\0" * (len(line) - kept))
+        journal, contents = files.Journal.open(path)
+        journal.close()
+        assert (len(contents.records), contents.torn) == (2, len(line))
+        assert path.read_bytes() == before
+    path.write_bytes(before + b"\0" * 4_096)
+    assert files.read(path).torn == 4_096
+    first_lost = files.BLOCK - len(before) % files.BLOCK  # the block in which the append begins
+    if 2 <= first_lost < len(line):
+        path.write_bytes(before + b"\0" * first_lost + line[first_lost:])
+        assert files.read(path).torn == len(line)
+        path.write_bytes(before + b"\0" * (first_lost - 1) + line[first_lost - 1 :])
+        with pytest.raises(StateError, match="corrupt"):  # no block ends there
+            files.read(path)
+
+
+def test_blocks_lost_before_acknowledged_lines_are_damage(tmp_path: Path) -> None:
+    """Where whole lines follow the NULs something was lost that had been acknowledged."""
+    before, whole = written(tmp_path / "s", RECORDS[:1]), written(tmp_path / "t", RECORDS)
+    path = tmp_path / "nul"
+    end = len(before) + files.BLOCK - len(before) % files.BLOCK
+    path.write_bytes(before + b"\0" * (end - len(before)) + whole[end:] + whole[len(before) :])
+    with pytest.raises(StateError, match="corrupt"):
+        files.read(path)
+
+
+def test_a_journal_that_is_removed_or_replaced_in_use_takes_nothing(tmp_path: Path) -> None:
+    """What would be written to a file without a name would be forgotten."""
+    for change in ("removed", "replaced"):
+        path = tmp_path / change
+        data = written(path, RECORDS[:1])
+        journal, _ = files.Journal.open(path)
+        path.rename(tmp_path / f"old {change}")
+        if change == "replaced":
+            path.write_bytes(data)
+        with pytest.raises(StateError, match="removed or replaced"):
+            journal.append(RECORDS[1:2])
+        assert (tmp_path / f"old {change}").read_bytes() == data
+
+
+def test_a_line_whose_fsync_failed_is_written_again_before_it_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line can be read and may not be on the disk: opening writes all of it again."""
+    path = tmp_path / "j"
+    before = written(path, RECORDS[:1])
+    journal, _ = files.Journal.open(path)
+    fsync = os.fsync
+
+    def fail(fd: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(StateError, match="cannot be written"):
+        journal.append(RECORDS[1:2])
+    with pytest.raises(StateError, match="cannot be continued"):
+        files.Journal.open(path)
+    written_again: list[bytes] = []
+    write = os.write
+
+    def writing(fd: int, data: bytes) -> int:
+        written_again.append(bytes(data))
+        return write(fd, data)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "write", writing)
+    journal, contents = files.Journal.open(path)
+    journal.close()
+    assert len(contents.records) == 2
+    assert b"".join(written_again) == path.read_bytes()
+    assert path.read_bytes().startswith(before)
+
+
+def test_a_second_name_of_a_journal_is_removed_when_it_is_opened(tmp_path: Path) -> None:
+    """A crash between the two steps of its creation leaves one."""
+    path = tmp_path / "j"
+    written(path, RECORDS[:1])
+    os.link(path, tmp_path / f".j.{'0' * 16}.part")
+    journal, _ = files.Journal.open(path)
+    assert [each.name for each in tmp_path.iterdir()] == ["j"]
+    journal.close()
 
 
 def test_a_line_with_a_wrong_length_is_not_taken_for_a_torn_one(tmp_path: Path) -> None:

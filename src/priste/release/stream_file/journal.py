@@ -21,8 +21,10 @@ created whole and with mode 0600, whatever the umask, and never over another fil
 journal for writing locks it against other processes. A last line without its end is
 what a crash leaves: it was never acknowledged, so opening for writing cuts it off and
 reports how many bytes. What it holds must be the beginning of the next step's frame and of
-no whole one; anything else that does not check raises
-:class:`~priste.errors.StateError` and leaves the file as it was.
+no whole one, or such a beginning and NULs where a file system had made room that it had not yet
+filled; anything else that does not check raises :class:`~priste.errors.StateError` and leaves the
+file as it was. Opening writes what was read again and waits until it is on the disk: after an error
+of fsync a line can be read that the disk does not have.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from priste.atomic_files import take_lock, write_file
+from priste.atomic_files import remove_drafts_of, take_lock, write_file
 from priste.errors import OutputError, OutputExists, StateError
 
 FORMAT = "priste-stream"
@@ -50,6 +52,13 @@ _HEAD = re.compile(rb"([HR]) ([0-9a-f]{8}) ([0-9a-f]{32}) ")
 _HEAD_LENGTH = len(b"R 00000000 ") + 32 + 1
 # What the beginning of a frame's head may look like when the rest has not been written.
 _TORN_HEAD = re.compile(rb"R?\Z|R [0-9a-f]{0,8}\Z|R [0-9a-f]{8} [0-9a-f]{0,32}\Z")
+
+
+BLOCK = 512
+"""Bytes that disks write whole or not at all: NULs before other bytes end at a multiple of it."""
+
+FEWEST_NULS = 2
+"""A single NUL before other bytes is taken for damage: one bit turns a space into it."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +122,7 @@ def decode(data: bytes, path: Path) -> Contents:
         line = data[position:] if newline < 0 else data[position:newline]
         where = f"line {len(records) + (2 if header is None else 3)}"
         kind = b"H" if header is None else b"R"
-        if newline < 0 and header is not None and _is_torn(line, chain, len(records)):
+        if header is not None and _is_torn(data, position, chain, len(records)):
             break
         match = _HEAD.match(line)
         payload = line[_HEAD_LENGTH:]
@@ -144,12 +153,44 @@ def decode(data: bytes, path: Path) -> Contents:
     )
 
 
-def _is_torn(tail: bytes, chain: str, step: int) -> bool:
-    """Tell whether a last line without newline is the beginning of the next frame and no more.
+def sound_part(data: bytes, path: Path) -> Contents:
+    """Return what a damaged file says up to the last line that checks; StateError without any."""
+    end = len(data)
+    while True:
+        try:
+            return decode(data[:end], path)
+        except StateError:
+            end = data.rfind(b"\n", 0, end - 1) + 1
+            if end <= len(_MAGIC):
+                raise
 
-    A whole frame that lacks only its newline is not torn: it checks, and is kept. Nor is one
-    whose length was changed: its JSON is whole, or matches its digest, or is of another step.
+
+def _is_torn(data: bytes, position: int, chain: str, step: int) -> bool:
+    """Tell whether what follows the last whole line is an append that a crash cut short.
+
+    That is the beginning of the next frame and no more; a whole frame that lacks only its newline
+    is not torn: it checks, and is kept. Nor is one whose length was changed: its JSON is whole, or
+    matches its digest, or is of another step. Or it is such a beginning (none of it, perhaps) and
+    NULs to the end of the file or of a block, with at most the rest of that one line after them:
+    blocks of an append that never reached the disk.
     """
+    tail = data[position:]
+    begun = tail.partition(b"\0")[0]
+    if len(begun) == len(tail):
+        return b"\n" not in tail and _begins_frame(tail, chain, step)
+    rest = tail[len(begun) :].lstrip(b"\0")
+    end = len(data) - len(rest)
+    if b"\n" in begun or b"\0" in rest or b"\n" in rest.removesuffix(b"\n"):
+        return False
+    if rest and (end % BLOCK or end - position - len(begun) < FEWEST_NULS):
+        return False
+    match, payload = _HEAD.match(begun), begun[_HEAD_LENGTH:]
+    if match is not None and match[3].decode("ascii") == _digest(chain, b"R", payload):
+        return True  # all but the newline
+    return _begins_frame(begun, chain, step)
+
+
+def _begins_frame(tail: bytes, chain: str, step: int) -> bool:
     if _TORN_HEAD.match(tail):
         return True
     match, payload = _HEAD.match(tail), tail[_HEAD_LENGTH:]
@@ -205,6 +246,15 @@ def _write_all(fd: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
+
+
+def _write_again(path: Path, data: bytes) -> None:
+    """Write the same bytes over themselves, so that the next fsync is about all of them."""
+    fd = os.open(path, os.O_WRONLY)  # one that appends would add them at the end
+    try:
+        _write_all(fd, data)
+    finally:
+        os.close(fd)
 
 
 def _lock(fd: int, path: Path) -> None:
@@ -316,14 +366,23 @@ class Journal:
             _lock(fd, path)
             if not os.path.samestat(os.fstat(fd), os.stat(path)):
                 raise StateError(f"The journal {str(path)!r} was replaced while it was opened.")
-            contents = read(path)
+            remove_drafts_of(path)  # a second name that a crash at its creation left
+            data = _bytes_of(path)
+            contents = decode(data, path)
             if contents.torn:
                 os.ftruncate(fd, contents.end)
+            _write_again(path, data[: contents.end])
             size = contents.end
             if not contents.ends_with_newline:
                 _write_all(fd, b"\n")
                 size += 1
             os.fsync(fd)
+        except OSError as problem:
+            os.close(fd)
+            raise StateError(
+                f"The journal {str(path)!r} cannot be continued: {problem.strerror}. What it holds "
+                "is as it was. Make room, or mend the disk, and try again."
+            ) from problem
         except BaseException:
             os.close(fd)
             raise
@@ -361,6 +420,11 @@ class Journal:
             lines.append(line)
         data = b"".join(lines)
         try:
+            if not self.is_at(self.path):
+                raise StateError(
+                    f"The journal {str(self.path)!r} was removed or replaced while it was in use. "
+                    "Nothing was added, and nothing was released. Put it back, then resume it."
+                )
             if os.fstat(self._fd).st_size != self._size:
                 raise StateError(
                     f"Something else wrote to the journal {str(self.path)!r}. Nothing was added."
