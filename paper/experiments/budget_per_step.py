@@ -213,10 +213,6 @@ def _dip_findings(panels_of_paper: Sequence[Sequence[Curve]], windows: list[int]
     return [all_of("Budgets dip during the event's steps.", dips)]
 
 
-def _nothing(settings: Settings, results: Results) -> list[Finding]:
-    return []
-
-
 def _two_events(settings: Settings, results: Results) -> list[Finding]:
     def curves(*events: Window) -> list[Curve]:
         return [
@@ -229,21 +225,13 @@ def _two_events(settings: Settings, results: Results) -> list[Finding]:
     for name, alone in (("early", EARLY), ("late", LATE)):
         for one, together in zip(curves(alone), curves(EARLY, LATE), strict=True):
             what = f"{one.label}, {name}"
-            worse.append(
-                Comparison.of(
-                    f"{what} alone less both", one.budget_samples, together.budget_samples
-                )
-            )
-            lost = [curve.case.alpha - curve.budget_samples for curve in (together, one)]
-            much_worse.append(
-                Comparison.of(
-                    f"budget lost to both less {MUCH:g} times that to {what}",
-                    lost[0],
-                    MUCH * lost[1],
-                )
-            )
-            if lost[1].mean() > 0.0:
-                times.append(f"{what} {lost[0].mean() / lost[1].mean():.2f}")
+            budgets = one.budget_samples, together.budget_samples
+            worse.append(Comparison.of(f"{what} alone less both", *budgets))
+            to_one, to_both = (one.case.alpha - each for each in budgets)
+            words = f"budget lost to both less {MUCH:g} times that to {what}"
+            much_worse.append(Comparison.of(words, to_both, MUCH * to_one))
+            if to_one.mean() > 0.0:
+                times.append(f"{what} {to_both.mean() / to_one.mean():.2f}")
     much = all_of(
         f"Two events are much worse: they lose at least {MUCH:g} times the budget of either alone.",
         much_worse,
@@ -259,24 +247,14 @@ def _location_set(settings: Settings, results: Results) -> list[Finding]:
     plain, within = panels(settings, [EARLY], None), panels(settings, [EARLY], DELTA)
     for without, with_set in zip(plain, within, strict=True):
         for (label, one), (_, other) in zip(without.cases, with_set.cases, strict=True):
-            uncalibrated = Curve.of(one, label, settings, results)
-            held = Curve.of(other, label, settings, results)
-            budgets.append(
-                Comparison.of(
-                    f"{label}, plain less set", uncalibrated.budget_samples, held.budget_samples
-                )
+            free, held, literal = (
+                Curve.of(case, label, settings, results)
+                for case in (one, other, other.but(outside="excluded"))
             )
-            distances.append(
-                Comparison.of(
-                    f"{label}, plain less set", uncalibrated.distance_samples, held.distance_samples
-                )
-            )
-            literal = Curve.of(other.but(outside="excluded"), label, settings, results)
-            excluded.append(
-                Comparison.of(
-                    f"{label}, plain less set", uncalibrated.budget_samples, literal.budget_samples
-                )
-            )
+            what = f"{label}, plain less set"
+            budgets.append(Comparison.of(what, free.budget_samples, held.budget_samples))
+            distances.append(Comparison.of(what, free.distance_samples, held.distance_samples))
+            excluded.append(Comparison.of(what, free.budget_samples, literal.budget_samples))
             told = literal.stated_leakages
             above.append(
                 f"{label} in {np.sum(told > other.epsilon)} of {len(told)} runs, in "
@@ -302,16 +280,11 @@ def _experiment(
     *,
     delta: float | None = None,
     others: Sequence[Sequence[Window]] = (),
-    compared: Compared = _nothing,
+    compared: Compared = lambda settings, results: [],
 ) -> Experiment:
-    return Experiment(
-        name,
-        title,
-        in_paper,
-        paper_says,
-        partial(_jobs, events, delta, others),
-        partial(_outcome, events, delta, compared),
-    )
+    jobs = partial(_jobs, events, delta, others)
+    outcome = partial(_outcome, events, delta, compared)
+    return Experiment(name, title, in_paper, paper_says, jobs, outcome)
 
 
 EXPERIMENTS = (

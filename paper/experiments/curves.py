@@ -31,6 +31,12 @@ class Curve:
         """Collect the finished runs of a case."""
         return cls(case, label, results.of(case.jobs(settings)))
 
+    @property
+    def head(self) -> tuple[Any, ...]:
+        """What the curve is, for the first columns of a table."""
+        case = self.case
+        return self.label, case.calibrator, case.alpha, case.epsilon, case.delta
+
     @cached_property
     def budgets(self) -> Floats:
         """The budget in use, per km."""
@@ -91,36 +97,24 @@ class Curve:
         return Curve(self.case, self.label, self.results[:runs])
 
 
+HEAD = ("curve", "calibrator", "alpha_per_km", "epsilon", "delta")
+"""The first columns of every table: the curve, as :attr:`Curve.head` has it."""
+
 SUMMARY_COLUMNS = (
-    "curve",
-    "calibrator",
-    "alpha_per_km",
-    "epsilon",
-    "delta",
-    "runs",
-    "samples",
-    "mean_budget",
-    "mean_budget_low",
-    "mean_budget_high",
-    "mean_distance_km",
-    "mean_distance_low",
-    "mean_distance_high",
-    "uniform_distance_km",
-    "constant_distance_km",
-    "stated_leakage_max",
-    "true_leakage_mean",
-    "true_leakage_max",
-    "true_leakage_runs",
-)
+    *HEAD, "runs", "samples",
+    "mean_budget", "mean_budget_low", "mean_budget_high",
+    "mean_distance_km", "mean_distance_low", "mean_distance_high",
+    "uniform_distance_km", "constant_distance_km",
+    "stated_leakage_max", "true_leakage_mean", "true_leakage_max", "true_leakage_runs",
+)  # fmt: skip
 
 
 def summary_table(curves: Iterable[Curve]) -> Table:
     """Return one row per curve: means over runs and steps with intervals, and the leakages."""
     rows: list[list[Any]] = []
     for curve in curves:
-        case, truth = curve.case, curve.true_leakages
-        row: list[Any] = [curve.label, case.calibrator, case.alpha, case.epsilon, case.delta]
-        row += [len(curve.results), len(curve.budget_samples)]
+        truth = curve.true_leakages
+        row: list[Any] = [*curve.head, len(curve.results), len(curve.budget_samples)]
         for values in (curve.budget_samples, curve.distance_samples):
             row += mean_cells(values)
         row += [float(curve.uniform.mean()), float(curve.constant.mean())]
@@ -164,23 +158,9 @@ def leakage_and_distance(curves: Sequence[Curve]) -> list[str]:
 
 def run_table(curves: Iterable[Curve]) -> Table:
     """Return one row per curve and run: its means over the steps, and its leakages."""
-    columns = (
-        "curve",
-        "calibrator",
-        "alpha_per_km",
-        "epsilon",
-        "delta",
-        "run",
-        "mean_budget",
-        "mean_distance_km",
-        "attempts",
-        "stated_leakage",
-        "true_leakage",
-    )
+    measures = ("mean_budget", "mean_distance_km", "attempts", "stated_leakage", "true_leakage")
     rows: list[list[Any]] = []
     for curve in curves:
-        case = curve.case
-        head = [curve.label, case.calibrator, case.alpha, case.epsilon, case.delta]
         for run, result in enumerate(curve.results):
             truth = result["true_leakage"]
             numbers = (
@@ -189,9 +169,11 @@ def run_table(curves: Iterable[Curve]) -> Table:
                 np.sum(result["attempts"]),
                 np.max(result["leakage"]),
             )
-            told = [*(_to_digits(number) for number in numbers)]
-            rows.append([*head, run, *told, None if truth is None else _to_digits(max(truth))])
-    return Table("runs", columns, rows)
+            told: list[float | None] = [_to_digits(number) for number in numbers]
+            rows.append(
+                [*curve.head, run, *told, None if truth is None else _to_digits(max(truth))]
+            )
+    return Table("runs", (*HEAD, "run", *measures), rows)
 
 
 RUN_DIGITS = 9
@@ -204,33 +186,13 @@ def _to_digits(number: float) -> float:
 
 def step_table(curves: Iterable[Curve]) -> Table:
     """Return one row per curve and step: mean and standard deviation over the runs."""
-    columns = (
-        "curve",
-        "calibrator",
-        "alpha_per_km",
-        "epsilon",
-        "delta",
-        "step",
-        "mean_budget",
-        "sd_budget",
-        "mean_distance_km",
-        "sd_distance_km",
-    )
+    measures = ("mean_budget", "sd_budget", "mean_distance_km", "sd_distance_km")
     rows = []
     for curve in curves:
-        case = curve.case
-        head = (curve.label, case.calibrator, case.alpha, case.epsilon, case.delta)
         spread = 1 if len(curve.results) > 1 else 0
         for step in range(curve.budgets.shape[1]):
-            budget, distance = curve.budgets[:, step], curve.distances[:, step]
-            rows.append(
-                (
-                    *head,
-                    step,
-                    float(budget.mean()),
-                    float(budget.std(ddof=spread)),
-                    float(distance.mean()),
-                    float(distance.std(ddof=spread)),
-                )
-            )
-    return Table("steps", columns, rows)
+            row: list[Any] = [*curve.head, step]
+            for values in (curve.budgets[:, step], curve.distances[:, step]):
+                row += [float(values.mean()), float(values.std(ddof=spread))]
+            rows.append(row)
+    return Table("steps", (*HEAD, "step", *measures), rows)
