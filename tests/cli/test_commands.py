@@ -317,7 +317,8 @@ def test_audit_of_a_ledger(finished: Path) -> None:
         entry = found["events"][name]
         assert set(entry) == {
             "epsilon", "guarantee", "leakage", "max", "for_event", "against_event",
-            "highest_belief", "anybody", "any_movement", "other_movement", "worst_prior", "worst_given_prior",
+            "highest_belief", "anybody", "any_movement", "other_movement", "worst_prior",
+            "worst_given_prior",
             "prior_belief", "belief", "user",
         }  # fmt: skip
         assert entry["leakage"] == [r.leakage[number] for r in ledger]
