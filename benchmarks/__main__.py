@@ -15,7 +15,7 @@ from benchmarks.arguments import parser_of
 BENCHMARKS = ("quantification", "worst_prior", "release", "usefulness", "live", "batch")
 """Those that need no data of one's own."""
 
-WITH_DATA = ("first_run", "fitting")
+WITH_DATA = ("first_run", "fitting", "usefulness_families")
 """Those that are told where data is, and run one by one: ``python -m benchmarks.NAME``."""
 
 
