@@ -14,7 +14,7 @@ steps between them marginalised, by the number of steps between.
 
 from __future__ import annotations
 
-import argparse
+import sys
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from benchmarks.arguments import parser_of
 from priste.maps import Grid
 from priste.mobility import (
     MarkovModel,
@@ -50,14 +51,14 @@ Cells = Sequence[int | None]
 Floats = NDArray[np.float64]
 
 
-def main() -> None:
+def main(arguments: Sequence[str] = ()) -> None:
     """Print the table that was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--geolife", type=Path, required=True)
-    parser.add_argument("--people", type=int, default=12)
+    parser = parser_of(__doc__)
+    parser.add_argument("--geolife", type=Path, required=True, help="a Geolife folder (its Data)")
+    parser.add_argument("--people", type=int, default=12, help="how many")
     parser.add_argument("--cell", type=float, default=2.0, help="km")
     parser.add_argument("--gaps", action="store_true", help="compare treatments of gaps")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     grid = Grid.covering(*BEIJING, options.cell)
     line = Timeline(datetime(2008, 1, 7), timedelta(minutes=15), "Asia/Shanghai")
     people: list[PersonCells] = []
@@ -247,4 +248,4 @@ class _Counter:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
