@@ -222,3 +222,27 @@ def test_tests_share_code_in_plain_modules() -> None:
                 if in_test or (folder != "benchmarks" and parts[0] == "benchmarks"):
                     wrong.append(f"{path.relative_to(root)}: {line.strip()}")
     assert not wrong
+
+
+FORMS = {"DenseTransition", "SparseTransition", "SeparableTransition", "BlendedTransition"}
+"""Forms of transitions; only the modules that define them may ask which one an object is."""
+
+
+def asked_forms(tree: ast.Module) -> set[str]:
+    """Return the forms of transitions that a module names in ``isinstance`` or ``match``."""
+    asked = [
+        node.args[1]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "isinstance"
+    ] + [node.cls for node in ast.walk(tree) if isinstance(node, ast.MatchClass)]
+    names = {part.id for node in asked for part in ast.walk(node) if isinstance(part, ast.Name)}
+    return names & FORMS
+
+
+def test_transitions_own_their_behaviour(trees: dict[Path, ast.Module]) -> None:
+    """No module asks which form a transition has, so that a new form touches one module."""
+    asking = {str(path.relative_to(SOURCE)) for path, tree in trees.items() if asked_forms(tree)}
+    assert not asking
+    assert asked_forms(ast.parse("isinstance(x, A | DenseTransition)")) == {"DenseTransition"}

@@ -1,13 +1,13 @@
 """Draw an outcome with exactly the probabilities that a row of floats states.
 
 A float is a whole number times a power of two, so a row of floats is, over one common
-denominator, a row of whole numbers, and their running sums cut [0, 1) into one piece per outcome. A
-uniform number is read digit by digit until it lies in one piece: no rounding stands between the
-numbers that were checked and the noise that was drawn. Rounded running sums serve to find the
-piece quickly, never to decide: where their error could matter, the whole numbers do.
+denominator, a row of whole numbers. Their running sums cut [0, 1) into one interval per outcome. A
+uniform number is read digit by digit until it lies in one interval. So the draw has exactly the
+probabilities that were checked, without rounding. Rounded running sums find the interval quickly;
+where their error could matter, the whole numbers decide.
 
-Rows that differ in last bits cut nearly alike, so the same uniform number gives the same outcome
-but with about the probability by which they differ.
+Two rows that differ in last bits give the same outcome for the same uniform number, except with
+about the probability by which they differ.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _MANTISSA_BITS = 53
 
 
 class ExactDistribution:
-    """A law on ``0 .. n-1`` whose probabilities are proportional to the very floats given.
+    """A distribution on ``0 .. n-1`` with probabilities proportional to the given floats, exactly.
 
     The floats must be finite and >= 0, and one of them > 0; they need not sum to 1. An outcome of
     weight 0 is never drawn, and leaving it out changes no draw: for a sparse row give the values
     that are stored, and the outcome is a place among them. Building costs a running sum, a draw
     a binary search.
 
-    >>> law = ExactDistribution([0.25, 0.0, 0.75])
-    >>> law.numerators, law.total
+    >>> coin = ExactDistribution([0.25, 0.0, 0.75])
+    >>> coin.numerators, coin.total
     ((1, 0, 3), 4)
-    >>> law.draw(7) in (0, 2)
+    >>> coin.draw(7) in (0, 2)
     True
     """
 

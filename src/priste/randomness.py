@@ -1,12 +1,11 @@
-"""Where random numbers come from: the system's generator, a secret, or a seed for experiments.
+"""Sources of random bits: the system's generator, a secret key, or a seed for experiments.
 
-Every draw in priste begins a uniform number in [0, 1) and looks at its binary digits as far as the
-question needs them: exactly, because floating-point noise would make the sampled law differ
-from the law that was checked. How far a number is read never changes the numbers after it, and
-neither the processor nor the version of a library has a say in them. So a seeded
-experiment gives the same sample everywhere: where two machines disagree about the last bit of a
-probability, a draw differs with about the probability of that bit, and the draws after it do not
-shift.
+Every draw in priste starts a uniform number in [0, 1) and reads as many of its binary digits as it
+needs. Draws are exact: with floating-point noise the sampled distribution would differ from the one
+that was checked. How far a number is read never changes the numbers after it, and they depend
+neither on the processor nor on the version of a library. So a seeded experiment gives the same
+sample everywhere. Where two machines disagree about the last bit of a probability, a draw differs
+with about the probability of that bit, and later draws do not shift.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ Part = str | bytes | int
 
 
 class BitSource(ABC):
-    """A source of independent uniform numbers; a source of one's own gives :meth:`number`."""
+    """A source of independent uniform numbers; a subclass implements :meth:`number`."""
 
     @abstractmethod
     def number(self) -> Iterator[int]:
@@ -96,7 +95,7 @@ class KeyedBits(BitSource):
 
 
 class GeneratorBits(BitSource):
-    """A numpy generator, for experiments: whoever knows its state can undo the noise.
+    """A numpy generator, for experiments: anyone who knows its state can undo the noise.
 
     Every number takes 16 bytes of the generator; digits beyond those are SHAKE-256 of them.
     """

@@ -42,7 +42,7 @@ class Region:
     refuse empty ones.
 
     Shapes cover cells by one of two rules. ``cover="touching"``, the default, takes every cell
-    that shares area with the shape: whoever is in the shape is in the region.
+    that shares area with the shape, so that every point of the shape lies in the region.
     ``cover="centers"`` takes the cells whose centre lies in the shape or on its edge; a part of a
     shape that holds no centre (it is smaller than a cell, or thin) covers the cells it shares area
     with instead, so nothing ever vanishes. A point covers the cell it lies in. What lies outside

@@ -44,7 +44,7 @@ _REACH_SLACK = 1e-12
 
 
 def _line_weights(length: int, cell_size: float, sigma: float) -> FloatArray:
-    """Unnormalised weights between the positions of a line of cells."""
+    """Return unnormalised weights between the positions of a line of cells."""
     positions = np.arange(length, dtype=np.float64) * cell_size
     with np.errstate(over="ignore", under="ignore"):
         scaled = np.abs(positions[:, None] - positions) / sigma

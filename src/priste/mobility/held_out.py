@@ -1,7 +1,7 @@
-"""Which shrinkage predicts best those who were left out.
+"""Choose the shrinkage of a population model by predicting people who were left out.
 
-Whether one stays and where one goes are separate factors of the likelihood, so their strengths are
-searched apart, each on a small grid; every candidate is judged on the same left-out moves.
+Whether a person stays and where a person goes are separate factors of the likelihood, so their
+strengths are searched separately, each on a small grid. Candidates are scored on the same moves.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _part(moves: Moves, which: IntArray) -> Moves:
 
 
 class _Fold:
-    """One group left out: where it went, and the counts of the others by memory."""
+    """One group left out: its moves, and the counts of the others by memory."""
 
     def __init__(
         self, grid: Grid, phases: Mapping[str, IntArray], known: Moves, held: Moves
@@ -98,18 +98,18 @@ class _Fold:
         self._grid = grid
 
     def stay_loss(self, name: str, shifted: FloatArray, by_phase: float) -> float:
-        """Return what is lost on whether those left out stayed."""
+        """Return the loss on whether people left out stayed."""
         stay = blended_stays(self.known[name], shifted, by_phase)
         held = self.held[name]
         return -float((held.stays * np.log(stay) + held.leaves * np.log1p(-stay)).sum())
 
     def reach(self, decay: float, lean: float) -> FloatArray:
-        """Return where those who left would go for all that is known of their cell."""
+        """Return the ``reach`` of the moves of people left out."""
         found = Reach(self._grid, self.pooled, decay, lean)
         return found.entries(self.sources, self.targets)
 
     def go_loss(self, name: str | None, reach: FloatArray, shrinkage: Shrinkage) -> float:
-        """Return what is lost on where those went who left; ``None`` is without phases."""
+        """Return the loss on where people left out went; ``None`` is without phases."""
         known = self.pooled if name is None else self.known[name]
         phase = np.zeros_like(self.sources) if name is None else self.phase[name]
         share = go_shares(known, reach, phase, self.sources, self.targets, shrinkage)
@@ -117,7 +117,7 @@ class _Fold:
 
 
 class Comparison:
-    """Memories compared on those left out, each with the shrinkage that suits it best."""
+    """Memories compared on people left out, each with its best shrinkage."""
 
     def __init__(
         self, grid: Grid, phases: Mapping[str, IntArray], cuts: Iterable[tuple[Moves, Moves]]
@@ -127,11 +127,11 @@ class Comparison:
         self._leans = LEANS if grid.size <= POPULARITY_LIMIT else LEANS[:1]
 
     def plain_nats(self) -> float:
-        """Return what the plain model loses a move."""
+        """Return the mean loss of the plain model."""
         return round(sum(fold.plain_loss for fold in self._folds) / self.moves, _DIGITS)
 
     def best(self, names: Iterable[str]) -> dict[str, tuple[float, Shrinkage]]:
-        """Return what each memory loses a move, and its shrinkage."""
+        """Return the mean loss of each memory, and its best shrinkage."""
         going, reaches = self._best_reach()
         found = {}
         for name in names:
@@ -158,7 +158,7 @@ class Comparison:
         return min(found, key=lambda each: each[0])
 
     def _best_reach(self) -> tuple[Shrinkage, list[FloatArray]]:
-        """Return the decay, lean and strength that suit all hours together."""
+        """Return the best decay, lean and strength for all hours together."""
         best: tuple[float, Shrinkage, list[FloatArray]] | None = None
         for decay, lean in product(DECAYS, self._leans):
             reaches = [fold.reach(decay, lean) for fold in self._folds]

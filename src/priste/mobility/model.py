@@ -59,7 +59,7 @@ class MarkovModel:
     Guarantee: entries are finite and >= 0 and rows sum to 1 within
     ``GIVEN_ROW_SUM_TOLERANCE``; anything else is refused with the number of the row. Rows within
     the tolerance are used as they are, never rescaled; ``row_sum_error`` bounds what is
-    missing, for whoever adds up errors. Inputs are copied.
+    missing, for error bounds. Inputs are copied.
 
     >>> model = MarkovModel(Grid(rows=1, columns=2, cell_size=1.0), [[0.9, 0.1], [0.5, 0.5]])
     >>> model.transition(0).push(np.array([1.0, 0.0]))
@@ -384,7 +384,7 @@ class MarkovModel:
         return ExactDistribution(distribution(start, size=size, name=name)).draw(source)
 
     def stationary(self) -> FloatArray:
-        """Return the (m,) long-run share of time in each cell, started from every cell alike.
+        """Return the (m,) share of time in each cell, started from the uniform distribution.
 
         That is the average of the distributions of the first ``n`` steps in the limit of
         many, so it exists for every model that goes on for ever. Irreducible (also
@@ -410,7 +410,7 @@ class MarkovModel:
 
     @cached_property
     def _stationary(self) -> FloatArray:
-        """The shares of :meth:`stationary`: on a map of a city they take seconds, so only once."""
+        """The shares of :meth:`stationary`, computed once: on a map of a city they take seconds."""
         start = np.full(self._grid.size, 1.0 / self._grid.size)
         for transition in self._schedule.opening:
             start = transition.push(start)

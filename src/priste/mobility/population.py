@@ -1,18 +1,18 @@
-"""A model of how people move that also fits people whom it has not seen.
+"""Population models: counted moves, shrunk so that they predict people who were not counted.
 
-Whether one stays and where one goes are two questions, each with its own shrinkage. In cell ``i``
-and phase ``p``, with counts of stays and of moves to another cell:
+Whether a person stays and where a person goes are fitted separately, each with its own shrinkage.
+In cell ``i`` and phase ``p``, with counts of stays and of moves to another cell:
 
     stay[i]     = (stays[i] + a * everywhere) / (all[i] + a)
     stay[p, i]  = (stays[p, i] + c * shifted) / (all[p, i] + c)
     go[i]       = (moves[i] + b * reach[i]) / (sum(moves[i]) + b)
     go[p, i]    = (moves[p, i] + d * go[i]) / (sum(moves[p, i]) + d)
 
-``shifted`` has the odds of ``stay[i]`` times one factor of the phase, the one under which the phase
-has as many stays as were counted, so that a sparse phase borrows from all cells and all phases.
-``reach`` falls with the distance and leans towards cells where people arrive. The strengths
-``a, b, c, d``, the decay and the lean are chosen by how well people are predicted who were left
-out; see :mod:`priste.mobility.memory`.
+``shifted`` has the odds of ``stay[i]`` times one factor of the phase, under which the expected
+number of stays of the phase equals the counted one. So a phase with few moves borrows from all
+cells and all phases. ``reach`` falls with the distance and leans towards popular cells. The
+strengths ``a, b, c, d``, the decay and the lean are chosen by how well people are predicted who
+were left out; see :mod:`priste.mobility.memory`.
 """
 
 from __future__ import annotations
@@ -129,8 +129,8 @@ def blended_stays(tally: Tally, shifted: FloatArray, by_phase: float) -> FloatAr
 def _odds_factors(odds: FloatArray, counted: FloatArray, stays: FloatArray) -> FloatArray:
     """Return, as a column, the factor of each phase under which so many stays are expected.
 
-    As if one more stay and one more leave had been seen: a phase in which nobody ever moved is no
-    law. A phase that nobody was seen in has the factor 1.
+    One more stay and one more move are added to the counts, so that a phase without moves keeps a
+    finite factor. A phase without counts has the factor 1.
     """
     total = counted.sum(axis=1)
     mean_odds = (counted * odds).sum(axis=1) / np.maximum(total, 1.0)
@@ -147,7 +147,7 @@ def _odds_factors(odds: FloatArray, counted: FloatArray, stays: FloatArray) -> F
 
 
 class Reach:
-    """``reach`` of the module's formula: where those go who leave, before their counts are seen."""
+    """``reach`` of the module's formula: where people go who leave a cell, without its counts."""
 
     def __init__(self, grid: Grid, tally: Tally, decay: float, lean: float) -> None:
         self._grid = grid

@@ -256,7 +256,7 @@ def _check_fit(grid: Grid, schedule: Schedule) -> None:
 def _pairs_follow(
     transition: Transition, cells: npt.NDArray[np.int64], pairs: npt.NDArray[np.int64]
 ) -> bool:
-    """Whether every move leads to a pair whose previous cell is the current one."""
+    """Tell whether every move leads to a pair whose previous cell is the current one."""
     if transition.stored_csr is None:
         return False
     moves = transition.stored_csr.tocoo()

@@ -124,7 +124,7 @@ def sparse_nonnegative(values: Any, *, name: str) -> sparse.csr_array:
 
 
 def sparse_rows(values: Any, *, name: str) -> sparse.csr_array:
-    """Like :func:`sparse_nonnegative`, and every row must be a distribution."""
+    """Do what :func:`sparse_nonnegative` does, and refuse rows that are no distributions."""
     matrix = sparse_nonnegative(values, name=name)
     if 0 in matrix.shape:
         raise InvalidParameter(f"The {name} must be a matrix.", got=f"shape {matrix.shape}")
