@@ -22,7 +22,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from benchmarks.arguments import parser_of
 from priste.maps import Grid
@@ -37,7 +36,9 @@ from priste.mobility import (
     usual_home,
     with_home,
 )
-from priste.mobility.population import Shrinkage, Tally, population_transitions
+from priste.mobility.gap_moves import expected_moves
+from priste.mobility.population import Shrinkage, population_transitions, tally_of_counts
+from priste.mobility.sequences import GAP
 from priste.policy import cell_sequences, chosen_memory, population_model
 from priste.policy.formula_models import nights
 from priste.policy.model_choice import PersonCells, fitted_model
@@ -139,6 +140,11 @@ def _compare_gaps(grid: Grid, line: Timeline, people: list[Cells]) -> None:
     jumps = [_jumps(cells) for cells in people]
     known = [jump for number, each in enumerate(jumps) if number % 3 for jump in each]
     held = [jump for number, each in enumerate(jumps) if not number % 3 for jump in each]
+    walks = [
+        np.array([GAP if cell is None else cell for cell in cells], dtype=np.int64)
+        for number, cells in enumerate(people)
+        if number % 3
+    ]
     counted = _Counter(grid, phases)
     base = counted.counts(known, lambda k, i, j: k == 1)
     treatments = {
@@ -148,11 +154,10 @@ def _compare_gaps(grid: Grid, line: Timeline, people: list[Cells]) -> None:
         ),
         "known moves only": base,
     }
-    expected = base
-    for limit in (4, 16):
+    for limit in (4, 16, DAY):
         expected = base
         for _ in range(2):
-            expected = counted.expected(known, counted.matrices(expected), limit)
+            expected = expected_moves(walks, np.array(phases), counted.matrices(expected), limit)
         treatments[f"expected moves, gaps of up to {limit} steps"] = expected
     print("| treatment | stay | " + " | ".join(f"{a}-{b}" for a, b in BUCKETS) + " | all |")
     print("|---|---|" + "---|" * (len(BUCKETS) + 1))
@@ -194,39 +199,9 @@ class _Counter:
 
     def matrices(self, counts: Floats) -> list[Floats]:
         """Return the shrunk model of each phase."""
-        stays = np.stack([np.diagonal(each) for each in counts])
-        moves = [each - np.diag(np.diagonal(each)) for each in counts]
-        tally = Tally(
-            stays,
-            np.stack([each.sum(axis=1) for each in moves]),
-            tuple(sparse.csr_array(each) for each in moves),
-        )
+        tally = tally_of_counts(counts)
         found = population_transitions(self._grid, tally, STRENGTHS)
         return [each.toarray() for each in found]
-
-    def expected(self, jumps: list[Jump], matrices: list[Floats], limit: int) -> Floats:
-        """Return the expected counts given both ends of each jump of at most ``limit`` steps."""
-        found = np.zeros(self._shape)
-        for step in range(DAY):
-            here = sorted((j for j in jumps if j[0] == step and j[1] <= limit), key=lambda j: -j[1])
-            if not here:
-                continue
-            length = np.array([jump[1] for jump in here])
-            goal = np.array([jump[3] for jump in here])
-            ahead = [np.eye(self._grid.size)[[jump[2] for jump in here]]]
-            for later in range(int(length.max())):
-                live = int((length > later).sum())
-                ahead.append(ahead[-1][:live] @ matrices[self._phase(step + later)])
-            ends = zip(length, goal, strict=True)
-            total = np.array([ahead[k][row, to] for row, (k, to) in enumerate(ends)])
-            back = np.zeros((0, self._grid.size))
-            for later in range(int(length.max()), 0, -1):
-                live, phase = int((length >= later).sum()), self._phase(step + later - 1)
-                back = np.concatenate([back, np.eye(self._grid.size)[goal[len(back) : live]]])
-                weights = (ahead[later - 1][:live] / total[:live, None]).T @ back
-                found[phase] += weights * matrices[phase]
-                back = back @ matrices[phase].T
-        return found
 
     def losses(self, jumps: list[Jump], matrices: list[Floats]) -> Floats:
         """Return -ln Pr(cell after | cell before) of the sorted jumps, over all ways between."""

@@ -206,9 +206,9 @@ def test_habits_at_a_given_home() -> None:
 @pytest.mark.parametrize("home", [[], [-1], [6], [1.5], ["1"]])
 def test_a_home_that_is_nowhere(home: list[int]) -> None:
     """Refused by both, without repeating where."""
-    with pytest.raises(InvalidParameter, match="cells of the map, whole numbers from 0 to 5"):
+    with pytest.raises(InvalidParameter, match="one cell of the map, whole numbers from 0 to 5"):
         with_home(MarkovModel(GRID, np.full((6, 6), 1 / 6)), home, HomeHabits(0.9, 0.1))
-    with pytest.raises(InvalidParameter, match="cells of the map"):
+    with pytest.raises(InvalidParameter, match="one cell of the map"):
         home_habits_of(GRID, [[[0, 1]]], None, [home])
 
 

@@ -16,11 +16,18 @@ import numpy as np
 
 from priste.errors import InvalidParameter
 from priste.maps import Grid
+from priste.mobility.gap_moves import ROUNDS, expected_moves
 from priste.mobility.held_out import Comparison, folds_of, plain_transition, together
 from priste.mobility.model import MarkovModel
-from priste.mobility.population import Shrinkage, population_transitions, tally_of
+from priste.mobility.population import (
+    Shrinkage,
+    population_transitions,
+    tally_of,
+    tally_of_counts,
+)
 from priste.mobility.schedule import Schedule
-from priste.mobility.sequences import CellSequences, Moves, checked_sequences, moves_of
+from priste.mobility.sequences import CellSequences, checked_sequences, moves_of
+from priste.mobility.transitions import DENSE_LIMIT
 from priste.mobility.validation import IntArray
 
 PLAIN = "plain"
@@ -104,7 +111,8 @@ class PopulationChoice:
 
     def model(self, grid: Grid, people: Iterable[CellSequences]) -> MarkovModel:
         """Fit the chosen model on these people; see :func:`fit_population`."""
-        moves = together(_moves_of_each(grid, people))
+        sequences = _sequences_of_each(grid, people)
+        moves = together([moves_of(each, [0] * len(each)) for each in sequences])
         if not moves.sources.size:
             raise InvalidParameter(
                 "There is nothing to fit: nowhere do two known cells of anybody follow each other.",
@@ -115,6 +123,10 @@ class PopulationChoice:
             return MarkovModel(grid, plain_transition(grid, moves))
         phases = np.array(self.phases, dtype=np.int64)
         found = population_transitions(grid, tally_of(grid, moves, phases), self.shrinkage)
+        for _ in range(ROUNDS if grid.size <= DENSE_LIMIT else 0):
+            known = (cells for person in sequences for cells in person)
+            counts = expected_moves(known, phases, [each.toarray() for each in found])
+            found = population_transitions(grid, tally_of_counts(counts), self.shrinkage)
         repeating = found if len(found) == 1 else tuple(found[phase] for phase in self.phases)
         return MarkovModel(grid, Schedule((), repeating, cyclic=True))
 
@@ -137,7 +149,8 @@ def choose_population(
             "must name one at least", parameter="memories", owner="fit_population", got="none"
         )
     phases = {name: _checked_phases(name, clock) for name, clock in clocks.items()}
-    moving = [each for each in _moves_of_each(grid, people) if each.sources.size]
+    moves = (moves_of(each, [0] * len(each)) for each in _sequences_of_each(grid, people))
+    moving = [each for each in moves if each.sources.size]
     cuts = list(folds_of(moving[:MOST_JUDGED])) if grid.size > 1 else []
     nothing_known = math.log(grid.size)
     if not cuts:  # nothing to judge by: the least memory, and middling strengths
@@ -176,8 +189,11 @@ def fit_population(
     """Fit the model that predicts people best whom it has not seen.
 
     Each of ``people`` is a list of sequences of cells, one cell per step and ``None`` for a gap;
-    all begin at step 0 of the cycle. ``memories`` names what is compared, as :func:`memories_of`
-    gives it: the phase (0, 1, …) of each step of the cycle. Without it there is one phase.
+    all begin at step 0 of the cycle. A gap is missing: on maps of up to ``DENSE_LIMIT`` cells the
+    moves between two known cells up to ``LONGEST_GAP`` steps apart are expected ones
+    (:mod:`priste.mobility.gap_moves`), on larger ones they are left out. ``memories`` names what is
+    compared, as :func:`memories_of` gives it: the phase (0, 1, …) of each step of the cycle.
+    Without it there is one phase.
 
     Guarantee: on those left out, the chosen model is at most as far off as the plain one
     (counts on a Gaussian, :data:`PLAIN`), which is chosen where nothing beats it, unless
@@ -193,12 +209,8 @@ def fit_population(
     return PopulationFit(choice.model(grid, everybody), choice, len(everybody))
 
 
-def _moves_of_each(grid: Grid, people: Iterable[CellSequences]) -> list[Moves]:
-    moves = []
-    for person in people:
-        found = checked_sequences(person, grid.size, owner="fit_population")
-        moves.append(moves_of(found, [0] * len(found)))
-    return moves
+def _sequences_of_each(grid: Grid, people: Iterable[CellSequences]) -> list[list[IntArray]]:
+    return [checked_sequences(person, grid.size, owner="fit_population") for person in people]
 
 
 def _checked_phases(name: str, clock: Sequence[int]) -> IntArray:

@@ -100,6 +100,15 @@ def tally_of(grid: Grid, moves: Moves, phase_of_step: IntArray) -> Tally:
     return Tally(by_phase(still), by_phase(~still), tuple(going))
 
 
+def tally_of_counts(counts: FloatArray) -> Tally:
+    """Read counts (phases, m, m), which may be fractions, as a tally."""
+    going = counts.copy()
+    cells = np.arange(counts.shape[1])
+    going[:, cells, cells] = 0.0
+    moves = tuple(sparse.csr_array(phase) for phase in going)
+    return Tally(counts[:, cells, cells], going.sum(axis=2), moves)
+
+
 def stay_shares(tally: Tally, strength: float, by_phase: float) -> FloatArray:
     """Return ``stay[p, i]`` of the module's formula, strictly between 0 and 1."""
     return blended_stays(tally, shifted_stays(tally, strength), by_phase)
