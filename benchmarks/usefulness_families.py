@@ -30,6 +30,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from re import search
 from typing import Any
@@ -136,7 +137,7 @@ class Person:
         """Return the fixes with gaps filled that begin and end in one cell."""
         cells = self.fixes(day, days)
         known = [step for step, cell in enumerate(cells) if cell is not None]
-        for first, second in zip(known, known[1:], strict=False):
+        for first, second in pairwise(known):
             if cells[first] == cells[second] and second - first <= LONGEST_STAY:
                 cells[first:second] = [cells[first]] * (second - first)
         return cells
