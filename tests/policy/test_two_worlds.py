@@ -12,10 +12,12 @@ from typer.testing import CliRunner
 
 from priste import PolicyError
 from priste.cli.application import app
-from priste.policy import read_policy
+from priste.policy import Document, drafted, read_policy
+from priste.policy.lattice import box_of, lattice_grid, zone_origin
 from priste.policy.windows import Windows
+from priste.studio.opening import open_file, opened
 from priste.traces import Trace, write_traces
-from priste.traces.town import residents
+from priste.traces.town import ada, residents
 from priste.traces.zones import zone_of
 
 FIT = 'kind = "fit"\ntraces = "trips.csv"'
@@ -59,6 +61,100 @@ def test_another_world_differs() -> None:
     assert others_rest is not None
     np.testing.assert_array_equal(rest.times, others_rest.times)
     assert windows.hold(ada.times).sum() > 3
+
+
+WEEK = Windows.of_texts(["wed 14:00-16:00"], timedelta(hours=2)).in_zone(zone_of("Europe/Zurich"))
+"""The hours of the template of drafts, with the longest step on each side."""
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_draft_does_not_depend_on_what_it_guards(seed: int) -> None:
+    """Of one person: the text, the notes, and with them map, step, places, habits and noise."""
+    first = drafted([ada()])
+    second = drafted([another_world(ada(), WEEK, seed)])
+    assert first == second
+    policy = read_policy(first.text)
+    assert not (~WEEK.hold(ada().times) & policy.windows.hold(ada().times)).any()
+
+
+def test_a_draft_of_a_crowd_does_not_depend_on_what_it_guards() -> None:
+    """Homes, places and counts of people are the same; one who is only there then is nobody."""
+    crowd = residents(6, days=10)
+    others = [another_world(each, WEEK, number) for number, each in enumerate(crowd)]
+    stranger = another_world(residents(7, days=10)[6], WEEK, 9)
+    inside = WEEK.hold(stranger.times)
+    part = (stranger.times[inside], stranger.lat[inside], stranger.lon[inside])
+    visitor = Trace("visitor", *part)
+    for homes in (None, "policy.homes.csv"):
+        first = drafted(crowd, source="trips.csv", homes=homes)
+        assert first == drafted([*others, visitor], source="trips.csv", homes=homes)
+
+
+def test_asked_hours_are_not_looked_at() -> None:
+    """The hours of --guard, of a kind of place, and of days without the template's afternoon."""
+    zone = zone_of("Europe/Zurich")
+    for options in (
+        {"guard": ["fri 08:00-12:00", "sun"]},
+        {"kind": "clinics.geojson"},
+        {"since": datetime(2026, 3, 6), "until": datetime(2026, 3, 9)},
+        {"since": datetime(2026, 3, 6, 8), "until": datetime(2026, 3, 6, 20)},
+    ):
+        first = drafted([ada()], **options)
+        formulas = [each.formula for each in Document.from_toml(first.text).events.values()]
+        policy_hours = [formula.partition(", ")[2].strip('")') for formula in formulas]
+        if ".." in policy_hours[0]:
+            begin, end = (
+                datetime.fromisoformat(each).replace(tzinfo=zone)
+                for each in policy_hours[0].split("..")
+            )
+            span = round(begin.timestamp()) * 1_000_000, round(end.timestamp()) * 1_000_000
+            hours = Windows((), (span,), zone)
+        else:
+            hours = Windows.of_texts(policy_hours, timedelta(0)).in_zone(zone)
+        assert hours.hold(ada().times).any()
+        for seed in (1, 2):
+            assert drafted([another_world(ada(), hours, seed)], **options) == first
+
+
+def test_the_studio_drafts_what_it_does_not_look_at() -> None:
+    """A file that is opened in the studio: map, setting and suggested places are the same."""
+    seen = []
+    hours = Windows.of_texts(["wed 14:00-16:00"], timedelta(0)).in_zone(zone_of("Europe/Zurich"))
+    for trace in (ada(), another_world(ada(), hours, 4)):
+        write_traces([trace], Path("ada.csv"), overwrite=True)
+        shown = opened(open_file(Path("ada.csv"), "file"))
+        seen.append({name: shown[name] for name in ("setting", "map", "suggestions", "population")})
+    assert seen[0] == seen[1]
+
+
+def test_maps_of_one_city_share_their_cells() -> None:
+    """Two people of one zone with cells of one size have the same cells where both have a map."""
+    here = lattice_grid((46.0, 8.0), (46.00, 7.00, 46.06, 7.08), 0.5)
+    there = lattice_grid((46.0, 8.0), (46.031, 7.043, 46.11, 7.17), 0.5)
+    shared = 0
+    for cell in range(here.size):
+        lat, lon = here.latlon(cell)
+        x, y = there.xy(lat, lon)
+        if 0 <= x <= there.width and 0 <= y <= there.height:
+            again = there.latlon(there.cell_at(lat, lon))
+            assert again == pytest.approx((lat, lon), abs=1e-9)
+            shared += 1
+    assert shared > 10
+
+
+@pytest.mark.parametrize("lat", [-79.1, -41.3, 0.02, 37.7, 59.9, 64.1, 78.2])
+@pytest.mark.parametrize("lon", [-179.97, -0.1, 7.1, 179.96])
+@pytest.mark.parametrize(("size", "reach"), [(0.1, 0.004), (1.5, 0.1)])
+def test_a_map_of_the_lattice_is_written_as_a_box(
+    lat: float, lon: float, size: float, reach: float
+) -> None:
+    """The box that a draft writes down is read as the same map, wherever on earth it lies."""
+    wide = reach / max(np.cos(np.radians(lat)), 0.02)
+    box = (lat - reach, (lon - wide + 180) % 360 - 180, lat + reach, (lon + wide + 180) % 360 - 180)
+    origin = zone_origin(lat, lon)
+    grid = lattice_grid(origin, box, size)
+    assert lattice_grid(origin, box_of(grid), size) == grid
+    assert grid.cell_at(lat, lon) >= 0
 
 
 @pytest.fixture(autouse=True)

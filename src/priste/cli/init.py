@@ -98,13 +98,27 @@ def init(
         datetime | None,
         typer.Option("--to", formats=TIMES, help="Up to the end of this day, or to this time."),
     ] = None,
+    guard: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Guard this time of the day or week, as 'fri 18:00-20:00'. Nothing in the draft "
+            "depends on what happened then. May be repeated."
+        ),
+    ] = None,
+    kind: Annotated[
+        Path | None,
+        typer.Option(help="Guard all places of one kind: a GeoJSON file such as clinics.geojson."),
+    ] = None,
     forecast: Annotated[
         bool, typer.Option(help="Simulate for a few seconds what the draft would cost.")
     ] = True,
     reading: Reading = AS_IT_TELLS,
     overwrite: Overwrite = False,
 ) -> Draft:
-    """Write a commented policy that works as it stands, from traces if some are given."""
+    """Write a commented policy, from traces if some are given.
+
+    Traces are read without the hours that the drafted event guards.
+    """
     from priste.atomic_files import check_apart, check_writable, write_file
     from priste.policy import drafted, read_policy
 
@@ -112,8 +126,10 @@ def init(
     check_writable(output, overwrite=overwrite)
     homes = output.with_name(f"{output.stem}.homes.csv")
     check_apart({"policy": output, "homes": homes}, {f"input {path}": path for path in inputs})
-    if not inputs and (user or since or until):
-        raise InvalidParameter("--user, --from and --to choose from traces. Name a file or folder.")
+    if not inputs and (user or since or until or guard or kind):
+        raise InvalidParameter(
+            "--user, --from, --to, --guard and --kind are about traces. Name a file or folder."
+        )
     with progress("Reading the traces", "people") as tell:
         given = _given(inputs, reading, user, tell)
         paths = [os.path.relpath(path, output.parent) for path in inputs]
@@ -125,6 +141,8 @@ def init(
             since=since,
             until=_end_of(until),
             homes=homes.name,
+            guard=guard or (),
+            kind=None if kind is None else os.path.relpath(kind, output.parent),
         )
     if draft.homes is not None:
         check_writable(homes, overwrite=overwrite)

@@ -27,10 +27,11 @@ BLOCK = 2
 ZONE_HEIGHT = 2.0
 """Degrees of latitude from one origin to the next."""
 
-ZONE_WIDTHS = ((60.0, 2.0), (75.0, 4.0), (86.0, 10.0))
-"""Degrees of longitude from one origin to the next, for latitudes up to the first number. Nearer to
-the poles the pole itself is the origin. With these no point is farther than 165 km from its origin,
-and maps of 250 km stay within the 450 km that a projection may reach."""
+ZONE_WIDTHS = ((60.0, 2.0), (90.0, 4.0))
+"""Degrees of longitude from one origin to the next, for latitudes up to the first number. No point
+is farther than 165 km from its origin, and meridians lean by 2° at most from the columns of its
+lattice, so that up to latitude 80° a box of degrees differs from a map of 28 cells across by less
+than a cell on each side (closer to a pole it may differ by more)."""
 
 _DECIMALS = 4
 _EDGE = 33
@@ -40,14 +41,11 @@ def zone_origin(lat: float, lon: float) -> tuple[float, float]:
     """Return the origin of the zone of a position: latitude and longitude, even degrees.
 
     >>> zone_origin(47.37, 8.54), zone_origin(-33.9, 151.2), zone_origin(78.2, 15.6)
-    ((48.0, 8.0), (-34.0, 152.0), (78.0, 20.0))
+    ((48.0, 8.0), (-34.0, 152.0), (78.0, 16.0))
     """
     latitude = ZONE_HEIGHT * round(lat / ZONE_HEIGHT)
-    for limit, width in ZONE_WIDTHS:
-        if abs(latitude) <= limit:
-            longitude = width * round(lon / width)
-            return latitude, (longitude + 180.0) % 360.0 - 180.0
-    return math.copysign(90.0, lat), 0.0
+    width = next(width for limit, width in ZONE_WIDTHS if abs(latitude) <= limit)
+    return latitude, (width * round(lon / width) + 180.0) % 360.0 - 180.0
 
 
 def lattice_grid(origin: tuple[float, float], box: Box, cell_size: float) -> Grid:
@@ -72,7 +70,11 @@ def lattice_grid(origin: tuple[float, float], box: Box, cell_size: float) -> Gri
 
 
 def box_of(grid: Grid) -> Box:
-    """Return a box of degrees, to four decimals, around which a lattice puts exactly this map."""
+    """Return a box of degrees, to four decimals, around which a lattice puts exactly this map.
+
+    Closer to a pole than latitude 80° it may be a smaller map of the lattice. Raises
+    InvalidParameter where there is no such box.
+    """
     edge = np.linspace(0.0, 1.0, _EDGE)
     ends = np.zeros(_EDGE)
     south, _ = grid.latlon_at(edge * grid.width, ends)
@@ -82,13 +84,15 @@ def box_of(grid: Grid) -> Box:
     # Across longitude 180° the larger of two longitudes is the one that looks smaller.
     middle = float(grid.latlon_at(grid.width / 2, grid.height / 2)[1])
     west, east = (middle + (each - middle + 180.0) % 360.0 - 180.0 for each in (west, east))
-    scale = 10.0**_DECIMALS
+    scale = 10.0**_DECIMALS  # strictly within the edges: one that lies on an edge may grow the map
     inner = (
-        math.ceil(float(south.max()) * scale) / scale,
-        math.ceil(float(west.max()) * scale) / scale,
-        math.floor(float(north.min()) * scale) / scale,
-        math.floor(float(east.min()) * scale) / scale,
+        (math.floor(float(south.max()) * scale) + 1) / scale,
+        (math.floor(float(west.max()) * scale) + 1) / scale,
+        (math.ceil(float(north.min()) * scale) - 1) / scale,
+        (math.ceil(float(east.min()) * scale) - 1) / scale,
     )
+    if inner[0] >= inner[2] or inner[1] >= inner[3]:
+        raise InvalidParameter("A map that holds a pole cannot be written as a box of degrees.")
     return inner[0], _turned(inner[1]), inner[2], _turned(inner[3])
 
 

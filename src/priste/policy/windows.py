@@ -85,17 +85,7 @@ class Windows:
 
         A stay that reaches into a window is cut there.
         """
-        parts = []
-        for begin, end in self._free(int(trace.times[0]), int(trace.until[-1])):
-            first = int(np.searchsorted(trace.until, begin))
-            held = slice(first, int(np.searchsorted(trace.times, end, side="right")))
-            if held.start < held.stop:
-                times = np.maximum(trace.times[held], begin)
-                until = np.minimum(trace.until[held], end)
-                parts.append((times, trace.lat[held], trace.lon[held], until))
-        if not parts:
-            return None
-        return Trace(trace.user, *(np.concatenate(column) for column in zip(*parts, strict=True)))
+        return within(trace, self._free(int(trace.times[0]), int(trace.until[-1])))
 
     def _free(self, first: int, last: int) -> list[tuple[int, int]]:
         """Return the stretches from one instant to another, both included, without the windows."""
@@ -132,6 +122,21 @@ class Windows:
             min(microseconds(each) for each in begins) - margin,
             max(microseconds(each) for each in ends) + margin,
         )
+
+
+def within(trace: Trace, stretches: Sequence[tuple[int, int]]) -> Trace | None:
+    """Return the parts of a trace in stretches (microseconds, both ends included, in order)."""
+    parts = []
+    for begin, end in stretches:
+        first = int(np.searchsorted(trace.until, begin))
+        held = slice(first, int(np.searchsorted(trace.times, end, side="right")))
+        if held.start < held.stop:
+            times = np.maximum(trace.times[held], begin)
+            until = np.minimum(trace.until[held], end)
+            parts.append((times, trace.lat[held], trace.lon[held], until))
+    if not parts:
+        return None
+    return Trace(trace.user, *(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 NO_WINDOWS = Windows()

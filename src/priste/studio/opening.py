@@ -333,7 +333,9 @@ def _suggestions(policy: Policy, trace: Trace) -> list[dict[str, Any]]:
     grid = policy.grid
     beyond = grid.border if policy.outside == "off-map" else frozenset()
     found: dict[int, dict[str, Any]] = {}
-    for place in frequent_places([trace], most=2 * MOST_SUGGESTED):
+    # What is suggested may become a place of the policy, which must not tell of guarded hours.
+    rest = policy.windows.outside(trace)
+    for place in frequent_places([] if rest is None else [rest], most=2 * MOST_SUGGESTED):
         try:
             cell = grid.cell_at(place.lat, place.lon)
         except OutsideMap:

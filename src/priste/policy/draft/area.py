@@ -1,4 +1,4 @@
-"""The map of a draft: a box of where people are, with cells in keeping with where they stay."""
+"""The map of a draft: blocks of the public lattice around where people are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from priste.errors import InvalidParameter
+from priste.maps import Grid
 from priste.policy.draft.places import KM_PER_DEGREE, Place, apart_km
+from priste.policy.lattice import Box, box_of, lattice_grid, zone_origin
 
 CELLS_ACROSS = 14
 """How many cells the longer side has, about."""
@@ -23,6 +26,9 @@ COVERAGES = (1.0, 0.98, 0.96, 0.94, 0.9)
 FINEST_KM = 0.2
 """Cells need not be finer than that to tell places apart: a stay is not known better."""
 
+MARGIN_KM = 0.1
+"""What is added around the positions, before the map grows to whole blocks."""
+
 SMALLEST_CELL_KM = 0.1
 """No cell is smaller: receivers are not much better than that."""
 
@@ -32,11 +38,19 @@ _Span = tuple[float, float]
 
 @dataclass(frozen=True)
 class Frame:
-    """South, west, north, east of a map; the size of its cells (km); the share of time beyond."""
+    """A map of the public lattice: south, west, north, east; the origin of its zone; the size of
+    its cells (km); and the share of time off it.
+    """
 
-    bounds: tuple[float, float, float, float]
+    bounds: Box
+    origin: tuple[float, float]
     cell_size: float
     outside: float
+
+    @property
+    def grid(self) -> Grid:
+        """The map, without what lies around it."""
+        return lattice_grid(self.origin, self.bounds, self.cell_size)
 
 
 def frame_of(lat: Floats, lon: Floats, places: Sequence[Place]) -> Frame:
@@ -54,9 +68,9 @@ def frame_of(lat: Floats, lon: Floats, places: Sequence[Place]) -> Frame:
     for limit in (wanted * CELLS_ACROSS, LARGE_MAP_KM):
         small = [spans for spans in tried if _longer_side(*spans) <= limit]
         if small:
-            return _framed(lat, east, middle, *small[0])
+            return _framed(lat, lon, middle, *small[0])
     inside = everyday(lat, lon)
-    return _framed(lat, east, middle, *_quantiles(lat[inside], east[inside], 1.0))
+    return _framed(lat, lon, middle, *_quantiles(lat[inside], east[inside], 1.0))
 
 
 def everyday(lat: Floats, lon: Floats) -> NDArray[np.bool_]:
@@ -116,22 +130,25 @@ def _longer_side(south_north: _Span, west_east: _Span) -> float:
     return max(height, (west_east[1] - west_east[0]) * _km_per_lon(south_north))
 
 
-def _framed(
-    lat: Floats, east: Floats, middle: float, south_north: _Span, west_east: _Span
-) -> Frame:
-    """Return the frame with a margin around it and round cells."""
+def _framed(lat: Floats, lon: Floats, middle: float, south_north: _Span, west_east: _Span) -> Frame:
+    """Return the map of whole blocks of the public lattice around two spans, with round cells."""
     per_lon = _km_per_lon(south_north)
-    side = _longer_side(south_north, west_east)
-    margin = max(0.25, 0.03 * side)
-    cell_size = max(SMALLEST_CELL_KM, round_up((side + 2 * margin) / CELLS_ACROSS))
-    south = max(south_north[0] - margin / KM_PER_DEGREE, -90.0)
-    north = min(south_north[1] + margin / KM_PER_DEGREE, 90.0)
-    west, far_east = west_east[0] - margin / per_lon, west_east[1] + margin / per_lon
-    inside = (lat >= south) & (lat <= north) & (east >= west) & (east <= far_east)
-    bounds = (
-        round(south, 4),
-        round((middle + west + 180.0) % 360.0 - 180.0, 4),
-        round(north, 4),
-        round((middle + far_east + 180.0) % 360.0 - 180.0, 4),
-    )
-    return Frame(bounds, cell_size, 1.0 - float(np.count_nonzero(inside)) / inside.size)
+    side = _longer_side(south_north, west_east) + 2 * MARGIN_KM
+    cell_size = max(SMALLEST_CELL_KM, round_up(side / CELLS_ACROSS))
+    south = max(south_north[0] - MARGIN_KM / KM_PER_DEGREE, -90.0)
+    north = min(south_north[1] + MARGIN_KM / KM_PER_DEGREE, 90.0)
+    west, far_east = west_east[0] - MARGIN_KM / per_lon, west_east[1] + MARGIN_KM / per_lon
+    origin = zone_origin((south + north) / 2, _turned(middle + (west + far_east) / 2))
+    box = (south, _turned(middle + west), north, _turned(middle + far_east))
+    try:
+        bounds = box_of(lattice_grid(origin, box, cell_size))
+    except InvalidParameter:  # around a pole
+        bounds = (round(box[0], 4), round(box[1], 4), round(box[2], 4), round(box[3], 4))
+    grid = lattice_grid(origin, bounds, cell_size)
+    x, y = grid.xy(lat, lon)
+    inside = (x >= 0) & (x <= grid.width) & (y >= 0) & (y <= grid.height)
+    return Frame(bounds, origin, cell_size, 1.0 - float(np.count_nonzero(inside)) / inside.size)
+
+
+def _turned(lon: float) -> float:
+    return (lon + 180.0) % 360.0 - 180.0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
@@ -13,20 +11,26 @@ import numpy as np
 from priste.errors import InvalidParameter
 from priste.maps import Grid, Region
 from priste.mobility import Habits, HomeHabits, habits_of, home_habits_of, usual_home
-from priste.policy.calendar import DAY_NAMES
+from priste.policy.calendar import read_when
 from priste.policy.draft.area import Frame, east_of, frame_of
+from priste.policy.draft.guard import WEEKLY, Guard, nothing_left, span_of
 from priste.policy.draft.places import (
-    KM_PER_DEGREE,
     STAY_EVERY,
-    STAY_RADIUS_KM,
     Place,
     apart_km,
     frequent_places,
 )
-from priste.policy.draft.stretch import SLOT, DraftClock, busiest_stretch, clock_of, cut, length_of
+from priste.policy.draft.stretch import (
+    SLOT,
+    DraftClock,
+    Stretch,
+    busiest_stretch,
+    clock_of,
+    cut,
+    length_of,
+)
 from priste.policy.formula_models import nights
 from priste.traces import Timeline, Trace
-from priste.traces.fixes import utc_datetime
 from priste.traces.zones import zone_of
 
 MOST_TRACES = 60
@@ -40,6 +44,9 @@ home: an office where it gets late sometimes is none."""
 
 HOME = "home"
 """What such a place is called."""
+
+MOST_ZONES = 4
+"""How often the zone may change when the hours are taken out that it makes guarded."""
 
 RADIUS_KM = 0.1
 FEWEST_PEOPLE = 5
@@ -64,7 +71,7 @@ class DraftFacts:
     """All that a draft is written from.
 
     ``people`` counts all, ``present`` those with fixes while the clock runs, and ``covered`` is the
-    share of the recorded time then. ``when`` is the time of the example event at ``event_place``.
+    share of the recorded time then. ``times`` are those of the example events at ``event_place``.
     ``home_habits`` are those of the one person, if there is a home, or of those people of a crowd
     whose ``homes`` are known: by their names, each a cell of the map.
     """
@@ -74,7 +81,7 @@ class DraftFacts:
     zone: str
     places: tuple[NamedPlace, ...]
     event_place: str
-    when: str
+    times: tuple[str, ...]
     habits: Habits
     home_habits: HomeHabits | None
     people: int
@@ -97,12 +104,12 @@ def example_facts(day: date, zone: str) -> DraftFacts:
     """Return what a draft without traces says, from midnight of ``day`` for a week."""
     clinic = NamedPlace("clinic", Place(52.52, 13.40, 0.0), "")
     return DraftFacts(
-        frame=Frame((52.48, 13.33, 52.56, 13.47), 0.5, 0.0),
+        frame=Frame((52.48, 13.33, 52.56, 13.47), (52.0, 14.0), 0.5, 0.0),
         clock=DraftClock(datetime.combine(day, time.min), "1h", 168, is_outing=False),
         zone=zone,
         places=(clinic,),
         event_place="clinic",
-        when="wed 14:00-16:00",
+        times=(WEEKLY,),
         habits=Habits(0.7, 0.95, 2.0),
         home_habits=None,
         people=0,
@@ -118,16 +125,15 @@ def facts_of(
     since: datetime | None = None,
     until: datetime | None = None,
     homes: bool = False,
+    guard: Sequence[str] = (),
 ) -> DraftFacts:
-    """Return what traces tell. ``since`` and ``until`` (end excluded) are times of the zone.
+    """Return what traces tell outside the hours that the draft guards.
 
-    With ``homes`` also where each of a crowd lives.
+    ``since`` and ``until`` (end excluded) are times of the zone. With ``homes`` also where each of
+    a crowd lives. ``guard`` are times of the week to guard, else the template.
     """
-    everybody = [trace.every(STAY_EVERY) for trace in traces]
-    if not everybody:
-        raise InvalidParameter("A policy is drafted from at least one trace. Got none.")
-    longest = max(everybody, key=len)
-    zone = zone or zone_at(float(np.median(longest.lat)), float(longest.lon[len(longest) // 2]))
+    zone, chosen, everybody = guarded(list(traces), zone, since, until, guard)
+    everybody = [trace.every(STAY_EVERY) for trace in everybody]
     stretch = busiest_stretch(everybody, zone, since, until)
     present = [part for part in (cut(trace, stretch) for trace in everybody) if part is not None]
     found = frequent_places(present[:MOST_TRACES], most=24)
@@ -135,31 +141,30 @@ def facts_of(
     lat = np.concatenate([trace.lat[kept] for trace, kept in zip(present, slots, strict=True)])
     lon = np.concatenate([trace.lon[kept] for trace, kept in zip(present, slots, strict=True)])
     frame = frame_of(lat, lon, found[:2])
-    grid = Grid.covering(*frame.bounds, frame.cell_size)
-    clock = clock_of(present, zone)
+    grid = frame.grid
+    clock = clock_of(present, zone, stretch, chosen)
     timeline = Timeline(clock.start, length_of(clock.step), zone)
     offset = timeline.start.astimezone(timeline.zone).utcoffset() or timedelta(0)
     alone = len(everybody) == 1
     home = _home(grid, found, offset) if alone and not clock.is_outing else None
     ordered = found if home is None else [home, *(each for each in found if each is not home)]
-    chosen = _apart(grid, ordered) or [_most_visited(grid, lat, lon)]
+    listed = _apart(grid, ordered) or [_most_visited(grid, lat, lon)]
     places = tuple(
         NamedPlace(
             HOME if place is home else f"place{number}",
             place,
             _about(place, offset, alone, len(present)),
         )
-        for number, place in enumerate(chosen, 1)
+        for number, place in enumerate(listed, 1)
     )
-    event = _example_place(places, alone)
     lived = _homes(present, grid, timeline) if homes and not (alone or clock.is_outing) else {}
     return DraftFacts(
         frame=frame,
         clock=clock,
         zone=zone,
         places=places,
-        event_place=event.name,
-        when=_usual_time(present, event.place, zone, clock, offset),
+        event_place=_example_place(places, alone).name,
+        times=chosen.times,
         habits=_habits(present[:MOST_TRACES], grid, timeline),
         home_habits=_home_habits(
             present, grid, timeline, lived if home is None else {present[0].user: _circle(home)}
@@ -169,6 +174,92 @@ def facts_of(
         covered=stretch.share,
         homes=lived,
     )
+
+
+def guarded(
+    people: Sequence[Trace],
+    zone: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    asked: Sequence[str],
+) -> tuple[str, Guard, list[Trace]]:
+    """Return the zone, what is guarded, and the traces without the guarded hours.
+
+    Nothing that is returned depends on fixes in the guarded hours. Raises InvalidParameter where
+    too little is left outside them.
+    """
+    if not people:
+        raise InvalidParameter("A policy is drafted from at least one trace. Got none.")
+    rule = Guard.by_rule(asked or [WEEKLY])
+    # Until the zone is known, the hours are taken out that may be guarded in any zone.
+    named = zone or _zone_of(rule.rest_of(people)) or _settled_zone(rule, people)
+    held: list[Trace] = []
+    if named is not None:
+        here = rule.in_zone(zone_of(named))
+        rest = here.rest_of(people)
+        held = _within(rest, named, since, until)
+        if held and (asked or _holds_the_template(held, named, since or until)):
+            return named, here, rest
+    if asked:
+        raise nothing_left(asked)
+    # An outing, or days that were asked for and do not hold the afternoon of the template.
+    named = zone or _zone_of(Guard.amid(people).rest_of(people)) or "UTC"
+    recorded = _within(people, named, since, until)
+    amid = Guard.amid(recorded or people)
+    if span_of(held) < timedelta(days=1) <= span_of(recorded):
+        raise nothing_left(rule.times)
+    rest = amid.rest_of(people)
+    if not rest:
+        raise nothing_left(["the middle of it"])
+    return named, amid.in_zone(zone_of(named)), rest
+
+
+def _holds_the_template(people: Sequence[Trace], zone: str, asked: datetime | None) -> bool:
+    """Tell whether a clock of these days holds the hours of the template: whole weeks do."""
+    first = min(trace.start for trace in people).astimezone(zone_of(zone)).date()
+    last = max(trace.end for trace in people).astimezone(zone_of(zone)).date()
+    if span_of(people) < timedelta(days=1):
+        return False
+    days = (first + timedelta(days=number) for number in range((last - first).days + 1))
+    return asked is None or any(map(read_when(WEEKLY).on, days))
+
+
+def _within(
+    people: Sequence[Trace], zone: str, since: datetime | None, until: datetime | None
+) -> list[Trace]:
+    """Return the parts of traces in the time that was asked for."""
+    place = zone_of(zone)
+    begin = (since or datetime(1, 1, 2)).replace(tzinfo=place)
+    end = (until or datetime(9999, 12, 30)).replace(tzinfo=place)
+    parts = (cut(trace, Stretch(begin, end, 1.0)) for trace in people)
+    return [part for part in parts if part is not None]
+
+
+def _settled_zone(rule: Guard, people: Sequence[Trace]) -> str | None:
+    """Return the zone of what lies outside the hours guarded in that zone, None if there is none.
+
+    For hours of every day, of which nothing would be left without those of every zone.
+    """
+    named = _zone_of(people)
+    for _ in range(MOST_ZONES):
+        if named is None:
+            return None
+        found = _zone_of(rule.in_zone(zone_of(named)).rest_of(people))
+        if found == named:
+            return named
+        named = found
+    raise InvalidParameter(
+        "The time zone does not follow from what lies outside the guarded hours.",
+        hint="Say it: --zone",
+    )
+
+
+def _zone_of(people: Sequence[Trace]) -> str | None:
+    """Return the zone where most of what is left was recorded, None if nothing is."""
+    if not people:
+        return None
+    longest = max(people, key=len)
+    return zone_at(float(np.median(longest.lat)), float(longest.lon[len(longest) // 2]))
 
 
 def zone_at(lat: float, lon: float) -> str:
@@ -251,63 +342,6 @@ def _percent(share: float) -> str:
 def _example_place(places: Sequence[NamedPlace], alone: bool) -> NamedPlace:
     """Return what the example is about: a place seldom visited, or among people the most common."""
     return places[-1] if alone else places[0]
-
-
-def _usual_time(
-    people: Sequence[Trace], place: Place, zone: str, clock: DraftClock, offset: timedelta
-) -> str:
-    """Return when a place is visited most: two hours of a weekday, a small part of an outing."""
-    slot = _part_of(clock)
-    thinned = min(SLOT, length_of(clock.step) // timedelta(microseconds=1))
-    here: Counter[tuple[str, int]] = Counter()
-    anywhere: Counter[tuple[str, int]] = Counter()
-    where = zone_of(zone)
-    for trace in people:
-        kept = np.unique(trace.times // thinned, return_index=True)[1]
-        east = east_of(trace.lon[kept], place.lon) * math.cos(math.radians(place.lat))
-        away = np.hypot(trace.lat[kept] - place.lat, east) * KM_PER_DEGREE
-        near = away <= 2 * STAY_RADIUS_KM
-        for instant, is_near in zip(trace.times[kept].tolist(), near.tolist(), strict=True):
-            local = utc_datetime(instant).astimezone(where)
-            day = f"{local:%Y-%m-%d}" if clock.is_outing else DAY_NAMES[local.weekday()]
-            begins = timedelta(hours=local.hour, minutes=local.minute) // slot
-            (here if is_near else anywhere)[day, begins] += 1
-    usual = _in_usual_hours(here, place, slot, offset) or here or anywhere
-    (day, number), _ = max(usual.items(), key=lambda item: (item[1], item[0]))
-    return f"{day} {_hour(number * slot)}-{_hour((number + 1) * slot)}"
-
-
-def _in_usual_hours(
-    counts: Counter[tuple[str, int]], place: Place, slot: timedelta, offset: timedelta
-) -> Counter[tuple[str, int]]:
-    """Return the counts of the slots that begin in the usual hours of a place, if it has any."""
-    hours = place.usual_hours(offset)
-    if hours is None:
-        return counts
-    begin, end = hours
-    held = (end - begin) % 24 or 24
-    return Counter(
-        {
-            (day, number): count
-            for (day, number), count in counts.items()
-            if (number * slot // timedelta(hours=1) - begin) % 24 < held
-        }
-    )
-
-
-def _part_of(clock: DraftClock) -> timedelta:
-    """Return how long an example event is: two hours, of an outing about a tenth."""
-    step = length_of(clock.step)
-    if not clock.is_outing:  # steps of minutes are for those who record an hour now and then
-        return timedelta(hours=2) if step >= timedelta(minutes=15) else timedelta(minutes=30)
-    tenth = clock.steps * step / 10
-    lengths = [timedelta(minutes=minutes) for minutes in (5, 10, 15, 30, 60, 120)]
-    return max((each for each in lengths if each <= tenth), default=max(step, lengths[0]))
-
-
-def _hour(since_midnight: timedelta) -> str:
-    minutes = since_midnight // timedelta(minutes=1)
-    return f"{minutes // 60:02d}:{minutes % 60:02d}"
 
 
 def _habits(people: Sequence[Trace], grid: Grid, timeline: Timeline) -> Habits:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
 from priste.policy.draft.area import everyday
-from priste.traces import Timeline, Trace
+from priste.policy.draft.guard import Guard, span_of
+from priste.policy.windows import within
+from priste.traces import Trace
 from priste.traces.fixes import microseconds, utc_datetime
 from priste.traces.zones import zone_of
 
@@ -28,9 +30,10 @@ LONGEST = timedelta(days=14)
 SLOT = timedelta(minutes=5) // timedelta(microseconds=1)
 """Data are counted in slots of five minutes, so that a fast logger is not more data."""
 
-STEPS = ("1min", "5min", "10min", "15min", "30min", "1h", "2h", "3h", "6h", "12h", "1d")
-_SECONDS = (60, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
-_DAY = timedelta(days=1) // timedelta(microseconds=1)
+STEPS = ("1min", "5min", "10min", "15min", "30min", "1h", "2h")
+_SECONDS = (60, 300, 600, 900, 1800, 3600, 7200)
+_HOUR = timedelta(hours=1) // timedelta(microseconds=1)
+_DAY = 24 * _HOUR
 _FIRST_MONDAY = 4  # days from 1970-01-01, a Thursday
 
 
@@ -51,40 +54,66 @@ def length_of(step: str) -> timedelta:
 def busiest_stretch(
     people: Sequence[Trace], zone: str, since: datetime | None, until: datetime | None
 ) -> Stretch:
-    """Return the days that were asked for, or those of ``LONGEST`` with the most everyday data.
+    """Return the days that were asked for, or the weeks of ``LONGEST`` with the most everyday data.
 
     ``since`` and ``until`` (end excluded) are clock times of ``zone``; what is asked for is cut
-    only where there is no data. Data are everyday within a square around where most time is spent:
-    a journey is no fortnight to guard a week by. A fortnight begins on a Monday; of equally busy
-    ones the last is taken.
+    only where there is no data. Otherwise weeks are whole, from Monday. Data are everyday within a
+    square around where most time is spent: a journey is no fortnight to guard a week by. Of equally
+    busy fortnights the last is taken.
     """
     place = zone_of(zone)
     firsts = [np.unique(person.times // SLOT, return_index=True) for person in people]
     slots = np.concatenate([numbers for numbers, _ in firsts]) * SLOT
-    shift = utc_datetime(int(np.median(slots))).astimezone(place).utcoffset() or timedelta(0)
-    offset = shift // timedelta(microseconds=1)
     asked = slots
     if since is not None:
         asked = asked[asked >= microseconds(since.replace(tzinfo=place)) // SLOT * SLOT]
     if until is not None:
         asked = asked[asked < microseconds(until.replace(tzinfo=place))]
+    days = _days(slots, place)
     if not asked.size:
         raise InvalidParameter(
             "There is no fix in the time that was asked for. The data reach from "
-            f"{_shown(int(slots.min()), offset)} to {_shown(int(slots.max()), offset)} ({zone})."
+            f"{_date(int(days.min()))} to {_date(int(days.max()))} ({zone})."
         )
-    days = (asked + offset) // _DAY
-    first, last = int(days.min()), int(days.max())
-    if since is None and until is None and last - first >= LONGEST.days:
-        lat = np.concatenate([p.lat[kept] for p, (_, kept) in zip(people, firsts, strict=True)])
-        lon = np.concatenate([p.lon[kept] for p, (_, kept) in zip(people, firsts, strict=True)])
-        usual = slots[everyday(lat, lon)]
-        first = _busiest(*np.unique((usual + offset) // _DAY, return_counts=True))
-        last = first + LONGEST.days - 1
-    begin = utc_datetime(first * _DAY - offset)
-    end = utc_datetime((last + 1) * _DAY - offset)
-    inside = (slots >= microseconds(begin)) & (slots < microseconds(end))
-    return Stretch(begin, end, float(np.count_nonzero(inside)) / slots.size)
+    held = _days(asked, place)
+    first, last = int(held.min()), int(held.max())
+    if since is None and until is None:
+        first = _monday(first)
+        if last - first >= LONGEST.days:
+            lat = np.concatenate([p.lat[kept] for p, (_, kept) in zip(people, firsts, strict=True)])
+            lon = np.concatenate([p.lon[kept] for p, (_, kept) in zip(people, firsts, strict=True)])
+            usual = days[everyday(lat, lon)]
+            first = _busiest(*np.unique(usual, return_counts=True))
+            last = first + LONGEST.days - 1
+        last = _monday(last) + 6
+    inside = (days >= first) & (days <= last)
+    return Stretch(
+        datetime.combine(_date(first), time.min, place),
+        datetime.combine(_date(last + 1), time.min, place),
+        float(np.count_nonzero(inside)) / slots.size,
+    )
+
+
+def _days(slots: NDArray[np.int64], zone: tzinfo) -> NDArray[np.int64]:
+    """Return the day of the zone (from 1970-01-01) of each slot."""
+    hours, number = np.unique(slots // _HOUR, return_inverse=True)
+    offsets = np.array(
+        [
+            (utc_datetime(int(hour) * _HOUR).astimezone(zone).utcoffset() or timedelta(0))
+            // timedelta(microseconds=1)
+            for hour in hours
+        ]
+    )
+    found: NDArray[np.int64] = (slots + offsets[number.reshape(-1)]) // _DAY
+    return found
+
+
+def _monday(day: int) -> int:
+    return (day - _FIRST_MONDAY) // 7 * 7 + _FIRST_MONDAY
+
+
+def _date(day: int) -> date:
+    return date(1970, 1, 1) + timedelta(days=day)
 
 
 def _busiest(days: NDArray[np.int64], counts: NDArray[np.int64]) -> int:
@@ -97,18 +126,9 @@ def _busiest(days: NDArray[np.int64], counts: NDArray[np.int64]) -> int:
     return int(mondays[np.flatnonzero(held == held.max())[-1]])
 
 
-def _shown(slot: int, offset: int) -> str:
-    return f"{utc_datetime(slot + offset):%Y-%m-%d}"
-
-
 def cut(trace: Trace, stretch: Stretch) -> Trace | None:
     """Return the part of a trace in a stretch, None if there is none."""
-    begin, end = microseconds(stretch.begin), microseconds(stretch.end)
-    first, last = np.searchsorted(trace.times, (begin, end)).tolist()
-    if first == last:
-        return None
-    kept = slice(first, last)
-    return Trace(trace.user, trace.times[kept], trace.lat[kept], trace.lon[kept])
+    return within(trace, [(microseconds(stretch.begin), microseconds(stretch.end) - 1)])
 
 
 @dataclass(frozen=True)
@@ -121,24 +141,28 @@ class DraftClock:
     is_outing: bool
 
 
-def clock_of(people: Sequence[Trace], zone: str) -> DraftClock:
-    """Return a clock that holds all fixes: from midnight, or the hour in which an outing begins."""
-    first = min(people, key=lambda trace: trace.start)
-    end = max(trace.end for trace in people)
-    start = Timeline.covering(first, timedelta(hours=1), zone).time_of(0)
-    is_outing = end - first.start < timedelta(days=1)
+def clock_of(people: Sequence[Trace], zone: str, stretch: Stretch, guard: Guard) -> DraftClock:
+    """Return the clock of a stretch: all of its days, or of an outing from its first hour on."""
+    is_outing = span_of(people) < timedelta(days=1)
+    start, end = stretch.begin, stretch.end
     if is_outing:
-        end += timedelta(microseconds=1)  # the last fix is in the last step
-        start += (first.start - start) // timedelta(hours=1) * timedelta(hours=1)
-    else:
-        end = start + math.ceil((end - start) / timedelta(days=1)) * timedelta(days=1)
-    step = _step(people, end - start)
-    steps = math.ceil((end - start) / length_of(step))
+        first = min(trace.start for trace in people).astimezone(zone_of(zone))
+        start = first.replace(minute=0, second=0, microsecond=0)
+        # The last fix is in the last step.
+        end = max(trace.end for trace in people) + timedelta(microseconds=1)
+        end = max(end, guard.end or end)
+    # Elapsed time, as steps are: a day on which clocks change has more or fewer of them.
+    length = end.astimezone(UTC) - start.astimezone(UTC)
+    step = _step(people, length, guard.longest_step)
+    steps = math.ceil(length / length_of(step))
     return DraftClock(start.replace(tzinfo=None), step, max(2, steps), is_outing)
 
 
-def _step(people: Sequence[Trace], length: timedelta) -> str:
-    """Return the shortest round step that usually holds a fix and keeps the stream short."""
+def _step(people: Sequence[Trace], length: timedelta, longest: timedelta) -> str:
+    """Return the shortest round step that usually holds a fix and keeps the stream short.
+
+    None is longer than ``longest``, however long the stream is then.
+    """
     intervals = np.concatenate([np.diff(trace.times[:5000]) / 1e6 for trace in people])
     usual = float(np.median(intervals)) if intervals.size else 3600.0
     most = MOST_STEPS
@@ -148,7 +172,9 @@ def _step(people: Sequence[Trace], length: timedelta) -> str:
             usual, most = max(usual, 300.0), MOST_OF_ACTIVITIES
         else:
             usual = max(usual, 900.0)
-    for name, seconds in zip(STEPS, _SECONDS, strict=True):
+    allowed = [name for name in STEPS if length_of(name) <= longest]
+    for name in allowed:
+        seconds = length_of(name).total_seconds()
         if seconds >= usual and length.total_seconds() / seconds <= most:
             return name
-    return STEPS[-1]
+    return allowed[-1]

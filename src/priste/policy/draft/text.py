@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import csv
 import io
-import json
+import re
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
+from pathlib import PurePath
+from typing import Any
 
-from priste.policy.calendar import DAY_NAMES
+from priste.policy.calendar import read_when
 from priste.policy.draft.area import round_up
 from priste.policy.draft.facts import (
     FEWEST_PEOPLE,
     RADIUS_KM,
     DraftFacts,
-    NamedPlace,
     example_facts,
     facts_of,
 )
+from priste.policy.draft.guard import DAILY
 from priste.traces import Trace
+
+NOTES_AT = 35
+"""The column in which notes begin."""
+
+REMARK_WIDTH = 88
+"""The longest line of a remark."""
 
 
 @dataclass(frozen=True)
@@ -62,30 +71,39 @@ def drafted(
     since: datetime | None = None,
     until: datetime | None = None,
     homes: str | None = None,
+    guard: Sequence[str] = (),
+    kind: str | None = None,
 ) -> PolicyDraft:
     """Return a policy that ``read_policy`` accepts as it stands, and what it was made from.
 
-    From traces: the clock holds the two weeks with the most data, or what ``since`` and ``until``
-    ask for; the map is a box of where people are then (of a large one, a square around where
-    most time is spent) and everything else is elsewhere; the zone follows from the coordinates
-    unless given, the step from the pace; places where people stay, in different cells, are regions,
-    and the event is an example at one of them. With at least ``FEWEST_PEOPLE`` people over days
-    and their ``source``, a path from the policy's folder or several, the model is fitted on them;
-    else it has three numbers, how often people stay and how far they go. With ``homes``, the name
-    of a table beside the policy, the model also knows where each of a crowd lives, as it does of
-    one person: the table says where, for those with whom it is clear. Without traces everything is
-    an example, starting on ``day`` (today). The result names places of the traces: it is as private
-    as they are.
+    The event is an example by rule: at one of the places where people stay, or with ``kind``, the
+    path of a GeoJSON file of places of one kind, at all of those; at the times of the week
+    ``guard``, or else at those of a template. Nobody looks whether somebody was there then, and the
+    traces are read without these hours, so that the draft does not depend on what it guards.
+
+    Of the rest: the clock holds the two whole weeks with the most data, or what ``since`` and
+    ``until`` ask for; the map is made of blocks of the public lattice around where people are then
+    (of a large area, around where most time is spent) and everything else is off the map; the zone
+    follows from the coordinates unless given, the step from the pace; places where people stay, in
+    different cells, are regions. With at least ``FEWEST_PEOPLE`` people over days and their
+    ``source``, a path from the policy's folder or several, the model is fitted on them; else it has
+    a few numbers, how often people stay and how far they go. With ``homes``, the name of a table
+    beside the policy, the model also knows where each of a crowd lives. Without traces everything
+    is an example, starting on ``day`` (today). The result names places of the traces: it is as
+    private as they are. Raises InvalidParameter where too little lies outside the guarded hours.
     """
     if traces is None:
         facts = example_facts(day or date.today(), zone or "UTC")
     else:
-        facts = facts_of(traces, zone=zone, since=since, until=until, homes=homes is not None)
+        times = guard or ([DAILY] if kind is not None else [])
+        facts = facts_of(
+            traces, zone=zone, since=since, until=until, homes=homes is not None, guard=times
+        )
     # Of outings a count knows one way only: in the long run everybody would be where they ended.
     many = facts.people >= FEWEST_PEOPLE and not facts.clock.is_outing
     fitted_on = source if many else None
     return PolicyDraft(
-        _text(facts, fitted_on, format, homes or ""),
+        _text(facts, fitted_on, format, homes or "", kind),
         tuple(_notes(facts, fitted_on, homes or "")),
         _table_of_homes(facts) if facts.homes else None,
     )
@@ -113,6 +131,10 @@ def _notes(facts: DraftFacts, source: object, homes: str) -> list[str]:
         f"{clock.steps} steps of {clock.step}: {whole}.",
         f"Map: cells of {kilometres(facts.frame.cell_size)}. {_beyond(facts)}",
     ]
+    hours = " and ".join(facts.times)
+    notes.append(
+        f"Read without the hours that are guarded, {hours}: what happened then changes nothing."
+    )
     if facts.people > 1:
         some = "" if facts.present == facts.people else f", {facts.present} of them in this time"
         notes.insert(0, f"{facts.people} people{some}.")
@@ -135,7 +157,7 @@ def _notes(facts: DraftFacts, source: object, homes: str) -> list[str]:
 def _beyond(facts: DraftFacts) -> str:
     if not facts.frame.outside:
         return "All of that time is on it."
-    return f"{_share(facts.frame.outside)} of that time is beyond it and counts as elsewhere."
+    return f"{_share(facts.frame.outside)} of that time is off it."
 
 
 def _share(share: float) -> str:
@@ -156,163 +178,245 @@ def kilometres(km: float) -> str:
 
 
 def _text(
-    facts: DraftFacts, source: str | Sequence[str] | None, format: str | None, homes: str
+    facts: DraftFacts,
+    source: str | Sequence[str] | None,
+    format: str | None,
+    homes: str,
+    kind: str | None,
 ) -> str:
-    south, west, north, east = facts.frame.bounds
-    cell = facts.frame.cell_size
-    clock = facts.clock
+    out = _Writer()
     about = (
         "Drafted from traces. It names places where people stay: keep it as private as they are."
         if facts.people
         else "An example: put your own map, clock, places and events here."
     )
-    lines = [
-        f"# A policy of priste. {about}",
-        "# Every key is explained in docs/policy.md; `priste explain` says what it guarantees.",
-        "",
-        _noted("[map]", "the part of the earth that is cut into cells"),
-        f"south = {south}",
-        f"west = {west}",
-        f"north = {north}",
-        f"east = {east}",
-        _noted(f"cell_size = {cell}", "km"),
-        "",
-        _noted("[clock]", "one release per step"),
-        f"start = {clock.start:%Y-%m-%dT%H:%M:%S}",
-        _noted(f'zone = "{facts.zone}"', "of the times in this file"),
-        f'step = "{clock.step}"',
-        _noted(f"steps = {clock.steps}", f"or: end = {_end(facts):%Y-%m-%dT%H:%M:%S}"),
-        "",
+    out.remark(
+        f"A policy of priste. {about} Every key is explained in docs/policy.md; `priste explain` "
+        "says what it guarantees."
+    )
+    south, west, north, east = facts.frame.bounds
+    clock, cell = facts.clock, facts.frame.cell_size
+    out.section(
+        ["map"],
+        "the part of the earth that is cut into cells",
+        ("south", south, ""),
+        ("west", west, ""),
+        ("north", north, ""),
+        ("east", east, ""),
+        ("cell_size", cell, "km"),
+        (
+            "lattice",
+            list(facts.frame.origin),
+            "cells are those of the public lattice",
+        ),
+    )
+    end = clock.start + facts.length
+    out.section(
+        ["clock"],
+        "one release per step",
+        ("start", clock.start, ""),
+        ("zone", facts.zone, "of the times in this file"),
+        ("step", clock.step, ""),
+        ("steps", clock.steps, f"or: end = {end:%Y-%m-%dT%H:%M:%S}"),
+    )
+    out.section(
+        ["mobility"],
+        "how people move: what an adversary is taken to know",
         *_mobility(facts, source, format),
+    )
+    alpha = round_up(2.0 / cell)
+    out.section(
+        ["mechanism"],
+        "the noise before calibration",
+        ("kind", "planar-laplace", ""),
+        ("alpha", alpha, "per km: 2/alpha km on average, about a cell"),
+    )
+    out.remark(
+        "Whom the guarantee is against. Against anybody, whatever they believe, little can be "
+        "released. People who know how others move here, and perhaps where you live, are the usual "
+        "ones, and against them much more can be."
+    )
+    home = [] if facts.home is None else [facts.home]
+    also = [("also", home, "and perhaps that you began there")] if home else []
+    out.section(
+        ["adversary"],
+        'or knows = "anything": the strongest guarantee',
+        ("knows", "population", "knows where people are at the first step"),
+        *also,
+    )
+    out.section(
+        ["guarantee"],
         "",
-        _noted("[mechanism]", "the noise before calibration"),
-        'kind = "planar-laplace"',
-        _noted(f"alpha = {round_up(2.0 / cell)}", "per km: 2/alpha km on average, about a cell"),
+        ("epsilon", 1.0, "odds move by at most a factor e^1 = 2.72, up or down"),
+        "odds_up = 1.0: instead, only that it happened stays deniable",
+        "belief_at_most = 0.2: instead, nobody gets more than 20 % sure of it",
+    )
+    off = "off the map is a place of its own around it"
+    if facts.frame.outside:
+        off += f" ({_share(facts.frame.outside)} of the recorded time)"
+    out.section(
+        ["release"],
         "",
-        *_adversary(facts),
-        "",
-        "[guarantee]",
-        _noted("epsilon = 1.0", "odds move by at most a factor e^1 = 2.72, up or down"),
-        _noted("# odds_up = 1.0", "instead: only that it happened stays deniable"),
-        _noted("# belief_at_most = 0.2", "instead: nobody gets more than 20 % sure of it"),
-        "",
-        "[release]",
-        _noted('calibrator = "optimal"', "tells what is harmless, pools the rest"),
-        _noted('outside = "off-map"', "beyond the map is a place of its own around it"),
-        *_left_outside(facts),
-        "",
-        "# Places: each a circle, a box, a polygon or a GeoJSON file.",
-        *map(_region, facts.places),
-        *_own_home(facts, homes),
-        "# What must stay deniable. Times are steps, moments or times of the week.",
-        *_event(facts),
-        "",
-    ]
-    return "\n".join(lines)
+        (
+            "calibrator",
+            "optimal",
+            "exact where that is harmless, else a coarser point",
+        ),
+        ("outside", "off-map", off),
+    )
+    out.remark("Places: each a circle, a box, a polygon, a GeoJSON file, or cells of the map.")
+    for each in facts.places:
+        circle = {
+            "lat": round(each.place.lat, 4),
+            "lon": round(each.place.lon, 4),
+            "radius_km": RADIUS_KM,
+        }
+        out.section(["regions", each.name], each.about, ("circle", circle, ""))
+    if facts.homes:
+        where = f"where each of them lives: protect with --places {homes}"
+        out.section(["regions", str(facts.home)], "", ("own", True, where))
+    place = facts.event_place
+    if kind is not None:
+        place = _name_of(kind)
+        out.section(["regions", place], "", ("geojson", kind, "every place of this kind"))
+    out.remark(
+        "What must stay deniable. This is an example by rule, and so should yours be: guard places "
+        "and hours, not what you remember. What somebody chooses to guard tells about it."
+    )
+    if facts.people:
+        out.remark(
+            f"Everything above was made without looking at {' and '.join(facts.times)}. To guard "
+            "other hours draft anew: priste init --guard 'fri 18:00-20:00'."
+        )
+    for number, when in enumerate(facts.times, 1):
+        name = "example" if number == 1 else f"example{number}"
+        out.section(["events", name], "", *_event(place, when, facts))
+    return out.text()
 
 
-def _end(facts: DraftFacts) -> datetime:
-    return facts.clock.start + facts.length
+def _name_of(path: str) -> str:
+    """Return the name of a kind of place from that of its file."""
+    name = re.sub(r"\W+", "_", PurePath(path).stem).strip("_").lower()
+    return name if name and not name[0].isdigit() else f"kind_{name}"
 
 
-def _left_outside(facts: DraftFacts) -> list[str]:
-    if not facts.frame.outside:
-        return []
-    return [_noted("", f"({_share(facts.frame.outside)} of the recorded time)")]
+def _event(place: str, when: str, facts: DraftFacts) -> list[Entry]:
+    if ".." in when:
+        return [("formula", _formula(f"presence({place}, {when})"), "")]
+    formula = _formula(f'presence({place}, "{when}")')
+    read = read_when(when)
+    if read.first is not None or facts.clock.is_outing:
+        return [("formula", formula, "")]
+    every = "day" if len(read.weekdays) == 7 else "week"
+    return [("formula", formula, ""), ("every", every, f"each {every}'s is an event of its own")]
+
+
+def _formula(text: str) -> Any:
+    import tomlkit
+
+    return tomlkit.string(text, literal=True)
 
 
 def _mobility(
     facts: DraftFacts, source: str | Sequence[str] | None, format: str | None
-) -> list[str]:
-    head = _noted("[mobility]", "how people move: what an adversary is taken to know")
+) -> list[Entry | str]:
     if source is not None:
-        paths = source if isinstance(source, str) else list(source)
-        lines = [
-            head,
-            _noted('kind = "fit"', "learnt from these people; each is left out of their own model"),
-            f"traces = {json.dumps(paths, ensure_ascii=False)}",
-            _noted('memory = "auto"', "by hour or not: what predicts people left out best"),
+        found: list[Entry | str] = [
+            ("kind", "fit", "learnt from these people; each is left out of their own model"),
+            ("traces", source if isinstance(source, str) else list(source), ""),
+            ("memory", "auto", "by hour or not: what predicts people left out best"),
         ]
         if facts.homes:
-            lines.append(_noted(f'home = "{facts.home}"', "and come home: how often is learnt too"))
-        return lines if format is None else [*lines, f'format = "{format}"']
+            found.append(("home", facts.home, "and come home: how often is learnt too"))
+        return found if format is None else [*found, ("format", format, "")]
     habits = facts.habits
-    lines = [
-        head,
-        _noted('kind = "stay-or-go"', "people stay, or go near rather than far"),
-        _noted(f"stay = {habits.stay}", "the chance to be in the same cell a step later"),
+    found = [
+        ("kind", "stay-or-go", "people stay, or go near rather than far"),
+        ("stay", habits.stay, "the chance to be in the same cell a step later"),
     ]
     if habits.stay_at_night is not None:
-        lines.append(_noted(f"stay_at_night = {habits.stay_at_night}", "from 22:00 to 06:00"))
-    lines.append(_noted(f"decay = {habits.decay}", "the larger, the rarer long ways are"))
+        found.append(("stay_at_night", habits.stay_at_night, "from 22:00 to 06:00"))
+    found.append(("decay", habits.decay, "the larger, the rarer long ways are"))
     away = min(max(round(facts.frame.outside, 2), 0.01), 0.99)
-    lines.append(_noted(f"away_share = {away}", "of the time people are beyond the map"))
-    lines += _homecoming(facts)
+    found.append(("away_share", away, "of the time people are off the map"))
+    found += _homecoming(facts)
     if facts.people:
-        lines.append("# These numbers are from the trace: they tell how its user moves, not where.")
-    return [
-        *lines,
-        _noted('# kind = "fit"', "instead: learnt from other people's traces"),
-        '# traces = "others.csv"',
-        '# memory = "auto"',
-    ]
+        found.append("These numbers are from the trace: they tell how its user moves, not where.")
+    found.append('Instead, learnt from others: kind = "fit", traces = "o.csv", memory = "auto"')
+    return found
 
 
-def _homecoming(facts: DraftFacts) -> list[str]:
-    """Return the lines about somebody's home: who knows it knows that they come back."""
+def _homecoming(facts: DraftFacts) -> list[Entry | str]:
+    """Return the entries about somebody's home: who knows it knows that they come back."""
     habits = facts.home_habits
     if facts.home is None or habits is None:
         return []
-    lines = [
-        _noted(f'home = "{facts.home}"', "and come home: who may know where you live knows that"),
-        _noted(
-            f"stay_home = {habits.stay}", "the chance of those at home to be there a step later"
-        ),
-        _noted(f"back_home = {habits.back}", "that of those who are not to be home then"),
+    found: list[Entry | str] = [
+        ("home", facts.home, "and come home: who may know where you live knows that"),
+        ("stay_home", habits.stay, "the chance of those at home to be there a step later"),
+        ("back_home", habits.back, "that of those who are not to be home then"),
     ]
     at_night = {"stay_home": habits.stay_at_night, "back_home": habits.back_at_night}
-    return lines + [
-        f"{name}_at_night = {share}" for name, share in at_night.items() if share is not None
+    return found + [
+        (f"{name}_at_night", share, "") for name, share in at_night.items() if share is not None
     ]
 
 
-def _adversary(facts: DraftFacts) -> list[str]:
-    """Return the section with its reasons: whom a first policy should be against."""
-    lines = [
-        "# Whom the guarantee is against. Against anybody at all, whatever they believe, little",
-        "# can be released; people who know how others move here, and perhaps where you live,",
-        "# are the usual ones, and against them much more can be.",
-        _noted("[adversary]", 'or knows = "anything": the strongest guarantee'),
-        _noted('knows = "population"', "knows where people are at the first step"),
-    ]
-    if facts.home is not None:
-        lines.append(_noted(f'also = ["{facts.home}"]', "and perhaps that you began there"))
-    return lines
+Entry = tuple[str, Any, str]
+"""A key, its value and a note about it."""
 
 
-def _own_home(facts: DraftFacts, homes: str) -> list[str]:
-    """Return the region that is everybody's own, where each of a crowd lives."""
-    if not facts.homes:
-        return []
-    about = f"where each of them lives: protect with --places {homes}"
-    return [f"[regions.{facts.home}]", f"{_noted('own = true', about)}\n"]
+class _Writer:
+    """A TOML document with notes beside its keys, in one column."""
 
+    def __init__(self) -> None:
+        import tomlkit
 
-def _noted(text: str, note: str) -> str:
-    return f"{text:<34} # {note}"
+        self._document = tomlkit.document()
+        self._after_remark = True
 
+    def remark(self, text: str) -> None:
+        """Add lines of their own."""
+        import tomlkit
 
-def _event(facts: DraftFacts) -> list[str]:
-    lines = ["[events.example]", f"formula = 'presence({facts.event_place}, \"{facts.when}\")'"]
-    if facts.length >= timedelta(days=7) and facts.when[:3] in DAY_NAMES:
-        lines.append(_noted('every = "week"', "each week's is an event of its own"))
-    return lines
+        if not self._after_remark:
+            self._document.add(tomlkit.nl())
+        self._after_remark = True
+        for line in textwrap.wrap(text, REMARK_WIDTH):
+            self._document.add(tomlkit.comment(line))
 
+    def section(self, path: Sequence[str], note: str, *entries: Entry | str) -> None:
+        """Add a table; an entry that is a text is a remark in it."""
+        import tomlkit
 
-def _region(named: NamedPlace) -> str:
-    about = f"  # {named.about}" if named.about else ""
-    place = named.place
-    return (
-        f"[regions.{named.name}]{about}\n"
-        f"circle = {{ lat = {place.lat:.4f}, lon = {place.lon:.4f}, radius_km = {RADIUS_KM} }}\n"
-    )
+        table = tomlkit.table()
+        for entry in entries:
+            if isinstance(entry, str):
+                table.add(tomlkit.comment(entry))
+                continue
+            key, value, about = entry
+            item: Any = tomlkit.inline_table() if isinstance(value, dict) else tomlkit.item(value)
+            if isinstance(value, dict):
+                item.update(value)
+            table.add(key, item)
+            self._note(item, about, len(f"{key} = {item.as_string()}"))
+        target = self._document
+        for name in path[:-1]:
+            if name not in target:
+                target.add(name, tomlkit.table(is_super_table=True))
+            target = target[name]
+        target.add(path[-1], table)
+        self._note(table, note, len(".".join(path)) + 2)
+        self._after_remark = False
+
+    @staticmethod
+    def _note(item: Any, text: str, width: int) -> None:
+        if text:
+            item.comment(text)
+            item.trivia.comment_ws = " " * max(1, NOTES_AT - width)
+
+    def text(self) -> str:
+        """Return the document."""
+        import tomlkit
+
+        return tomlkit.dumps(self._document)
