@@ -21,7 +21,7 @@ from priste.policy.draft.facts import (
     example_facts,
     facts_of,
 )
-from priste.policy.draft.guard import DAILY
+from priste.policy.draft.guarded_hours import DAILY
 from priste.traces import Trace
 
 NOTES_AT = 35
