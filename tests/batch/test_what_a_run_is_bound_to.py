@@ -372,3 +372,28 @@ def test_every_released_step_is_in_the_journal(begun: Path) -> None:
         for journal in journals_in(path.read_bytes()).values()
     }
     assert drawn == set(cells_of(run(begun, TWO)).values())
+
+
+def test_a_warning_has_the_numbers_when_most_of_the_input_takes_no_part(tmp_path: Path) -> None:
+    """Fixes outside the clock, and records that are none, are told with their numbers."""
+    source = write_paths(tmp_path, {"ada": PATHS["ada"]}, "trips.csv")
+    (trace,) = read_traces(source)
+    later = [
+        Fix(fix.user, fix.time + timedelta(days=day), fix.lat, fix.lon)
+        for day in (0, 30, 60)
+        for fix in trace
+    ]
+    write_traces([Trace.of(later)], source, overwrite=True)
+    with source.open("a") as out:
+        out.write("ada,no time,46.0,7.0\n" * 4 * len(later))
+    report = protect_file(policy_of(), read_traces(source), tmp_path / "a.csv")
+    told = " ".join(report.notes)
+    assert f"{2 * len(trace)} of {3 * len(trace)} lie outside the clock" in told
+    assert f"{4 * len(later)} of {5 * len(later)} were set aside" in told
+    assert "unreadable time" in told
+    few = protect_file(
+        policy_of(),
+        read_traces(write_paths(tmp_path, {"bob": PATHS["ada"]}, "b.csv")),
+        tmp_path / "c.csv",
+    )
+    assert not few.notes

@@ -8,7 +8,7 @@ from datetime import datetime
 from priste.batch.parts import Parts
 from priste.errors import InvalidParameter, TraceError
 from priste.policy import Policy
-from priste.traces import Traces
+from priste.traces import ReadingReport, Traces
 from priste.traces.fixes import utc_datetime
 from priste.traces.formats.known import formats
 from priste.traces.record_problems import Tally
@@ -50,6 +50,28 @@ def nothing_to_release(policy: Policy, source: str, earliest: int, latest: int) 
         f"{_said(begin)} to {_said(end)}, and on its map of {policy.grid.rows} by "
         f"{policy.grid.columns} cells. Is this the right file? If so, change [clock] or [map]."
     )
+
+
+def dropped(policy: Policy, report: ReadingReport, fixes: int, outside: int) -> tuple[str, ...]:
+    """Return warnings where most of the input takes no part, with the numbers.
+
+    ``outside`` of ``fixes`` lie outside the clock of the policy.
+    """
+    told = []
+    if report.mostly_set_aside:
+        told.append(
+            f"Most records of {report.source} are no usable fixes: {report.set_aside:,} of "
+            f"{report.records:,} were set aside, most of them for: {report.commonest}."
+        )
+    if 2 * outside > fixes:
+        line = policy.timeline
+        begin, end = line.time_of(0), line.time_of(policy.steps)
+        told.append(
+            f"Most fixes take no part: {outside:,} of {fixes:,} lie outside the clock of the "
+            f"policy, which runs from {_said(begin)} to {_said(end)}. Change the [clock] if they "
+            "should be released."
+        )
+    return tuple(told)
 
 
 def _said(time: datetime) -> str:

@@ -13,6 +13,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 
+import numpy as np
+
 import priste
 from priste.arguments import check_int
 from priste.atomic_files import check_apart
@@ -27,6 +29,7 @@ from priste.batch.own_places import places_in_columns, read_own_places
 from priste.batch.parts import Ledgers, Parts
 from priste.batch.people import (
     about_places,
+    dropped,
     named_in,
     nothing_to_release,
     oddities,
@@ -127,14 +130,14 @@ def protect_file(
                 gathering.add_places(read_own_places(places, policy.regions))
             if place_columns:
                 gathering.add_places(places_in_columns(traces, place_columns, policy.regions))
-            _gather(policy, traces, gathering, recognition, sample, frozenset(users))
-            notes: tuple[str, ...] = ()
+            outside = _gather(policy, traces, gathering, recognition, sample, frozenset(users))
+            notes = dropped(policy, traces.report, gathering.fixes, outside)
             if places is not None or place_columns:
                 placed, unknown = gathering.placed()
                 everyone = sample == 1.0 and not users  # others are unknown for no fault of theirs
                 others = unknown if everyone else 0
                 people = gathering.users + gathering.unusable
-                notes = about_places(people, placed, others, policy.own_regions)
+                notes += about_places(people, placed, others, policy.own_regions)
             if not target.in_parts:
                 everybody = _Everybody(gathering, policy.steps)
                 rehearse(policy, traces, everybody, temporary / target.path.name)
@@ -219,9 +222,13 @@ def _gather(
     recognition: Recognition,
     sample: float,
     wanted: frozenset[str],
-) -> None:
-    """Put the fixes of everybody, or of some, onto the disk; TraceError if nothing is there."""
+) -> int:
+    """Put the fixes of everybody, or of some, onto the disk; TraceError if nothing is there.
+
+    Returns how many of them lie outside the clock of the policy.
+    """
     times: list[int] = []
+    outside = 0
     something = False
     missing = set(wanted)
 
@@ -238,6 +245,9 @@ def _gather(
                 something = bool(true_cells(policy, trace, None)[1])
             except PristeError:
                 something = True  # told when it is that user's turn
+        line, ends = policy.timeline, (trace.until, trace.times)
+        before, after = (line.steps_of(each) for each in ends)
+        outside += int(np.count_nonzero((before < 0) | (after >= policy.steps)))
         gathering.add(trace, hours_to_bytes(recognition.hours(trace)))
     gathering.settle()
     gathering.add_named(filter(is_asked_for, named_in(traces)))
@@ -256,6 +266,7 @@ def _gather(
         )
     if not something:
         raise TraceError(nothing_to_release(policy, traces.source.root.name, *times))
+    return outside
 
 
 class _Everybody(Mapping[str | None, tuple[int, ...]]):

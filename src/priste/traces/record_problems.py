@@ -106,6 +106,18 @@ class ReadingReport:
         """How many records take no part."""
         return sum(count for problem, count in self.problems.items() if problem.sets_aside)
 
+    @property
+    def mostly_set_aside(self) -> bool:
+        """Whether more records were set aside than used; those of other kinds do not count."""
+        beside = self.count(Problem.OTHER_RECORD) + self.count(Problem.DUPLICATE)
+        return self.set_aside - beside > self.fixes
+
+    @property
+    def commonest(self) -> Problem | None:
+        """The problem for which most records were set aside, if any was."""
+        aside = {each: count for each, count in self.problems.items() if each.sets_aside}
+        return max(aside, key=lambda each: aside[each], default=None)
+
     def lines(self) -> list[str]:
         """Return the report as sentences for a person."""
         told = [
