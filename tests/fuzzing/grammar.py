@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.fuzzing.mutation import ODD_TEXTS
 
+GUARANTEES = ("epsilon", "odds_up", "odds_down", "belief_at_most")
 REGIONS = ("clinic", "home", "work")
 MECHANISMS = ("planar-laplace", "planar-isotropic", "identity", "uniform")
 
@@ -30,11 +31,11 @@ def event(rng: random.Random, steps: int, depth: int = 3, *, clock: bool = False
         when, span = f'"{first:02d}:00"', f'"{first:02d}:00-{last + 1:02d}:00"'
     else:
         when, span = str(first), rng.choice((f"{first}..{last}", str(first)))
-    if kind < 0.25:
+    if kind < 0.25 and not clock:  # a time of the day is a step of every day
         return f"at({place}, {when})"
     if kind < 0.6:
         return f"presence({place}, {span})"
-    if kind < 0.75:
+    if kind < 0.75 and not clock:
         return f"pattern({place}@{when})"
     return f"at_least({rng.randint(1, last - first + 1)}, {place}, {span})"
 
@@ -66,13 +67,15 @@ def policy(rng: random.Random) -> dict[str, dict[str, Any]]:
         "clock": _clock(rng),
         "mobility": _mobility(rng, several=several),
         "mechanism": _mechanism(rng),
+        "guarantee": {key: release.pop(key) for key in GUARANTEES if key in release},
         "release": release,
     }  # fmt: skip
     if rng.random() < 0.1:
-        release["outside"] = "elsewhere"
+        release["outside"] = "off-map"
         tables["mobility"]["away_hours"] = 2
-    if rng.random() < 0.5 or "belief_at_most" in release:
-        tables["adversary"] = _adversary(rng, near=not several, belief="belief_at_most" in release)
+    belief = "belief_at_most" in tables["guarantee"]
+    if rng.random() < 0.5 or belief:
+        tables["adversary"] = _adversary(rng, near=not several, belief=belief)
     for name in REGIONS:
         tables[f"regions.{name}"] = _place(rng)
     for number in range(rng.randint(1, 2)):

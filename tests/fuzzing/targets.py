@@ -13,6 +13,7 @@ import io
 import json
 import random
 import shutil
+import warnings
 import zipfile
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -24,8 +25,8 @@ from tests.cli.small_world import POLICY
 from tests.fuzzing import grammar
 from tests.fuzzing.mutation import as_json, harmed_bytes, harmed_json, harmed_text
 from tests.release import kept_streams as streams
-from tests.traces import test_phone_formats as phones
-from tests.traces import trace_files
+from tests.traces import phone_files as phones
+from tests.traces import stay_files, trace_files
 
 from priste import Grid, MarkovModel, Protector, Region, parse_event
 from priste.audit.emission_table_files import read_emission_table
@@ -53,16 +54,24 @@ EARTH = Grid.covering(46.0, 7.0, 46.0355, 7.0515, 1.0)
 
 _TRACES: dict[str, tuple[tuple[str, Callable[[Path], Path]], ...]] = {
     "cabspotting": (("a.txt", trace_files.cabspotting),),
-    "csv": (("a.csv", trace_files.csv),),
+    "csv": (("a.csv", trace_files.csv), ("b.csv", stay_files.csv)),
     "fit": (("a.fit", phones.fit),),
-    "geojson": (("a.geojson", trace_files.geojson),),
+    "geojson": (("a.geojson", trace_files.geojson), ("b.geojson", stay_files.geojson)),
     "geolife": (("a.plt", trace_files.plt),),
     "google": tuple(
         (f"{make.__name__}.json", make)
-        for make in (phones.android, phones.iphone, phones.takeout, phones.month)
+        for make in (
+            phones.android,
+            phones.iphone,
+            phones.takeout,
+            phones.month,
+            stay_files.android,
+            stay_files.iphone,
+            stay_files.semantic_month,
+        )
     ),
     "gpx": (("a.gpx", trace_files.gpx),),
-    "kml": (("a.kml", phones.kml), ("a.kmz", phones.kmz)),
+    "kml": (("a.kml", phones.kml), ("a.kmz", phones.kmz), ("b.kml", stay_files.kml)),
     "nmea": (("a.nmea", trace_files.nmea),),
     "owntracks": (("a.rec", trace_files.owntracks), ("a.json", phones.owntracks)),
     "parquet": (("a.parquet", trace_files.parquet),),
@@ -93,6 +102,42 @@ def traces(rng: random.Random, folder: Path, kind: str) -> object:
     format = str(kind) if rng.random() < 0.7 else None
     zone = "UTC" if rng.random() < 0.8 else None
     return list(read_traces(path, format, columns=columns, zone=zone))
+
+
+def archives(rng: random.Random, folder: Path) -> object:
+    """A zip archive of traces with odd names, now and then the same file often, or harmed."""
+    path = folder / rng.choice(("a.zip", "a.kmz"))
+    with zipfile.ZipFile(path, "w", rng.choice((zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED))) as out:
+        for _ in range(rng.randint(1, 3)):
+            name, make = rng.choice(_TRACES[rng.choice(sorted(_TRACES))])
+            data = make(folder / name).read_bytes()
+            data = harmed_bytes(data, rng) if rng.random() < 0.3 else data
+            where = rng.choice(("", "Takeout/", "../../", "/etc/", "a\\", "__MACOSX/", "2024/"))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a name that is there twice
+                out.writestr(where + rng.choice((name, Path(name).stem, "x/" + name)), data)
+    if rng.random() < 0.4:
+        path.write_bytes(harmed_bytes(path.read_bytes(), rng))
+    return list(read_traces(path, zone="UTC"))
+
+
+def long_documents(rng: random.Random, folder: Path) -> object:
+    """Numbers of thousands of digits, and the same placemark tens of thousands of times."""
+    if rng.random() < 0.7:
+        number = rng.choice(("", "-", "1.", "1e")) + "7" * rng.choice((18, 19, 400, 4301, 70_000))
+        key, form = rng.choice((("locations", "google"), ("data", "owntracks")))
+        record = (
+            f'{{"_type": "location", "latitudeE7": 1, "timestampMs": {number}, "tst": {number}}}'
+        )
+        (folder / "a.json").write_text(f'{{"{key}": [{record}]}}')
+        return list(read_traces(folder / "a.json", form))
+    mark = (
+        "<Placemark><TimeStamp><when>2024-05-01T08:00:00Z</when></TimeStamp>"
+        "<Point><coordinates>7.02,46.01</coordinates></Point></Placemark>"
+    )
+    with zipfile.ZipFile(folder / "a.kmz", "w", zipfile.ZIP_DEFLATED) as out:
+        out.writestr("doc.kml", f"<kml>{mark * rng.choice((1, 20_000))}</kml>")
+    return list(read_traces(folder / "a.kmz"))
 
 
 def _harm_parquet(path: Path, rng: random.Random) -> None:
@@ -500,6 +545,8 @@ def live_messages(rng: random.Random, folder: Path) -> object:
 
 TARGETS: dict[str, Target] = {
     **{f"traces: {kind}": functools.partial(traces, kind=kind) for kind in formats()},
+    "archives": archives,
+    "long documents": long_documents,
     "models": models,
     "regions": regions,
     "emission tables": emission_tables,

@@ -247,3 +247,37 @@ def test_other_packages_add_formats(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             all_formats()
     finally:
         all_formats.cache_clear()
+
+
+def test_geoparquet_is_read_and_written(tmp_path: Path) -> None:
+    """Points of a geometry column are positions; what is released is GeoParquet for geopandas."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    import shapely
+
+    from priste.maps import Grid
+
+    points = [shapely.Point(lon, lat) for lat, lon in files.PLACES] + [shapely.Point()]
+    table = pa.table(
+        {
+            "user": ["ada"] * 7,
+            "time": [*files.TIMES, files.TIMES[-1] + (files.TIMES[1] - files.TIMES[0])],
+            "geometry": shapely.to_wkb(points),
+        }
+    )
+    about = {"encoding": "WKB", "geometry_types": ["Point"]}
+    told = {"version": "1.1.0", "primary_column": "geometry", "columns": {"geometry": about}}
+    table = table.replace_schema_metadata({b"geo": json.dumps(told).encode()})
+    pq.write_table(table, tmp_path / "a.parquet")
+    traces = read_traces(tmp_path / "a.parquet")
+    trace = traces.one()
+    assert list(zip(trace.lat.tolist(), trace.lon.tolist(), strict=True)) == files.PLACES
+    assert traces.report.count(Problem.MISSING_POSITION) == 1
+    grid = Grid.covering(46.0, 7.0, 46.05, 7.08, cell_size=0.5)
+    line = Timeline(files.START, files.TIMES[1] - files.TIMES[0])
+    write_released(traces, tmp_path / "out.parquet", {"ada": [3, 4]}, line, grid)
+    schema = pq.read_schema(tmp_path / "out.parquet")
+    assert schema.names == ["user", "time", "geometry"]
+    assert json.loads(schema.metadata[b"geo"]) == told
+    again = read_traces(tmp_path / "out.parquet").one()
+    assert [grid.cell_at(*at) for at in zip(again.lat, again.lon, strict=True)] == [3, 4]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.drawn_examples import examples
+from tests.traces.stay_files import FORMS, HOME, MONDAY, WORK, week
 
 from priste.batch import protect_file
 from priste.errors import InvalidParameter
@@ -23,107 +23,8 @@ from priste.traces.cleaning import LONGEST_STAY, ClockRange, RawFix, RawFixes, c
 from priste.traces.fixes import microseconds
 from priste.traces.record_problems import Tally
 
-MONDAY = datetime(2024, 5, 6, tzinfo=UTC)
-HOME, WORK = (46.0100, 7.0200), (46.0400, 7.0600)
 GRID = Grid.covering(46.0, 7.0, 46.05, 7.08, cell_size=0.5)
 HOUR = 3_600_000_000
-
-
-def week() -> list[tuple[datetime, datetime, tuple[float, float]]]:
-    """Two weeks of nights at home and working hours at work, as (begin, end, place)."""
-    stays = []
-    for day in range(14):
-        midnight = MONDAY + timedelta(days=day)
-        if midnight.weekday() < 5:
-            stays.append((midnight + timedelta(hours=9), midnight + timedelta(hours=17), WORK))
-        stays.append((midnight + timedelta(hours=18), midnight + timedelta(hours=32), HOME))
-    return stays
-
-
-def iso(time: datetime) -> str:
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def android(path: Path) -> Path:
-    segments = [
-        {
-            "startTime": iso(begin),
-            "endTime": iso(end),
-            "visit": {"topCandidate": {"placeLocation": {"latLng": f"{lat}°, {lon}°"}}},
-        }
-        for begin, end, (lat, lon) in week()
-    ]
-    path.write_text(json.dumps({"semanticSegments": segments}))
-    return path
-
-
-def iphone(path: Path) -> Path:
-    segments = [
-        {
-            "startTime": iso(begin),
-            "endTime": iso(end),
-            "visit": {"topCandidate": {"placeLocation": f"geo:{lat},{lon}"}},
-        }
-        for begin, end, (lat, lon) in week()
-    ]
-    path.write_text(json.dumps(segments))
-    return path
-
-
-def semantic_month(path: Path) -> Path:
-    objects = [
-        {
-            "placeVisit": {
-                "location": {"latitudeE7": round(lat * 1e7), "longitudeE7": round(lon * 1e7)},
-                "duration": {"startTimestamp": iso(begin), "endTimestamp": iso(end)},
-            }
-        }
-        for begin, end, (lat, lon) in week()
-    ]
-    path.write_text(json.dumps({"timelineObjects": objects}))
-    return path
-
-
-def kml(path: Path) -> Path:
-    marks = "".join(
-        f"<Placemark><TimeSpan><begin>{iso(begin)}</begin><end>{iso(end)}</end></TimeSpan>"
-        f"<Point><coordinates>{lon},{lat},0</coordinates></Point></Placemark>"
-        for begin, end, (lat, lon) in week()
-    )
-    path.write_text(
-        f'<kml xmlns="http://www.opengis.net/kml/2.2"><Document>{marks}</Document></kml>'
-    )
-    return path
-
-
-def geojson(path: Path) -> Path:
-    features = [
-        {
-            "type": "Feature",
-            "geometry": {"type": "Point", "coordinates": [lon, lat]},
-            "properties": {"startTime": iso(begin), "endTime": iso(end)},
-        }
-        for begin, end, (lat, lon) in week()
-    ]
-    path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
-    return path
-
-
-def csv(path: Path) -> Path:
-    """As trackintel writes staypoints."""
-    rows = [f"{iso(begin)},{iso(end)},{lat},{lon}" for begin, end, (lat, lon) in week()]
-    path.write_text("\n".join(["started_at,finished_at,latitude,longitude", *rows]) + "\n")
-    return path
-
-
-FORMS = {
-    "Timeline.json": android,
-    "location-history.json": iphone,
-    "2024_MAY.json": semantic_month,
-    "stays.kml": kml,
-    "stays.geojson": geojson,
-    "stays.csv": csv,
-}
 
 
 def hours_by_place(trace: Trace) -> dict[tuple[float, float], float]:

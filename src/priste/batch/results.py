@@ -53,7 +53,7 @@ class Destination:
         if not wanted or traces.format not in _TABLES:
             return cls(path)
         named = traces.columns()
-        parts = {part: getattr(named, part) for part in ("user", "time", "lat", "lon")}
+        parts = {part: getattr(named, part) for part in ("user", "time", "lat", "lon", "geometry")}
         columns = {part: name for part, name in parts.items() if name is not None}
         return cls(path, columns if "user" in columns else None)
 

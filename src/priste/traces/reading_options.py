@@ -45,6 +45,7 @@ class Columns:
     without a header has the columns ``column0``, ``column1``, … . ``user`` is optional. ``date`` is
     the column of the date where ``time`` holds only the time of day. ``until`` is the end of a stay
     that begins at ``time``; it is looked for only where the time is called a start or an arrival.
+    ``geometry`` is the column of points of a GeoParquet file, used where it has no ``lat``.
     ``time_unit`` is the unit of times given as numbers: "s", "ms" or "us" since 1970.
     ``time_format`` reads times given as text, in the letters of strptime, with the date before the
     time if they are two columns; without it they are ISO 8601.
@@ -56,6 +57,7 @@ class Columns:
     lon: str | None = None
     date: str | None = None
     until: str | None = None
+    geometry: str | None = None
     time_unit: str = "s"
     time_format: str | None = None
 
@@ -78,13 +80,13 @@ class Columns:
                 )
         return cls(**given)
 
-    def found_in(self, names: Sequence[str], what: str, *, geometry: bool = False) -> Columns:
+    def found_in(self, names: Sequence[str], what: str, points: Sequence[str] = ()) -> Columns:
         """Return columns with every name settled by the names that ``what`` really has.
 
-        With ``geometry`` the position is elsewhere, and no latitude or longitude is needed.
+        ``points`` are the columns that hold geometries; one of them may stand for the position.
         """
         wanted = self._with_pairs(names)
-        optional = {"user", "date", "until"} | ({"lat", "lon"} if geometry else set())
+        optional = {"user", "date", "until"} | ({"lat", "lon"} if points else set())
         settled = {
             part: _settle(part, getattr(wanted, part), names, what, part in optional)
             for part in ("user", "time", "lat", "lon", "date", "until")
@@ -95,6 +97,11 @@ class Columns:
                 f"The parts of a fix in {what} must be different columns. Got "
                 f"{', '.join(f'{part}={name}' for part, name in settled.items() if name)}."
             )
+        if settled["lat"] is None or settled["lon"] is None:
+            chosen = self.geometry or points[0]
+            settled |= {"lat": None, "lon": None, "geometry": chosen}
+            if chosen not in points:
+                raise TraceError(f"The column {chosen!r} of {what} holds no geometries.")
         return Columns(**settled, time_unit=self.time_unit, time_format=self.time_format)
 
     def _with_pairs(self, names: Sequence[str]) -> Columns:

@@ -175,7 +175,8 @@ class OpenTable:
             )
             names = tuple(str(row[0]) for row in described)
             types = tuple(str(row[1]) for row in described)
-            return Layout(relation, names, types, wanted.found_in(names, what), None)
+            points = [name for name, kind in zip(names, types, strict=True) if "GEOMETRY" in kind]
+            return Layout(relation, names, types, wanted.found_in(names, what, points), None)
         if self._is("tdrive"):
             dialect, columns = _TDRIVE, Columns("id", "time", "lat", "lon")
         else:

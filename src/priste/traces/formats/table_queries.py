@@ -82,11 +82,26 @@ class Layout:
 
     def degrees(self, part: str) -> str:
         """Return the expression of ``lat`` or ``lon``: a double, nan when it cannot be read."""
+        if self.columns.geometry is not None:
+            return self._of_point(self.columns.geometry, 1 if part == "lon" else 2)
         name = str(getattr(self.columns, part))
         column = self.raw(name)
         if self.dialect is not None and self.dialect.delimiter != ",":
             column = f"replace({column}, ',', '.')"  # a decimal comma
         return f"coalesce(try_cast({column} AS DOUBLE), CAST('nan' AS DOUBLE))"
+
+    def _of_point(self, name: str, place: int) -> str:
+        """Return the expression of a coordinate of a point; DuckDB writes POINT (7.02 46.01)."""
+        kind = self.type_of(name)
+        if "'" in kind and not any(known in kind for known in ("CRS84", "4326")):
+            raise TraceError(
+                f"The points of {name!r} are in another coordinate system than WGS 84. Convert "
+                "them to longitudes and latitudes first."
+            )
+        text = f"CAST({self.raw(name)} AS VARCHAR)"
+        inner = f"split_part(split_part(rtrim({text}, ')'), '(', 2), ' ', {place})"
+        number = f"CASE WHEN starts_with({text}, 'POINT') THEN try_cast({inner} AS DOUBLE) END"
+        return f"coalesce({number}, CAST('nan' AS DOUBLE))"
 
 
 def _text_time(column: str) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
@@ -32,7 +33,7 @@ def write(traces: Iterable[Trace], target: Path, reading: ReadingOptions, *, kin
     if columns.user is not None or first.user is not None:
         names.insert(0, columns.user or "user")
     if kind == "parquet":
-        _write_parquet(traces, target, names)
+        _write_parquet(traces, target, names, columns.geometry)
     elif kind == "tdrive":
         _write_tdrive(traces, target, reading)
     else:
@@ -46,25 +47,35 @@ def write(traces: Iterable[Trace], target: Path, reading: ReadingOptions, *, kin
                     writer.writerow([*user, iso_text(time), lat, lon])
 
 
-def _write_parquet(traces: Iterable[Trace], target: Path, names: list[str]) -> None:
+def _write_parquet(
+    traces: Iterable[Trace], target: Path, names: list[str], geometry: str | None
+) -> None:
+    """Write latitudes and longitudes, or with ``geometry`` points in a column of that name."""
     import pyarrow as pa
     import pyarrow.parquet as pq
+    import shapely
 
     types = [pa.string(), pa.timestamp("us", tz="UTC"), pa.float64(), pa.float64()]
-    schema = pa.schema(list(zip(names, types[-len(names) :], strict=True)))
+    fields = list(zip(names, types[-len(names) :], strict=True))
+    metadata = None
+    if geometry is not None:
+        fields = [*fields[:-2], (geometry, pa.binary())]
+        about = {"encoding": "WKB", "geometry_types": ["Point"]}
+        told = {"version": "1.1.0", "primary_column": geometry, "columns": {geometry: about}}
+        metadata = {b"geo": json.dumps(told).encode()}
+    schema = pa.schema(fields, metadata)
     held: list[Any] = []
     with pq.ParquetWriter(target, schema) as writer:
         for trace in traces:
             for begin in range(0, len(trace), _ROWS_PER_GROUP):
                 part = slice(begin, begin + _ROWS_PER_GROUP)
                 times = trace.times[part]
-                arrays = [
-                    pa.array([trace.user] * len(times), types[0]),
-                    pa.array(times).cast(types[1]),
-                    pa.array(np.round(trace.lat[part], DECIMALS)),
-                    pa.array(np.round(trace.lon[part], DECIMALS)),
-                ]
-                arrays = arrays[-len(names) :]
+                lat, lon = (np.round(each[part], DECIMALS) for each in (trace.lat, trace.lon))
+                places = [pa.array(lat), pa.array(lon)]
+                if geometry is not None:
+                    places = [pa.array(shapely.to_wkb(shapely.points(lon, lat)), pa.binary())]
+                users = pa.array([trace.user] * len(times), types[0])
+                arrays = [users, pa.array(times).cast(types[1]), *places][-len(fields) :]
                 held.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
                 if sum(batch.num_rows for batch in held) >= _ROWS_PER_GROUP:
                     writer.write_table(pa.Table.from_batches(held))
