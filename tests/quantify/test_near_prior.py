@@ -33,9 +33,10 @@ from priste import (
     StartsIn,
 )
 from priste.events import at, presence
-from priste.quantify import JointProbabilities
+from priste.quantify import JointProbabilities, passes, worst_prior_leakage
 from priste.quantify.guarantees import as_limits
 from priste.quantify.near_prior import near_beliefs, near_leakage, near_leakages, near_passes
+from priste.quantify.worst_prior.verdicts import LEAST_LOGARITHM
 
 SLACK = 1e-8
 """What a reported ratio may be above the exact supremum, relatively."""
@@ -410,3 +411,27 @@ def test_many_rows_are_decided_close_to_the_bound(family, factor):
     logs = np.log((w @ b) * (w @ moments.prior_complement) / ((w @ moments.prior_event) * (w @ d)))
     assert logs.max() <= found.for_event + 1e-12
     assert -logs.min() <= found.against_event + 1e-12
+
+
+@examples(60)
+@given(hostile_joint(), st.sampled_from([2e3, 1e5, 1e6]), st.floats(0.0, 3.0))
+def test_a_wide_class_never_reports_more_than_every_mixture(joint, factor, epsilon):
+    """Fewer priors never learn more, in reports and in verdicts, also where levels are far apart."""
+    weights = np.full(joint.rows, 1.0 / joint.rows)
+    near, every = near_leakage(joint, weights, factor), worst_prior_leakage(joint)
+    if every.worst_rows:
+        assert near.for_event <= max(every.for_event, LEAST_LOGARITHM)
+        assert near.against_event <= max(every.against_event, LEAST_LOGARITHM)
+    assert near_passes(joint, weights, factor, epsilon)[0] >= passes(joint, epsilon)[0]
+
+
+def test_releases_that_tell_nothing_leak_nothing_to_a_wide_class():
+    """With the same likelihood everywhere the leakage is 0 up to rounding, whatever the factor."""
+    grid = Grid(rows=1, columns=30, cell_size=1.0)
+    model = MarkovModel.gaussian(grid, 4.0)
+    prior = np.linspace(1.0, 1e4, 30)
+    q = Quantifier(model, presence([3], [2, 4]), PriorsWithin(prior / prior.sum(), 1e6))
+    for _ in range(6):
+        q.observe(np.full(30, 0.3))
+    assert 0.0 <= q.leakage().value < 1e-9
+    assert q.passes(np.full((30, 1), 0.2), 1e-9)[0]

@@ -9,13 +9,23 @@ from numpy.typing import NDArray
 
 from priste.quantify.guarantees import Guarantee, Limits, as_limits
 from priste.quantify.joint_probabilities import Floats, Integers, JointProbabilities
+from priste.quantify.joint_sums import candidates_of
 from priste.quantify.leakage import Leakage, bounded_directions
-from priste.quantify.worst_prior.verdicts import LEAST_LOGARITHM, doubt, lines_of
+from priste.quantify.worst_prior.verdicts import (
+    LEAST_LOGARITHM,
+    column_directions,
+    doubt,
+    lines_of,
+    passes,
+)
 
 SLACK = 1e-8
 """A reported ratio is at most this much, relatively, above the exact supremum, and (n + 32) factor
-2**-50 more: rounding is felt where a row may weigh ``factor`` times as much. A direction whose
-supremum is 0 may be reported with more, 0.011 at a factor of 1e6 (docs/soundness.md)."""
+2**-50 more: rounding is felt where a row may weigh ``factor`` times as much."""
+
+FAR = 1e3
+"""Factors above which the bound over every mixture of the rows is asked for as well: levels that are
+millions apart may leave the search above it."""
 
 LARGEST_LOGARITHM = 709.0
 """e to this is still a float."""
@@ -51,6 +61,10 @@ def near_passes(
         events, complements = _columns(joint)
         shared = _shared(joint, weights)
         level_kernels.column_verdicts(events, complements, *shared, factor, up, down, passed)
+    if factor > FAR and not passed.all():  # what holds for every mixture holds for fewer
+        failed = np.flatnonzero(~passed)
+        every = joint if joint.candidates is None else candidates_of(joint, failed)
+        passed[failed] = passes(every, Limits(limits.up, limits.down, math.inf))
     if limits.belief < math.inf:
         odds = _log_odds(joint, weights, factor)
         passed &= odds <= math.log(limits.belief)
@@ -138,7 +152,10 @@ def _suprema(joint: JointProbabilities, weights: Floats, factor: float) -> tuple
     priors = np.empty((2, joint.rows))
     shared = _shared(joint, weights)
     level_kernels.column_suprema(events, complements, *shared, factor, ratios, powers, priors)
-    return _logarithms(ratios, powers, doubt(joint)), priors
+    logs = _logarithms(ratios, powers, doubt(joint))
+    if factor > FAR:  # no class of mixtures learns more than that of all of them
+        logs = np.minimum(logs, column_directions(joint))
+    return logs, priors
 
 
 def _log_odds(joint: JointProbabilities, weights: Floats, factor: float) -> Floats:

@@ -92,6 +92,11 @@ def worst_directions(joint: JointProbabilities) -> tuple[float, float]:
     return _both(joint, *_suprema(joint, "auto"))
 
 
+def column_directions(joint: JointProbabilities) -> Floats:
+    """Bound ln sup R and ln sup 1/R of each candidate over every mixture of the rows, (2, k)."""
+    return _logarithms(joint, _suprema(joint, "auto")[0])
+
+
 def _both(
     joint: JointProbabilities, ratios: Floats, pairs: NDArray[np.int64]
 ) -> tuple[float, float]:
