@@ -184,9 +184,9 @@ class Guarantee(ABC):
         if self.belief_cap is None or prior_belief <= self.belief_cap:
             return
         raise InvalidParameter(
-            f"The event {event!r} is guaranteed to be believed with at most {self.belief_cap:g}, "
-            f"and before any release {whom} may believe it with {prior_belief:.6g} already. No "
-            "release can take that back.",
+            f"The event {event!r} is guaranteed a belief of at most {self.belief_cap:g}, and before "
+            f"any release {whom} may believe it with {prior_belief:.6g} already. No release can "
+            "take that back.",
             hint="Guarantee a cap above that number, guard against an adversary with less extreme "
             "beliefs, such as one who knows the population, or bound the change of odds instead.",
         )
