@@ -1,4 +1,4 @@
-"""Numbers of any size are cut into bands by numpy and by compiled code, with the same result."""
+"""Numbers of any size are cut into bands that add up to them."""
 
 from __future__ import annotations
 
@@ -6,19 +6,13 @@ import math
 from fractions import Fraction
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from priste.quantify import band_kernels, bands
+from priste.quantify import bands
 from priste.quantify.bands import TOP, WIDTH, Band
 
 ROWS, CELLS = 3, 5
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled() -> None:
-    bands.compile_now()
 
 
 @st.composite
@@ -36,17 +30,6 @@ def several_bands(draw: st.DrawFn, most: int = 5) -> list[Band]:
 
 
 @given(several_bands())
-def test_compiled_bands_are_the_plain_ones_to_the_bit(given_bands: list[Band]) -> None:
-    """Both ways give as many bands, the same floats and the same powers of two."""
-    plain = bands.cut(*bands.entries_of(given_bands))
-    compiled = bands.spread(given_bands)
-    assert len(compiled) == len(plain)
-    for one, other in zip(compiled, plain, strict=True):
-        assert one.values.tobytes() == other.values.tobytes()
-        assert one.exponent.tolist() == other.exponent.tolist()
-
-
-@given(several_bands(most=band_kernels.MOST))
 def test_bands_add_up_to_what_was_given(given_bands: list[Band]) -> None:
     """Against fractions: an entry is the exact sum up to one rounding a band, and in its range."""
     found = bands.spread(given_bands)
@@ -68,13 +51,3 @@ def _exact(parts: list[Band] | tuple[Band, ...], row: int, cell: int) -> Fractio
         ),
         Fraction(0),
     )
-
-
-def test_numbers_below_the_normal_floats_are_left_to_the_plain_way() -> None:
-    """The kernels say that they cannot, and the result is the plain one."""
-    tiny = [Band(np.array([[5e-324, 1.0]]), np.array([0]))]
-    assert bands._compiled(tiny) is None
-    (high, low) = bands.spread(tiny)
-    assert high.values[0].tolist() == [0.0, 2.0 ** (TOP - 1)]
-    assert low.values[0, 0] > 0.0
-    assert low.values[0, 1] == 0.0

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from tests.drawn_examples import examples
 from tests.oracles.exact_worst_prior import integer_rows, pairs_exceed, reversed_rows
 from tests.quantify.joint_cases import coarse, exact_joint, hostile_joint, smooth
-from tests.quantify.screened_cases import screen, small_quantifier
 
 from priste import (
     BeliefBound,
@@ -26,7 +25,6 @@ from priste import (
 )
 from priste.events import presence
 from priste.quantify import JointProbabilities, as_guarantee, guarantee_from_dict, leakages, passes
-from priste.quantify.guarantees import Limits, as_limits
 from priste.quantify.posteriors import largest_belief, largest_prior_belief
 
 EXP_ERROR = Fraction(1, 2**50)
@@ -156,32 +154,6 @@ def test_doubt_fails_a_belief():
     assert passes(excluded, BeliefBound(0.01))[0]
 
 
-@examples(60)
-@given(
-    st.integers(0, 2**32),
-    st.integers(1, 12),
-    st.floats(0.3, 1.3),
-    st.sampled_from(["up", "down", "belief"]),
-)
-def test_the_screen_agrees_with_the_plain_check_on_every_guarantee(seed, rank, tightness, kind):
-    """One direction alone and beliefs: what the screen decides, the plain check decides alike."""
-    quantifier, columns = small_quantifier(seed)
-    moments = quantifier.candidate_joint(columns)
-    if kind == "belief":
-        shares = moments.event / (moments.event + moments.complement)
-        limits = as_limits(BeliefBound(float(min(tightness * shares.max(), 0.999))))
-    else:
-        one = OddsBound(1.0, math.inf) if kind == "up" else OddsBound(math.inf, 1.0)
-        bound = max(tightness * float(leakages(moments, one).max()), 0.0)
-        limits = as_limits(
-            OddsBound(bound, math.inf) if kind == "up" else OddsBound(math.inf, bound)
-        )
-    verdict, decided = screen(quantifier, columns, limits, rank)
-    plain = passes(moments, limits)
-    assert not (verdict & ~decided).any()
-    np.testing.assert_array_equal(verdict[decided], plain[decided])
-
-
 def test_a_quantifier_judges_guarantees():
     """passes, leakage_if, leakage, belief and prior_belief agree with each other on a stream."""
     grid = Grid(rows=3, columns=3, cell_size=1.0)
@@ -205,12 +177,6 @@ def test_a_quantifier_judges_guarantees():
         assert after.prior_belief() == pytest.approx(q.prior_by_start().max(), rel=1e-9)
     assert (q.passes(columns, up) & q.passes(columns, down) == q.passes(columns, 1.0)).all()
     assert q.passes(columns, math.inf).all()
-
-
-def test_limits_that_cannot_be_tightened_are_none():
-    """A screen cannot tighten ε below 0, and free directions stay free."""
-    assert Limits(0.5, math.inf, math.inf).moved(-0.6) is None
-    assert Limits(math.inf, math.inf, 0.25).moved(-0.6).up == math.inf
 
 
 def test_coarse_rows_agree_in_both_directions():

@@ -16,7 +16,6 @@ from tests.oracles.exact_near import near_exceed, near_odds
 from tests.oracles.exact_worst_prior import integer_rows, ratio, reversed_rows, whole_rows
 from tests.quantify.exact_recursions import observed
 from tests.quantify.joint_cases import coarse, curved, far_apart, hostile_joint, smooth
-from tests.quantify.screened_cases import screen
 from tests.quantify.strategies import LAST_STEP, distributions, events, likelihoods, matrices
 
 from priste import (
@@ -34,7 +33,6 @@ from priste import (
 )
 from priste.events import at, presence
 from priste.quantify import JointProbabilities, passes, worst_prior_leakage
-from priste.quantify.guarantees import as_limits
 from priste.quantify.near_prior import near_beliefs, near_leakage, near_leakages, near_passes
 from priste.quantify.worst_prior.verdicts import LEAST_LOGARITHM
 
@@ -287,32 +285,6 @@ def test_streams_agree_with_path_enumeration(case):
         assert belief <= Fraction(q.belief()) <= belief * (1 + Fraction(1, 10**9))
 
 
-@examples(40)
-@given(st.integers(0, 2**32), st.integers(1, 12), st.floats(0.3, 1.3), st.booleans())
-def test_the_screen_agrees_near_a_prior_and_over_models(seed, rank, tightness, near):
-    """What the screen decides for stacked models, the plain check decides alike."""
-    rng = np.random.default_rng(seed)
-    grid = Grid(rows=5, columns=5, cell_size=1.0)
-    models = [MarkovModel.gaussian(grid, sigma=s, reach=2.0) for s in (0.8, 1.5)]
-    columns = PlanarLaplace(grid, alpha=float(rng.choice([0.01, 0.1, 0.3]))).emission()
-    adversary = PriorsWithin(rng.dirichlet(np.ones(25)), 5.0) if near else AnyPrior()
-    q = Quantifier(models, presence([0, 6, 7], [2, 4]), adversary, method="forward")
-    for _ in range(int(rng.integers(0, 5))):
-        q.observe(columns[:, rng.integers(25)])
-    moments = q.candidate_joint(columns)
-    for guarantee in (
-        tightness * float(q.judge.leakages(moments).max()),
-        OddsBound(
-            max(tightness * float(q.judge.leakages(moments, OddsBound(1, math.inf)).max()), 0),
-            9,
-        ),
-    ):
-        verdict, decided = screen(q, columns, as_limits(guarantee), rank)
-        plain = q.judge.passes(moments, guarantee)
-        assert not (verdict & ~decided).any()
-        np.testing.assert_array_equal(verdict[decided], plain[decided])
-
-
 def test_a_prior_outside_the_class_learns_more():
     """What is guaranteed against priors near the public one is not guaranteed against others."""
     grid = Grid(rows=1, columns=3, cell_size=1.0)
@@ -416,7 +388,7 @@ def test_many_rows_are_decided_close_to_the_bound(family, factor):
 @examples(60)
 @given(hostile_joint(), st.sampled_from([2e3, 1e5, 1e6]), st.floats(0.0, 3.0))
 def test_a_wide_class_never_reports_more_than_every_mixture(joint, factor, epsilon):
-    """Fewer priors never learn more, in reports and in verdicts, also where levels are far apart."""
+    """Fewer priors never learn more, in reports and in verdicts, where levels are far apart too."""
     weights = np.full(joint.rows, 1.0 / joint.rows)
     near, every = near_leakage(joint, weights, factor), worst_prior_leakage(joint)
     if every.worst_rows:

@@ -164,8 +164,4 @@ def load() -> None:
     """
     import pyproj  # noqa: F401
 
-    from priste.quantify import bands
-    from priste.quantify.worst_prior.searching import compile_now
-
-    compile_now()
-    bands.compile_now()
+    from priste.quantify.worst_prior import kernels  # noqa: F401

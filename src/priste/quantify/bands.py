@@ -1,25 +1,18 @@
 """Numbers of any size as a sum of bands, each of which spans fewer digits than a float can.
 
 Most rows need one band and never come here (:mod:`priste.quantify.scaling`). Where distances are
-many standard deviations of the movement they need three, and cutting them is most of a step: so
-a process that cuts many has the kernels compiled, which give the same numbers to the bit.
+many standard deviations of the movement they need three.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.quantify import band_kernels
 from priste.quantify.joint_probabilities import Floats, Integers
-from priste.quantify.worst_prior.compilation import compile_kernels
-
-Number = TypeVar("Number", np.float64, np.int64)
 
 TOP = 900
 """Binary exponent of the largest number of a row after scaling: room for sums on top of it."""
@@ -27,15 +20,8 @@ TOP = 900
 WIDTH = 840
 """Binary digits that one band spans; below TOP - 53 so that every number is above SMALLEST."""
 
-NO_EXPONENT = np.int64(band_kernels.NOTHING)
+NO_EXPONENT = np.int64(-(2**62))
 """Stands for the exponent of zero."""
-
-PLAIN_ENTRIES = 5_000_000
-"""How many numbers a process cuts without the kernels, at some 0.2 µs each."""
-
-_turn = threading.Lock()
-_entries_left = PLAIN_ENTRIES
-_ready = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,53 +51,9 @@ class Band:
         return Band(self.values, self.exponent + exponent)
 
 
-def compile_now() -> None:
-    """Compile or load the kernels, and use them from now on."""
-    global _ready
-    with _turn:
-        if not _ready:
-            compile_kernels(vars(band_kernels))
-            _ready = True
-
-
 def spread(bands: Sequence[Band]) -> tuple[Band, ...]:
     """Cut numbers that spread too far into bands of ``WIDTH`` binary digits."""
-    global _entries_left
-    if not _ready:
-        _entries_left -= bands[0].values.size
-        if _entries_left > 0:
-            return cut(*entries_of(bands))
-        compile_now()
-    found = _compiled(bands)
-    return cut(*entries_of(bands)) if found is None else found
-
-
-def _compiled(bands: Sequence[Band]) -> tuple[Band, ...] | None:
-    """Do what :func:`cut` and :func:`entries_of` do; None where that is beyond the kernels."""
-    if len(bands) > band_kernels.MOST:
-        return None
-    shape = bands[0].values.shape
-    rows = shape[0]
-    given = [*bands, *[bands[0]] * (band_kernels.MOST - len(bands))]
-    values = tuple(_own(band.values.reshape(rows, -1)).view(np.int64) for band in given)
-    exponents = tuple(_own(band.exponent) for band in given)
-    sums = np.empty(values[0].shape)
-    places = np.empty(sums.shape, dtype=np.int64)
-    tops = np.empty(rows, dtype=np.int64)
-    seen = np.zeros(band_kernels.NUMBERS, dtype=np.bool_)
-    if not band_kernels.add_up(values, exponents, len(bands), WIDTH, sums, places, tops, seen):
-        return None
-    pieces = []
-    for number in np.flatnonzero(seen).tolist():
-        piece = np.empty(sums.shape)
-        band_kernels.take_band(sums, places, tops, number, WIDTH, TOP, piece)
-        pieces.append(Band(piece.reshape(shape), tops - TOP - number * WIDTH))
-    return tuple(pieces) or (Band(np.zeros(shape), tops),)
-
-
-def _own(array: NDArray[Number]) -> NDArray[Number]:
-    """Return an array as the kernels take it: in order, and not read-only."""
-    return array if array.flags.writeable and array.flags.c_contiguous else array.copy()
+    return cut(*entries_of(bands))
 
 
 def entries_of(bands: Sequence[Band]) -> tuple[Floats, Integers]:

@@ -16,7 +16,7 @@ from priste.mobility import MarkovModel
 from priste.quantify.adversaries import Adversary, AnyPrior, as_adversary
 from priste.quantify.assembly import PriorSums, known_prior_leakage
 from priste.quantify.candidate_operator import CandidateOperator
-from priste.quantify.guarantees import Guarantee, Limits, as_limits
+from priste.quantify.guarantees import Guarantee, as_limits
 from priste.quantify.inputs import (
     checked_candidates,
     checked_likelihood,
@@ -28,7 +28,6 @@ from priste.quantify.joint_sums import stacked
 from priste.quantify.judges import EachOf, Judge
 from priste.quantify.leakage import Leakage
 from priste.quantify.model_stream import Method, ModelStream, check_history
-from priste.quantify.screening import screened, worthwhile_rank
 from priste.quantify.smoothing import location_posterior
 from priste.quantify.start_rows import FirstCells, GivenPriors, StartRows
 from priste.quantify.stream_snapshot import StreamSnapshot
@@ -390,47 +389,15 @@ class Quantifier:
 
         ``epsilon`` is a number >= 0 for both directions, an ``OddsBound`` or a ``BeliefBound``.
         True means kept, against every prior of the adversary; doubt is False.
-        Many columns are first screened (see :mod:`priste.quantify.screening`): where sound bounds
-        decide about one, its four quantities are never computed.
         """
         columns = checked_candidates(likelihoods, self._cells)
         limits = as_limits(epsilon)
         count = columns.shape[1]
         width = max(1, CHUNK_ENTRIES // self._cells)
-        verdict, decided = self._screened(columns, limits)
-        left = np.flatnonzero(~decided)
-        for start in range(0, len(left) or not count, width):  # no columns at all are refused
-            chunk = left[start : start + width]
-            chosen = columns if len(chunk) == count else columns[:, chunk]
-            verdict[chunk] = self._judge.passes(self._candidate_joint(chosen), limits)
-        return verdict
-
-    def _screened(self, columns: Floats, limits: Limits) -> tuple[Booleans, Booleans]:
-        """Answer for most of many candidates: the verdicts, and which of them are decided."""
-        self._check_next_step()
-        count = columns.shape[1]
-        rank = worthwhile_rank(self.rows, self._cells, count)
-        if (
-            rank is not None
-            and limits != Limits(np.inf, np.inf, np.inf)
-            and all(stream.goes_forward(count, candidates=True) for stream in self._streams)
-        ):
-            operators = [stream.operator() for stream in self._streams]
-            prior_rows = np.concatenate([stream.prior_rows for stream in self._streams], axis=1)
-            gamma = max(stream.relative_error(1) for stream in self._streams)
-            lost = max(stream.absolute_error for stream in self._streams)
-            judge = self._judge.passes
-            return screened(
-                operators,
-                prior_rows,
-                columns,
-                limits,
-                gamma,
-                judge,
-                absolute_error=lost,
-                rank=rank,
-            )
-        return _undecided(count)
+        # no columns at all are refused
+        parts = (columns[:, first : first + width] for first in range(0, max(count, 1), width))
+        verdicts = [self._judge.passes(self._candidate_joint(part), limits) for part in parts]
+        return np.concatenate(verdicts)
 
     def belief(self) -> float:
         """Bound Pr(EVENT | releases) over every prior of the adversary, from above.
@@ -594,7 +561,3 @@ def _judge(adversary: Adversary, streams: Sequence[ModelStream], family: Family)
         groups.append((slice(first, first + stream.rows), part.judge([stream.starts])))
         first += stream.rows
     return EachOf(tuple(groups))
-
-
-def _undecided(count: int) -> tuple[Booleans, Booleans]:
-    return np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)

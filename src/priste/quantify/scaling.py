@@ -156,26 +156,6 @@ class ScaledRows:
             lost |= found[2]
         return values, exponent, lost
 
-    def joined(self) -> Band:
-        """Return all bands added up in one, in the units of the first.
-
-        One rounding per further band. Numbers below the normal floats are rounded to the nearest
-        float, so that an entry loses at most 2**-1075 per further band.
-        """
-        first = self.bands[0]
-        values = first.values
-        for band in self.bands[1:]:
-            down = np.clip(band.exponent - first.exponent, -3000, 0)
-            # In two factors, as the power of two may be no float. Stored numbers are at least
-            # SMALLEST, so that the first product is exact.
-            half = np.maximum(down, -_LARGEST_SHIFT + 23)
-            lowered = band.values * _per_row(np.ldexp(1.0, half), band.values)
-            if (down < half).any():
-                lowered *= _per_row(np.ldexp(1.0, down - half), band.values)
-            lowered += values
-            values = lowered
-        return Band(values, first.exponent)
-
     def plus(self, other: ScaledRows) -> ScaledRows:
         """Add other rows of the same shape."""
         bands = [Band(b.values, b.exponent) for b in (*self.bands, *other.bands)]

@@ -28,13 +28,6 @@ class Limits:
     down: float
     belief: float
 
-    def moved(self, by: float) -> Limits | None:
-        """Return limits wider by a factor e^by in each odds, None where none could be kept."""
-        up, down = self.up + by, self.down + by
-        if up < 0.0 or down < 0.0:
-            return None
-        return Limits(up, down, self.belief * math.exp(by))
-
 
 class Guarantee(ABC):
     """What is guaranteed about one event, as three bounds of which any may be left open.
@@ -184,9 +177,9 @@ class Guarantee(ABC):
         if self.belief_cap is None or prior_belief <= self.belief_cap:
             return
         raise InvalidParameter(
-            f"The event {event!r} is guaranteed a belief of at most {self.belief_cap:g}, and before "
-            f"any release {whom} may believe it with {prior_belief:.6g} already. No release can "
-            "take that back.",
+            f"The event {event!r} is guaranteed a belief of at most {self.belief_cap:g}, and "
+            f"before any release {whom} may believe it with {prior_belief:.6g} already. No release "
+            "can take that back.",
             hint="Guarantee a cap above that number, guard against an adversary with less extreme "
             "beliefs, such as one who knows the population, or bound the change of odds instead.",
         )

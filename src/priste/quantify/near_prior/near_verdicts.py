@@ -24,8 +24,8 @@ SLACK = 1e-8
 2**-50 more: rounding is felt where a row may weigh ``factor`` times as much."""
 
 FAR = 1e3
-"""Factors above which the bound over every mixture of the rows is asked for as well: levels that are
-millions apart may leave the search above it."""
+"""Factors above which the bound over every mixture of the rows is asked for as well: the search may
+stay above it where levels are millions apart."""
 
 LARGEST_LOGARITHM = 709.0
 """e to this is still a float."""

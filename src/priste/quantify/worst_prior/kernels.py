@@ -21,7 +21,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.quantify.worst_prior.compilation import kernel
+from priste.quantify.worst_prior.compilation import compile_kernels, kernel
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -685,3 +685,6 @@ def column_search(
                 ratios[side, k] = r
             pairs[side, k, 0] = one
             pairs[side, k, 1] = other
+
+
+compile_kernels(globals())

@@ -13,8 +13,6 @@ from priste.quantify.guarantees import Guarantee, Limits, as_limits
 from priste.quantify.joint_probabilities import JointProbabilities
 from priste.quantify.leakage import Leakage, bounded_directions
 from priste.quantify.posteriors import beliefs_within
-from priste.quantify.worst_prior import kernels
-from priste.quantify.worst_prior.searching import column_search
 from priste.quantify.worst_prior.weights import pair_weights
 
 Floats = NDArray[np.float64]
@@ -231,6 +229,8 @@ def _searched(
     joint: JointProbabilities, bounds: list[float] | None, every_pair: bool, *, raising: bool
 ) -> tuple[Floats, NDArray[np.int64]]:
     """Ask the kernel about each column; None for the least bounds that it knows."""
+    from priste.quantify.worst_prior import kernels  # which takes a third of a second to load
+
     events, complements = lines_of(joint.event), lines_of(joint.complement)
     least = [kernels.SMALLEST_RATIO, kernels.SMALLEST_RATIO]
     highest = [
@@ -240,7 +240,7 @@ def _searched(
     ratios = np.empty((2, events.shape[0]))
     pairs = np.empty((2, events.shape[0], 2), dtype=np.int64)
     space, waits = np.empty((3, 6, joint.rows)), np.empty((kernels.WAITING, 4))
-    column_search(
+    kernels.column_search(
         events,
         complements,
         *_shared(joint),
