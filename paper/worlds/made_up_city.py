@@ -12,15 +12,12 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.arguments import check_int
-from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.traces import Trace
 
 CENTRE = (0.0, 0.0)
 """Latitude and longitude of the middle of the city: in the ocean, where nobody lives."""
 
-MOST_DAYS = 1000
 
 FIX_EVERY = 0.5
 """Minutes between two fixes."""
@@ -47,11 +44,8 @@ Point = tuple[float, float]
 def city_dweller(seed: int, grid: Grid, days: int) -> Trace:
     """Return the fixes of somebody in a city as large as ``grid``, a square map around CENTRE.
 
-    A pure function of its arguments; all places lie on the map. ``days`` is 1 to 1000.
+    A pure function of its arguments; all places lie on the map.
     """
-    seed = check_int(seed, "seed", "a city", least=0)
-    if check_int(days, "days", "a city", least=1) > MOST_DAYS:
-        raise InvalidParameter(f"The 'days' in a city must be at most {MOST_DAYS}. Got {days!r}.")
     rng = np.random.default_rng([seed, 0x636974])
     diary = _Diary(_Town(rng, grid.width), rng)
     for day in range(days):

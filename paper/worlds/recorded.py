@@ -13,18 +13,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.arguments import check_float, check_int
-from priste.errors import InvalidParameter, TraceError
+from priste.errors import TraceError
 from priste.maps import Grid, LocalProjection
-from priste.mobility.validation import MAX_NUMBER
 from priste.randomness import bit_source
 from priste.traces import Timeline, Trace
 from priste.traces.fixes import microseconds
-
-SMALLEST_SIDE = 2
-"""Cells along a map: with fewer, half of a side is no region."""
-
-_LONGEST_MINUTES = 1440.0
 
 
 @dataclass(frozen=True)
@@ -40,17 +33,6 @@ class Cut:
     cell_size: float = 0.5
     minutes: float = 1.0
     longest_gap: float = 10.0
-
-    def __post_init__(self) -> None:
-        check_int(self.side, "side", "a world", why="cells", least=SMALLEST_SIDE)
-        check_float(self.cell_size, "cell_size", "a world", why="km", above=0, most=MAX_NUMBER)
-        for name in ("minutes", "longest_gap"):
-            value = check_float(getattr(self, name), name, "a world", above=0, most=MAX_NUMBER)
-            if not 1e-3 <= value <= _LONGEST_MINUTES:
-                raise InvalidParameter(
-                    f"The '{name}' of a world must be in [0.001, {_LONGEST_MINUTES:g}] minutes. "
-                    f"Got {value!r}."
-                )
 
     @property
     def extent(self) -> float:
