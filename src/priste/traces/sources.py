@@ -49,6 +49,7 @@ class SourceFile:
             NotImplementedError,
             RuntimeError,
             KeyError,
+            UnicodeDecodeError,  # of a name
         ):
             if self.member is None:
                 raise
