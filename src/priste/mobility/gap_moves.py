@@ -16,7 +16,7 @@ import numpy as np
 from priste.mobility.sequences import GAP
 from priste.mobility.validation import FloatArray, IntArray
 
-LONGEST_GAP = 16
+LONGEST_GAP = 4
 """Steps from one known cell to the next, at most; chosen by ``benchmarks/fitting --gaps``."""
 
 ROUNDS = 2
