@@ -93,6 +93,8 @@ class Workspace:
             # The secret is there from before the first draw until the last part is kept.
             self.was_at_work = (self.folder / SECRET).exists()
             self.known = self._checked()
+            if self.known.head is None:  # nothing was begun; a crash may have cut the line short
+                os.ftruncate(self._handle, 0)
         except BaseException:
             self._close()
             raise
@@ -296,7 +298,11 @@ def append(manifest: Path, lines: Sequence[Mapping[str, Any]]) -> None:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Read a manifest; a line that a crash cut short is left out, all else raises StateError."""
+    """Read a manifest; a line that a crash cut short is left out, all else raises StateError.
+
+    Cut short is a last line without its end, also the first of all, and one with NULs in it: blocks
+    that never reached the disk.
+    """
     try:
         lines = path.read_bytes().split(b"\n")
     except FileNotFoundError:
@@ -307,8 +313,9 @@ def read_manifest(path: Path) -> Manifest:
             if text:
                 _take_in(json.loads(text), found)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
-            if found.head is not None and not text.endswith(b"}"):
-                continue  # cut short by a crash: what it was about is not taken for finished
+            cut = not text.endswith(b"}") if found.head is not None else number == len(lines)
+            if cut or b"\0" in text:
+                continue  # by a crash: what it was about is not taken for finished
             raise StateError(
                 f"Line {number} of {str(path)!r} is not of a run of priste that this version "
                 "reads. It was left as it is. Restore it from a copy, or choose another "
