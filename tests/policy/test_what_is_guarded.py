@@ -344,3 +344,26 @@ def test_two_events_with_one_label_are_refused() -> None:
         read_policy(NIGHTS + twin)
     found = read_policy(NIGHTS).events["night, 2026-03-04"]
     assert (found.name, found.period) == ("night", "2026-03-04")
+
+
+def test_guarded_hours_are_an_hour_around_an_event_unless_the_policy_says_otherwise() -> None:
+    """The visit is at step 6."""
+    policy = read_policy(SHORT)
+    assert policy.guarded_hours == (range(5, 8),)
+    assert policy.protector(rng=1).guarded_hours == frozenset(range(5, 8))
+    told = explain_policy(policy).summary
+    assert any(line.startswith("visit: guarded hours. From 1 hour before it") for line in told)
+    longer = SHORT.replace("epsilon = 0.8", 'epsilon = 0.8\nguarded_hours = "90min"')
+    assert read_policy(longer).guarded_hours == (range(4, 9),)
+    off = read_policy(SHORT.replace("epsilon = 0.8", 'epsilon = 0.8\nguarded_hours = "off"'))
+    assert off.guarded_hours == ()
+    assert any(line.startswith("visit: no guarded hours") for line in explain_policy(off).summary)
+    with pytest.raises(PolicyError, match="guarded_hours"):
+        read_policy(SHORT.replace("epsilon = 0.8", 'epsilon = 0.8\nguarded_hours = "soon"'))
+
+
+def test_an_event_that_takes_most_of_the_stream_has_no_guarded_hours() -> None:
+    """The tables decide there, and the explanation says so."""
+    policy = read_policy(SHORT.replace("06:00-07:00", "01:00-10:00"))
+    assert policy.events["visit"].pad is None
+    assert any("no guarded hours" in line for line in explain_policy(policy).summary)

@@ -45,6 +45,8 @@ def setting_of(policy: Policy) -> Setting:
         calibrator=policy.calibrator,
         adversary=policy.chosen_adversary.adversary,
         start=policy.population,
+        family=policy.family,
+        guarded_hours={name: each.pad for name, each in policy.events.items()},
     )
 
 

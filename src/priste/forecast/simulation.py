@@ -21,9 +21,10 @@ from priste.events import Event, near_events
 from priste.maps import best_constant, kilometres
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
-from priste.quantify import Adversary, AnyPrior, Guarantee
+from priste.quantify import Adversary, AnyPrior, Family, Guarantee
 from priste.randomness import BitSource, bit_source
 from priste.release import Calibrator, Protector
+from priste.release.guarded_hours import Pads
 from priste.release.prediction import Prediction
 from priste.results.measures import Floats, Integers
 
@@ -49,6 +50,8 @@ class Setting:
     calibrator: str | Calibrator
     adversary: Adversary
     start: Floats | None = None
+    family: Family = "joint"
+    guarded_hours: Pads = None
 
     @property
     def model(self) -> MarkovModel:
@@ -65,6 +68,8 @@ class Setting:
             self.calibrator,
             rng,
             adversary=self.adversary,
+            family=self.family,
+            guarded_hours=self.guarded_hours,
             public_prior=None if self.adversary.states_prior else self.start,
         )
 

@@ -292,6 +292,7 @@ class Stream:
             self._protector = self._protector.with_policy(
                 {name: each.event for name, each in wanted.items()},
                 {name: each.guarantee for name, each in wanted.items()},
+                guarded_hours={name: each.pad for name, each in wanted.items()},
                 journal=self._state.next_journal(),
             )
         except InvalidParameter as problem:
@@ -327,6 +328,8 @@ class Stream:
             begun.calibrator,
             self._bits,
             adversary=begun.chosen_adversary.adversary,
+            family=begun.family,
+            guarded_hours={name: each.pad for name, each in events.items()},
             public_prior=begun.public_prior,
             journal=self._state.next_journal(),
             binding=self._state.binding,
@@ -361,15 +364,17 @@ class Stream:
 def _as_policy_events(protector: Protector) -> dict[str, PolicyEvent]:
     """Return what a resumed stream guards; the texts of its formulas are not kept."""
     terms = protector.state.terms
-    listed = zip(terms.event_names, terms.events, terms.guarantees, strict=True)
+    listed = zip(terms.event_names, terms.events, terms.guarantees, terms.pads, strict=True)
     return {
-        name: PolicyEvent(name, None, "", event, guarantee) for name, event, guarantee in listed
+        name: PolicyEvent(name, None, "", event, guarantee, pad=pad)
+        for name, event, guarantee, pad in listed
     }
 
 
 def _same(guarded: PolicyEvent | None, wanted: PolicyEvent) -> bool:
     """Tell whether an event is guarded as it is wanted, however its formula was written."""
-    return guarded is not None and (guarded.event, guarded.guarantee) == (
+    return guarded is not None and (guarded.event, guarded.guarantee, guarded.pad) == (
         wanted.event,
         wanted.guarantee,
+        wanted.pad,
     )

@@ -146,7 +146,9 @@ def settled(protector: Protector) -> set[str]:
     """
     state = protector.state
     terms = state.terms
-    if len(terms.models) != 1 or terms.models[0].order != 1:
+    # An adversary who is unsure which model holds learns it from all cells, not from the next one.
+    unsure = len(terms.models) > 1 and terms.family == "joint"
+    if unsure or any(model.order != 1 for model in terms.models):
         return set()
     exact = np.eye(terms.mechanism.grid.size)
     found = set()

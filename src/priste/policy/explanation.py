@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,7 @@ def explain_policy(policy: Policy) -> Explanation:
         OUTSIDE[policy.outside],
         _mechanism_words(policy.mechanism),
     ]
+    summary += _guarded_hours(policy)
     if calibrator is not None:
         summary.append(calibrator.explained)
     for name in policy.own_regions:
@@ -98,8 +100,12 @@ def explain_policy(policy: Policy) -> Explanation:
         )
     if len(policy.models) > 1:
         summary.append(
-            f"{len(policy.models)} models of how people move are guarded against together: also "
-            "against an adversary who does not know which of them holds."
+            f"{len(policy.models)} models of how people move are guarded against: "
+            + (
+                "an adversary may hold any one of them."
+                if policy.family == "each"
+                else "also an adversary who does not know which of them holds."
+            )
         )
     guaranteed = [
         f"{event.label}: from all releases together, {event.guarantee.words()}"
@@ -120,6 +126,31 @@ def explain_policy(policy: Policy) -> Explanation:
             name: region.drawing() for name, region in policy.regions.items() if region.cells
         },
     )
+
+
+def _guarded_hours(policy: Policy) -> list[str]:
+    """Say of which events the hours tell nothing, and of which the release tables decide."""
+    if not policy.calibrator.guaranteed:
+        return []
+    silent: dict[str, int] = {}
+    decided: list[str] = []
+    for event in policy.events.values():
+        if event.pad is None:
+            decided.append(event.name)
+        else:
+            silent[event.name] = event.pad
+    found = [
+        f"{name}: guarded hours. From {_duration(pad * policy.timeline.step)} before it to as "
+        "long after it the best public guess is released, whatever you do. Whatever "
+        "anybody knows about you, these hours themselves tell them nothing."
+        for name, pad in silent.items()
+    ]
+    found += [
+        f"{name}: no guarded hours. They are switched off, or would take more than half of the "
+        "time; so what is released in its hours is calibrated, like all else."
+        for name in dict.fromkeys(decided)
+    ]
+    return found
 
 
 def _mechanism_words(mechanism: Mechanism) -> str:
@@ -229,6 +260,11 @@ def _explained(policy: Policy, event: PolicyEvent, chances: NDArray[np.float64])
 
 def _step_length(policy: Policy) -> str:
     return _length(policy.timeline.step.total_seconds())
+
+
+def _duration(length: timedelta) -> str:
+    words = _length(length.total_seconds())
+    return words if words[0].isdigit() else f"1 {words}"
 
 
 def _length(seconds: float) -> str:

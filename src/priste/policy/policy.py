@@ -27,6 +27,7 @@ from priste.quantify import Guarantee
 from priste.quantify.quantifier import Family
 from priste.randomness import BitSource, Seed
 from priste.release import Calibrator, Protector, StreamTree, make_terms
+from priste.release.guarded_hours import guarded_hours_of, stretches
 from priste.traces import StepCells, Timeline, Trace
 from priste.traces.fingerprints import fingerprints
 
@@ -40,7 +41,8 @@ class PolicyEvent:
 
     ``period`` names the day or week of a recurring event, and is None for an event that happens
     once. ``partly`` tells that the clock cuts off a part of the time that was written, so that
-    only the rest is guarded.
+    only the rest is guarded. ``pad`` is how many steps before and after it are guarded hours, None
+    for an event without them: its release tables are calibrated at every step.
     """
 
     name: str
@@ -49,6 +51,7 @@ class PolicyEvent:
     event: Event
     guarantee: Guarantee
     partly: bool = False
+    pad: int | None = None
 
     @property
     def label(self) -> str:
@@ -179,6 +182,20 @@ class Policy:
         return None if self.chosen_adversary.adversary.states_prior else self.population
 
     @property
+    def guarded_hours(self) -> tuple[range, ...]:
+        """The stretches of steps at which the best public guess is released, wherever one is."""
+        if not self.calibrator.guaranteed:
+            return ()
+        steps = frozenset[int]().union(
+            *(
+                guarded_hours_of(each.event, each.pad)
+                for each in self.events.values()
+                if each.pad is not None
+            )
+        )
+        return tuple(stretches(steps & frozenset(range(self.steps))))
+
+    @property
     def guarded_cells(self) -> frozenset[int]:
         """The cells of all places that events speak of."""
         return frozenset().union(
@@ -224,6 +241,7 @@ class Policy:
             self.public_prior,
             self.chosen_adversary.adversary,
             self.family,
+            {name: each.pad for name, each in self.events.items()},
         )
         return StreamTree.of(terms, calibrator)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +38,18 @@ from priste.policy.sections import (
     Outside,
     RegionSection,
     as_datetime,
+    read_length,
 )
 from priste.policy.windows import Windows
 from priste.policy.workload import check_map
+from priste.release.guarded_hours import fitting_pads
 from priste.traces import Timeline
 from priste.traces.zones import zone_of
+
+PAD = timedelta(hours=1)
+"""How long before and after an event the guarded hours reach, unless a policy says otherwise.
+
+Measured on Geolife: an hour costs less than none and than two, see docs/release-tables.md."""
 
 ChooseModels = Callable[
     [MobilitySection, Ground, Mapping[str, Region], Path], Sequence[ChosenModel]
@@ -257,7 +266,23 @@ class PolicyReader:
                             path, f"two events are called {made.label!r}; rename one"
                         )
                     events[made.label] = made
-        return events, unguarded
+        return self._with_guarded_hours(events, timeline, steps), unguarded
+
+    def _with_guarded_hours(
+        self, events: dict[str, PolicyEvent], timeline: Timeline, steps: int
+    ) -> dict[str, PolicyEvent]:
+        """Return the events with their pads; see :data:`PAD` and ``fitting_pads``."""
+        asked = []
+        for event in events.values():
+            own = self._document.events[event.name].guarded_hours
+            words = own or self._document.guarantee.guarded_hours or "auto"
+            length = PAD if words == "auto" else None if words == "off" else read_length(words)
+            asked.append(None if length is None else math.ceil(length / timeline.step))
+        pads = fitting_pads([each.event for each in events.values()], asked, steps)
+        return {
+            label: replace(event, pad=pad)
+            for (label, event), pad in zip(events.items(), pads, strict=True)
+        }
 
     def _constant(self, section: EventSection, constant: bool) -> str:
         """Say why there is nothing to protect in an event."""

@@ -221,12 +221,24 @@ class MechanismSection(Section):
 
 
 class GuaranteeSection(Section):
-    """What is bounded: odds both ways, odds in one direction or each its own, or a belief."""
+    """What is bounded: odds both ways, odds in one direction or each its own, or a belief.
+
+    ``guarded_hours`` is how long before and after an event nothing is told: a length, "auto" or
+    "off".
+    """
 
     epsilon: Positive | None = None
     odds_up: Positive | None = None
     odds_down: Positive | None = None
     belief_at_most: Annotated[float, Field(gt=0, lt=1)] | None = None
+    guarded_hours: str | None = None
+
+    @field_validator("guarded_hours")
+    @classmethod
+    def _a_pad(cls, text: str | None) -> str | None:
+        if text not in (None, "auto", "off"):
+            read_length(text)
+        return text
 
     @model_validator(mode="after")
     def _one_guarantee(self) -> GuaranteeSection:
