@@ -25,7 +25,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
-    """Modules, types, styles and the demo's policy are all there; tests are not."""
+    """Modules, types, styles and the demo's policy are all there; tests and the paper's experiments are not."""
     names = set(zipfile.ZipFile(wheel).namelist())
     package = ROOT / "src" / "priste"
     wanted = {
@@ -34,7 +34,7 @@ def test_the_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert wanted <= names
-    assert not any(name.startswith(("tests", "benchmarks")) for name in names)
+    assert not any(name.startswith(("tests", "benchmarks", "paper")) for name in names)
 
 
 def test_the_wheel_works_outside_the_repository(wheel: Path, tmp_path: Path) -> None:
