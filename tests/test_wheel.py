@@ -25,7 +25,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
-    """Modules, types, styles and the demo's policy are all there; tests and the paper's experiments are not."""
+    """Everything of the package is there; tests and the paper's experiments are not."""
     names = set(zipfile.ZipFile(wheel).namelist())
     package = ROOT / "src" / "priste"
     wanted = {
