@@ -30,8 +30,8 @@ def test_a_reader_lets_no_foreign_error_out(name: str) -> None:
 
 
 FOUND = (("traces: geojson", 4702), ("registers", 2251), ("traces: kml", 7515))
-"""What long runs found: a name that took a minute to read, a complaint that was no text, a name in an
-archive that is none."""
+"""What long runs found: a name that took a minute to read, a complaint that was no text, a name in
+an archive that is none."""
 
 
 @pytest.mark.parametrize(("name", "number"), FOUND)

@@ -381,19 +381,19 @@ def test_nothing_true_is_printed_or_kept(studio: RunningStudio, tmp_path: Path) 
     tab.open_small_world(tmp_path)
     tab.run(SMALL_SETTING, seed=1)
     tab.post("explain", {"setting": {**SMALL_SETTING, "map": {}}}, 422)
-    before = set(studio.folder.glob("priste-studio-*/*/upload-*"))
+    before = set(studio.folder.glob("priste-*/*/*/upload-*"))
     assert before
     tab.close()
     end = time.monotonic() + PATIENCE
-    while (set(studio.folder.glob("priste-studio-*/*/upload-*")) == before) and (
+    while (set(studio.folder.glob("priste-*/*/*/upload-*")) == before) and (
         time.monotonic() < end
     ):
         time.sleep(0.05)
-    assert set(studio.folder.glob("priste-studio-*/*/upload-*")) < before
+    assert set(studio.folder.glob("priste-*/*/*/upload-*")) < before
     printed = studio.printed()
     assert "46.0" not in printed
     assert "7.0" not in printed.replace("127.0.0", "")
     assert printed.count(studio.token) == 1
     assert "Traceback" not in printed
-    for folder in studio.folder.glob("priste-studio-*"):
+    for folder in studio.folder.glob("priste-*"):
         assert folder.stat().st_mode & 0o077 == 0

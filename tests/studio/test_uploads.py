@@ -12,7 +12,7 @@ import pytest
 from tests.cli.small_world import write_trips
 from tests.studio.running_studio import RunningStudio, Tab
 
-from priste.studio import opening, sessions
+from priste.studio import opening
 from priste.studio.uploads import LARGEST_UPLOAD
 from priste.studio.wire import Refused
 
@@ -119,21 +119,6 @@ def test_a_file_that_is_too_large_is_refused_in_words(studio: RunningStudio, tab
         assert "40 MB" in answer.json()["error"]["message"]
     kept = [path for path in studio.folder.rglob("*big*") if path.is_file()]
     assert not kept
-
-
-def test_what_dead_studios_left_is_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Folders of studios that are gone are removed; those of living ones and of others stay."""
-    monkeypatch.setattr(sessions.tempfile, "gettempdir", lambda: str(tmp_path))
-    dead, alive = (
-        tmp_path / "priste-studio-999999999-x",
-        tmp_path / f"priste-studio-{os.getpid()}-x",
-    )
-    other = tmp_path / "priste-studio-notes"
-    for folder in (dead, alive, other):
-        folder.mkdir()
-        (folder / "file").touch()
-    sessions.sweep()
-    assert sorted(tmp_path.iterdir()) == sorted([alive, other])
 
 
 def test_requests_that_are_no_json_are_told(tab: Tab, tmp_path: Path) -> None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import re
 import secrets
 import shutil
-import tempfile
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TypeVar
 
+from priste.atomic_files import scratch_folder
 from priste.studio.following import RunMade
 from priste.studio.job_queue import Job, Jobs
 from priste.studio.opening import Source
@@ -26,9 +24,6 @@ MOST_SESSIONS = 16
 
 MOST_RUNS = 6
 """How many runs of a session are kept; the oldest goes first."""
-
-_PREFIX = "priste-studio-"
-_FOLDER = re.compile(rf"{_PREFIX}(\d+)-[^/]+")
 
 
 class Session:
@@ -116,8 +111,8 @@ class Sessions:
     """All sessions of a server, and the private folder that holds theirs."""
 
     def __init__(self, jobs: Jobs) -> None:
-        sweep()
-        self.folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+        self._kept = ExitStack()
+        self.folder = self._kept.enter_context(scratch_folder())
         self._jobs = jobs
         self._all: OrderedDict[str, Session] = OrderedDict()
 
@@ -146,23 +141,4 @@ class Sessions:
         """End every session and remove the folder."""
         for number in list(self._all):
             self.end(number)
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def sweep() -> None:
-    """Remove what studios left behind that were killed before they could."""
-    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        found = _FOLDER.fullmatch(path.name)
-        with suppress(OSError):
-            if found and path.stat().st_uid == os.getuid() and not _lives(int(found[1])):
-                shutil.rmtree(path, ignore_errors=True)
-
-
-def _lives(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
+        self._kept.close()
