@@ -116,7 +116,7 @@ def first_run(name: str, source: Path, folder: Path, zone: str | None) -> dict[s
 def _told(forecast: dict[str, Any] | None) -> str:
     if forecast is None:
         return "–"
-    return f"{_metres(forecast['released'])} of {_metres(forecast['nothing'])}"
+    return f"{_metres(forecast['released'])} of {_metres(forecast['constant'])}"
 
 
 def _metres(value: float | None) -> str:

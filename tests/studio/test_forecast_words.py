@@ -26,10 +26,10 @@ def cost(runs: int, value: float, half: float, beyond: tuple[float, float]) -> C
     ("found", "words"),
     [
         (cost(2, 522.0, 900.0, (-700.0, 958.0)), ["very roughly", "2 streams", "told apart"]),
-        (cost(2, 143.0, 20.0, (3.0, 5.0)), ["between 123 m and 163 m", "cannot be told apart"]),
+        (cost(2, 143.0, 20.0, (3.0, 5.0)), ["between 120 m and 160 m", "cannot be told apart"]),
         (cost(16, 380.0, 60.0, (-80.0, 54.0)), ["between 320 m and 440 m", "16 streams", "told"]),
         (cost(16, 250.0, 30.0, (-180.0, -90.0)), ["so this is nearer than telling nothing"]),
-        (cost(16, 522.0, 40.0, (90.0, 168.0)), ["393 m off: nearer than this"]),
+        (cost(16, 522.0, 40.0, (90.0, 168.0)), ["390 m off: nearer than this"]),
     ],
 )
 def test_a_forecast_says_how_sure_it_is(found: Cost, words: list[str]) -> None:

@@ -385,9 +385,7 @@ def test_nothing_true_is_printed_or_kept(studio: RunningStudio, tmp_path: Path) 
     assert before
     tab.close()
     end = time.monotonic() + PATIENCE
-    while (set(studio.folder.glob("priste-*/*/*/upload-*")) == before) and (
-        time.monotonic() < end
-    ):
+    while (set(studio.folder.glob("priste-*/*/*/upload-*")) == before) and (time.monotonic() < end):
         time.sleep(0.05)
     assert set(studio.folder.glob("priste-*/*/*/upload-*")) < before
     printed = studio.printed()

@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from priste.cli.console import progress
-from priste.cli.options import Overwrite
+from priste.cli.console import notices, progress
+from priste.cli.options import AS_IT_TELLS, Overwrite, Reading
 
 if TYPE_CHECKING:
     from priste.audit.estimates import Estimate
     from priste.forecast import Forecast, Suggestion
+
+
+FIRST_SECONDS = 1.5
+"""How long a first answer is computed, on a terminal, before the whole forecast."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,8 @@ class Foreseen:
         from priste.cli.tables import forecast_table
 
         first = self.forecast.rows[0]
+        if not self.forecast.complete:
+            out.print("Stopped: this is what was simulated so far.\n")
         out.print(first.sentence())
         out.print(f"{first.basis()}\n")
         out.print(forecast_table(self.forecast.rows))
@@ -76,24 +82,32 @@ class Suggested:
 
 
 def interval(estimate: Estimate | None) -> str:
-    """Say an estimate with half its 95 % interval, both in metres or both in kilometres.
+    """Say a mean, and where it lies in 80 of 100 cases, both in metres or both in kilometres.
 
     >>> from priste.audit.estimates import Estimate
-    >>> interval(Estimate(965.0, 300.0, 1630.0)), interval(Estimate(1100.0, 420.0, 1780.0))
-    ('965 ± 665 m', '1.1 ± 0.7 km')
+    >>> interval(Estimate(965.0, 300.0, 1630.0)), interval(Estimate(430.0, 212.0, 861.0))
+    ('1.0 km, 0.3 to 1.6', '430 m, 210 to 860')
     """
     if estimate is None:
         return "–"
-    half = (estimate.high - estimate.low) / 2
-    if max(estimate.value, half) < 1000:
-        return f"{estimate.value:.0f} ± {half:.0f} m"
-    digits = 1 if max(estimate.value, half) < 10_000 else 0
-    return f"{estimate.value / 1000:.{digits}f} ± {half / 1000:.{digits}f} km"
+    ends = (estimate.value, estimate.low, estimate.high)
+    if max(ends) < 995:
+        value, low, high = (f"{round(each, -1):.0f}" for each in ends)
+        return f"{value} m, {low} to {high}"
+    digits = 1 if estimate.value < 10_000 else 0
+    value, low, high = (f"{each / 1000:.{digits}f}" for each in ends)
+    return f"{value} km, {low} to {high}"
 
 
 def forecast(
     policy: Annotated[Path, typer.Argument(help="The policy, a TOML file.")],
-    runs: Annotated[int, typer.Option(min=2, help="How many streams to simulate.")] = 5,
+    trace: Annotated[
+        Path | None,
+        typer.Option(help="Your own trace: forecast on it. Its figures are private."),
+    ] = None,
+    runs: Annotated[
+        int, typer.Option(min=2, help="How many streams to simulate for the policy itself.")
+    ] = 8,
     steps: Annotated[
         int | None, typer.Option(min=1, help="The first so many steps, not those around events.")
     ] = None,
@@ -116,30 +130,40 @@ def forecast(
         Literal["far", "near", "everywhere"],
         typer.Option(help="Where --at-most is about: far from the events, near, everywhere."),
     ] = "far",
+    reading: Reading = AS_IT_TELLS,
 ) -> Foreseen | Suggested:
     """Tell what a policy will cost in metres, before anything is released."""
     from priste.forecast import forecast as foresee
-    from priste.forecast import suggest
+    from priste.forecast import quick_forecast, suggest
     from priste.forecast.picture import check_plot, save_forecast
     from priste.policy import load_policy
+    from priste.results import true_steps
 
     if plot is not None:
         check_plot(plot, overwrite=overwrite)
     with progress("Reading the policy"):
         loaded = load_policy(policy)
+    truth = None
+    if trace is not None:
+        opened = reading.open(trace).one()
+        loaded = loaded.for_user(opened)
+        truth = true_steps(loaded, opened)
     if at_most is not None:
-        with progress("Trying guarantees", "releases") as tell:
+        with progress("Trying guarantees", "settings") as tell:
             return Suggested(
                 suggest(
                     loaded,
                     at_most,
                     where=where,
-                    runs=runs,
+                    runs=min(runs, 3),
                     seed=seed,
                     steps=steps,
                     on_progress=tell,
                 )
             )
+    if notices().is_terminal and steps is None:
+        row = quick_forecast(loaded, seconds=FIRST_SECONDS, runs=2, seed=seed, truth=truth)
+        notices().print(f"First answer, from {row.cost.runs} streams: {row.sentence()}\n")
     with progress("Simulating", "releases") as tell:
         found = foresee(
             loaded,
@@ -148,6 +172,7 @@ def forecast(
             steps=steps,
             neighbours=not alone,
             seconds=seconds,
+            truth=truth,
             on_progress=tell,
         )
     if plot is not None:

@@ -77,8 +77,8 @@ def _metres(row: Row) -> dict[str, float]:
     cost = row.cost
     return {
         "released": cost.released.all.value,
-        "alone": cost.alone.all.value,
-        "nothing": cost.nothing.all.value,
+        "uncalibrated": cost.uncalibrated.all.value,
+        "constant": cost.constant.all.value,
     }
 
 
@@ -152,7 +152,8 @@ def init(
     if draft.homes is not None:
         write_file(homes, draft.homes, overwrite=overwrite)
     places = None if draft.homes is None else homes
-    foreseen = _foreseen(policy) if forecast else None
+    only = given.people[0] if inputs and len(given.people) == 1 else None
+    foreseen = _foreseen(policy, only) if forecast else None
     return Draft(
         output,
         tuple(policy.regions),
@@ -236,12 +237,20 @@ def _end_of(until: datetime | None) -> datetime | None:
     return until + timedelta(days=1)
 
 
-def _foreseen(policy: Policy) -> Row | None:
-    """Return what the draft would cost, None where the time was too short to tell."""
-    from priste.forecast import quick_forecast
+def _foreseen(policy: Policy, trace: Trace | None) -> Row | None:
+    """Return what the draft would cost, None where the time was too short to tell.
 
+    On the trace of the one person it was drafted from, if there is one around its event.
+    """
+    from priste.forecast import quick_forecast
+    from priste.forecast.policy_cost import followed_steps
+    from priste.results import true_steps
+
+    truth = None if trace is None else true_steps(policy.for_user(trace), trace)
+    if truth is not None and not followed_steps(policy, truth=truth).any():
+        truth = None
     with progress("Forecasting", "releases") as tell:
-        row = quick_forecast(policy, on_progress=tell)
+        row = quick_forecast(policy, truth=truth, on_progress=tell)
     return row if row.cost.steps >= min(FEWEST_FORESEEN, row.cost.of_steps) else None
 
 

@@ -1,7 +1,8 @@
-"""What a policy will cost, and what releases are worth."""
+"""What a policy will cost, before anything is released."""
 
 from priste.forecast.policy_cost import (
     DEFAULT_RUNS,
+    NEIGHBOUR_RUNS,
     REFINED_RUNS,
     Forecast,
     Row,
@@ -14,6 +15,7 @@ from priste.forecast.suggestion import Suggestion, suggest
 
 __all__ = [
     "DEFAULT_RUNS",
+    "NEIGHBOUR_RUNS",
     "REFINED_RUNS",
     "Cost",
     "Forecast",

@@ -47,14 +47,14 @@ class Group:
 
 
 def groups_of(rows: Sequence[Row]) -> tuple[Group, ...]:
-    """Return what is drawn: the mechanism alone and one constant cell, then every setting.
+    """Return what is drawn: the uncalibrated mechanism and one constant point, then every setting.
 
     The comparisons are those of the first row, and as long as its streams are.
     """
     first = rows[0].cost
     told = [
-        ("mechanism alone", "no guarantee at all", first.alone),
-        ("one constant cell", "nothing is told", first.nothing),
+        ("uncalibrated", "no guarantee at all", first.uncalibrated),
+        ("constant point", "nothing is told", first.constant),
         *((row.name, row.guarantee, row.cost.released) for row in rows),
     ]
     widest = max(_high(metres) for _, _, metres in told) or 1.0
@@ -68,7 +68,7 @@ def _kinds(metres: Metres) -> dict[str, Estimate]:
 
 
 def _high(metres: Metres) -> float:
-    # An interval of few runs can be far wider than anything: it is cut off, not the means.
+    # An interval of few streams can be far wider than anything: it is cut off, not the means.
     return max(min(each.high, 2 * each.value) for each in _kinds(metres).values())
 
 
@@ -112,8 +112,8 @@ def forecast_figure(rows: Sequence[Row]) -> Figure:
 
     first = rows[0].cost
     told = {
-        "mechanism alone": first.alone,
-        "one constant cell": first.nothing,
+        "uncalibrated": first.uncalibrated,
+        "constant point": first.constant,
         **{row.name: row.cost.released for row in rows},
     }
     with matplotlib.rc_context(STYLE):
@@ -137,7 +137,7 @@ def forecast_figure(rows: Sequence[Row]) -> Figure:
         axes.axhline(1.5, color=INK, linewidth=0.8)
         axes.grid(visible=False, axis="y")
         axes.set(
-            xlabel="mean km from the truth, with its 95 % interval",
+            xlabel="mean error in km, and where it lies in 80 of 100 cases",
             title="What the policy and its neighbours cost",
         )
         for kind in _kinds(first.released):

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from priste.errors import InvalidParameter
 from priste.forecast.neighbours import Neighbour, setting_of
 from priste.forecast.policy_cost import (
-    DEFAULT_RUNS,
+    NEIGHBOUR_RUNS,
     OnProgress,
     Row,
+    Trial,
     followed_steps,
-    simulated_rows,
 )
 from priste.quantify import KnownPrior, OddsBound
 
@@ -55,7 +55,7 @@ def suggest(
     metres: float,
     *,
     where: Where = "far",
-    runs: int = DEFAULT_RUNS,
+    runs: int = NEIGHBOUR_RUNS,
     seed: int = 1,
     steps: int | None = None,
     on_progress: OnProgress | None = None,
@@ -72,7 +72,7 @@ def suggest(
         raise InvalidParameter(
             f"The 'where' of a suggestion must be one of {', '.join(WHERE_WORDS)}. Got {where!r}."
         )
-    told = followed_steps(policy, steps)
+    trial = Trial(policy, followed_steps(policy, steps), seed)
     kinds = list(_kinds(policy))
     done = 0
 
@@ -86,9 +86,11 @@ def suggest(
     for kind in kinds:
 
         def cost_at(epsilon: float, kind: Callable[[float], Neighbour] = kind) -> Row:
-            (row,) = simulated_rows(policy, [kind(epsilon)], told, runs, seed)
+            setting = kind(epsilon)
+            simulation = trial.simulation(setting)
+            simulation.add(runs)
             tried()
-            return row
+            return trial.row(setting, simulation.cost())
 
         row = _strongest(cost_at, lambda row: _metres(row, where) <= metres)
         if row is not None:

@@ -28,7 +28,6 @@ from priste.studio.following import (
     RunOrder,
     follow,
     heaviest,
-    outsider_words,
     own_policy,
     worst_prior,
 )
@@ -82,7 +81,7 @@ def forecast(order: ForecastOrder, tell: Tell) -> Made:
         tell("progress", {"done": done, "total": total, "words": words})
 
     found: dict[str, Any] = {}
-    for row in refined_forecast(policy, runs=order.runs, outsiders=True, on_trial=tried):
+    for row in refined_forecast(policy, runs=order.runs, on_trial=tried):
         found = _foretold(row)
         tell("estimate", found)
     return found, None
@@ -93,9 +92,9 @@ def _foretold(row: Row) -> dict[str, Any]:
     what, _, against = row.guarantee.partition("; against ")
     return {
         **_metres(cost.released),
-        "alone": _metres(cost.alone),
-        "constant": _metres(cost.nothing),
-        "over_constant": cost.over_nothing,
+        "alone": _metres(cost.uncalibrated),
+        "constant": _metres(cost.constant),
+        "over_constant": cost.over_constant,
         "runs": cost.runs,
         "steps": cost.steps,
         "of_steps": cost.of_steps,
@@ -103,19 +102,15 @@ def _foretold(row: Row) -> dict[str, Any]:
         "basis": row.basis(),
         "guaranteed": what,
         "against": against,
-        "anybody": [
-            {"event": name, "leakage": told, "words": outsider_words(told)}
-            for name, told in cost.anybody.items()
-        ],
     }
 
 
 def foretold_words(cost: Cost) -> str:
     """Say how far off releases will be, how surely, and whether that beats one constant cell."""
-    off, beyond = cost.released.all, cost.beyond_nothing
+    off, beyond = cost.released.all, cost.beyond_constant
     rough = off.high - off.value >= off.value
     sure = "very roughly" if rough else f"between {length(off.low)} and {length(off.high)}"
-    constant = f"One constant cell would be {length(cost.nothing.all.value)} off"
+    constant = f"One constant cell would be {length(cost.constant.all.value)} off"
     if cost.runs < FEWEST_TO_COMPARE or beyond.low <= 0 <= beyond.high:
         compared = f"{constant}: from {cost.runs} streams the two cannot be told apart."
     elif beyond.high < 0:
