@@ -26,7 +26,7 @@ _RULES = (
     (r"MarkovModel\.save will not overwrite", "A model is not written over"),
     (r"MarkovModel\.save cannot write", "The model cannot be written to"),
     (r"MarkovModel\.stationary needs", "An adversary who knows the population needs"),
-    (r"; give cycle=True if its matrices repeat", ""),
+    (r" Give cycle=True if its matrices repeat\.", ""),
     (r" Give one matrix per step, or cycle=True to repeat them\.", " Fit one: priste fit"),
     (r"Use a model with more matrices, or cycle=True\.", "Fit one that goes on: priste fit"),
     (r"For a model without data use MarkovModel\.gaussian\.",
