@@ -186,3 +186,20 @@ def test_the_number_of_streams_follows_from_what_is_to_be_found() -> None:
     found = Case(lambda: "certified").check(0, to_find=wanted, looks=1)
     assert found.streams_per_look == streams_for(EPSILON, wanted, looks=1)
     assert found.smallest_excess(probability=0.5) <= 3.0 < found.smallest_excess(probability=0.05)
+
+
+def test_a_plain_function_can_be_checked() -> None:
+    """A function of cells and a generator works as it is: truth is caught, a constant is not."""
+    grid = Grid(rows=1, columns=3, cell_size=1.0)
+    model = MarkovModel(grid, np.full((3, 3), 1 / 3))
+    event = at([0], 1)
+
+    def truthful(cells: list[int], rng: np.random.Generator) -> list[int]:
+        return [cell if rng.random() < 0.9 else 1 for cell in cells]
+
+    def constant(cells: list[int], rng: np.random.Generator) -> list[int]:
+        return [1 for _ in cells]
+
+    found = black_box_check(truthful, model, event, 0.5, 2, streams_per_look=400, rng=1)
+    assert found.broken
+    assert not black_box_check(constant, model, event, 0.5, 2, streams_per_look=200, rng=1).broken

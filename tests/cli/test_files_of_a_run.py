@@ -1,0 +1,55 @@
+"""Files of one run belong together: any of them leads to the policy and the input."""
+
+import json
+from pathlib import Path
+
+from tests.cli.small_world import PATHS, write_policy, write_trips
+from tests.cli.test_commands import complaint_of, priste, told
+
+from priste.batch import files_of_run, ledger_of
+
+
+def test_evaluate_audit_and_report_read_the_folder_that_protect_wrote(tmp_path: Path) -> None:
+    """A result in parts: no option but its name is needed, and the figures are those of the run."""
+    trips, policy, out = write_trips(tmp_path), write_policy(tmp_path), tmp_path / "out"
+    made = told("protect", trips, "-p", policy, "-o", out, "--seed", 3)
+    assert (out / "manifest.json").is_file()
+    evaluated = json.loads(priste("evaluate", out, "--json").stdout)
+    mean = made["metres"]["with_priste"]["everywhere"]
+    assert abs(evaluated["released"]["distance"]["mean"] - mean) < 0.5
+    assert evaluated["people"] == len(PATHS)
+    audited = told("audit", out)
+    for name, entry in made["events"].items():
+        assert abs(audited["events"][name]["max"] - entry["max"]) < 1e-6
+    page = tmp_path / "page.html"
+    found = told("report", out, "--private", "-o", page)
+    assert found["verdict"] == "kept"
+    assert "mean error" in page.read_text()
+
+
+def test_any_file_of_the_run_leads_to_the_others(tmp_path: Path) -> None:
+    """The result, its ledger, and what it was made of; the folder of the run is private."""
+    trips, policy, out = write_trips(tmp_path), write_policy(tmp_path), tmp_path / "out.csv"
+    told("protect", trips, "-p", policy, "-o", out, "--seed", 3)
+    for given in (out, ledger_of(out)):
+        run = files_of_run(given)
+        assert run.released == out
+        assert run.ledgers == (ledger_of(out),)
+        assert run.sources.input == trips.resolve()
+        assert run.sources.policy == policy.resolve()
+    kept = tmp_path / "out.csv.priste" / "sources.json"
+    assert kept.stat().st_mode & 0o077 == 0
+    assert json.loads(kept.read_text())["input"] == str(trips.resolve())
+
+
+def test_what_is_gone_is_said_with_the_option_that_gives_it(tmp_path: Path) -> None:
+    """A moved input, or a result without the folder of its run."""
+    trips, policy, out = write_trips(tmp_path), write_policy(tmp_path), tmp_path / "out.csv"
+    told("protect", trips, "-p", policy, "-o", out, "--seed", 3)
+    trips.rename(tmp_path / "moved.csv")
+    assert "which is gone" in complaint_of(priste("evaluate", out, code=2))
+    found = priste("evaluate", out, "--truth", tmp_path / "moved.csv", "--json").stdout
+    assert json.loads(found)["people"] == len(PATHS)
+    other = tmp_path / "else.csv"
+    other.write_bytes(out.read_bytes())
+    assert "Give it with" in complaint_of(priste("evaluate", other, code=2))
