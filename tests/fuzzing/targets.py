@@ -35,7 +35,8 @@ from priste.batch.register import Register, hours_to_bytes
 from priste.batch.workspace import FORMAT, MANIFEST, VERSION, read_manifest
 from priste.live.addresses import read_input, read_output
 from priste.live.keeping import StateFolder, ground_of
-from priste.live.protocols import gpsd, nmea, osmand, owntracks
+from priste.live.protocol import Message
+from priste.live.protocols import gpsd, nmea, osmand, overland, owntracks
 from priste.live.settings import load_settings
 from priste.policy import read_policy
 from priste.release import read_ledgers, write_ledgers
@@ -484,9 +485,14 @@ def live_settings(rng: random.Random, folder: Path) -> object:
 def live_addresses(rng: random.Random, folder: Path) -> object:
     """Addresses of sources and outlets."""
     text = rng.choice(
-        ("gpsd://127.0.0.1:2947", "mqtt://u:p@127.0.0.1/owntracks/+/+", "nmea+tcp://[::1]:1")
+        (
+            "gpsd://127.0.0.1:2947",
+            "owntracks+mqtt://u:p@127.0.0.1/owntracks/+/+",
+            "nmea+tcp://[::1]:1",
+            "overland+https://127.0.0.1/api?source=a&device=b",
+        )
     )
-    text = harmed_text(text, rng, ":/@.+[]")
+    text = harmed_text(text, rng, ":/@.+[]?&=#")
     return (read_input if rng.random() < 0.5 else read_output)(text, folder=folder)
 
 
@@ -517,14 +523,31 @@ def live_state(rng: random.Random, folder: Path) -> object:
     return (lambda: found.origin(policy), found.latest, lambda: found.binding)[rng.randrange(3)]()
 
 
+class Nobody:
+    """The person at the other end: without a key, and asked for nothing else here."""
+
+    key = None
+
+
 def live_messages(rng: random.Random, folder: Path) -> object:
-    """What phones and receivers send: OwnTracks, OsmAnd and Traccar, gpsd, NMEA."""
+    """What phones and receivers send: OwnTracks, Overland, OsmAnd and Traccar, gpsd, NMEA."""
     location = {"_type": "location", "lat": 46.0, "lon": 7.0, "tst": 1772629200, "tid": "a"}
     traccar = {"device_id": "a", "location": {"timestamp": "2026-03-04T14:00:00.000Z",
                "coords": {"latitude": 46.0, "longitude": 7.0, "accuracy": 4}}}  # fmt: skip
     tpv = {"class": "TPV", "mode": 3, "time": "2026-03-04T14:00:00.000Z", "lat": 46.0, "lon": 7.0}
     query = {"id": "a", "lat": "46.0", "lon": "7.0", "timestamp": "1772629200"}
-    kind = rng.randrange(5)
+    feature = {"type": "Feature", "geometry": {"type": "Point", "coordinates": [7.0, 46.0]},
+               "properties": {"timestamp": "2026-03-04T14:00:00Z", "device_id": "a"}}  # fmt: skip
+    kind = rng.randrange(7)
+    if kind == 5:
+        batch = as_json(harmed_json({"locations": [feature, feature]}, rng), rng)
+        asked = Message(
+            batch.encode("utf-8", "replace"), {}, {}, "", datetime(2026, 3, 4, tzinfo=UTC)
+        )
+        return [reported.fix(Nobody()) for reported in overland.read_post(asked)]
+    if kind == 6:
+        told = harmed_json({"_type": "encrypted", "data": "A" * 80}, rng)
+        return owntracks.read(as_json(told, rng), key=owntracks.secret_box_key("a key"))
     if kind == 0:
         return owntracks.read(as_json(harmed_json(location, rng), rng))
     if kind == 1:
