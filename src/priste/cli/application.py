@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from priste.cli import journal, live
+from priste.cli import journal_repair, live
 from priste.cli.audit import audit
 from priste.cli.console import REFUSED, command
 from priste.cli.demo import demo
@@ -29,7 +29,7 @@ app = typer.Typer(
 for each in (init, explain, forecast, fit, protect, audit, evaluate, report, demo):
     app.command()(command(each))
 app.add_typer(live.app, name="live")
-app.add_typer(journal.app, name="journal")
+app.add_typer(journal_repair.app, name="journal")
 app.command()(studio)
 
 
