@@ -11,15 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.drawn_examples import examples
-from tests.traces.stay_files import FORMS, HOME, MONDAY, WORK, week
+from tests.traces.stay_files import FORMS, HOME, MONDAY, WORK, csv, week
 
-from priste.batch import protect_file
+from priste.batch import groups
+from priste.batch.gathering import Gathering
+from priste.batch.keyed_digests import Recognition
+from priste.batch.register import hours_to_bytes
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.policy import draft_policy, read_policy
 from priste.policy.draft.places import frequent_places
 from priste.traces import Fix, Problem, Timeline, Trace, read_traces, write_traces
 from priste.traces.cleaning import LONGEST_STAY, ClockRange, RawFix, RawFixes, clean
+from priste.traces.fingerprints import fingerprints
 from priste.traces.fixes import microseconds
 from priste.traces.record_problems import Tally
 
@@ -70,17 +74,20 @@ def test_a_draft_knows_home_and_protects_every_step_of_it(name: str, tmp_path: P
 
 
 def test_stays_reach_the_streams_of_many_users(tmp_path: Path) -> None:
-    """What protect gathers on the disk keeps the ends of stays."""
-    rows = ["user,start,end,lat,lon"]
-    rows += [f"ada,2026-03-04T0{h}:05:00Z,2026-03-04T0{h + 2}:55:00Z,46.01,7.02" for h in (0, 4)]
-    (tmp_path / "trips.csv").write_text("\n".join(rows) + "\n")
-    from tests.cli.small_world import POLICY
-
-    policy = read_policy(POLICY)
-    report = protect_file(policy, read_traces(tmp_path / "trips.csv"), tmp_path / "out.csv", seed=1)
-    cells = policy.cells(read_traces(tmp_path / "trips.csv").one()).cells
-    assert [cell is not None for cell in cells[:8]] == [True] * 3 + [False] + [True] * 3 + [False]
-    assert report.to_dict()["users"] == 1
+    """What protect gathers on the disk and what its workers read of it have the ends of stays."""
+    trace = read_traces(csv(tmp_path / "stays.csv"), user="ada").one()
+    recognition = Recognition.of_this_user()
+    with Gathering(tmp_path, recognition) as gathering:
+        gathering.add(trace, hours_to_bytes(recognition.hours(trace)))
+        gathering.settle()
+        (chunk,) = gathering.chunks(1)
+    read = dict(groups._traces(chunk.table))
+    for found in (chunk.traces()["ada"], read["ada"]):
+        assert found is not None
+        assert (found.times.tolist(), found.until.tolist()) == (
+            trace.times.tolist(),
+            trace.until.tolist(),
+        )
 
 
 @examples(80)
@@ -163,3 +170,15 @@ def test_stays_are_written_at_their_ends(tmp_path: Path) -> None:
     write_traces([trace], tmp_path / "a.csv")
     again = read_traces(tmp_path / "a.csv").one()
     assert [fix.time - MONDAY for fix in again] == [timedelta(0), timedelta(hours=2)]
+
+
+def test_hours_and_days_within_a_stay_are_recognised() -> None:
+    """Whoever is released again with a stay cut in two is found by the hours and days within it."""
+    long = Trace.of([Fix("ada", MONDAY, *HOME, MONDAY + timedelta(hours=80))])
+    late = Trace.of(
+        [Fix("eve", MONDAY + timedelta(hours=30, minutes=7), *HOME, MONDAY + timedelta(hours=80))]
+    )
+    recognition = Recognition.of_this_user()
+    assert len(recognition.hours(long)) == 81
+    assert len(recognition.hours(long) & recognition.hours(late)) == 50
+    assert len(fingerprints(long) & fingerprints(late)) == 16  # of three hours each

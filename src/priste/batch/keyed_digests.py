@@ -14,6 +14,7 @@ import os
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -86,9 +87,13 @@ class Recognition:
         return self._digest(b"fixes", *parts)
 
     def hours(self, trace: Trace) -> frozenset[str]:
-        """Return one digest for each hour (UTC) in which the trace has fixes, whoever it is of."""
+        """Return one digest for each hour (UTC) in which the trace has fixes, whoever it is of.
+
+        Hours within a stay count as well.
+        """
         if not len(trace):
             return frozenset()
+        trace = trace.every(timedelta(hours=1))
         hours = trace.times // _HOUR
         places = np.round(np.stack([trace.lat, trace.lon], axis=1) * _METRE).astype("<i8")
         seconds = (trace.times // _SECOND).astype("<i8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import timedelta
 
 import numpy as np
 
@@ -17,11 +18,13 @@ _HEX_DIGITS = 16  # enough for 10**9 comparisons with one false match in 10**10
 def fingerprints(trace: Trace) -> frozenset[str]:
     """Return one fingerprint for every three hours (UTC), whatever the user is called.
 
-    Two traces share one exactly if they have three hours in which all fixes agree, to the second
-    and to five decimals of a degree. The positions cannot be read from it, only compared.
+    Two traces share one exactly if they have three hours in which all fixes and stays agree, to
+    the second and to five decimals of a degree. The positions cannot be read from it, only
+    compared.
     """
     if not len(trace):
         return frozenset()
+    trace = trace.every(timedelta(hours=1))
     parts = trace.times // _PART
     places = np.round(np.stack([trace.lat, trace.lon], axis=1) * 10**_DECIMALS).astype("<i8")
     seconds = (trace.times // _SECOND).astype("<i8")
