@@ -164,6 +164,18 @@ def test_homes_that_are_none(mobility: str, complaint: str) -> None:
         read_policy(policy_of(mobility))
 
 
+def test_an_event_at_a_personal_place_is_refused_with_the_ways_out() -> None:
+    """The words say why, and two ways to guard such places; one of them works as it is said."""
+    own = POLICY.replace("[regions.clinic]\ncells = [9, 10]", "[regions.clinic]\nown = true")
+    with pytest.raises(PolicyError) as caught:
+        read_policy(own)
+    said = str(caught.value)
+    for words in ("cannot speak of 'clinic'", "same events", "one region", "one policy for each"):
+        assert words in said
+    assert "events.visit" in said
+    assert read_policy(own.replace("own = true", "cells = [2, 9, 13]")).events
+
+
 def test_a_draft_of_somebody_with_a_home_says_so() -> None:
     """The draft is read again, and its numbers are those of the person's own days."""
     lat, lon = GRID.latlon(5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -55,6 +56,15 @@ ChooseModels = Callable[
     [MobilitySection, Ground, Mapping[str, Region], Path], Sequence[ChosenModel]
 ]
 """Makes the models of a [mobility] section."""
+
+PERSONAL = (
+    "an event cannot speak of {!r}, which is a personal place (own = true). All people of a run "
+    "are guarded by the same events, and for those whose place nobody states this one could not "
+    "happen. List the places of all people as one region (geojson, or cells): then being at any of them is "
+    "guarded, for everybody. Or write one policy for each person, with that person's place as a "
+    "circle"
+)
+"""Why events and personal places do not go together, and what to do."""
 
 Events = tuple[dict[str, PolicyEvent], list[Unguarded]]
 
@@ -253,12 +263,24 @@ class PolicyReader:
                     path, "this event has no guarantee, and there is none for all; give 'epsilon'"
                 )
                 continue
+            nowhere = [
+                each
+                for each, region in regions.items()
+                if self._document.regions[each].own and not region.cells
+            ]
+            if spoken := [each for each in nowhere if _speaks_of(section.formula, each)]:
+                self._mistakes.add((*path, "formula"), PERSONAL.format(spoken[0]))
+                continue
             with self._mistakes.at((*path, "formula")):
                 found, missed = occurrences(name, section, named, timeline, steps)
                 unguarded += missed
                 for period, event, partly in found:
                     if (constant := event.automaton().constant) is not None:
-                        self._mistakes.add((*path, "formula"), self._constant(section, constant))
+                        self._mistakes.add(
+                            (*path, "formula"),
+                            f"this event {'always' if constant else 'never'} happens, whatever "
+                            "the user does; there is nothing to protect",
+                        )
                         break
                     made = PolicyEvent(name, period, section.formula, event, guarantee, partly)
                     if made.label in events:
@@ -283,21 +305,6 @@ class PolicyReader:
             label: replace(event, pad=pad)
             for (label, event), pad in zip(events.items(), pads, strict=True)
         }
-
-    def _constant(self, section: EventSection, constant: bool) -> str:
-        """Say why there is nothing to protect in an event."""
-        own = [name for name, region in self._document.regions.items() if region.own]
-        spoken = [name for name in own if name in section.formula]
-        words = (
-            f"this event {'always' if constant else 'never'} happens, whatever the user does; "
-            "there is nothing to protect"
-        )
-        if not spoken:
-            return words
-        return (
-            f"{words} until it is said where {spoken[0]!r} is, which is everybody's own. Give each "
-            "person's place with --places or --place, or write a circle instead of own = true"
-        )
 
 
 def _grid(document: GroundDocument, mistakes: Mistakes) -> Grid | None:
@@ -329,6 +336,11 @@ def _timeline(clock: ClockSection, mistakes: Mistakes) -> tuple[Timeline | None,
 def windows_of(document: Document, timeline: Timeline, steps: int) -> Windows:
     """Return the time that the events of a document guard."""
     return Windows.of_events(document.events, {*document.regions, OFF_MAP}, timeline, steps)
+
+
+def _speaks_of(formula: str, name: str) -> bool:
+    """Tell whether a formula names a region, by its name alone or in quotation marks."""
+    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", formula) is not None
 
 
 def map_of(section: MapSection) -> Grid:
