@@ -78,6 +78,11 @@ def _message(error: PristeError) -> str:
     subject = f"The {error.parameter!r}" if error.parameter else ""
     if subject and error.owner:
         subject = f"{subject} of {error.owner}"
+    return message_of(error, subject)
+
+
+def message_of(error: PristeError, subject: str) -> str:
+    """Return the message of an error about ``subject``, as a front end may call it."""
     text = f"{subject} {error.rule}" if subject else error.rule
     if (error.got or error.hint) and not text.endswith((".", "!", "?")):
         text += "."

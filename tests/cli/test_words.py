@@ -31,13 +31,13 @@ def refused(*arguments: object) -> str:
 def test_times_without_a_zone(tmp_path: Path) -> None:
     """The option is named, not the argument."""
     (tmp_path / "a.csv").write_text("time,lat,lon\n2024-05-01 10:00:00,46.01,7.02\n")
-    assert "--zone Europe/Paris or --zone UTC" in refused("init", tmp_path / "a.csv", "-o", "p")
+    assert "--zone must be given" in refused("init", tmp_path / "a.csv", "-o", "p")
 
 
 def test_columns_and_formats(tmp_path: Path) -> None:
     """Unknown columns and formats are told with the option that says which they are."""
     (tmp_path / "a.csv").write_text("time,breite,lon\n2024-05-01T10:00:00Z,46.01,7.02\n")
-    assert "--column lat=NAME" in refused("init", tmp_path / "a.csv", "-o", "p")
+    assert "must name the 'lat'" in refused("init", tmp_path / "a.csv", "-o", "p")
     (tmp_path / "b.gpx").write_text("time,lat,lon\n2024-05-01T10:00:00Z,46.01,7.02\n")
     assert "--format" in refused("init", tmp_path / "b.gpx", "-o", "p")
     (tmp_path / "c.json").write_text('{"steps": []}')
@@ -52,7 +52,7 @@ def test_unreadable_times_say_how_to_say_how(tmp_path: Path) -> None:
     )
     said = refused("init", tmp_path / "a.csv", "-o", tmp_path / "p.toml")
     assert "10 × unreadable time" in said
-    hint = re.search(r'--column "([^"]+)"', said)
+    hint = re.search(r"(time_format=\S+ \S+)\.", said)
     assert hint is not None
     priste("init", tmp_path / "a.csv", "-o", tmp_path / "p.toml", "--zone", "UTC",
            "--column", hint[1], "--no-forecast")  # fmt: skip
@@ -86,8 +86,8 @@ def test_everybody_beyond_the_map_is_told_at_once(tmp_path: Path) -> None:
     said = " ".join(said.split())
     for user in ("eve", "max"):
         assert (
-            f"{user}: 6 of 6 positions lie outside the map. Make the [map] larger, or write "
-            'outside = "off-map" in [release].'
+            f"{user}: 6 of 6 positions lie off the map. Make the map larger, or choose what "
+            "becomes of such positions ('outside')."
         ) in said
     assert not PYTHON.search(said)
     assert "47.1" not in said and "8.43" not in said  # noqa: PT018

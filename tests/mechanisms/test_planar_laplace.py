@@ -148,7 +148,7 @@ def test_budget_walks_from_identity_to_uniform():
 @pytest.mark.parametrize("alpha", [0, -1, math.inf, math.nan, "1", None, True, 1j, [1.0]])
 def test_bad_alphas_are_refused(alpha):
     """Alphas that are not finite and > 0 raise InvalidParameter with advice."""
-    with pytest.raises(InvalidParameter, match=r"'alpha' of PlanarLaplace.*Identity"):
+    with pytest.raises(InvalidParameter, match=r"'alpha' of PlanarLaplace.*identity"):
         PlanarLaplace(Grid(2, 2, 1.0), alpha)
 
 

@@ -98,7 +98,7 @@ def test_all_mistakes_are_told_at_once_with_their_lines() -> None:
             "release.pace: unknown",
         ),
         ("pace = 0.3", "paec = 0.3", "release.paec: unknown key; did you mean 'pace'"),
-        ("pace = 0.3", "pace = 0.0", "The 'pace' of Optimal"),
+        ("pace = 0.3", "pace = 0.0", "release: The 'pace' must"),
     ],
 )
 def test_one_mistake_at_a_time(old: str, new: str, complaint: str | None) -> None:

@@ -60,7 +60,7 @@ def test_other_files_are_users_of_their_own_and_it_is_said(tmp_path: Path) -> No
     folder = folder_of(tmp_path / "club", {"ada.gpx": part(0), "bob.gpx": part(0)})
     traces = read_traces(folder)
     assert [trace.user for trace in traces] == ["ada", "bob"]
-    assert "user='NAME'" in " ".join(traces.report.lines())
+    assert "name that one user" in " ".join(traces.report.lines())
     assert read_traces(folder, user="me").report.owners is None
 
 

@@ -221,7 +221,7 @@ def test_a_first_line_of_data_is_not_shown(tmp_path: Path) -> None:
     """Data that is taken for a header, since no cell is a plain number, stays out of the error."""
     path = tmp_path / "a.csv"
     path.write_text("46.0101N,7.5E,2024-05-01T08:00Z\n")
-    with pytest.raises(TraceError, match="looks like its") as caught:
+    with pytest.raises(TraceError, match="looks like it") as caught:
         list(read_traces(path))
     assert "46.01" not in str(caught.value)
 

@@ -117,7 +117,7 @@ def test_date_and_time_in_two_columns(header: str, row: str, tmp_path: Path) -> 
     (tmp_path / "a.csv").write_text(f"{header}\n{row}\n")
     trace = read_traces(tmp_path / "a.csv", zone="UTC").one()
     assert trace.start == datetime(2024, 5, 1, 8, 30, tzinfo=UTC)
-    with pytest.raises(TraceError, match="no zone"):
+    with pytest.raises(TraceError, match="'zone' must be given"):
         list(read_traces(tmp_path / "a.csv"))
 
 

@@ -265,5 +265,5 @@ def test_garmins_raw_unit_is_not_taken_for_degrees(tmp_path: Path) -> None:
         "timestamp,position_lat[semicircles],position_long[semicircles]\n"
         f"{at(0)},548800000,83800000\n"
     )
-    with pytest.raises(TraceError, match="looks like its 'lat'"):
+    with pytest.raises(TraceError, match="must name the 'lat'"):
         read_traces(tmp_path / "ride.csv").one()

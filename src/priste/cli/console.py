@@ -178,7 +178,7 @@ def clean_errors(when_stopped: str = "Stopped.") -> Iterator[None]:
         with _termination_interrupts():
             yield
     except PristeError as error:
-        _complain(in_options(str(error)))
+        _complain(in_options(error))
         raise typer.Exit(REFUSED) from None
     except OSError as error:
         where = f" {str(error.filename)!r}" if error.filename else ""

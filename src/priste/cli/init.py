@@ -14,7 +14,6 @@ import typer
 from rich.console import Console
 
 from priste.cli.console import Tell, progress
-from priste.cli.option_words import in_options
 from priste.cli.options import AS_IT_TELLS, Overwrite, Reading, User
 from priste.errors import InvalidParameter
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 FEWEST_FORESEEN = 12
 """A forecast of fewer steps than that, because the time was over, says nothing."""
 
+ONE_USER = "(The option is --as-user NAME.)"
 OF_NOBODY = "It is for somebody whose home nobody knows; for the others it is less, as a rule."
 
 MOST_NAMED = 3
@@ -226,7 +226,7 @@ def _given(inputs: Sequence[Path], reading: Reading, users: list[str] | None, te
             "the one before ended: they are taken for one person's."
         )
         return _Given([joined(people, name)], replace(reading, as_user=name), (note,))
-    notes = dict.fromkeys(in_options(each.owners) for each in sources if each.owners)
+    notes = dict.fromkeys(f"{each.owners} {ONE_USER}" for each in sources if each.owners)
     return _Given(people, reading, tuple(notes))
 
 

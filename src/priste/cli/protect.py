@@ -11,7 +11,6 @@ import typer
 from rich.console import Console
 
 from priste.cli.console import progress, warn, warn_of_seed
-from priste.cli.option_words import in_options
 from priste.cli.options import (
     AS_IT_TELLS,
     Overwrite,
@@ -71,7 +70,7 @@ class Protection:
 
         batch = self.batch
         for line in batch.reading.lines():
-            out.print(in_options(line), markup=False)
+            out.print(line, markup=False)
         made = batch.to_dict()
         sampled = f", a sample of {100 * batch.sampled:.3g} %" if batch.sampled < 1.0 else ""
         drawn = f"Steps drawn now: {made['drawn_now']:,}" if made["drawn_now"] else "Nothing drawn"
@@ -87,7 +86,7 @@ class Protection:
         if self.quarantined:
             out.print(f"Nothing could be released for {_people(self.quarantined)}:")
             for user, reason in batch.problems.items():
-                out.print(f"  {user or 'the user'}: {in_options(reason)}", markup=False)
+                out.print(f"  {user or 'the user'}: {reason}", markup=False)
             if self.quarantined > len(batch.problems):
                 out.print(f"  and {self.quarantined - len(batch.problems)} more.")
         for note in batch.notes:

@@ -24,7 +24,7 @@ def frame_around(
 
     Every position of the box lies on that map.
     """
-    south, west, north, east = check_box(south, west, north, east, "The box of Grid.covering")
+    south, west, north, east = check_box(south, west, north, east, "The box of a map")
     # First around the middle of the degrees, then around the middle of what that draws:
     # near a pole the two are far apart.
     middle = (west + east) / 2
@@ -40,7 +40,7 @@ def frame_around(
     farthest = math.hypot(max(-x_min, x_max), max(-y_min, y_max))
     if farthest > LARGEST_RADIUS_KM:
         raise InvalidParameter(
-            f"The box of Grid.covering may reach at most {LARGEST_RADIUS_KM:g} km from its middle.",
+            f"The box of a map may reach at most {LARGEST_RADIUS_KM:g} km from its middle.",
             got=f"{farthest:.6g} km",
             hint="Cover a smaller area.",
         )

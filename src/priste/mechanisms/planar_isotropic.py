@@ -68,7 +68,7 @@ class PlanarIsotropic(RestrictedMechanism):
             "PlanarIsotropic",
             least=0,
             why="per unit of its norm; 0 is uninformative",
-            hint="For an exact release use Identity(grid).",
+            hint="For an exact release use the identity mechanism.",
         )
         if (cells is None) == (delta is None):
             raise InvalidParameter(

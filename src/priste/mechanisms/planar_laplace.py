@@ -44,7 +44,7 @@ class PlanarLaplace(Mechanism):
             "PlanarLaplace",
             above=0,
             why="per km",
-            hint="For an exact release use Identity(grid), for a silent one Uniform(grid).",
+            hint="For an exact release use the identity mechanism, for a silent one the uniform.",
         )
         super().__init__(grid, grid.size)
         self._alpha = level

@@ -162,7 +162,7 @@ class MarkovModel:
                 f"The sequences of {owner} hold no move: nowhere do two known cells follow each "
                 "other.",
                 owner=owner,
-                hint="For a model without data use MarkovModel.gaussian.",
+                hint="Without data take a model by formula, such as a Gaussian.",
             )
         phase_of = moves.steps // per_phase % phases
         shape = (grid.size, grid.size)
@@ -401,10 +401,10 @@ class MarkovModel:
         """
         if self.horizon is not None:
             raise InvalidParameter(
-                "MarkovModel.stationary needs a model that goes on for ever. This one ends after "
-                f"{self.horizon} moves.",
+                "A stationary distribution needs a model that goes on for ever. This one ends "
+                f"after {self.horizon} moves.",
                 owner="MarkovModel.stationary",
-                hint="Give cycle=True if its matrices repeat.",
+                hint="If its matrices repeat, say so (cycle).",
             )
         return self._stationary.copy()
 

@@ -46,7 +46,7 @@ class Schedule:
             raise InvalidParameter(
                 f"This MarkovModel describes {self.horizon} moves (steps 0 to {self.horizon}).",
                 got=f"a question about the move that leaves step {step}",
-                hint="Give one matrix per step, or cycle=True to repeat them.",
+                hint="Give one matrix per step, or let them repeat (cycle).",
             )
         return self.repeating[later]
 

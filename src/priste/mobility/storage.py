@@ -92,7 +92,7 @@ def write_model(
     target = Path(path)
     if target.exists() and not _is_model(target):
         raise StateError(
-            f"MarkovModel.save will not overwrite {str(target)!r}: it is not a mobility model.",
+            f"priste will not overwrite {str(target)!r}: it is not a mobility model.",
             owner="MarkovModel.save",
             hint="Choose another path, or remove the file yourself.",
         )
@@ -101,7 +101,7 @@ def write_model(
             _save(file, grid, schedule, origin)
     except OutputError as error:
         raise StateError(
-            f"MarkovModel.save cannot write {str(target)!r}: {error.rule}",
+            f"priste cannot write a model to {str(target)!r}: {error.rule}",
             owner="MarkovModel.save",
             hint=error.hint,
         ) from error
@@ -202,9 +202,9 @@ def read_model(
             raise StateError("its content does not match its fingerprint")
     except (StateError, *_UNREADABLE) as error:
         raise StateError(
-            f"MarkovModel.load cannot read {str(path)!r}: {error or type(error).__name__}.",
+            f"priste cannot read a model in {str(path)!r}: {error or type(error).__name__}.",
             owner="MarkovModel.load",
-            hint="It must be a file that MarkovModel.save wrote.",
+            hint="It must be a saved mobility model.",
         ) from error
     return grid, schedule, origin
 

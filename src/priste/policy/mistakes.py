@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from priste.errors import PolicyError, PristeError
+from priste.errors import PolicyError, PristeError, message_of
 from priste.policy.sections import UNKNOWN, did_you_mean
 from priste.policy.toml_lines import Path, line_of, lines_of_keys
 
@@ -33,7 +33,11 @@ class Mistakes:
         """Note any error of priste, or a plain ValueError, that is raised inside."""
         try:
             yield
-        except (PristeError, ValueError, OSError) as error:
+        except PristeError as error:
+            # The path says whose parameter it is, by the key that was written.
+            named = f"The {error.parameter!r}"
+            self.add(path, message_of(error, named) if error.parameter else str(error))
+        except (ValueError, OSError) as error:
             self.add(path, str(error))
 
     def add_faults(

@@ -60,9 +60,9 @@ ChooseModels = Callable[
 PERSONAL = (
     "an event cannot speak of {!r}, which is a personal place (own = true). All people of a run "
     "are guarded by the same events, and for those whose place nobody states this one could not "
-    "happen. List the places of all people as one region (geojson, or cells): then being at any of them is "
-    "guarded, for everybody. Or write one policy for each person, with that person's place as a "
-    "circle"
+    "happen. List the places of all people as one region (geojson, or cells): then being at any "
+    "of them is guarded, for everybody. Or write one policy for each person, with that person's "
+    "place as a circle"
 )
 """Why events and personal places do not go together, and what to do."""
 

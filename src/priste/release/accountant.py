@@ -189,7 +189,7 @@ class AccountantState:
         if last is not None and step > last:
             raise InvalidParameter(
                 f"The mobility model ends: the last step it covers is {last}. Got step {step}. "
-                "Use a model with more matrices, or cycle=True."
+                "Use a model with more matrices, or one whose matrices repeat."
             )
 
     # ------------------------------------------------------------------ deciding

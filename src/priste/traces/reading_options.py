@@ -73,10 +73,12 @@ class Columns:
         known = [field.name for field in fields(cls)]
         for name, value in given.items():
             if name not in known:
-                raise InvalidParameter(f"'columns' may name {', '.join(known)}. Got {name!r:.40}.")
+                raise InvalidParameter(
+                    f"may name {', '.join(known)}", parameter="columns", value=name
+                )
             if not isinstance(value, str):
                 raise InvalidParameter(
-                    f"'columns' maps to names. Got {type(value).__name__} for {name!r}."
+                    f"must map {name!r} to a name", parameter="columns", value=type(value)
                 )
         return cls(**given)
 
@@ -172,5 +174,6 @@ def _settle(
         return likely[0]
     found = "No column" if not likely else f"More than one column ({', '.join(likely)})"
     raise TraceError(
-        f"{found} of {what} looks like its '{part}'. {has} State it with columns={{{part!r}: …}}."
+        f"must name the {part!r}: {found.lower()} of {what} looks like it. {has}",
+        parameter="columns",
     )

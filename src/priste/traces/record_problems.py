@@ -54,7 +54,7 @@ _RULES = {
     Problem.MISSING_USER: "Set aside: its user is empty while the source names users.",
     Problem.MISSING_TIME: "Set aside: it has no time.",
     Problem.UNREADABLE_TIME: "Set aside: its time is not written in a way that is known (such as "
-    "2024-05-01T08:30:00Z). How a table writes it can be told by its time_format.",
+    "2024-05-01T08:30:00Z). How a table writes it can be told, as time_format=%d.%m.%Y %H:%M.",
     Problem.MISSING_POSITION: "Set aside: it has no position, or none that can be read.",
     Problem.IMPOSSIBLE_TIME: "Set aside: it is of a time before positioning by satellite, or far "
     "ahead; of times as numbers the unit may be another.",

@@ -103,8 +103,9 @@ def _source(
         raise TraceError(f"{what} holds no file {wanted}.")
     if len(found) > 1:
         raise TraceError(
-            f"{what} mixes the formats {', '.join(found)}. "
-            "Choose one with format=, or read them one by one."
+            f"must be given: {what} mixes {', '.join(found)}.",
+            parameter="format",
+            hint="Or read them one by one.",
         )
     kind, held = found[0], list(kinds)
     users, owners = ([user] * len(held), None) if user else _owners(root, held, kind)
@@ -149,8 +150,8 @@ def _owners_said(owners: Sequence[str], told_by: str | None) -> str | None:
         return None
     if told_by is None:
         return (
-            f"Each of its {files} files is taken for another person. If all are one person's, say "
-            "so with user='NAME': a person who is split gets the budget of each part."
+            f"Each of its {files} files is taken for another person. If all are one person's, name "
+            "that one user: a person who is split gets the budget of each part."
         )
     if len(people) == 1:
         return (
@@ -160,7 +161,7 @@ def _owners_said(owners: Sequence[str], told_by: str | None) -> str | None:
     shown = ", ".join(repr(name) for name in people[:4]) + (", …" if len(people) > 4 else "")
     return (
         f"Its {files} files are named by {told_by} and are taken for those of {len(people)} "
-        f"people: {shown}. If all are one person's, say so with user='NAME'."
+        f"people: {shown}. If all are one person's, name that one user."
     )
 
 

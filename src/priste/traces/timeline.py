@@ -319,8 +319,8 @@ class Timeline:
         count = max(last + 1, 0) if steps is None else self._step_number(steps)
         if count > LARGEST_TIMELINE:
             raise InvalidParameter(
-                f"A timeline may have at most {LARGEST_TIMELINE} steps. Got {count}. Check the "
-                "start and the step length, set 'steps', or give read_traces a 'latest' time."
+                f"A timeline may have at most {LARGEST_TIMELINE} steps. Got {count}.",
+                hint="Check its start and the length of a step, or state the number of steps.",
             )
         return count
 
@@ -346,8 +346,8 @@ def _cells_at(
     missed = int(inside.size - np.count_nonzero(inside))
     if missed and outside == "refuse":
         raise OutsideMap(
-            f"{missed} of {inside.size} positions lie outside the map. Cover a larger area, or "
-            "choose outside='nearest' (the border cell) or outside='gap'."
+            f"{missed} of {inside.size} positions lie off the map.",
+            hint="Make the map larger, or choose what becomes of such positions ('outside').",
         )
     cells = grid.cell_at_xy(x, y, outside="nearest")
     if outside == "gap":

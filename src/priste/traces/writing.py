@@ -138,7 +138,7 @@ def write_traces(
     target = Path(destination)
     kind = format_of_name(target) if format is None else format_named(format)
     if kind is None:
-        raise TraceError(f"The name {target.name!r} tells no format. State it with format=.")
+        raise TraceError(f"must be given: the name {target.name!r} tells none.", parameter="format")
     if isinstance(traces, Traces):
         check_apart({"destination": target}, {"input": traces.source.root})
     place = None if zone is None else zone_of(zone)

@@ -53,11 +53,13 @@ def zone_of(zone: Zone) -> tzinfo:
         ) from None
 
 
-def zone_needed(what: str) -> TraceError:
-    """Return the error for clock times without a zone."""
+def zone_needed(what: str, where: str = "") -> TraceError:
+    """Return the error for clock times without a zone; ``where`` tells more about the clock."""
+    hint = "It is that of the clock that wrote them, such as Europe/Paris or UTC."
     return TraceError(
-        f"The times of {what} carry no zone. State the zone of the clock that wrote them, "
-        "for example zone='Europe/Paris' or zone='UTC'."
+        f"must be given: the times of {what} carry none.",
+        parameter="zone",
+        hint=f"{hint} {where}" if where else hint,
     )
 
 
@@ -139,7 +141,7 @@ _UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 def check_unit(unit: str) -> int:
     """Return how many microseconds a unit of Unix time has: "s", "ms" or "us"."""
     if unit not in _UNITS:
-        raise InvalidParameter(f"A 'time_unit' must be 's', 'ms' or 'us'. Got {unit!r:.40}.")
+        raise InvalidParameter("must be 's', 'ms' or 'us'", parameter="time_unit", value=unit)
     return _UNITS[unit]
 
 

@@ -49,7 +49,7 @@ class LastSeen(Adversary):
             raise InvalidParameter(
                 f"The adversary LastSeen(steps={self.steps}) needs a model that knows how people "
                 f"moved before step 0: {why}.",
-                hint="Use a model of one matrix or with cycle=True, or KnownPrior(priors).",
+                hint="Use a model of one matrix or whose matrices repeat, or a known prior.",
             )
         # The move from step -k to -k + 1 is that of the same phase of the cycle.
         moves = tuple(model.transition(-k % model.period) for k in range(self.steps, 0, -1))

@@ -157,8 +157,8 @@ class OpenTable:
         if not naive.any():
             return clocks, exists
         if self._reading.zone is None:
-            hint = " T-Drive's taxis drove in Beijing." if self._is("tdrive") else ""
-            raise TraceError(f"{zone_needed(self._source.root.name)}{hint}")
+            where = "T-Drive's taxis drove in Beijing." if self._is("tdrive") else ""
+            raise zone_needed(self._source.root.name, where)
         times = clocks.copy()
         times[naive], exists[naive] = instants(clocks[naive], self._reading.zone, tally)
         return times, exists

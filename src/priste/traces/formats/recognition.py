@@ -17,7 +17,7 @@ def format_named(name: str) -> str:
     """Return the name of a format, such as "gpx", if there is one of that name."""
     if name not in formats():
         raise InvalidParameter(
-            f"A 'format' must be one of {', '.join(sorted(formats()))}. Got {name!r:.40}."
+            f"must be one of {', '.join(sorted(formats()))}", parameter="format", value=name
         )
     return name
 
@@ -47,14 +47,15 @@ def detect_format(file: SourceFile | Path) -> str:
     guaranteed = format_of_name(file.name)
     if held is None:
         if guaranteed != "csv":
-            raise TraceError(_unknown(file.name, head))
+            raise _unknown(file.name, head)
         if b"\0" in head.data:
             raise TraceError(f"{file.name} is named as CSV but is not text.")
         return "csv"
     fitting = (*formats()[held].suffixes, *formats()[held].other_suffixes)
     if guaranteed is not None and file.suffix not in fitting:
         raise TraceError(
-            f"{file.name} is named as {guaranteed} but looks like {held}. State which with format=."
+            f"must be given: {file.name} is named as {guaranteed} but looks like {held}.",
+            parameter="format",
         )
     return held
 
@@ -65,7 +66,7 @@ def head_of(file: SourceFile) -> Head:
         return Head(opened.read(HEAD_BYTES))
 
 
-def _unknown(name: str, head: Head) -> str:
+def _unknown(name: str, head: Head) -> TraceError:
     kind = "JSON" if head.is_json else "XML" if head.is_xml else None
     sought = [
         f"{known.name} ({known.told_by})"
@@ -73,7 +74,8 @@ def _unknown(name: str, head: Head) -> str:
         if kind is None or kind in known.told_by
     ]
     what = f"is {kind}, but of no kind" if kind else "looks like none of the formats"
-    return (
-        f"{name} {what} that is known. Looked for: {'; '.join(sought)}. "
-        "If it is one of them, say so with format=."
+    return TraceError(
+        f"cannot be told: {name} {what} that is known. Looked for: {'; '.join(sought)}.",
+        parameter="format",
+        hint="If it is one of them, name it.",
     )
