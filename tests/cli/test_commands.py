@@ -56,7 +56,7 @@ def test_the_entry_point_from_init_to_report(tmp_path: Path) -> None:
     write_trips(tmp_path, ("ada",))
     first = installed("init", "trips.csv", cwd=tmp_path)
     assert first.stdout.startswith("Wrote policy.toml.\nClock: 2026-03-04 01:00 to ")
-    assert "Forecast: Expect releases" in first.stdout
+    assert "Forecast: Expect a mean error" in first.stdout
     done = installed("protect", "trips.csv", "-p", "policy.toml", "-o", "out.csv", cwd=tmp_path)
     assert "what may be handed out" in done.stdout
     assert first.stderr == done.stderr == ""

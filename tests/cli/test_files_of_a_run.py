@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
+from tests.cli.command_line import complaint_of, priste, told
 from tests.cli.small_world import PATHS, write_policy, write_trips
-from tests.cli.test_commands import complaint_of, priste, told
 
 from priste.batch import files_of_run, ledger_of
 

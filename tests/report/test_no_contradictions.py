@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.small_world import GRID, PATHS, QUICK, policy_of
-from tests.report.test_report import a_report
+from tests.report.small_reports import a_report
 
 from priste.audit import EventAudit
 from priste.quantify import KnownPrior

@@ -275,9 +275,7 @@ def test_forecasts_say_what_it_costs_and_what_others_learn(tab: Tab, tmp_path: P
     assert "One constant cell" in done["sentence"]
     for way in (done, done["alone"], done["constant"]):
         assert way["everywhere"]["metres"] >= 0
-    assert {each["event"] for each in done["anybody"]} == {"visit", "homecoming"}
-    assert all(each["leakage"] >= 0 for each in done["anybody"])
-    assert "nothing was released" in done["basis"]
+    assert "Nothing was released" in done["basis"]
     refused = tab.post("forecasts", {"setting": SMALL_SETTING, "runs": 1}, 422)
     assert "runs" in refused["error"]["message"]
 
