@@ -120,6 +120,9 @@ def test_the_leakage_of_each_is_the_largest_of_the_models(case):
         assert found.value == 0.0
         return
     assert found.value == pytest.approx(max(each.leakage().value for each in alone), abs=1e-9)
+    column = np.linspace(0.1, 0.9, models[0].grid.size)[:, None]
+    ahead = [float(each.leakage_if(column)[0]) for each in alone]
+    assert q.leakage_if(column)[0] == pytest.approx(max(ahead), abs=1e-9)
     assert q.belief() == pytest.approx(max(each.belief() for each in alone), abs=1e-9)
     assert q.prior_belief() == pytest.approx(max(x.prior_belief() for x in alone), abs=1e-9)
     for reported, negated in ((found.for_event, False), (found.against_event, True)):
