@@ -22,6 +22,7 @@ from priste.mobility import MarkovModel
 from priste.quantify import (
     Adversary,
     AnyPrior,
+    Family,
     Guarantee,
     KnownPrior,
     Leakage,
@@ -100,13 +101,14 @@ def audit_stream(
     adversary: Adversary = ANYBODY,
     guarantees: Mapping[str, Guarantee] | None = None,
     beside: bool = True,
+    family: Family = "joint",
 ) -> dict[str, EventAudit]:
     """Return for each event what the stream tells about it, step by step.
 
     ``likelihoods`` yields per step the (m,) probability of that step's release at every
     cell, None for silence. The leakage is against every prior of ``adversary``, anybody unless
-    given, and jointly over several models; the belief is that of an adversary whose prior over the
-    first cell is ``prior``, uniform unless given, and to whom all models are alike. ``guarantees``
+    given, and over several models as ``family`` says; the belief is that of an adversary whose
+    prior over the first cell is ``prior``, uniform unless given, and to whom all models are alike. ``guarantees``
     names what was guaranteed about events, if anything was. Without ``beside`` an audit against one
     adversary does not tell what anybody learns, which takes most of the time.
 
@@ -124,10 +126,10 @@ def audit_stream(
     likelihoods = list(likelihoods)
     found = {}
     for name, event in events.items():
-        guarded = asked_at_every_step(models, event, adversary, len(likelihoods))
+        guarded = asked_at_every_step(models, event, adversary, len(likelihoods), family)
         anybody = guarded
         if beside and adversary != ANYBODY:
-            anybody = asked_at_every_step(models, event, ANYBODY, len(likelihoods))
+            anybody = asked_at_every_step(models, event, ANYBODY, len(likelihoods), family)
         known = Quantifier(models, event, KnownPrior(stated))
         before = known.posterior()
         told: list[Leakage] = []
@@ -162,7 +164,11 @@ def audit_stream(
 
 
 def asked_at_every_step(
-    models: Sequence[MarkovModel], event: Event, adversary: Adversary, steps: int
+    models: Sequence[MarkovModel],
+    event: Event,
+    adversary: Adversary,
+    steps: int,
+    family: Family = "joint",
 ) -> Quantifier:
     """Return a quantifier for streams of so many steps whose leakage is asked for after each.
 
@@ -170,7 +176,9 @@ def asked_at_every_step(
     what is less.
     """
     forward = models[0].grid.size <= steps
-    return Quantifier(models, event, adversary, method="stream" if forward else "auto")
+    return Quantifier(
+        models, event, adversary, method="stream" if forward else "auto", family=family
+    )
 
 
 def columns_of(mechanism: Mechanism, outputs: Iterable[int | None]) -> list[Floats | None]:

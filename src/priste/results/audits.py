@@ -196,6 +196,7 @@ def audit_columns(
         adversary=policy.chosen_adversary.adversary,
         guarantees={name: event.guarantee},
         beside=beside,
+        family=policy.family,
     )[name]
 
 
@@ -205,7 +206,7 @@ def leakages(
     """Return the leakages of :func:`audit_columns`, and take no time for anything else."""
     event = policy.events[name]
     guarded = asked_at_every_step(
-        policy.models, event.event, policy.chosen_adversary.adversary, len(columns)
+        policy.models, event.event, policy.chosen_adversary.adversary, len(columns), policy.family
     )
     found = []
     for column in columns:
@@ -262,7 +263,9 @@ def any_prior_leakage(
         own = policy_of_ledger(policy, ledger)
         columns = columns_of_releases(own, ledger)
         for name, event in own.events.items():
-            asked = asked_at_every_step(own.models, event.event, AnyPrior(), len(columns))
+            asked = asked_at_every_step(
+                own.models, event.event, AnyPrior(), len(columns), own.family
+            )
             found.setdefault(name, 0.0)
             for column in columns:
                 asked.observe(column)
