@@ -108,8 +108,8 @@ def audit_stream(
     ``likelihoods`` yields per step the (m,) probability of that step's release at every
     cell, None for silence. The leakage is against every prior of ``adversary``, anybody unless
     given, and over several models as ``family`` says; the belief is that of an adversary whose
-    prior over the first cell is ``prior``, uniform unless given, and to whom all models are alike. ``guarantees``
-    names what was guaranteed about events, if anything was. Without ``beside`` an audit against one
+    prior over the first cell is ``prior``, uniform unless given, and to whom all models are alike.
+    ``guarantees`` names what was guaranteed about events, if anything was. Without ``beside`` an audit against one
     adversary does not tell what anybody learns, which takes most of the time.
 
     >>> from priste import Grid, MarkovModel, PlanarLaplace, presence
