@@ -109,8 +109,8 @@ def audit_stream(
     cell, None for silence. The leakage is against every prior of ``adversary``, anybody unless
     given, and over several models as ``family`` says; the belief is that of an adversary whose
     prior over the first cell is ``prior``, uniform unless given, and to whom all models are alike.
-    ``guarantees`` names what was guaranteed about events, if anything was. Without ``beside`` an audit against one
-    adversary does not tell what anybody learns, which takes most of the time.
+    ``guarantees`` names what was guaranteed about events, if anything was. Without ``beside`` an
+    audit against one adversary does not tell what anybody learns, which takes most of the time.
 
     >>> from priste import Grid, MarkovModel, PlanarLaplace, presence
     >>> grid = Grid(rows=2, columns=2, cell_size=1.0)
