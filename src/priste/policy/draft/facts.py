@@ -13,7 +13,7 @@ from priste.maps import Grid, Region
 from priste.mobility import Habits, HomeHabits, habits_of, home_habits_of, usual_home
 from priste.policy.calendar import read_when
 from priste.policy.draft.area import Frame, east_of, frame_of
-from priste.policy.draft.guarded_hours import WEEKLY, Guard, nothing_left, span_of
+from priste.policy.draft.event_templates import WEEKLY, Guard, nothing_left, span_of
 from priste.policy.draft.places import (
     STAY_EVERY,
     Place,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
 from priste.policy.draft.area import everyday
-from priste.policy.draft.guarded_hours import Guard, span_of
+from priste.policy.draft.event_templates import Guard, span_of
 from priste.policy.windows import within
 from priste.traces import Trace
 from priste.traces.fixes import microseconds, utc_datetime

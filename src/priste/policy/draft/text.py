@@ -14,6 +14,7 @@ from typing import Any
 
 from priste.policy.calendar import read_when
 from priste.policy.draft.area import round_up
+from priste.policy.draft.event_templates import DAILY
 from priste.policy.draft.facts import (
     FEWEST_PEOPLE,
     RADIUS_KM,
@@ -21,7 +22,6 @@ from priste.policy.draft.facts import (
     example_facts,
     facts_of,
 )
-from priste.policy.draft.guarded_hours import DAILY
 from priste.traces import Trace
 
 NOTES_AT = 35
