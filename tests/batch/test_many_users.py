@@ -13,13 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 from tests.batch.people_run import STILL, run
 from tests.cli.command_line import complaint_of, priste
-from tests.cli.small_world import GRID, PATHS, STEPS, trace_of, write_policy
+from tests.cli.small_world import GRID, PATHS, trace_of, write_policy
 
 from priste import InvalidParameter, OutputExists, PristeError, StateError, TraceError
 from priste.batch import protect_file, read_ledgers, workspace_of
 from priste.batch.gathering import chunks_for, place_of
-from priste.batch.keyed_digests import Recognition
-from priste.batch.workspace import MANIFEST
 from priste.policy import load_policy
 from priste.traces import read_traces, write_traces
 
@@ -319,38 +317,6 @@ def test_a_full_disk(tmp_path: Path) -> None:
 
 
 # Runs of earlier versions
-
-
-def test_a_run_of_an_earlier_version(tmp_path: Path, own_state: Path) -> None:
-    """Its folder is refused with the next step, which gives its draws again."""
-    policy = load_policy(write_policy(tmp_path))
-    write_traces([trace_of("ada", PATHS["ada"])], tmp_path / "trips.csv")
-    (trace,) = read_traces(tmp_path / "trips.csv")
-    place = workspace_of(tmp_path / "out.csv")
-    place.mkdir(mode=0o700)
-    known = Recognition.of_this_user()
-    with policy.protector(journal=place / "x.journal") as protector:
-        drawn = [protector.release(cell).cell for cell in PATHS["ada"][:6]]
-    lines = [
-        {"format": "priste-run", "version": 1, "policy": policy.fingerprint(), "key": known.name},
-        {"journal": "x.journal", "steps": STEPS, "cells": known.steps("ada", PATHS["ada"])},
-        {"journal": "x.journal", "stream": "s"},
-    ]
-    (place / MANIFEST).write_text("".join(json.dumps(line) + "\n" for line in lines))
-    register = own_state / "released"
-    register.mkdir(mode=0o700)
-    entry = {
-        "policy": policy.fingerprint(),
-        "journal": str((place / "x.journal").resolve()),
-        "hours": sorted(known.hours(trace)),
-    }
-    (register / f"{known.user('ada')}.jsonl").write_text(json.dumps(entry) + "\n")
-    traces = read_traces(tmp_path / "trips.csv")
-    with pytest.raises(StateError, match=r"earlier version.*another destination"):
-        protect_file(policy, traces, tmp_path / "out.csv")
-    made = protect_file(policy, traces, tmp_path / "second.csv")
-    assert (made.given_again, made.drawn_now) == (1, STEPS - 6)
-    assert list(made.cells["ada"][:6]) == drawn
 
 
 def test_progress_counts_users(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import stat
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,8 +15,10 @@ from tests.cli.small_world import PATHS, QUICK, START, STEPS, policy_of, trace_o
 
 from priste import OutputError, OutputExists, StateError, TraceError
 from priste.batch import BatchReport, ledger_of, protect_file, workspace_of
-from priste.batch.keyed_digests import Recognition
+from priste.batch import register as register_module
+from priste.batch.keyed_digests import FIX_BYTES, RELEASED, Recognition
 from priste.batch.parts import journals_in
+from priste.batch.register import Person
 from priste.batch.streams import KeptStream
 from priste.batch.workspace import MANIFEST
 from priste.traces import Fix, Trace, read_traces, write_traces
@@ -172,7 +175,7 @@ def test_a_workspace_that_was_removed_is_not_begun_anew(begun: Path) -> None:
     shutil.rmtree(workspace_of(begun / "out.csv"))
     with pytest.raises(StateError, match="what it drew is gone"):
         run(begun, TWO)
-    assert run(begun, TWO, again=True).drawn_now == 2 * STEPS
+    assert run(begun, TWO, beside_earlier=True).drawn_now == 2 * STEPS
 
 
 def test_grown_input_goes_on(tmp_path: Path) -> None:
@@ -230,7 +233,7 @@ def test_another_policy_for_the_same_locations_is_refused(tmp_path: Path) -> Non
         with pytest.raises(StateError, match="Locations of ada were released before"):
             run(tmp_path, paths, "second.csv", policy=OTHER_POLICY)
         assert not workspace_of(tmp_path / "second.csv").exists()
-    made = run(tmp_path, TWO, "second.csv", policy=OTHER_POLICY, again=True)
+    made = run(tmp_path, TWO, "second.csv", policy=OTHER_POLICY, beside_earlier=True)
     assert made.to_dict()["drawn_now"] == 2 * STEPS
 
 
@@ -240,7 +243,87 @@ def test_without_the_first_journal_nothing_is_drawn_again(tmp_path: Path) -> Non
     shutil.rmtree(workspace_of(tmp_path / "out.csv"))
     with pytest.raises(StateError, match="its journal is gone"):
         run(tmp_path, TWO, "second.csv")
-    assert run(tmp_path, TWO, "second.csv", again=True).to_dict()["drawn_now"] == 2 * STEPS
+    assert run(tmp_path, TWO, "second.csv", beside_earlier=True).to_dict()["drawn_now"] == 2 * STEPS
+
+
+def test_another_name_for_the_same_fixes_is_refused(tmp_path: Path) -> None:
+    """A person is recognised by the fixes: renamed, and with every third fix alone."""
+    run(tmp_path, TWO)
+    whole = Trace.of(replace(fix, user="zoe") for fix in trace_of("ada", PATHS["ada"]))
+    for trace in (whole, Trace.of(list(whole)[::3])):
+        write_traces([trace], tmp_path / "renamed.csv", overwrite=True)
+        with pytest.raises(StateError, match="zoe were released before, under another name"):
+            protect_file(
+                policy_of(QUICK), read_traces(tmp_path / "renamed.csv"), tmp_path / "second.csv"
+            )
+        assert not workspace_of(tmp_path / "second.csv").exists()
+    assert run(tmp_path, {"zoe": PATHS["cleo"]}, "second.csv").drawn_now == STEPS
+
+
+def test_another_format_of_the_same_fixes_is_recognised(tmp_path: Path) -> None:
+    """GeoJSON in place of CSV gets the first draws again."""
+    first = run(tmp_path, TWO, trips="trips.csv")
+    write_traces([trace_of(user, path) for user, path in TWO.items()], tmp_path / "t.geojson")
+    made = protect_file(
+        policy_of(QUICK), read_traces(tmp_path / "t.geojson"), tmp_path / "b.geojson"
+    )
+    assert (made.given_again, made.drawn_now) == (2, 0)
+    assert made.cells == first.cells
+
+
+def test_a_second_stream_about_a_person_is_refused(tmp_path: Path) -> None:
+    """Two runs on consecutive days tell more together than each: it has to be asked for by name."""
+    run(tmp_path, TWO)
+    days = START.date(), (START + timedelta(days=1)).date()
+    tomorrow = policy_of(QUICK.replace(days[0].isoformat(), days[1].isoformat()))
+    moved = Trace.of(
+        replace(fix, time=fix.time + timedelta(days=1)) for fix in trace_of("ada", PATHS["ada"])
+    )
+    write_traces([moved], tmp_path / "later.csv")
+    traces = read_traces(tmp_path / "later.csv")
+    with pytest.raises(StateError, match="one stream per person"):
+        protect_file(tomorrow, traces, tmp_path / "next.csv")
+    assert not workspace_of(tmp_path / "next.csv").exists()
+    made = protect_file(tomorrow, traces, tmp_path / "next.csv", beside_earlier=True)
+    assert made.drawn_now == STEPS
+
+
+def test_looking_up_and_writing_down_are_one_transaction(
+    tmp_path: Path, own_state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While one run decides, another waits; what it looks up then holds what the first wrote."""
+    monkeypatch.setattr(register_module, "PATIENCE", 0.05)
+    place = own_state / RELEASED
+    person = Person("ada", "x", b"12345678" * 2)
+    with register_module.Register(place).transaction() as first:
+        assert first.earlier(person) == []
+        first.add("p", "/x", [person])
+        with (
+            pytest.raises(StateError, match="another run at work"),
+            register_module.Register(place).transaction(),
+        ):
+            pass
+    with register_module.Register(place).transaction() as second:
+        assert [each.place for each in second.earlier(person)] == ["/x"]
+
+    def interrupted() -> None:
+        with register_module.Register(place).transaction() as third:
+            third.add("q", "/y", [person])
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    with register_module.Register(place).transaction() as last:
+        assert len(last.earlier(person)) == 1
+
+
+def test_a_missing_key_beside_a_register_is_refused(tmp_path: Path, own_state: Path) -> None:
+    """A new key would recognise nothing and draw again."""
+    run(tmp_path, TWO)
+    (own_state / "recognition.key").unlink()
+    with pytest.raises(StateError, match="Restore the key"):
+        run(tmp_path, TWO, "second.csv")
+    assert not (own_state / "recognition.key").exists()
 
 
 def test_seeded_runs_take_no_part(tmp_path: Path, own_state: Path) -> None:
@@ -260,8 +343,12 @@ def test_what_is_remembered_holds_no_location(tmp_path: Path, own_state: Path) -
             assert b"ada" not in file.read_bytes().replace(str(tmp_path).encode(), b"")
     trace = trace_of("ada", PATHS["ada"])
     one, other = Recognition(b"1" * 32), Recognition(b"2" * 32)
-    assert one.hours(trace).isdisjoint(other.hours(trace))
-    assert len(one.hours(trace)) == STEPS
+    found = [
+        {digests[at : at + FIX_BYTES] for at in range(0, len(digests), FIX_BYTES)}
+        for digests in (one.fixes_of(trace), other.fixes_of(trace))
+    ]
+    assert found[0].isdisjoint(found[1])
+    assert len(found[0]) == len(trace)
     assert one.steps("ada", [1, 2]) != one.steps("ada", [1, 3])
 
 
@@ -286,7 +373,7 @@ def test_twins_and_namesakes_are_noted(tmp_path: Path) -> None:
     assert all(repr(name) in namesakes for name in ("Ada", "ada", "  ada "))
     assert "ben" not in namesakes
     (tmp_path / "x").mkdir()
-    assert run(tmp_path / "x", PATHS).notes == ()
+    assert run(tmp_path / "x", PATHS, beside_earlier=True).notes == ()
 
 
 def test_rows_of_steps_tell_no_time_of_the_input(tmp_path: Path) -> None:
@@ -393,7 +480,7 @@ def test_a_warning_has_the_numbers_when_most_of_the_input_takes_no_part(tmp_path
     assert "unreadable time" in told
     few = protect_file(
         policy_of(),
-        read_traces(write_paths(tmp_path, {"bob": PATHS["ada"]}, "b.csv")),
+        read_traces(write_paths(tmp_path, {"bob": PATHS["ben"]}, "b.csv")),
         tmp_path / "c.csv",
     )
     assert not few.notes

@@ -31,7 +31,7 @@ from tests.traces import stay_files, trace_files
 from priste import Grid, MarkovModel, Protector, Region, parse_event
 from priste.audit.emission_table_files import read_emission_table
 from priste.batch.parts import journals_in
-from priste.batch.register import Register, hours_to_bytes
+from priste.batch.register import Person, Register
 from priste.batch.workspace import FORMAT, MANIFEST, VERSION, read_manifest
 from priste.live.addresses import read_input, read_output
 from priste.live.keeping import StateFolder, ground_of
@@ -445,17 +445,15 @@ def parts(rng: random.Random, folder: Path) -> object:
 
 
 def registers(rng: random.Random, folder: Path) -> object:
-    """The register of what was released: the database, and the lines of earlier versions."""
+    """The register of what was released, with harmed bytes."""
     folder.chmod(0o700)
-    hours = hours_to_bytes(["a" * 32, "b" * 32])
-    if rng.random() < 0.5:
-        Register(folder).add("p", "/x", [("x", hours)])
-        path = folder / "register.sqlite"
-        path.write_bytes(harmed_bytes(path.read_bytes(), rng))
-    else:
-        lines: list[Any] = [{"policy": "p", "journal": "/x", "hours": ["a" * 32, "b" * 32]}] * 2
-        (folder / "x.jsonl").write_bytes(_lines(harmed_json(lines, rng), rng))
-    return list(Register(folder).earlier([("ada", "x", hours)]))
+    person = Person("ada", "x", b"a" * 8 + b"b" * 8)
+    with Register(folder).transaction() as register:
+        register.add("p", "/x", [person])
+    path = folder / "register.sqlite"
+    path.write_bytes(harmed_bytes(path.read_bytes(), rng))
+    with Register(folder).transaction() as register:
+        return register.earlier(person)
 
 
 # ------------------------------------------------------------------ the live service

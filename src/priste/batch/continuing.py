@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from priste.batch.engines import ENDED, Job
 from priste.batch.gathering import Chunk, Gathering, place_of
-from priste.batch.groups import belongs_to, check_kept, errors_of, true_cells
-from priste.batch.keyed_digests import Recognition, state_folder
+from priste.batch.groups import check_kept, errors_of, true_cells
+from priste.batch.keyed_digests import RELEASED, Recognition, state_folder
 from priste.batch.parts import checked_bytes, journals_in, problems_in
-from priste.batch.register import Register, Released
-from priste.batch.streams import KeptStream, journal_bytes
+from priste.batch.register import Person, Register, RegisterTransaction
+from priste.batch.streams import KeptStream
 from priste.batch.workspace import MANIFEST, Manifest, Workspace, part_name, read_manifest
 from priste.errors import PristeError, StateError
 from priste.policy import Policy
@@ -26,13 +26,13 @@ class Continuation:
     """
 
     def __init__(
-        self, policy: Policy, recognition: Recognition, *, seeded: bool, again: bool
+        self, policy: Policy, recognition: Recognition, *, seeded: bool, beside_earlier: bool
     ) -> None:
         self._policy = policy
         self._named = policy.fingerprint()
         self._recognition = recognition
-        self._register = None if seeded else Register(state_folder() / "released")
-        self._again = again
+        self._register = None if seeded else Register(state_folder() / RELEASED)
+        self._beside_earlier = beside_earlier
         self._elsewhere: dict[str | None, list[str]] = {}
         self._done: set[int] = set()
         self.vacant: frozenset[int] = frozenset()  # parts of whose people the input holds nobody
@@ -43,9 +43,22 @@ class Continuation:
 
     # Before anything is drawn
 
-    def check(self, workspace: Workspace, gathering: Gathering, count: int) -> None:
+    def register(self) -> AbstractContextManager[RegisterTransaction | None]:
+        """Return the register, locked: looking up and writing down are one transaction.
+
+        None for runs with a seed, which take no part in it.
+        """
+        return nullcontext(None) if self._register is None else self._register.transaction()
+
+    def check(
+        self,
+        workspace: Workspace,
+        gathering: Gathering,
+        count: int,
+        register: RegisterTransaction | None,
+    ) -> None:
         """Refuse, with the reason, to draw again what was released from these or other rows."""
-        self._look_up(workspace, gathering, count)
+        self._look_up(workspace, gathering, count, register)
         unseen = set(workspace.known.parts)
         for chunk in gathering.chunks(count):
             unseen.discard(chunk.number)
@@ -75,7 +88,7 @@ class Continuation:
                 if user in self._elsewhere:
                     self._from_elsewhere(user, cells, chunk, user in own)
             except PristeError as problem:
-                if isinstance(problem, _ReleasedBefore):
+                if isinstance(problem, _ReleasedBefore | _AnotherStream):
                     raise
                 raise workspace.refusal(str(problem).rstrip(".")) from None
 
@@ -86,19 +99,41 @@ class Continuation:
         places = chunk.places.get(user)
         check_kept(kept, self._recognition, self._named, user, cells, places)
 
-    def _look_up(self, workspace: Workspace, gathering: Gathering, count: int) -> None:
-        """Find who was released before, and refuse those under another policy."""
-        if self._register is None or self._again:
+    def _people(self, gathering: Gathering) -> Iterator[Person]:
+        for user, fixes in gathering.people():
+            yield Person(user, self._recognition.user(user), fixes)
+
+    def _look_up(
+        self,
+        workspace: Workspace,
+        gathering: Gathering,
+        count: int,
+        register: RegisterTransaction | None,
+    ) -> None:
+        """Find who was released before, and refuse what would be a second stream about them."""
+        if register is None or self._beside_earlier:
             return
         own = str(workspace.folder.resolve())
-        people = ((user, self._recognition.user(user), hours) for user, hours in gathering.people())
-        for user, each in self._register.earlier(people):
-            if each.policy != self._named:
-                raise _ReleasedBefore(user, each, "another policy")
-            if each.place != own:
+        for person in self._people(gathering):
+            user, found = person.name, register.earlier(person)
+            if any(each.place == own and each.same_name for each in found):
+                # This run goes on; whoever has the same fixes was told about when it began.
+                if not workspace.was_at_work and (
+                    place_of(user) % count not in workspace.known.parts
+                ):
+                    raise _ReleasedBefore(user, own, "the same policy, and what it drew is gone")
+                found = [each for each in found if each.same_name]
+            again = [each for each in found if each.same_name and each.same_fixes]
+            for each in again or found:
+                if each.place == own:
+                    continue
+                if not each.same_fixes:
+                    raise _AnotherStream(user, each.place)
+                if not each.same_name:
+                    raise _ReleasedBefore(user, each.place, "another name")
+                if each.policy != self._named:
+                    raise _ReleasedBefore(user, each.place, "another policy")
                 self._elsewhere.setdefault(user, []).append(each.place)
-            elif not workspace.was_at_work and place_of(user) % count not in workspace.known.parts:
-                raise _ReleasedBefore(user, each, "the same policy, and what it drew is gone")
 
     def _from_elsewhere(
         self, user: str | None, cells: Sequence[int | None], chunk: Chunk, is_own: bool
@@ -106,22 +141,18 @@ class Continuation:
         """Return the longest journal that another run under the same policy has of these steps."""
         longest: bytes | None = None
         for place in dict.fromkeys(self._elsewhere[user]):
-            journal = self._journal_at(place, user, cells)
+            journal = self._journal_at(place, user)
             if journal is not None:
                 self._check_kept(journal, user, cells, chunk)
                 if longest is None or len(journal) > len(longest):
                     longest = journal
         if longest is None and not is_own:
-            before = Released(self._named, self._elsewhere[user][-1], frozenset())
-            raise _ReleasedBefore(user, before, "the same policy, its journal is gone")
+            place = self._elsewhere[user][-1]
+            raise _ReleasedBefore(user, place, "the same policy, its journal is gone")
         return longest
 
-    def _journal_at(
-        self, place: str, user: str | None, cells: Sequence[int | None]
-    ) -> bytes | None:
+    def _journal_at(self, place: str, user: str | None) -> bytes | None:
         folder = Path(place)
-        if folder.suffix == ".journal":
-            return self._older_journal(folder, user, cells)
         manifest = read_manifest(folder / MANIFEST)
         if manifest.head is None:
             return None
@@ -130,33 +161,12 @@ class Continuation:
             self._others = (place, number, _journals_of(folder, manifest, number))
         return self._others[2].get(user)
 
-    def _older_journal(
-        self, path: Path, user: str | None, cells: Sequence[int | None]
-    ) -> bytes | None:
-        """Return a journal of the versions that kept one file per user, bound as they are now."""
-        if not path.exists():
-            return None
-        kept = KeptStream.read(path.read_bytes(), path)
-        told = [
-            line
-            for text in (path.parent / MANIFEST).read_bytes().split(b"\n")
-            if text.endswith(b"}") and (line := json.loads(text)).get("journal") == path.name
-        ]
-        steps = next((line for line in reversed(told) if "steps" in line), None)
-        if (
-            steps is None
-            or self._recognition.steps(user, cells[: steps["steps"]]) != steps["cells"]
-        ):
-            raise StateError(f"{str(path)!r} was made from other rows")
-        done = cells[: len(kept.records)]
-        bound = belongs_to(self._recognition, self._named, user, done, None)
-        return journal_bytes(kept.records, bound, kept.stream)
-
-    def write_down(self, workspace: Workspace, gathering: Gathering) -> None:
-        """Put what is about to be released into the register; it is on the disk then."""
-        if self._register is not None:
-            people = ((self._recognition.user(user), hours) for user, hours in gathering.people())
-            self._register.add(self._named, str(workspace.folder.resolve()), people)
+    def write_down(
+        self, workspace: Workspace, gathering: Gathering, register: RegisterTransaction | None
+    ) -> None:
+        """Put what is about to be released into the register."""
+        if register is not None:
+            register.add(self._named, str(workspace.folder.resolve()), self._people(gathering))
 
     # What is left to do
 
@@ -204,15 +214,34 @@ class Continuation:
 
 
 class _ReleasedBefore(StateError):
-    """Locations were released before, and drawing again would tell more than ε."""
+    """Fixes were released before, and drawing again would tell more than the guarantee allows."""
 
-    def __init__(self, user: str | None, released: Released, under: str) -> None:
-        whose = "Some of these locations" if user is None else f"Locations of {user}"
+    def __init__(self, user: str | None, place: str, under: str) -> None:
         super().__init__(
-            f"{whose} were released before, under {under}: see {released.place!r}. Both releases "
-            "together would tell more than ε, so nothing was drawn. Hand out the first release. If "
-            "nothing of it was or will be handed out, remove it and ask to draw again (--again)."
+            f"{_whose(user)} were released before, under {under}: see {place!r}. Both releases "
+            "together may tell more than is guaranteed, so nothing was drawn. Hand out the first "
+            "release. If nothing of it was or will be handed out, remove it and use "
+            "--beside-earlier-releases."
         )
+
+
+class _AnotherStream(StateError):
+    """Other fixes of the same person were released before, as a stream of their own."""
+
+    def __init__(self, user: str | None, place: str) -> None:
+        name = "" if user is not None else " If this is another person, name them (--as-user)."
+        super().__init__(
+            f"Other locations of the same person as {_whose(user, 'those').lower()} were released "
+            f"before: see {place!r}. The guarantee is about one stream per person: two streams "
+            "together may tell more. Release all days as one stream: a policy whose clock covers "
+            f"them, the same destination, and the input with the new rows added.{name} To release "
+            "them as a second stream, without a guarantee about both together, use "
+            "--beside-earlier-releases."
+        )
+
+
+def _whose(user: str | None, these: str = "Some of these locations") -> str:
+    return these if user is None else f"Locations of {user}"
 
 
 def _ended_a_process(part: bytes) -> bool:

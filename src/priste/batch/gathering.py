@@ -121,7 +121,7 @@ class Gathering:
                 "e BIGINT)"
             )
             self._connection.execute(
-                "CREATE TABLE people(person VARCHAR, place BIGINT, hours BLOB)"
+                "CREATE TABLE people(person VARCHAR, place BIGINT, fixes BLOB)"
             )
             self._connection.execute("CREATE TABLE named(person VARCHAR, place BIGINT)")
             self._connection.execute(
@@ -133,10 +133,10 @@ class Gathering:
     def __exit__(self, *_: object) -> None:
         self._connection.close()
 
-    def add(self, trace: Trace, hours: bytes) -> None:
-        """Take one user's fixes in, and what is remembered about their hours."""
+    def add(self, trace: Trace, digests: bytes) -> None:
+        """Take one user's fixes in, and the digests by which they are recognised."""
         self._held.append(trace)
-        self._people.append((trace.user, place_of(trace.user), hours))
+        self._people.append((trace.user, place_of(trace.user), digests))
         self._rows += len(trace)
         self.users += 1
         self.fixes += len(trace)
@@ -150,7 +150,7 @@ class Gathering:
         import pyarrow as pa
 
         lengths = [len(trace) for trace in self._held]
-        users, places, hours = (list(column) for column in zip(*self._people, strict=True))
+        users, places, digests = (list(column) for column in zip(*self._people, strict=True))
         fixes = pa.table(
             {
                 "place": np.repeat(np.array(places, dtype=np.int64), lengths),
@@ -167,7 +167,7 @@ class Gathering:
             {
                 "person": pa.array(users, pa.string()),
                 "place": pa.array(places, pa.int64()),
-                "hours": pa.array(hours, pa.binary()),
+                "fixes": pa.array(digests, pa.binary()),
             }
         )
         self._insert("fixes", fixes)
@@ -239,13 +239,13 @@ class Gathering:
             self._connection.unregister("arriving")
 
     def people(self) -> Iterator[tuple[str | None, bytes]]:
-        """Yield who has a fix, with what is remembered of their hours, in the order of names."""
-        query = "SELECT person, hours FROM people WHERE hours <> '' ORDER BY person NULLS FIRST"
+        """Yield who has a fix, and the digests they are recognised by, in the order of names."""
+        query = "SELECT person, fixes FROM people WHERE fixes <> '' ORDER BY person NULLS FIRST"
         with self._told():
             found = self._connection.cursor().execute(query)
             while rows := found.fetchmany(1024):
-                for user, hours in rows:
-                    yield user, bytes(hours)
+                for user, digests in rows:
+                    yield user, bytes(digests)
 
     def chunks(self, count: int) -> Iterator[Chunk]:
         """Yield the chunks in their order, each with its users in the order of names."""

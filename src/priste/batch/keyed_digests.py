@@ -18,10 +18,14 @@ from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from priste.atomic_files import private_folder, write_file
 from priste.errors import OutputExists, StateError
 from priste.traces import Trace
+
+RELEASED = "released"
+"""The folder of the register in that of the user's state."""
 
 _HOUR = 3_600_000_000
 _SECOND = 1_000_000
@@ -29,6 +33,19 @@ _METRE = 10**5
 """Fixes count as the same to the second and to about a metre: what survives a change of format."""
 
 _HEX_DIGITS = 32
+
+FIX_BYTES = 8
+"""How much of the digest of a fix is kept."""
+
+SAMPLED = 16
+"""One fix in so many is remembered, chosen by its own content, so that a part of the same fixes
+holds some of them too; ..."""
+
+FEW_FIXES = 4096
+"""... and all of them where a trace has at most so many, ..."""
+
+SPARSE_HOUR = 4
+"""... or an hour at most so many."""
 
 
 def state_folder() -> Path:
@@ -51,6 +68,14 @@ class Recognition:
         folder = private_folder(state_folder())
         path = folder / "recognition.key"
         if not path.exists():
+            register = folder / RELEASED / "register.sqlite"
+            if register.exists():
+                raise StateError(
+                    f"{str(path)!r} is missing, and {str(register)!r} was written with it. A new "
+                    "key would recognise nothing that was released before, and draw again. Restore "
+                    "the key from a copy. If nothing of those releases was or will be handed out, "
+                    "remove the register as well."
+                )
             with suppress(OutputExists):  # another process was first: its key counts
                 write_file(path, secrets.token_bytes(32))
         try:
@@ -86,22 +111,33 @@ class Recognition:
         """Return the digest of the fixes of some users."""
         return self._digest(b"fixes", *parts)
 
-    def hours(self, trace: Trace) -> frozenset[str]:
-        """Return one digest for each hour (UTC) in which the trace has fixes, whoever it is of.
+    def fixes_of(self, trace: Trace) -> bytes:
+        """Return the digests of some fixes of a trace, ``FIX_BYTES`` each, whoever it is of.
 
-        Hours within a stay count as well.
+        Which fixes are taken depends on the fixes themselves, so that other names, other formats
+        and parts of a trace have digests in common with it. A stay counts as a fix every hour.
         """
         if not len(trace):
-            return frozenset()
+            return b""
         trace = trace.every(timedelta(hours=1))
-        hours = trace.times // _HOUR
-        places = np.round(np.stack([trace.lat, trace.lon], axis=1) * _METRE).astype("<i8")
         seconds = (trace.times // _SECOND).astype("<i8")
-        starts = np.flatnonzero(np.diff(hours, prepend=hours[0] - 1))
-        return frozenset(
-            self._digest(b"hour", seconds[begin:end].tobytes(), places[begin:end].tobytes())
-            for begin, end in zip(starts, [*starts[1:], len(hours)], strict=True)
-        )
+        places = np.round(np.stack([trace.lat, trace.lon], axis=1) * _METRE).astype("<i8")
+        fixes = np.unique(np.column_stack([seconds, places]), axis=0)
+        if len(fixes) > FEW_FIXES:
+            _, hour, count = np.unique(
+                fixes[:, 0] // (_HOUR // _SECOND), return_inverse=True, return_counts=True
+            )
+            fixes = fixes[self._sampled(fixes) | (count[hour] <= SPARSE_HOUR)]
+        made = (self._digest(b"fix", fix.tobytes())[: 2 * FIX_BYTES] for fix in fixes)
+        return b"".join(map(bytes.fromhex, made))
+
+    def _sampled(self, fixes: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Choose about one fix in ``SAMPLED`` by a keyed hash; only digests of these are kept."""
+        odd = np.frombuffer(hashlib.sha256(b"sampled" + self._key).digest()[:24], "<u8") | 1
+        mixed = (fixes.astype(np.uint64) * odd).sum(axis=1, dtype=np.uint64)
+        mixed ^= mixed >> np.uint64(29)
+        mixed *= odd[0]
+        return np.asarray((mixed >> np.uint64(40)) % SAMPLED == 0)
 
     def _digest(self, *parts: bytes) -> str:
         made = hmac.new(self._key, digestmod=hashlib.sha256)

@@ -35,7 +35,6 @@ from priste.batch.people import (
     oddities,
     refuse_unsaid_places,
 )
-from priste.batch.register import hours_to_bytes
 from priste.batch.results import Destination, rehearse, write_in_parts, write_one
 from priste.batch.workspace import MANIFEST, Workspace, read_manifest
 from priste.errors import InvalidParameter, OutputExists, PristeError, StateError, TraceError
@@ -72,7 +71,7 @@ def protect_file(
     sample: float = 1.0,
     users: Collection[str] = (),
     overwrite: bool = False,
-    again: bool = False,
+    beside_earlier: bool = False,
     on_progress: OnProgress | None = None,
 ) -> BatchReport:
     """Protect every user of ``traces`` under ``policy`` and write the result.
@@ -92,9 +91,11 @@ def protect_file(
 
     Users whose data cannot be protected are told with the reason, and the others are released.
 
-    Locations that were released before under the same policy, to another destination, get the first
-    draws again; under another policy they are refused, unless ``again`` says that both may be
-    known together. Runs with a seed take no part in this.
+    All releases about a person are one stream. Locations that were released before under the same
+    policy, to another destination, get the first draws again. Under another policy or another name
+    they are refused, and so are other locations of somebody about whom something was released,
+    unless ``beside_earlier`` says that both may be known together, without a guarantee about
+    both. Runs with a seed take no part in this.
 
     Everything that can be wrong with the run is found before anything is drawn.
     """
@@ -111,7 +112,7 @@ def protect_file(
         engines = nullcontext(pool_of(workers) if apart or workers > 1 else here)
     recognition = Recognition.of_this_user()
     fresh = not target.workspace.exists()
-    run = Continuation(policy, recognition, seeded=seed is not None, again=again)
+    run = Continuation(policy, recognition, seeded=seed is not None, beside_earlier=beside_earlier)
     try:
         with ExitStack() as stack:
             workspace = stack.enter_context(
@@ -142,10 +143,11 @@ def protect_file(
                 everybody = _Everybody(gathering, policy.steps)
                 rehearse(policy, traces, everybody, temporary / target.path.name)
             count = workspace.chunks or chunks_for(gathering.users, gathering.fixes)
-            run.check(workspace, gathering, count)
-            workspace.begin(count, priste.__version__)
-            secret = workspace.secret()
-            run.write_down(workspace, gathering)
+            with run.register() as register:
+                run.check(workspace, gathering, count, register)
+                workspace.begin(count, priste.__version__)
+                secret = workspace.secret()
+                run.write_down(workspace, gathering, register)
             work = Work(policy, secret if seed is None else seed, recognition)
             told = _Told(on_progress, gathering.users + gathering.unusable)
             if before := run.done_before(workspace):
@@ -248,7 +250,7 @@ def _gather(
         line, ends = policy.timeline, (trace.until, trace.times)
         before, after = (line.steps_of(each) for each in ends)
         outside += int(np.count_nonzero((before < 0) | (after >= policy.steps)))
-        gathering.add(trace, hours_to_bytes(recognition.hours(trace)))
+        gathering.add(trace, recognition.fixes_of(trace))
     gathering.settle()
     gathering.add_named(filter(is_asked_for, named_in(traces)))
     if missing:

@@ -1,14 +1,14 @@
-"""The register: which hours of whose days were released before, under what, and where to.
+"""The register: whose fixes were released before, under what, and where to.
 
-The same locations protected twice are two draws for one step, and together they tell more than
-either. So every run writes down, before it draws, what it is about to release, and looks whether
-that was released before. The register holds digests alone (see :mod:`priste.batch.keyed_digests`),
-in one SQLite file for all people; what earlier versions wrote, one file a person, is still read.
+All releases about a person are one stream. The same fixes protected twice are two draws for one
+step, and two streams about one person together tell more than each. So every run looks up, before
+it draws, whether anything was released about its people, and writes down what it is about to
+release; both are one transaction. A person is recognised by name, and by fixes whatever the name.
+The register holds keyed digests alone (see :mod:`priste.batch.keyed_digests`), in one SQLite file.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -17,115 +17,142 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from priste.atomic_files import private_folder
+from priste.batch.keyed_digests import FIX_BYTES
 from priste.errors import StateError
 
 PATIENCE = 60.0
 """Seconds to wait for another run that is writing to the register."""
 
-HOUR_BYTES = 8
-"""How much of the digest of an hour is kept."""
+SAME_SHARE = 0.5
+"""A person is that of a stream when so large a share of the fixes of one of them are those of the
+other: a renamed trace, a part of it, or one that has grown. Fewer may be chance, as in data whose
+fixes lie on the hour and on cell centres."""
+
+REGISTER = "register.sqlite"
+"""The name of the file in the folder of the register."""
 
 
 @dataclass(frozen=True)
 class Released:
-    """One stream that was begun: the policy's fingerprint, where it is kept, and the hours in it.
-
-    ``place`` is the folder of the run; for streams of earlier versions it is their journal.
-    """
+    """One stream that was begun: under which policy, in which folder, and whether it is of the
+    same name and of the same fixes as the person that was asked about."""
 
     policy: str
     place: str
-    hours: frozenset[bytes]
+    same_name: bool
+    same_fixes: bool
 
 
-def hours_to_bytes(hours: Iterable[str]) -> bytes:
-    """Return the digests of hours, hexadecimal, as the register keeps them.
+@dataclass(frozen=True)
+class Person:
+    """Somebody about whom something is released: digests of the name and of fixes."""
 
-    >>> hours_to_bytes(["00" * 16]).hex()
-    '0000000000000000'
-    """
-    return b"".join(bytes.fromhex(hour)[:HOUR_BYTES] for hour in sorted(hours))
+    name: str | None
+    digest: str
+    fixes: bytes
 
-
-def hours_from_bytes(data: bytes) -> frozenset[bytes]:
-    """Undo :func:`hours_to_bytes`."""
-    return frozenset(data[at : at + HOUR_BYTES] for at in range(0, len(data), HOUR_BYTES))
+    def each_fix(self) -> list[bytes]:
+        """Return the digests of the fixes one by one."""
+        return [self.fixes[at : at + FIX_BYTES] for at in range(0, len(self.fixes), FIX_BYTES)]
 
 
 class Register:
-    """What this user has released; it only grows."""
+    """What this user has released; it only grows. Use :meth:`transaction`."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = private_folder(folder)
-        self._file = folder / "register.sqlite"
-
-    def earlier(
-        self, people: Iterable[tuple[str | None, str, bytes]]
-    ) -> Iterator[tuple[str | None, Released]]:
-        """Yield the streams that hold any of the hours of people, with the name of the person.
-
-        People are given by name, digest of the name, and hours.
-        """
-        with self._open() as connection:
-            for name, person, hours in people:
-                wanted = hours_from_bytes(hours)
-                rows = connection.execute(
-                    "SELECT policy, place, hours FROM streams WHERE person = ?",
-                    (person,),
-                )
-                found = [Released(p, place, hours_from_bytes(h)) for p, place, h in rows]
-                for each in [*self._older(person), *found]:
-                    if not wanted.isdisjoint(each.hours):
-                        yield name, each
-
-    def add(self, policy: str, place: str, people: Iterable[tuple[str, bytes]]) -> None:
-        """Write down that streams are begun; they are on the disk when this returns."""
-        with self._open() as connection, connection:
-            connection.executemany(
-                "INSERT OR IGNORE INTO streams(person, policy, place, hours) VALUES (?, ?, ?, ?)",
-                ((person, policy, place, hours) for person, hours in people),
-            )
+        self._file = private_folder(folder) / REGISTER
 
     @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self) -> Iterator[RegisterTransaction]:
+        """Look up and write down without another run in between; on the disk when this ends.
+
+        Nothing is written if the block raises.
+        """
         try:
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
             os.close(os.open(self._file, flags, 0o600))
-            with closing(sqlite3.connect(self._file, timeout=PATIENCE)) as connection:
+            with closing(
+                sqlite3.connect(self._file, timeout=PATIENCE, isolation_level=None)
+            ) as connection:
                 connection.execute("PRAGMA synchronous = FULL")
-                connection.execute(
-                    "CREATE TABLE IF NOT EXISTS streams(person TEXT NOT NULL, policy TEXT NOT NULL,"
-                    " place TEXT NOT NULL, hours BLOB NOT NULL,"
-                    " PRIMARY KEY (person, policy, place, hours)) WITHOUT ROWID"
-                )
-                yield connection
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    _create(connection)
+                    yield RegisterTransaction(connection)
+                    connection.execute("COMMIT")
+                except BaseException:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                    raise
         except sqlite3.OperationalError as problem:
             raise StateError(
                 f"The register {str(self._file)!r} cannot be used: {problem}. Is another run at "
                 "work, or the disk full? Nothing was drawn; try again."
             ) from None
-        except (sqlite3.Error, OSError, TypeError, UnicodeError):  # its messages quote the file
-            raise self._damaged(self._file) from None
+        except (sqlite3.Error, UnicodeError):  # its messages quote the file
+            raise StateError(
+                f"The register {str(self._file)!r} is damaged. Restore it from a copy; without it, "
+                "what was released before cannot be recognised."
+            ) from None
 
-    def _older(self, person: str) -> Iterator[Released]:
-        """Yield what versions before there was one file for all wrote down about a person."""
-        path = self._folder / f"{person}.jsonl"
-        if not path.exists():
-            return
-        for line in path.read_bytes().split(b"\n"):
-            if not line:
-                continue
-            try:
-                found = json.loads(line)
-                hours = hours_from_bytes(hours_to_bytes(found["hours"]))
-                yield Released(str(found["policy"]), str(found["journal"]), hours)
-            except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
-                if line.startswith(b'{"policy"') and not line.endswith(b"}"):
-                    continue  # a writer was cut short before it drew anything
-                raise self._damaged(path) from None
 
-    def _damaged(self, path: Path) -> StateError:
-        return StateError(
-            f"The register {str(path)!r} is damaged. Restore it from a copy; without it, "
-            "what was released before cannot be recognised."
+class RegisterTransaction:
+    """The register while nobody else writes to it."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def earlier(self, person: Person) -> list[Released]:
+        """Return the streams about a person that were begun before, in the order they were."""
+        execute = self._connection.execute
+        execute("CREATE TEMP TABLE IF NOT EXISTS asked(digest BLOB PRIMARY KEY) WITHOUT ROWID")
+        execute("DELETE FROM asked")
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO asked VALUES (?)", ((fix,) for fix in person.each_fix())
         )
+        asked = execute("SELECT count(*) FROM asked").fetchone()[0]
+        rows = execute(
+            "SELECT s.policy, s.place, s.person = ?, coalesce(f.matches, 0), s.fixes"
+            " FROM streams s LEFT JOIN (SELECT stream, count(*) AS matches"
+            " FROM fixes JOIN asked USING (digest) GROUP BY stream) f ON f.stream = s.id"
+            " WHERE s.person = ? OR f.matches > 0 ORDER BY s.id",
+            (person.digest, person.digest),
+        )
+        found = []
+        for policy, place, same_name, matches, registered in rows:
+            fewer = min(asked, int(registered))
+            same_fixes = bool(matches) and (bool(same_name) or matches >= SAME_SHARE * fewer)
+            if same_name or same_fixes:
+                found.append(Released(str(policy), str(place), bool(same_name), same_fixes))
+        return found
+
+    def add(self, policy: str, place: str, people: Iterable[Person]) -> None:
+        """Write down that streams about people are begun."""
+        for person in people:
+            found = self._connection.execute(
+                "INSERT INTO streams(person, policy, place) VALUES (?, ?, ?)"
+                " ON CONFLICT DO UPDATE SET place = place RETURNING id",
+                (person.digest, policy, place),
+            ).fetchone()
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO fixes VALUES (?, ?)",
+                ((fix, found[0]) for fix in person.each_fix()),
+            )
+            self._connection.execute(
+                "UPDATE streams SET fixes = (SELECT count(*) FROM fixes WHERE stream = ?)"
+                " WHERE id = ?",
+                (found[0], found[0]),
+            )
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS streams(id INTEGER PRIMARY KEY, person TEXT NOT NULL,"
+        " policy TEXT NOT NULL, place TEXT NOT NULL, fixes INTEGER NOT NULL DEFAULT 0,"
+        " UNIQUE (person, policy, place))"
+    )
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS fixes(digest BLOB NOT NULL, stream INTEGER NOT NULL,"
+        " PRIMARY KEY (digest, stream)) WITHOUT ROWID"
+    )
+    connection.execute("CREATE INDEX IF NOT EXISTS fixes_of ON fixes(stream)")

@@ -137,10 +137,12 @@ def protect(
     seed: Annotated[
         int | None, typer.Option(min=0, help="Repeatable draws, for experiments: NOT private.")
     ] = None,
-    again: Annotated[
+    beside_earlier_releases: Annotated[
         bool,
         typer.Option(
-            "--again", help="Draw anew although it was released before under another policy."
+            "--beside-earlier-releases",
+            help="Draw although something was released about these people before. Nothing is "
+            "guaranteed about both together.",
         ),
     ] = False,
     report: Annotated[
@@ -212,7 +214,7 @@ def protect(
             users=user or (),
             seed=seed,
             overwrite=overwrite,
-            again=again,
+            beside_earlier=beside_earlier_releases,
             on_progress=tell,
         )
     shown = batch.ledgers.of(batch.parts.most_leaking(MOST_SHOWN))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from priste.batch.keyed_digests import Recognition, state_folder
-from priste.batch.register import Register, hours_to_bytes
+from priste.batch.keyed_digests import RELEASED, Recognition, state_folder
+from priste.batch.register import Person, Register
 from priste.policy import Policy
 from priste.traces import Trace
 
@@ -15,20 +15,23 @@ class ReleasesOfThisUser:
     """The register of this user; nothing of it is made before something is asked."""
 
     def earlier(self, trace: Trace) -> str | None:
-        """Return where hours of a trace were released before, None if nowhere."""
-        person = (trace.user, *_recognised(trace))
-        found = next(_register().earlier([person]), None)
-        return None if found is None else found[1].place
+        """Return where something about this person was released before, None if nowhere."""
+        person = _person(trace)
+        with _register().transaction() as register:
+            found = register.earlier(person)
+        return found[0].place if found else None
 
     def write_down(self, policy: Policy, trace: Trace) -> None:
-        """Remember that the hours of a trace are released under a policy."""
-        _register().add(policy.fingerprint(), PLACE, [_recognised(trace)])
+        """Remember that the days of a trace are released under a policy."""
+        person = _person(trace)
+        with _register().transaction() as register:
+            register.add(policy.fingerprint(), PLACE, [person])
 
 
 def _register() -> Register:
-    return Register(state_folder() / "released")
+    return Register(state_folder() / RELEASED)
 
 
-def _recognised(trace: Trace) -> tuple[str, bytes]:
+def _person(trace: Trace) -> Person:
     recognition = Recognition.of_this_user()
-    return recognition.user(trace.user), hours_to_bytes(recognition.hours(trace))
+    return Person(trace.user, recognition.user(trace.user), recognition.fixes_of(trace))

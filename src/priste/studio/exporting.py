@@ -70,8 +70,8 @@ class HandedOut:
         if place is not None:
             raise Refused(
                 409,
-                f"Some of these locations were released before: see {place}. Whoever sees both "
-                "releases learns more than either guarantees.",
+                f"Something about this person was released before: see {place}. Whoever sees both "
+                "releases may learn more than is guaranteed about each.",
                 "Hand out the first. If nothing of it was or will be handed out, ask again.",
             )
 
