@@ -79,7 +79,8 @@ def test_rows_hold_the_released_points(policy: Policy, group: Group) -> None:
 
 def test_random_points_repeat(policy: Policy) -> None:
     """Points within cells follow from the key as well, so a repetition shows the same."""
-    scattered = replace(policy, points="random")
+    release = policy.document.release.model_copy(update={"points": "random"})
+    scattered = replace(policy, document=policy.document.model_copy(update={"release": release}))
     one, other = (protect_group(table_of("ada"), scattered, KEY).rows for _ in range(2))
     assert one.equals(other)
     assert len(set(one["lat"].to_pylist())) > 4

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,14 +20,21 @@ from priste import InvalidParameter, OutputExists, PristeError, StateError, Trac
 from priste.batch import protect_file, read_ledgers, workspace_of
 from priste.batch.gathering import chunks_for, place_of
 from priste.policy import load_policy
-from priste.traces import read_traces, write_traces
+from priste.traces import Trace, read_traces, write_traces
 
 ROOT = Path(__file__).parent.parent.parent
 
 
 def write_people(folder: Path, count: int, steps: int = 3, name: str = "people.parquet") -> Path:
     paths = list(PATHS.values())
-    traces = [trace_of(f"user {k:03}", paths[k % 3][:steps]) for k in range(count)]
+    traces = [
+        # Some metres apart, so that nobody is taken for somebody else.
+        Trace.of(
+            replace(fix, lat=fix.lat + 3e-5 * k)
+            for fix in trace_of(f"user {k:03}", paths[k % 3][:steps])
+        )
+        for k in range(count)
+    ]
     write_traces(traces, folder / name, overwrite=True)
     return folder / name
 
