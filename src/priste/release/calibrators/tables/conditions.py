@@ -23,10 +23,7 @@ Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
 
 FEW_ROWS = 12
-"""Up to so many rows the worst mixture of two of them is looked up on a grid of weights."""
-
-GRID = 13
-"""How many weights are tried for each pair of rows."""
+"""Up to so many rows the worst mixture of each two of them is computed."""
 
 WITNESSES = 6
 """How many violated priors are asked for in a round, where rows are many."""
@@ -81,7 +78,6 @@ class EventConditions:
         scale = np.ldexp(1.0, self._exponent.astype(np.int32))[:, None]
         self._event, self._complement = event * scale, complement * scale
         self._few = operator.judge == EveryMixture() and len(event) <= FEW_ROWS
-        self._mixtures = self._pairs() if self._few else np.zeros((0, len(event)))
 
     def bound(self, weights: Floats) -> PriorBound | None:
         """Return the conditions of the prior with these weights (rows,); None if there are none."""
@@ -99,7 +95,7 @@ class EventConditions:
         weights = [self._mean]
         everything = np.ones((self._event.shape[1], 1))
         if self._few:
-            weights += [each for _, each in self._grid_witnesses(everything)]
+            weights += [each for _, each in self._pair_witnesses(everything)]
         else:
             single = candidate_of(self._joint(everything), 0)
             weights.append(self._judge.worst_mixture(single, self._guarantee))
@@ -136,25 +132,33 @@ class EventConditions:
     def violated(self, columns: Floats, mass: Floats) -> list[tuple[int, PriorBound]]:
         """Return for columns (sources, k) the priors that are worst for them, with the column."""
         found = (
-            self._grid_witnesses(columns) if self._few else self._searched_witnesses(columns, mass)
+            self._pair_witnesses(columns) if self._few else self._searched_witnesses(columns, mass)
         )
         bounds = [(place, self.bound(weights)) for place, weights in found]
         return [(place, bound) for place, bound in bounds if bound is not None]
 
-    def _grid_witnesses(self, columns: Floats) -> list[tuple[int, Floats]]:
+    def _pair_witnesses(self, columns: Floats) -> list[tuple[int, Floats]]:
+        event, complement = self._event @ columns, self._complement @ columns
+        mixtures = self._mixtures(event, complement)
         found: dict[tuple[int, int], None] = {}
-        for score, _ in self._scores(columns):
+        for score, _ in self._scored(mixtures, event, complement):
             found |= dict.fromkeys(enumerate(score.argmax(axis=0).tolist()))
-        return [(place, self._mixtures[row]) for place, row in found]
+        return [(place, mixtures[row, place]) for place, row in found]
 
     def _scores(self, columns: Floats) -> list[tuple[Floats, float]]:
         """Return what is bounded, (mixtures, k) logarithms each, and its limit."""
-        mixed, guarantee = self._mixtures, self._guarantee
+        event, complement = self._event @ columns, self._complement @ columns
+        return self._scored(self._mixtures(event, complement), event, complement)
+
+    def _scored(
+        self, mixtures: Floats, event: Floats, complement: Floats
+    ) -> list[tuple[Floats, float]]:
+        guarantee = self._guarantee
         with np.errstate(divide="ignore", invalid="ignore"):
-            odds = np.log(mixed @ (self._event @ columns))
-            odds -= np.log(mixed @ (self._complement @ columns))
-            prior = np.log(mixed @ self._prior_event) - np.log(mixed @ self._prior_complement)
-            ratio = odds - prior[:, None]
+            odds = np.log(np.einsum("nkr,rk->nk", mixtures, event))
+            odds -= np.log(np.einsum("nkr,rk->nk", mixtures, complement))
+            prior = np.log(mixtures @ self._prior_event) - np.log(mixtures @ self._prior_complement)
+            ratio = odds - prior
         odds, ratio = (
             np.nan_to_num(x, nan=0.0, posinf=700.0, neginf=-700.0) for x in (odds, ratio)
         )
@@ -163,19 +167,33 @@ class EventConditions:
             found.append((odds, math.log(guarantee.belief_cap / (1.0 - guarantee.belief_cap))))
         return found + ([(-ratio, guarantee.down)] if guarantee.down < math.inf else [])
 
-    def _pairs(self) -> Floats:
-        """Return (n, rows): every row, and mixtures of two whose weight matters to some column."""
-        rows = len(self._prior_event)
-        mixed = [np.eye(rows)]
-        reached = np.log(np.maximum(self._event.sum(axis=1) + self._complement.sum(axis=1), 1e-290))
-        for first in range(rows):
-            for second in range(first + 1, rows):
-                balance = float(reached[first] - reached[second])
-                weights = np.linspace(min(0.0, balance) - 3.0, max(0.0, balance) + 3.0, GRID)
-                both = np.zeros((GRID, rows))
-                both[:, first], both[:, second] = np.exp(-weights / 2), np.exp(weights / 2)
-                mixed.append(both)
-        return np.concatenate(mixed)
+    def _mixtures(self, event: Floats, complement: Floats) -> Floats:
+        """Return (n, k, rows): every row, and of each two rows the mixtures that are worst.
+
+        The mixture of two rows with weights 1 and s has R = N(s) / D(s), both quadratic. Its
+        extremes are at the ends and where N' D = N D', which is quadratic in s as well.
+        """
+        rows, count = event.shape
+        single = np.broadcast_to(np.eye(rows)[:, None, :], (rows, count, rows))
+        if rows == 1:
+            return np.asarray(single)
+        first, second = np.triu_indices(rows, 1)
+        a, not_a = self._prior_event[:, None], self._prior_complement[:, None]
+        above = _product(event[first], event[second], not_a[first], not_a[second])
+        below = _product(complement[first], complement[second], a[first], a[second])
+        with np.errstate(all="ignore"):
+            constant = above[1] * below[0] - above[0] * below[1]
+            half = above[2] * below[0] - above[0] * below[2]
+            square = above[2] * below[1] - above[1] * below[2]
+            root = np.sqrt(half * half - square * constant)
+            larger = -(half + np.copysign(root, half))
+            weights = np.stack([larger / square, constant / larger])
+        weights = np.where(np.isfinite(weights) & (weights > 0.0), weights, 0.0)
+        pairs = np.zeros((2, len(first), count, rows))
+        place = np.arange(len(first))
+        pairs[:, place, :, first] = 1.0
+        pairs[:, place, :, second] = weights.transpose(1, 0, 2)
+        return np.concatenate([single, pairs.reshape(-1, count, rows)])
 
     def _searched_witnesses(self, columns: Floats, mass: Floats) -> list[tuple[int, Floats]]:
         joint = self._joint(columns)
@@ -196,3 +214,10 @@ class EventConditions:
             SEARCH_ERROR,
             0.0,
         )
+
+
+def _product(
+    first: Floats, second: Floats, third: Floats, fourth: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return the coefficients of (first + s second)(third + s fourth), the constant one first."""
+    return first * third, first * fourth + second * third, second * fourth
