@@ -143,7 +143,7 @@ def test_words_say_what_the_adversary_knows() -> None:
     )
     words = policy.chosen_adversary.words
     assert "how people here move and that you live in home, and perhaps that you began" in words
-    assert isinstance(policy.chosen_adversary.adversary, KnownPrior)
+    assert isinstance(policy.chosen_adversary.adversary.of_model(0), KnownPrior)
     assert any("you live in home" in line for line in explain_policy(policy).summary)
 
 

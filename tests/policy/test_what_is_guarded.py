@@ -295,8 +295,8 @@ def observed_in(text: str, section: str) -> str:
     return text.replace("[release]", f"[adversary]\n{section}\n\n[release]")
 
 
-def test_several_models_are_guarded_jointly() -> None:
-    """Two [[mobility]] tables make two models; the population of each is a row."""
+def test_several_models_are_guarded_each_or_jointly() -> None:
+    """Two [[mobility]] tables make two models, each with its population; or both are rows."""
     two = POLICY.replace(
         f"[mobility]\n{GAUSSIAN}",
         f'[[mobility]]\n{GAUSSIAN}\n\n[[mobility]]\nkind = "gaussian"\nsigma = 2.0',
@@ -305,7 +305,13 @@ def test_several_models_are_guarded_jointly() -> None:
     assert len(policy.models) == 2
     assert policy.fingerprint() != read_policy(POLICY).fingerprint()
     assert any("2 models" in line for line in explain_policy(policy).summary)
-    rows = read_policy(observed_in(two, 'knows = "population"')).chosen_adversary.adversary.priors
+    each = read_policy(observed_in(two, 'knows = "population"'))
+    assert each.family == "each"
+    for number, model in enumerate(each.models):
+        (prior,) = each.chosen_adversary.adversary.of_model(number).priors
+        assert np.array_equal(prior, model.stationary())
+    joint = two.replace("sigma = 1.0", 'sigma = 1.0\nfamily_mode = "joint"')
+    rows = read_policy(observed_in(joint, 'knows = "population"')).chosen_adversary.adversary.priors
     assert len(rows) == 2
     assert policy.protector(rng=1).release(0).step == 0
 
@@ -367,3 +373,28 @@ def test_an_event_that_takes_most_of_the_stream_has_no_guarded_hours() -> None:
     policy = read_policy(SHORT.replace("06:00-07:00", "01:00-10:00"))
     assert policy.events["visit"].pad is None
     assert any("no guarded hours" in line for line in explain_policy(policy).summary)
+
+
+def test_days_before_the_clock_are_one_more_model_and_their_guarded_hours_are_not_read() -> None:
+    """Ten days before the clock; only the hours around 06:00 differ between the two histories."""
+
+    def days_of(cells: list[int]) -> Trace:
+        begin = START - timedelta(days=10) + timedelta(minutes=30)
+        return Trace.of(
+            Fix("ada", begin + timedelta(hours=step), *GRID.latlon(cell))
+            for step, cell in enumerate(10 * cells)
+        )
+
+    def history(around_six: int) -> Trace:
+        return days_of([0] * 5 + [around_six] * 3 + [0] * 4 + [5] * 12)
+
+    policy = read_policy(SHORT + 'every = "day"\n')
+    assert len(policy.models) == 1
+    own = [policy.for_user(history(cell)) for cell in (10, 3)]
+    assert [len(each.models) for each in own] == [2, 2]
+    staying = [model.transition(20).toarray()[5, 5] for model in own[0].models]
+    assert staying[1] > staying[0]
+    assert own[0].fingerprint() == own[1].fingerprint()
+    assert own[0].fingerprint() != policy.for_user(days_of([15] * 24)).fingerprint()
+    named = SHORT.replace("sigma = 1.0", 'sigma = 1.0\nfamily = ["narrow"]')
+    assert len(read_policy(named).for_user(history(10)).models) == 2  # narrow, and no own days

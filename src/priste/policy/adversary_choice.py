@@ -16,7 +16,16 @@ from priste.errors import InvalidParameter
 from priste.maps import Grid, Region
 from priste.mobility import MarkovModel
 from priste.policy.sections import AdversarySection
-from priste.quantify import Adversary, AnyPrior, KnownPrior, LastSeen, PriorsWithin, StartsIn
+from priste.quantify import (
+    Adversary,
+    AnyPrior,
+    Family,
+    KnownPrior,
+    LastSeen,
+    PriorsWithin,
+    StartsIn,
+)
+from priste.quantify.adversaries.per_model import PerModel
 
 SHARES_TOLERANCE = 1e-6
 """How far the shares in a population file may be from summing to 1; then they are divided by it."""
@@ -67,9 +76,21 @@ class AdversaryChoice:
         return cls(section, shares, {name: tuple(regions[name].cells) for name in named}, step)
 
     def adversary(
-        self, models: Sequence[MarkovModel], homes: Collection[str] = ()
+        self,
+        models: Sequence[MarkovModel],
+        homes: Collection[str] = (),
+        family: Family = "joint",
     ) -> ChosenAdversary:
-        """Return the adversary of people who move by these models, which know these homes."""
+        """Return the adversary of people who move by these models, which know these homes.
+
+        With ``family="each"`` whoever holds a model holds its own population, too.
+        """
+        found = [self._adversary([model], homes) for model in models]
+        if family == "joint" or len(models) == 1 or not found[0].adversary.states_prior:
+            return self._adversary(models, homes)
+        return ChosenAdversary(PerModel(tuple(x.adversary for x in found)), found[0].words)
+
+    def _adversary(self, models: Sequence[MarkovModel], homes: Collection[str]) -> ChosenAdversary:
         section = self.section
         moves = " and ".join(["how people here move", *(f"that you live in {h}" for h in homes)])
         if section is None or section.knows == "anything":
@@ -93,7 +114,7 @@ class AdversaryChoice:
         if section.knows == "near":
             if len(rows) > 1:
                 raise InvalidParameter(
-                    "knows = 'near' takes one population. With several models give a file: "
+                    "knows = 'near' takes one population. With several models jointly give a file: "
                     "population = 'shares.csv'."
                 )
             return ChosenAdversary(

@@ -20,9 +20,12 @@ from priste.mobility import (
     MarkovModel,
     ModelOrigin,
     PopulationChoice,
+    choose_own_strength,
     choose_population,
+    day_windows,
     home_habits_of,
     memories_of,
+    own_history,
     with_home,
 )
 from priste.mobility.memory import MOST_JUDGED
@@ -41,6 +44,10 @@ from priste.traces import Timeline, Trace, read_traces
 from priste.traces.fingerprints import fingerprints
 
 Cycle = Literal["day", "week"]
+
+FEWEST_OWN_MOVES = 50
+"""With fewer known moves than this somebody's own days make no model: half a day of steps of 15
+minutes."""
 CellSequence = tuple[int | None, ...]
 
 
@@ -228,7 +235,7 @@ def roaming_models(
 ) -> tuple[ChosenModel, ...]:
     """Return the models of a section as of people who roam: :func:`at_home_of` draws them home."""
     grid, timeline = ground.grid, ground.timeline
-    family = [member for member in section.family or [] if member != "roaming"]
+    family = [member for member in section.members if member not in ("own", "roaming")]
     own: Fitting | Spreading | StayingOrGoing
     away = [name for name in ("away_hours", "away_share") if getattr(section, name) is not None]
     if away and ground.outside != "off-map":
@@ -308,7 +315,28 @@ def at_home_of(
             section.back_home_at_night,
         )
     drawn = [each.at_home(section.home, regions[section.home], given, timeline) for each in roaming]
-    return tuple(drawn) + tuple(roaming[:1] if "roaming" in (section.family or ()) else ())
+    return tuple(drawn) + tuple(roaming[:1] if "roaming" in section.members else ())
+
+
+def own_days(population: ChosenModel, trace: Trace, ground: Ground) -> ChosenModel | None:
+    """Return the model of somebody's own days, which leans on a model of others.
+
+    ``trace`` holds no guarded time and no step that is released. None where fewer than
+    ``FEWEST_OWN_MOVES`` moves are known, or the population's model is of no kind to lean on.
+    """
+    model, timeline = population.model, ground.timeline
+    if model.order != 1 or model.period is None:
+        return None
+    (person,) = cell_sequences(
+        [trace], ground.grid, timeline, rule=ground.rule, cycle="week", outside=ground.beyond
+    )
+    moves = sum(None not in pair for pair in pairwise(person.cells))
+    if moves < FEWEST_OWN_MOVES:
+        return None
+    shown = timeline.start.astimezone(timeline.zone).replace(tzinfo=None)
+    windows = day_windows(shown, timeline.step)
+    strength = choose_own_strength(model, [person.cells], windows)
+    return ChosenModel(own_history(model, [person.cells], windows, strength=strength))
 
 
 def _with_family(

@@ -19,10 +19,10 @@ from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
 from priste.policy.adversary_choice import AdversaryChoice, ChosenAdversary
 from priste.policy.document import Document
-from priste.policy.formula_models import Rule
-from priste.policy.model_choice import ChosenModel
+from priste.policy.formula_models import Ground, Rule
+from priste.policy.model_choice import ChosenModel, own_days
 from priste.policy.sections import Outside
-from priste.policy.windows import Windows
+from priste.policy.windows import Windows, within
 from priste.quantify import Guarantee
 from priste.quantify.quantifier import Family
 from priste.randomness import BitSource, Seed
@@ -30,6 +30,7 @@ from priste.release import Calibrator, Protector, StreamTree, make_terms
 from priste.release.guarded_hours import guarded_hours_of, stretches
 from priste.traces import StepCells, Timeline, Trace
 from priste.traces.fingerprints import fingerprints
+from priste.traces.fixes import microseconds
 
 OFF_MAP: Literal["off-map"] = "off-map"
 """The name of everywhere off the map, in events of a policy that has a place for it."""
@@ -123,7 +124,7 @@ class Policy:
     def family(self) -> Family:
         """What the adversary knows of the models: which "each" is theirs, or not which holds."""
         asked = {section.family_mode for section in self.document.mobility}
-        return "each" if "each" in asked else "joint"
+        return "joint" if "joint" in asked else "each"
 
     @property
     def rule(self) -> Rule:
@@ -153,7 +154,7 @@ class Policy:
     @cached_property
     def chosen_adversary(self) -> ChosenAdversary:
         """Whom the guarantee is against, and in words."""
-        return self.adversary_choice.adversary(self.models, self.homes)
+        return self.adversary_choice.adversary(self.models, self.homes, self.family)
 
     @property
     def homes(self) -> tuple[str, ...]:
@@ -253,9 +254,29 @@ class Policy:
         """Return the policy for one person: with models that were not fitted on their days.
 
         With ``kind = "fit"`` the person is left out of their own model. Raises PolicyError for
-        a saved model that was fitted on these days.
+        a saved model that was fitted on these days. Where the family has "own" and the trace has
+        days before the clock, a model of these days is one more that is guarded against.
         """
-        return self._without(self._fingerprints(trace))
+        found = self._without(self._fingerprints(trace))
+        own = found._own_days(trace)
+        return found if own is None else replace(found, chosen_models=(*found.chosen_models, own))
+
+    def _own_days(self, trace: Trace) -> ChosenModel | None:
+        """Return the model of a person's days before the clock, without the guarded time of any."""
+        sections = self.document.mobility
+        if len(sections) != 1 or "own" not in sections[0].members:
+            return None
+        begin = microseconds(self.timeline.start)
+        before = within(trace, [(int(trace.times[0]), begin - 1)]) if trace.times.size else None
+        pad = max((each.pad or 0 for each in self.events.values()), default=0)
+        margin = self.windows.margin + pad * self.timeline.step
+        hours = replace(self.windows, margin=margin)
+        rest = None if before is None else hours.outside(before)
+        return None if rest is None else own_days(self.chosen_models[0], rest, self._ground)
+
+    @property
+    def _ground(self) -> Ground:
+        return Ground(self.grid, self.timeline, self.rule, self.outside, self.windows)
 
     def _fingerprints(self, trace: Trace) -> frozenset[str]:
         """Return what a model knows a person by: of all of the trace, and without guarded time."""

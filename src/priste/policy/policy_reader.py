@@ -43,6 +43,7 @@ from priste.policy.sections import (
 )
 from priste.policy.windows import Windows
 from priste.policy.workload import check_map
+from priste.quantify import Family
 from priste.release.guarded_hours import fitting_pads
 from priste.traces import Timeline
 from priste.traces.zones import zone_of
@@ -193,7 +194,9 @@ class PolicyReader:
                 choice = AdversaryChoice.read(
                     document.adversary, grid, regions, timeline.step, self._folder
                 )
-                choice.adversary([each.model for each in models])
+                modes = {each.family_mode for each in document.mobility}
+                family: Family = "joint" if "joint" in modes else "each"
+                choice.adversary([each.model for each in models], family=family)
         problems.raise_if_any()
         if not (grid and timeline and mechanism and calibrator and choice):
             raise PolicyError("The policy is incomplete.")

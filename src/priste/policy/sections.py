@@ -167,6 +167,16 @@ class MobilitySection(Section):
         self._check_family()
         return self
 
+    @property
+    def members(self) -> tuple[FamilyMember, ...]:
+        """The models that are guarded beside the section's own; all of them where it knows a home.
+
+        "own" is guarded of a person who has days before the clock.
+        """
+        if self.family is not None:
+            return tuple(member for member in self.family if member != "home")
+        return ("own",) if self.home is None else ("own", "roaming")
+
     def _check_home(self) -> None:
         habits = sorted(name for name in HOME_KEYS - {"home"} if getattr(self, name) is not None)
         if self.home is None and habits:
@@ -189,10 +199,8 @@ class MobilitySection(Section):
                 "'home' and 'roaming' in 'family' are the models with and without the 'home' of "
                 "this section, and it names none"
             )
-        if "own" in family:
-            raise ValueError("'own' in 'family', a model of the user's own days, is not built yet")
         further = {"fit": {"narrow", "wide", "plain", "day", "week"}, "saved": set()}
-        known = {"home", "roaming"} | further.get(self.kind, {"narrow", "wide"})
+        known = {"home", "own", "roaming"} | further.get(self.kind, {"narrow", "wide"})
         if not set(family) <= known:
             raise ValueError(f"the 'family' of kind = {self.kind!r} is of {sorted(known)}")
         if self.memory is None and (self.cycle or "plain") in family:
