@@ -52,9 +52,10 @@ def own_state(_states: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> "Iterator[Browser]":
-    """One browser for all tests of pages: a process has room for one loop that drives them."""
+    """One browser for a file of tests. While it is open its loop runs in this process, and tests of
+    other files that run loops of their own must not meet it."""
     with browser() as opened:
         yield opened
 
