@@ -98,7 +98,7 @@ again = priste(*command)
 assert again.exit_code == 0, again.stderr
 assert (place / "o.csv").exists()
 assert not [p.name for p in place.rglob("*.part")]
-fill(leaving=40_960)
+fill(leaving=4_096)
 page = priste("report", place / "o.csv", "-p", policy, "-o", place / "r.html")
 assert page.exit_code == 2, page.stderr
 assert "No space left" in page.stderr, page.stderr
