@@ -76,7 +76,7 @@ def test_trajectories_that_differ_in_guarded_hours_only_have_one_distribution(
 
 
 def test_without_guarded_hours_the_distribution_depends_on_what_happens_in_the_event() -> None:
-    node = protector_of(None).node
+    node = protector_of(None, Certified()).node
     assert distribution(node, (2, 2, 0, 2, 2, 1)) != distribution(node, (2, 2, 2, 2, 2, 1))
 
 

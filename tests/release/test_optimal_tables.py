@@ -37,6 +37,7 @@ from priste.release.calibrators.tables.merged_outputs import Cut, merged_outputs
 from priste.release.calibrators.tables.populations import constant_output, populations
 from priste.release.calibrators.tables.quadtree import labels_of, likely_rectangles
 from priste.release.calibrators.tables.spending import (
+    AT_LEAST,
     AT_ONCE,
     LAST,
     limited,
@@ -364,7 +365,7 @@ def test_no_step_uses_up_all_that_is_left(leaked: float) -> None:
         assert isinstance(limit, OddsBound)
         assert max(leaked, 0.0) <= limit.up < 1.0
         assert limit.up == limit.down
-        assert limit.up <= max(leaked, share)
+        assert limit.up <= max(leaked + AT_LEAST * (1.0 - leaked), share)
 
 
 def test_a_stream_recovers_when_its_event_is_past() -> None:

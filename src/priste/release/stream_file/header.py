@@ -90,7 +90,7 @@ def terms_from_json(
             None if prior is None else floats_from_text(prior),
             adversary_from_dict(header["adversary"]),
             header["family"],
-            {entry["name"]: entry["guarded_hours"] for entry in header["events"]},
+            {entry["name"]: entry.get("guarded_hours") for entry in header["events"]},
         )
         return terms, calibrator
     except StateError:

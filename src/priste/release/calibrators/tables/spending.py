@@ -8,7 +8,8 @@ more telling than all after it may use up more. What may be used grows with the 
 at its limit is given a little again at every step, and most of it while the model forgets. A part
 is kept for the time after the most telling step and given with the square root: what is given then
 falls more slowly than what steps can tell, and a stream that was at its limit becomes free again.
-For the same reason no step may use up all that is left.
+For the same reason no step may use up all that is left. Of several models the one that remembers
+the event best decides.
 """
 
 from __future__ import annotations
@@ -32,8 +33,15 @@ AT_ONCE = 0.4
 FOR_LATER, LAST = 0.15, 0.01
 """The shares that are given while the event is forgotten, and when it is."""
 
-AT_MOST = 0.3
-"""The share of what is left of a bound on odds that one step may use up, beyond ``AT_ONCE``."""
+AT_MOST = 0.1
+"""The share of what is left of what may be used up by now that one step may use up, ...
+
+With 0.3, or with the share that may be used at once used by one step, streams stood at their limit
+for longer (``benchmarks.usefulness_families``, people used for choosing)."""
+
+AT_LEAST = 0.01
+"""... or this share of what is left of the bound itself, if that is more. At a limit that is all
+used up no output could be told from any other."""
 
 FORGOTTEN = 1e-4
 """After its event a step counts while the total variation is at least this."""
@@ -73,9 +81,9 @@ def limited(
 
 
 def _between(leaked: float, bound: float, share: float) -> float:
-    """Return the share of the bound, or less if that would use up too much of what is left."""
+    """Return how far a ratio may be after a step by which this share of its bound may be used."""
     used = max(leaked, 0.0)
-    return min(share * bound, max(used + AT_MOST * (bound - used), AT_ONCE * bound))
+    return used + max(AT_MOST * (share * bound - used), AT_LEAST * (bound - used))
 
 
 def _belief_between(first: float, cap: float, share: float, sure: float) -> float:
@@ -90,13 +98,27 @@ def _belief_between(first: float, cap: float, share: float, sure: float) -> floa
 def share_by(terms: Terms, number: int, step: int) -> float:
     """Return the share of the guarantee on the event of this number that may be used by a step.
 
-    In (0, 1], never falling, and 1 once the model has forgotten the event.
+    In (0, 1], never falling, and 1 once every model has forgotten the event: the least over the
+    models, each with its own prior. Guarded hours tell nothing, so nothing is given for them.
     """
-    found = terms.derived(
-        ("schedule", number),
-        lambda: shares(sensitivity(terms.models[0], terms.events[number], terms.expected_start())),
-    )
+    found = terms.derived(("schedule", number), lambda: _least_shares(terms, number))
     return float(found[step]) if step < len(found) else 1.0
+
+
+def _least_shares(terms: Terms, number: int) -> Floats:
+    found = []
+    for place, model in enumerate(terms.models):
+        prior = terms.expected_start()
+        if place > 0:
+            prior = terms.adversary.of_model(place).mean_prior(model.grid.size)
+        apart = sensitivity(model, terms.events[number], prior)
+        for step in terms.guarded_hours:
+            if step < len(apart):
+                apart[step] = 0.0
+        found.append(shares(apart))
+    longest = max(map(len, found))
+    padded = [np.concatenate([each, np.ones(longest - len(each))]) for each in found]
+    return np.asarray(np.min(padded, axis=0))
 
 
 def shares(apart: Floats) -> Floats:
