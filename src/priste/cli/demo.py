@@ -101,7 +101,8 @@ def demo(
     _prepare(folder)
     with progress("Building the town"):
         write_traces(residents(RESIDENTS), folder / "residents.csv")
-        write_traces([ada()], folder / "ada.csv")
+        # Four weeks before the clock are what a service may hold of her: a model to guard, too.
+        write_traces([ada(weeks_before=4)], folder / "ada.csv")
         (folder / "policy.toml").write_text(town_policy(), encoding="utf-8")
         policy = load_policy(folder / "policy.toml")
     traces = read_traces(folder / "ada.csv")

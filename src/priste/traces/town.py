@@ -59,11 +59,24 @@ def town_places() -> Mapping[str, tuple[float, float]]:
     return MappingProxyType({name: plan.latlon_at(*at) for name, at in _PLACES_KM.items()})
 
 
-def ada(days: int = 14, *, seed: int = 1) -> Trace:
+def ada(days: int = 14, *, weeks_before: int = 0, seed: int = 1) -> Trace:
     """Return the fixes of Ada, who lives at home, works at the office and sees the hospital.
 
-    She is treated there each Wednesday from 14:00 to 16:00; nobody at work needs to know.
+    She is treated there each Wednesday from 14:00 to 16:00; nobody at work needs to know. Up to
+    four ``weeks_before`` the first day are her history; the days after it do not depend on them.
+
+    >>> len(ada(7, weeks_before=1)) == 2 * len(ada(7))
+    True
     """
+    if weeks_before:
+        past, now = ada(7 * weeks_before, seed=seed + 1000), ada(days, seed=seed)
+        earlier = past.times - weeks_before * 7 * 24 * 60 * 60 * 1_000_000
+        return Trace(
+            now.user,
+            np.concatenate([earlier, now.times]),
+            np.concatenate([past.lat, now.lat]),
+            np.concatenate([past.lon, now.lon]),
+        )
     rng = np.random.default_rng([seed, 0])
     stays: list[Stay] = []
     for day in range(_days(days)):
