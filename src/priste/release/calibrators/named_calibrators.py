@@ -38,7 +38,7 @@ class NamedCalibrator:
 
 
 DEFAULT_CALIBRATOR = "optimal"
-"""One of those that guarantee; docs/optimal.md measures what it is worth beside the others."""
+"""One that guarantees; docs/release-tables.md measures what it is worth beside the others."""
 
 POLICY_PACE = 0.1
 """What a policy takes for the pace of calibrators without a schedule; docs/policy.md says why."""
