@@ -27,3 +27,11 @@ def test_a_step_over_midnight_stays_within_its_day() -> None:
     start = datetime(2024, 5, 1, 23, tzinfo=UTC)
     (day,) = strip_of([start], timedelta(hours=4), [9.0], 0.5, ())
     assert day.stretches == (Stretch(95.833, 4.167, 4, "Wed 01 May, from 23:00: farther off"),)
+
+
+def test_guarded_hours_have_a_mark_of_their_own() -> None:
+    """They reach beyond the event on both sides."""
+    starts = [datetime(2026, 3, 4, hour) for hour in range(6)]
+    (day,) = strip_of(starts, timedelta(hours=1), [0.0] * 6, 0.5, {2}, {1, 2, 3})
+    assert [(round(part.begin, 1), round(part.width, 1)) for part in day.guarded] == [(4.2, 12.5)]
+    assert [(round(part.begin, 1), round(part.width, 1)) for part in day.events] == [(8.3, 4.2)]

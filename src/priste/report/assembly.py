@@ -115,6 +115,7 @@ def stream_report(
             worth.errors,
             grid.cell_size,
             {step for each in steps.values() for step in each},
+            {step for hours in policy.guarded_hours for step in hours},
         ),
         truth=cells_of(truth) if show_truth and truth is not None else None,
         step_hours=line.step.total_seconds() / 3600,

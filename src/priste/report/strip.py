@@ -39,11 +39,13 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Day:
-    """One row of the strip: its date, what was released when, and when its events are."""
+    """One row of the strip: its date, what was released when, when its events are, and when its
+    guarded hours are, in which nothing is told."""
 
     label: str
     stretches: tuple[Stretch, ...]
     events: tuple[Stretch, ...]
+    guarded: tuple[Stretch, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ def strip_of(
     errors: Sequence[float | None],
     cell_size: float,
     event_steps: Collection[int],
+    guarded_hours: Collection[int] = (),
 ) -> tuple[Day, ...]:
     """Lay the steps out as days; ``starts`` are their first instants on the clocks of the place.
 
@@ -80,7 +83,11 @@ def strip_of(
     """
     places = [_place(start, step) for start in starts]
     levels = [level(error, cell_size) for error in errors]
-    marked = [NO_RELEASE if number not in event_steps else 0 for number in range(len(starts))]
+
+    def marked(steps: Collection[int], numbers: Sequence[int]) -> tuple[Stretch, ...]:
+        inside = [0 if number in steps else NO_RELEASE for number in range(len(starts))]
+        return tuple(s for s in _stretches(numbers, places, inside) if s.level == 0)
+
     days = []
     for label, group in groupby(range(len(starts)), key=lambda number: places[number].day):
         numbers = list(group)
@@ -88,7 +95,8 @@ def strip_of(
             Day(
                 label,
                 _stretches(numbers, places, levels),
-                tuple(s for s in _stretches(numbers, places, marked) if s.level == 0),
+                marked(event_steps, numbers),
+                marked(guarded_hours, numbers),
             )
         )
     return tuple(days)
