@@ -1,6 +1,6 @@
 """Makes the picture of docs/release-tables.md, and prints its table.
 
-Run ``python docs/pictures/make_law_pictures.py``. Streams move by the model itself with fixed
+Run ``python docs/pictures/make_table_pictures.py``. Streams move by the model itself with fixed
 seeds; distances are those expected under the model given the past, so few streams are enough.
 """
 
