@@ -299,7 +299,7 @@ def test_errors_show_no_true_location(tmp_path: Path) -> None:
     policy = write_policy(tmp_path, small.replace("cells = [9, 10]", "cells = [3]"))
     result = priste("protect", write_trips(tmp_path), "-p", policy, "-o", tmp_path / "o.csv",
                     code=2)  # fmt: skip
-    assert "outside the map" in complaint_of(result)
+    assert "off the map" in complaint_of(result)
     assert not re.search(r"\d\.\d{3,}", result.stderr)
 
 

@@ -92,7 +92,7 @@ def test_files_that_may_be_people_ask_for_the_option(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "club", {"ada.gpx": part(0), "bob.gpx": part(0)})
     done = priste("init", folder, "-o", tmp_path / "p.toml", "--no-forecast")
     said = " ".join(done.stdout.split())
-    assert "with --as-user NAME" in said
+    assert "--as-user NAME" in said
     assert "2 people" in said
 
 

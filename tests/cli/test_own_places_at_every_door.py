@@ -22,8 +22,9 @@ ROAMS = QUICK + '\n[adversary]\nknows = "population"\n'
 LIVES = QUICK.replace(
     'kind = "gaussian"\nsigma = 1.0',
     'kind = "fit"\ntraces = "trips.csv"\nsigma = 1.0\nhome = "home"\nstay_home = 0.9\n'
-    "back_home = 0.4",
+    'back_home = 0.4\nfamily = ["home"]',
 ).replace("[regions.home]\ncells = [0]", "[regions.home]\nown = true")
+LIVES = LIVES.replace("[guarantee]\n", '[guarantee]\nguarded_hours = "off"\n')
 LIVES = with_a_short_event(LIVES) + '[adversary]\nknows = "population"\n'
 CAPPED = ROAMS.replace("epsilon = 1.2", "belief_at_most = 0.9")
 

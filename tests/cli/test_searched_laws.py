@@ -68,7 +68,7 @@ def test_audit_and_report_need_the_ledger_alone(finished: Path, tmp_path: Path) 
     assert entry["leakage"] == [release.leakage[0] for release in ledger]
     page = tmp_path / "r.html"
     made = told("report", finished / "out.csv", "-p", finished / "policy.toml", "-o", page)
-    assert (made["private"], made["verdict"]) == (False, "kept")
+    assert made["private"] is False
     assert page.stat().st_size > 1000
 
 

@@ -76,7 +76,7 @@ def test_the_whole_story_by_keys_and_by_ear(address: str, chromium: Browser, wee
             assert part in outline, outline
         # Longer steps, chosen by an arrow; the focus stays on the choice.
         press(at, "#view-week .grow:nth-child(2) select", "ArrowDown")
-        at.until("document.querySelector('#view-week').textContent.includes('12 steps')")
+        at.until("document.querySelector('#view-week').textContent.includes('28 steps')")
         assert page.evaluate("document.activeElement.value") == "6h"
 
         # --- places: a new one, named and painted on the map

@@ -118,20 +118,20 @@ def test_the_whole_story(address: str, chromium: Browser, week: Path, tmp_path: 
         card.get_by_label("Where").select_option("clinic <b>")
         at.until("document.querySelector('#view-secrets textarea').value.includes('clinic <b>')")
         card.get_by_text("On dates").click()
-        assert card.locator(".day-chosen").count() == 3  # every day, all day
+        assert card.locator(".day-chosen").count() == 7  # every day, all day
         text.fill('presence("clinic <b>", "wed 14:00-16:00")')
         at.until("document.querySelectorAll('#view-secrets .day-chosen').length === 1")
         assert "14:00" in card.locator(".stretches").inner_text()
         card.locator("svg.hours").scroll_into_view_if_needed()
         picture = card.locator("svg.hours").bounding_box()
         assert picture is not None
-        # Drag over hours of the last row: the text follows the picture.
+        # Drag over hours of Thursday: the text follows the picture.
         page.mouse.move(
-            picture["x"] + 0.5 * picture["width"], picture["y"] + 0.65 * picture["height"]
+            picture["x"] + 0.5 * picture["width"], picture["y"] + 0.45 * picture["height"]
         )
         page.mouse.down()
         page.mouse.move(
-            picture["x"] + 0.6 * picture["width"], picture["y"] + 0.65 * picture["height"]
+            picture["x"] + 0.6 * picture["width"], picture["y"] + 0.45 * picture["height"]
         )
         page.mouse.up()
         at.until("document.querySelector('#view-secrets textarea').value.includes('\"thu ')")
@@ -168,7 +168,7 @@ def test_the_whole_story(address: str, chromium: Browser, week: Path, tmp_path: 
         assert page.locator("#view-run .chart svg").count() == 2
         page.locator("#view-run").get_by_text("As a table").first.click()
         shown = table(at)
-        assert len(shown) == 36
+        assert len(shown) == 49
         accessible(at, "a run")
 
         # Scrub back, play, pause.

@@ -37,10 +37,17 @@ from priste.batch.people import (
 )
 from priste.batch.results import Destination, rehearse, write_in_parts, write_one
 from priste.batch.workspace import MANIFEST, Workspace, read_manifest
-from priste.errors import InvalidParameter, OutputExists, PristeError, StateError, TraceError
+from priste.errors import (
+    InvalidParameter,
+    OutputExists,
+    OutsideMap,
+    PristeError,
+    StateError,
+    TraceError,
+)
 from priste.policy import Policy
 from priste.release import write_ledgers
-from priste.traces import Traces
+from priste.traces import Trace, Traces
 
 OnProgress = Callable[[int, int], None]
 
@@ -230,7 +237,7 @@ def _gather(
     Returns how many of them lie outside the clock of the policy.
     """
     times: list[int] = []
-    outside = 0
+    outside = off_map = 0
     something = False
     missing = set(wanted)
 
@@ -247,6 +254,8 @@ def _gather(
                 something = bool(true_cells(policy, trace, None)[1])
             except PristeError:
                 something = True  # told when it is that user's turn
+        if policy.outside == "refuse":
+            off_map += _is_off_the_map(policy, trace)
         line, ends = policy.timeline, (trace.until, trace.times)
         before, after = (line.steps_of(each) for each in ends)
         outside += int(np.count_nonzero((before < 0) | (after >= policy.steps)))
@@ -259,6 +268,13 @@ def _gather(
             f"{traces.source.root.name}, which has {traces.report.users}. Are names written as "
             "they are there?"
         )
+    if off_map:
+        raise OutsideMap(
+            f"{off_map} of {gathering.users} people have positions off the map. To leave them out "
+            "would tell that they were there, so nothing was drawn.",
+            hint="Make the map larger, write outside = 'off-map' in [release], or say by name who "
+            "takes part (--user).",
+        )
     if gathering.unusable and not gathering.users:
         raise TraceError(f"Nothing can be released: {NOTHING_USABLE}")
     if not gathering.users:
@@ -269,6 +285,17 @@ def _gather(
     if not something:
         raise TraceError(nothing_to_release(policy, traces.source.root.name, *times))
     return outside
+
+
+def _is_off_the_map(policy: Policy, trace: Trace) -> bool:
+    """Tell whether a person has a position off the map within the clock."""
+    try:
+        policy.true_cells(trace)
+    except OutsideMap:
+        return True
+    except PristeError:
+        return False  # told when it is that user's turn
+    return False
 
 
 class _Everybody(Mapping[str | None, tuple[int, ...]]):

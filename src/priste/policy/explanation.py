@@ -18,7 +18,7 @@ from priste.quantify import AnyPrior
 from priste.release.calibrators import CALIBRATORS
 
 OUTSIDE = {
-    "refuse": "A fix off the map is refused, and the stream with it.",
+    "refuse": "A fix off the map is refused, and the whole run with it.",
     "nearest": "A fix off the map counts as in the nearest border cell: for the events one "
     "is there, and so is what is released.",
     "off-map": "A fix off the map is in a place of its own: one more cell on each side of the "
