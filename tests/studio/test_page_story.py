@@ -214,7 +214,7 @@ def test_the_whole_story(address: str, chromium: Browser, week: Path, tmp_path: 
         # where something else is to be drawn; the last moment is one of these.
         assert trail(kept_cells) != trail(hand_cells)
         pictures = []
-        for number in reversed(range(36)):
+        for number in reversed(range(len(kept_cells))):
             at.drawn()
             pictures.append(both_maps(at))
             sides = kept_cells[: number + 1], hand_cells[: number + 1]
