@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import mpmath as mp
@@ -15,7 +17,7 @@ from tests.mechanisms.laplace_oracle import cell_law, rectangle_mass
 
 from priste.errors import InvalidParameter
 from priste.maps import Grid
-from priste.mechanisms import ROW_SUM_TOLERANCE, Identity, PlanarLaplace, Uniform
+from priste.mechanisms import ROW_SUM_TOLERANCE, Identity, PlanarLaplace, Uniform, laplace_integrals
 from priste.mechanisms.laplace_integrals import RELATIVE_ERROR
 from priste.mechanisms.mechanism import FLOOR, MAX_TABLE_BYTES
 
@@ -156,3 +158,49 @@ def test_an_endless_alpha_is_refused_in_few_words():
     """An integer too long for Python to write out still gets the message."""
     with pytest.raises(InvalidParameter, match="more than 40 digits"):
         PlanarLaplace(Grid(2, 2, 1.0), 10**5000)
+
+
+def test_a_family_makes_each_table_of_integrals_once(monkeypatch):
+    """Members of a family share tables; another family and a pickled copy have their own."""
+    made = []
+
+    class Counted(laplace_integrals.LaplaceTable):
+        def __init__(self, *arguments):
+            made.append(arguments)
+            super().__init__(*arguments)
+
+    monkeypatch.setattr(laplace_integrals, "LaplaceTable", Counted)
+    grid = Grid(rows=3, columns=4, cell_size=1.0)
+    full = PlanarLaplace(grid, alpha=1.0)
+    for _ in range(3):
+        full.with_budget(0.5).with_budget(0.25).row(0)
+        full.with_budget(0.25).columns([1, 2])
+        full.with_budget(0.5).emission()
+    assert made == [(3, 4, 0.25), (3, 4, 0.5)]
+    PlanarLaplace(grid, alpha=0.5).row(0)
+    pickle.loads(pickle.dumps(full)).with_budget(0.5).row(0)
+    assert made[2:] == [(3, 4, 0.5), (3, 4, 0.5)]
+
+
+def test_kept_tables_are_the_latest_within_a_limit_of_memory(monkeypatch):
+    """Three tables have room: the one that was not asked for longest goes first."""
+    monkeypatch.setattr(laplace_integrals, "MOST_TABLE_BYTES", 3 * 8 * 5 * 7)
+    tables = laplace_integrals.LaplaceTables(2, 3)
+    first, second = tables.at(0.1), tables.at(0.2)
+    tables.at(0.3)
+    assert tables.at(0.1) is first
+    tables.at(0.4)
+    assert tables.at(0.1) is first
+    assert tables.at(0.2) is not second
+
+
+def test_threads_share_the_tables_of_a_family(monkeypatch):
+    """Many threads and little room: every answer is that of a mechanism of its own."""
+    monkeypatch.setattr(laplace_integrals, "MOST_TABLES", 2)
+    grid = Grid(rows=2, columns=2, cell_size=1.0)
+    full = PlanarLaplace(grid, alpha=1.0)
+    budgets = [k / 8 for k in range(1, 8)] * 40
+    with ThreadPoolExecutor(8) as pool:
+        rows = list(pool.map(lambda budget: full.with_budget(budget).row(1), budgets))
+    for budget, row in zip(budgets, rows, strict=True):
+        np.testing.assert_array_equal(row, PlanarLaplace(grid, alpha=budget).row(1))

@@ -14,6 +14,8 @@ mechanism puts its floor under them.
 from __future__ import annotations
 
 import math
+import threading
+from collections import OrderedDict
 from functools import lru_cache
 
 import numpy as np
@@ -36,6 +38,9 @@ _BLOCK_ENTRIES = 2**19
 
 MOST_TABLES = 64
 """How many alphas of one family are kept: a search for a budget returns to few."""
+
+MOST_TABLE_BYTES = 2**26
+"""How much memory the kept tables of one family may take, 64 MiB; two are always kept."""
 
 
 class LaplaceTable:
@@ -69,22 +74,29 @@ class LaplaceTable:
 class LaplaceTables:
     """The tables of one grid at several alphas; the mechanisms of one family share them.
 
-    The last ``MOST_TABLES`` that were asked for are kept.
+    The last that were asked for are kept, up to ``MOST_TABLES`` and ``MOST_TABLE_BYTES``. Safe
+    across threads. A copy in another process begins without tables.
     """
 
     def __init__(self, rows: int, columns: int) -> None:
         self._rows, self._columns = rows, columns
-        self._kept: dict[float, LaplaceTable] = {}
+        self._room = min(MOST_TABLES, MOST_TABLE_BYTES // (8 * (2 * rows + 1) * (2 * columns + 1)))
+        self._turn = threading.Lock()
+        self._kept: OrderedDict[float, LaplaceTable] = OrderedDict()
+
+    def __reduce__(self) -> tuple[type[LaplaceTables], tuple[int, int]]:
+        return LaplaceTables, (self._rows, self._columns)
 
     def at(self, cell_alpha: float) -> LaplaceTable:
         """Return the table for cells of side ``cell_alpha`` (alpha times the side)."""
-        table = self._kept.pop(cell_alpha, None)
-        if table is None:
-            table = LaplaceTable(self._rows, self._columns, cell_alpha)
-            if len(self._kept) >= MOST_TABLES:
-                del self._kept[next(iter(self._kept))]
-        self._kept[cell_alpha] = table
-        return table
+        with self._turn:
+            table = self._kept.get(cell_alpha)
+            if table is None:
+                table = self._kept[cell_alpha] = LaplaceTable(self._rows, self._columns, cell_alpha)
+                if len(self._kept) > max(2, self._room):
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(cell_alpha)
+            return table
 
 
 def _slots(count: int) -> NDArray[np.intp]:

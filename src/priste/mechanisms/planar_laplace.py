@@ -71,13 +71,9 @@ class PlanarLaplace(Mechanism):
         return self if value == self._alpha else self._at(value)
 
     def _at(self, alpha: float) -> PlanarLaplace:
-        other = PlanarLaplace(self.grid, alpha)
-        other._tables = self._tables
+        other = self._twin()  # which shares the integrals
+        other._alpha = alpha
         return other
-
-    def __getstate__(self) -> dict[str, Any]:
-        tables = LaplaceTables(self.grid.rows, self.grid.columns)
-        return {**super().__getstate__(), "_tables": tables}
 
     def row(self, cell: int) -> NDArray[np.float64]:
         row, column = divmod(self._checked_cell(cell), self.grid.columns)

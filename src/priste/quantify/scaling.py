@@ -135,10 +135,12 @@ class ScaledRows:
         top = values.max(axis=tuple(range(1, values.ndim)))
         shift = np.frexp(top)[1]
         down = np.ldexp(1.0, -shift)
-        scaled = values * _per_row(down, values)
-        # A product below the normal floats rounds like ldexp: to the nearest.
         least = positive_minimum(values) * float(down.min(initial=1.0))
-        lost = least < LEAST_NORMAL and bool(((values > 0.0) & (scaled < LEAST_NORMAL)).any())
+        positive = values > 0.0 if least < LEAST_NORMAL else None
+        # A product below the normal floats rounds like ldexp: to the nearest.
+        own = None if columns is None else values
+        scaled = np.multiply(values, _per_row(down, values), out=own)
+        lost = positive is not None and bool((positive & (scaled < LEAST_NORMAL)).any())
         return scaled, np.where(top > 0.0, band.exponent + shift, 0), lost
 
     def _by_row_of_several(self) -> tuple[Floats, Integers, bool]:

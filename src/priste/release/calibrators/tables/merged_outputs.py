@@ -89,7 +89,8 @@ def merged_outputs(
         best = int(np.argmin(separated(people @ matrix)))
         targets = _likely_targets(mechanism, people, [best] if also is None else [best, also])
         likely = np.flatnonzero(people > UNLIKELY * people.max())
-        joint = mechanism.emission()[likely] * people[likely, None]
+        joint = mechanism.emission()[likely]
+        joint *= people[likely, None]
         return _merged(
             mechanism.emission(), targets, joint.T @ matrix[np.ix_(likely, targets)], people
         )
