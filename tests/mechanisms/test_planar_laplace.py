@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import time
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
@@ -195,12 +196,18 @@ def test_kept_tables_are_the_latest_within_a_limit_of_memory(monkeypatch):
 
 
 def test_threads_share_the_tables_of_a_family(monkeypatch):
-    """Many threads and little room: every answer is that of a mechanism of its own."""
-    monkeypatch.setattr(laplace_integrals, "MOST_TABLES", 2)
-    grid = Grid(rows=2, columns=2, cell_size=1.0)
-    full = PlanarLaplace(grid, alpha=1.0)
-    budgets = [k / 8 for k in range(1, 8)] * 40
+    """Threads that ask for one budget at the same time get one table, made once."""
+    made = []
+
+    class Slow(laplace_integrals.LaplaceTable):
+        def __init__(self, *arguments):
+            made.append(arguments)
+            time.sleep(0.02)  # long enough for every other thread to ask, too
+            super().__init__(*arguments)
+
+    monkeypatch.setattr(laplace_integrals, "LaplaceTable", Slow)
+    full = PlanarLaplace(Grid(rows=2, columns=2, cell_size=1.0), alpha=1.0)
     with ThreadPoolExecutor(8) as pool:
-        rows = list(pool.map(lambda budget: full.with_budget(budget).row(1), budgets))
-    for budget, row in zip(budgets, rows, strict=True):
-        np.testing.assert_array_equal(row, PlanarLaplace(grid, alpha=budget).row(1))
+        rows = list(pool.map(lambda _: full.with_budget(0.5).row(1), range(8)))
+    assert made == [(2, 2, 0.5)]
+    assert all(np.array_equal(row, rows[0]) for row in rows)
