@@ -240,19 +240,19 @@ def test_places_in_columns_of_the_input(tmp_path: Path) -> None:
 
 
 def test_poisoned_users_are_quarantined(tmp_path: Path) -> None:
-    """Among good ones, one off the map: named with the reason, exit code 4, the others as ever."""
+    """Among good ones, one without a usable fix: named, exit code 4, the others as ever."""
     source = write_people(tmp_path, 3)
     good = run(tmp_path, source, "good.csv", seed=1).cells
     table = pq.read_table(source)
     bad = table.slice(0, 3).set_column(0, "user", pa.array(["bad"] * 3))
-    bad = bad.set_column(2, "lat", pa.array([47.5] * 3))
+    bad = bad.set_column(2, "lat", pa.array([97.5] * 3))
     pq.write_table(pa.concat_tables([table, bad]), source)
     done = priste("protect", source, "-p", tmp_path / "policy.toml",
                   "-o", tmp_path / "out.parquet", "--seed", "1", "--json", code=4)  # fmt: skip
     told = json.loads(done.stdout)
     assert (told["users"], told["quarantined"]["users"]) == (3, 1)
-    assert "map" in told["quarantined"]["reasons"]["bad"]
-    assert "47.5" not in done.stdout
+    assert "usable fix" in told["quarantined"]["reasons"]["bad"]
+    assert "97.5" not in done.stdout
     released = {
         trace.user: tuple(GRID.cell_at(fix.lat, fix.lon) for fix in trace)
         for trace in read_traces(tmp_path / "out.parquet")
@@ -265,7 +265,7 @@ def test_when_everybody_is_broken_it_is_an_error(tmp_path: Path) -> None:
     source = write_people(tmp_path, 2)
     table = pq.read_table(source)
     pq.write_table(table.set_column(2, "lat", pa.array([47.5] * table.num_rows)), source)
-    with pytest.raises(PristeError, match=r"Nothing could be released for anybody: .*map"):
+    with pytest.raises(PristeError, match="2 of 2 people have positions off the map"):
         run(tmp_path, source, "out.csv")
     assert not (tmp_path / "out.csv").exists()
 

@@ -244,7 +244,7 @@ def test_the_whole_story(address: str, chromium: Browser, week: Path, tmp_path: 
         text = saved(at, "the policy", "policy.toml")
         policy = read_policy(text.decode())
         assert [event.split(",")[0] for event in policy.events] == ["at clinic <b>"]
-        assert policy.steps == len(shown)
+        assert policy.steps >= len(shown)
         handed_out = saved(at, "the released trace", "week.released.csv")
         released = list(csv.DictReader(handed_out.decode().splitlines()))
         assert [policy.grid.cell_at(float(row["lat"]), float(row["lon"])) for row in released] == [

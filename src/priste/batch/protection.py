@@ -51,6 +51,9 @@ from priste.traces import Trace, Traces
 
 OnProgress = Callable[[int, int], None]
 
+MOST_NAMED = 5
+"""How many people off the map are named."""
+
 _ALL_PLACES = 1 << 62
 
 
@@ -237,7 +240,8 @@ def _gather(
     Returns how many of them lie outside the clock of the policy.
     """
     times: list[int] = []
-    outside = off_map = 0
+    outside = 0
+    off_map: list[str] = []
     something = False
     missing = set(wanted)
 
@@ -254,8 +258,8 @@ def _gather(
                 something = bool(true_cells(policy, trace, None)[1])
             except PristeError:
                 something = True  # told when it is that user's turn
-        if policy.outside == "refuse":
-            off_map += _is_off_the_map(policy, trace)
+        if policy.outside == "refuse" and _is_off_the_map(policy, trace):
+            off_map.append(str(trace.user))
         line, ends = policy.timeline, (trace.until, trace.times)
         before, after = (line.steps_of(each) for each in ends)
         outside += int(np.count_nonzero((before < 0) | (after >= policy.steps)))
@@ -270,8 +274,9 @@ def _gather(
         )
     if off_map:
         raise OutsideMap(
-            f"{off_map} of {gathering.users} people have positions off the map. To leave them out "
-            "would tell that they were there, so nothing was drawn.",
+            f"{len(off_map)} of {gathering.users} people have positions off the map "
+            f"({', '.join(off_map[:MOST_NAMED])}{', …' if len(off_map) > MOST_NAMED else ''}). To "
+            "leave them out would tell that they were there, so nothing was drawn.",
             hint="Make the map larger, write outside = 'off-map' in [release], or say by name who "
             "takes part (--user).",
         )
