@@ -130,3 +130,16 @@ def test_the_prior_of_the_adversary_may_be_given() -> None:
     audit = audit_stream(MODEL, EVENTS, [None], prior=prior)["stay"]
     rows = PathEnumeration(MODEL, STEPS, normalise=False).joint(EVENTS["stay"], [])
     assert audit.prior_belief == pytest.approx(float(rows[3][0]), rel=EXACT_TO_ROUNDING)
+
+
+def test_the_belief_of_a_family_is_that_of_its_first_model_where_each_is_guarded() -> None:
+    """A mixture over models would move for reasons that no guarantee is about."""
+    other = MarkovModel.gaussian(GRID, sigma=3.0)
+    columns = [MECHANISM.column(0), MECHANISM.column(1)]
+    each = audit_stream([MODEL, other], EVENTS, columns, family="each")
+    alone = audit_stream(MODEL, EVENTS, columns)
+    joint = audit_stream([MODEL, other], EVENTS, columns)
+    for name in EVENTS:
+        assert each[name].belief == alone[name].belief
+        assert each[name].prior_belief == alone[name].prior_belief
+        assert joint[name].belief != alone[name].belief

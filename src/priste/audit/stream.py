@@ -108,7 +108,8 @@ def audit_stream(
     ``likelihoods`` yields per step the (m,) probability of that step's release at every
     cell, None for silence. The leakage is against every prior of ``adversary``, anybody unless
     given, and over several models as ``family`` says; the belief is that of an adversary whose
-    prior over the first cell is ``prior``, uniform unless given, and to whom all models are alike.
+    prior over the first cell is ``prior``, uniform unless given. With ``family="joint"`` all models
+    are alike to that adversary, with ``"each"`` it holds the first model.
     ``guarantees`` names what was guaranteed about events, if anything was. Without ``beside`` an
     audit against one adversary does not tell what anybody learns, which takes most of the time.
 
@@ -130,7 +131,8 @@ def audit_stream(
         anybody = guarded
         if beside and adversary != ANYBODY:
             anybody = asked_at_every_step(models, event, ANYBODY, len(likelihoods), family)
-        known = Quantifier(models, event, KnownPrior(stated))
+        held = models if family == "joint" else models[:1]
+        known = Quantifier(held, event, KnownPrior(stated))
         before = known.posterior()
         told: list[Leakage] = []
         widely, belief, highest = [], [], []
