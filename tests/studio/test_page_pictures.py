@@ -37,7 +37,7 @@ def test_pictures_for_the_docs(tmp_path: Path, chromium: Browser) -> None:
         page.locator("#view-secrets .chance").first.wait_for()
         page.screenshot(path=folder / "studio-secret.png")
         at.tab("protection")
-        page.get_by_label("Whom do you fear?").press("Home")
+        page.get_by_label("Which adversary?").press("Home")
         page.get_by_label("home", exact=True).check()
         at.tab("run")
         page.get_by_role("button", name="Run the week").click()

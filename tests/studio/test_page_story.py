@@ -147,11 +147,11 @@ def test_the_whole_story(address: str, chromium: Browser, week: Path, tmp_path: 
         # --- protection: the forecast moves with the slider
         at.tab("protection")
         page.locator("#view-protection .costs").first.wait_for()
-        page.get_by_label("Whom do you fear?").focus()
+        page.get_by_label("Which adversary?").focus()
         page.keyboard.press("End")
         page.wait_for_selector("#view-protection .computing")
         assert "nybody" in page.locator("#view-protection output").first.inner_text()
-        page.get_by_label("Whom do you fear?").press("Home")
+        page.get_by_label("Which adversary?").press("Home")
         page.wait_for_selector("#view-protection .computing", state="detached")
         page.get_by_text("The expert’s numbers").click()
         assert page.get_by_label("Seed").input_value() == ""  # the system's randomness, unless told

@@ -36,7 +36,7 @@ def studio(
     format: Format = None,
     zone: Zone = None,
 ) -> None:
-    """Open a page on this machine: see a week, paint what is secret, choose whom you fear."""
+    """Open a page on this machine: see a week, paint what is secret, choose the adversary."""
     with clean_errors():
         _need_servers()
         from priste.cli.studio_register import ReleasesOfThisUser

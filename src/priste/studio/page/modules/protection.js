@@ -17,7 +17,7 @@ const kindOf = (guarantee) => ("belief_at_most" in guarantee ? "belief" : "epsil
 const size = (guarantee) => guarantee.belief_at_most ?? guarantee.epsilon ?? guarantee.odds_up ?? guarantee.odds_down;
 
 export function openProtection(store, view, api) {
-  const whom = slider("Whom do you fear?", "knows the population", "anybody");
+  const whom = slider("Which adversary?", "knows the population", "anybody");
   const sure = slider("How sure may anybody get?", "no surer at all", "quite sure");
   const blur = slider("How much noise at most, before that?", "exact where allowed", "very vague");
   const besides = element("fieldset", {});
@@ -29,7 +29,7 @@ export function openProtection(store, view, api) {
   const glance = element("p", { class: "glance", "aria-hidden": "true" });
   show(
     view,
-    element("h2", {}, "Whom do you fear, and how much?"),
+    element("h2", {}, "Against which adversary, and how strictly?"),
     element("section", { class: "card" }, whom.node, besides, sizeNote),
     element("section", { class: "card" }, kinds, sure.node),
     element("section", { class: "card" }, blur.node),

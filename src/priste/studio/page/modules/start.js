@@ -40,7 +40,7 @@ export function openStart(store, node, { open, api }) {
         element(
           "h1",
           {},
-          "See your week. Paint what is secret. Choose whom you fear. Watch the adversary fail.",
+          "See your week. Paint what is secret. Choose the adversary. See what it learns.",
         ),
         element(
           "p",
