@@ -60,7 +60,7 @@ export function openEvents(store, view, api) {
     element(
       "div",
       { class: "row next" },
-      button("Next: whom do you fear?", () => store.set({ tab: "protection" }), { class: "main" }),
+      button("Next: the adversary", () => store.set({ tab: "protection" }), { class: "main" }),
     ),
   );
 
