@@ -7,6 +7,7 @@ that something changed. ``PRISTE_FREE_EXAMPLES=1 make test`` draws new ones ever
 import gc
 import itertools
 import re
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,13 @@ settings.register_profile(
     max_examples=examples(100).max_examples,
 )
 settings.load_profile("priste")
+
+
+# A run in the background (nohup, &) ignores these signals, and so would the processes of tests.
+for _name, _handler in (("SIGHUP", signal.SIG_DFL), ("SIGINT", signal.default_int_handler)):
+    _number = getattr(signal, _name, None)
+    if _number is not None and signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, _handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
