@@ -41,7 +41,8 @@ PARTS = {
 
 def main() -> None:
     """Run the demo, photograph parts of its page, and draw its forecast."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    names = ("chromium", "chromium-headless-shell", "chromium-browser")
+    chromium = next(filter(None, map(shutil.which, names)), None)
     with tempfile.TemporaryDirectory() as name:
         town = Path(name) / "town"
         subprocess.run([sys.executable, "-m", "priste", "demo", "--folder", town], check=True)

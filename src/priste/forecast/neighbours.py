@@ -69,14 +69,14 @@ def neighbours_of(policy: Policy) -> Iterator[Neighbour]:
         anybody = AnyPrior()
         if all(each.belief_cap is None for each in here.guarantees.values()):
             yield Neighbour(
-                "against anybody",
+                "against any prior",
                 _words(here.guarantees, anybody.words()),
                 replace(here, adversary=anybody),
             )
     known = KnownPrior(policy.population)
     if here.adversary != known:
         yield Neighbour(
-            "against who knows the population",
+            "against an adversary who knows the population",
             _words(here.guarantees, "an adversary who knows how people here move"),
             replace(here, adversary=known),
         )
