@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from tests.cli.small_world import PATHS, QUICK, START, STEPS, policy_of, trace_of
@@ -16,7 +17,7 @@ from tests.cli.small_world import PATHS, QUICK, START, STEPS, policy_of, trace_o
 from priste import OutputError, OutputExists, StateError, TraceError
 from priste.batch import BatchReport, ledger_of, protect_file, workspace_of
 from priste.batch import register as register_module
-from priste.batch.keyed_digests import FIX_BYTES, RELEASED, Recognition
+from priste.batch.keyed_digests import FIX_BYTES, MOST_FIXES, RELEASED, Recognition
 from priste.batch.parts import journals_in
 from priste.batch.register import Person
 from priste.batch.streams import KeptStream
@@ -258,6 +259,32 @@ def test_another_name_for_the_same_fixes_is_refused(tmp_path: Path) -> None:
             )
         assert not workspace_of(tmp_path / "second.csv").exists()
     assert run(tmp_path, {"zoe": PATHS["cleo"]}, "second.csv").drawn_now == STEPS
+
+
+LARGE = 30_000
+"""Fixes of a trace that is remembered by a sample."""
+
+
+@pytest.mark.parametrize("kept", [slice(0, 3_000), slice(0, None, 7), slice(0, LARGE)], ids=str)
+def test_parts_of_large_traces_are_recognised_either_way(own_state: Path, kept: slice) -> None:
+    """A part that is known whole and a trace that is known by a sample are compared alike."""
+    rng = np.random.default_rng(3)
+    times = int(START.timestamp() * 1e6) + np.arange(LARGE) * 20_000_000
+    lat, lon = 46.0 + rng.random(LARGE), 7.0 + rng.random(LARGE)
+    known = Recognition.of_this_user()
+    people = [
+        Person(name, name, known.fixes_of(Trace(name, times[part], lat[part], lon[part])))
+        for name, part in (("ada", slice(None)), ("zoe", kept))
+    ]
+    stranger = Person("max", "max", known.fixes_of(Trace("max", times, lon + 39.0, lat - 39.0)))
+    assert len(people[0].fixes) <= MOST_FIXES * FIX_BYTES
+    for number, (first, second) in enumerate((people, people[::-1])):
+        place = own_state / f"{RELEASED}{number}"
+        with register_module.Register(place).transaction() as register:
+            register.add("p", "/x", [first])
+            (found,) = register.earlier(second)
+            assert (found.same_name, found.same_fixes) == (False, True)
+            assert register.earlier(stranger) == []
 
 
 def test_another_format_of_the_same_fixes_is_recognised(tmp_path: Path) -> None:

@@ -35,17 +35,14 @@ _METRE = 10**5
 _HEX_DIGITS = 32
 
 FIX_BYTES = 8
-"""How much of the digest of a fix is kept."""
+"""How much of the digest of a fix is kept. The last byte is its level: the fix belongs to the
+sample of one fix in 2**level, and to the samples of all lower levels."""
 
-SAMPLED = 16
-"""One fix in so many is remembered, chosen by its own content, so that a part of the same fixes
-holds some of them too; ..."""
+HIGHEST_LEVEL = 20
+"""Samples beyond one fix in a million are of no use."""
 
-FEW_FIXES = 4096
-"""... and all of them where a trace has at most so many, ..."""
-
-SPARSE_HOUR = 4
-"""... or an hour at most so many."""
+MOST_FIXES = 4096
+"""A trace with more fixes is remembered by a sample: the lowest level with at most so many."""
 
 
 def state_folder() -> Path:
@@ -112,7 +109,7 @@ class Recognition:
         return self._digest(b"fixes", *parts)
 
     def fixes_of(self, trace: Trace) -> bytes:
-        """Return the digests of some fixes of a trace, ``FIX_BYTES`` each, whoever it is of.
+        """Return the digests of fixes of a trace, ``FIX_BYTES`` each, whoever it is of.
 
         Which fixes are taken depends on the fixes themselves, so that other names, other formats
         and parts of a trace have digests in common with it. A stay counts as a fix every hour.
@@ -123,21 +120,26 @@ class Recognition:
         seconds = (trace.times // _SECOND).astype("<i8")
         places = np.round(np.stack([trace.lat, trace.lon], axis=1) * _METRE).astype("<i8")
         fixes = np.unique(np.column_stack([seconds, places]), axis=0)
-        if len(fixes) > FEW_FIXES:
-            _, hour, count = np.unique(
-                fixes[:, 0] // (_HOUR // _SECOND), return_inverse=True, return_counts=True
-            )
-            fixes = fixes[self._sampled(fixes) | (count[hour] <= SPARSE_HOUR)]
-        made = (self._digest(b"fix", fix.tobytes())[: 2 * FIX_BYTES] for fix in fixes)
-        return b"".join(map(bytes.fromhex, made))
+        levels = self._levels(fixes)
+        lowest = 0
+        while lowest < HIGHEST_LEVEL and np.count_nonzero(levels >= lowest) > MOST_FIXES:
+            lowest += 1
+        kept = levels >= lowest
+        return b"".join(
+            bytes.fromhex(self._digest(b"fix", fix.tobytes()))[: FIX_BYTES - 1] + bytes([level])
+            for fix, level in zip(fixes[kept], levels[kept].tolist(), strict=True)
+        )
 
-    def _sampled(self, fixes: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Choose about one fix in ``SAMPLED`` by a keyed hash; only digests of these are kept."""
-        odd = np.frombuffer(hashlib.sha256(b"sampled" + self._key).digest()[:24], "<u8") | 1
+    def _levels(self, fixes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the level of each fix: how many times a keyed hash of it can be halved."""
+        odd = np.frombuffer(hashlib.sha256(b"levels" + self._key).digest()[:24], "<u8") | 1
         mixed = (fixes.astype(np.uint64) * odd).sum(axis=1, dtype=np.uint64)
-        mixed ^= mixed >> np.uint64(29)
-        mixed *= odd[0]
-        return np.asarray((mixed >> np.uint64(40)) % SAMPLED == 0)
+        for shift in (29, 32):
+            mixed ^= mixed >> np.uint64(shift)
+            mixed *= odd[1]
+        bits = (mixed >> np.uint64(64 - HIGHEST_LEVEL)).astype(np.int64)
+        halved = bits[:, None] & (1 << np.arange(HIGHEST_LEVEL)) == 0
+        return np.asarray(np.cumprod(halved, axis=1).sum(axis=1))
 
     def _digest(self, *parts: bytes) -> str:
         made = hmac.new(self._key, digestmod=hashlib.sha256)

@@ -55,6 +55,11 @@ class Person:
         """Return the digests of the fixes one by one."""
         return [self.fixes[at : at + FIX_BYTES] for at in range(0, len(self.fixes), FIX_BYTES)]
 
+    @property
+    def levels(self) -> list[int]:
+        """The levels of the fixes; the least is that of the sample they are."""
+        return list(self.fixes[FIX_BYTES - 1 :: FIX_BYTES])
+
 
 class Register:
     """What this user has released; it only grows. Use :meth:`transaction`."""
@@ -110,45 +115,52 @@ class RegisterTransaction:
         self._connection.executemany(
             "INSERT OR IGNORE INTO asked VALUES (?)", ((fix,) for fix in person.each_fix())
         )
-        asked = execute("SELECT count(*) FROM asked").fetchone()[0]
         rows = execute(
-            "SELECT s.policy, s.place, s.person = ?, coalesce(f.matches, 0), s.fixes"
+            "SELECT s.id, s.policy, s.place, s.person = ?, s.level, coalesce(f.matches, 0)"
             " FROM streams s LEFT JOIN (SELECT stream, count(*) AS matches"
             " FROM fixes JOIN asked USING (digest) GROUP BY stream) f ON f.stream = s.id"
             " WHERE s.person = ? OR f.matches > 0 ORDER BY s.id",
             (person.digest, person.digest),
-        )
+        ).fetchall()
         found = []
-        for policy, place, same_name, matches, registered in rows:
-            fewer = min(asked, int(registered))
-            same_fixes = bool(matches) and (bool(same_name) or matches >= SAME_SHARE * fewer)
+        for stream, policy, place, same_name, level, matches in rows:
+            same_fixes = bool(matches) and (
+                bool(same_name) or self._is_same(int(stream), int(level), person)
+            )
             if same_name or same_fixes:
                 found.append(Released(str(policy), str(place), bool(same_name), same_fixes))
         return found
+
+    def _is_same(self, stream: int, level: int, person: Person) -> bool:
+        """Compare a person with a stream on the sample that both of them are known by."""
+        common = max(level, min(person.levels))
+        asked = sum(each >= common for each in person.levels)
+        at_least = bytes([common])
+        count = "SELECT count(*) FROM fixes {} WHERE stream = ? AND substr(digest, 8) >= ?"
+        registered, matches = (
+            self._connection.execute(count.format(join), (stream, at_least)).fetchone()[0]
+            for join in ("", "JOIN asked USING (digest)")
+        )
+        return bool(matches) and matches >= SAME_SHARE * min(asked, registered)
 
     def add(self, policy: str, place: str, people: Iterable[Person]) -> None:
         """Write down that streams about people are begun."""
         for person in people:
             found = self._connection.execute(
-                "INSERT INTO streams(person, policy, place) VALUES (?, ?, ?)"
-                " ON CONFLICT DO UPDATE SET place = place RETURNING id",
-                (person.digest, policy, place),
+                "INSERT INTO streams(person, policy, place, level) VALUES (?, ?, ?, ?)"
+                " ON CONFLICT DO UPDATE SET level = max(level, excluded.level) RETURNING id",
+                (person.digest, policy, place, min(person.levels, default=0)),
             ).fetchone()
             self._connection.executemany(
                 "INSERT OR IGNORE INTO fixes VALUES (?, ?)",
                 ((fix, found[0]) for fix in person.each_fix()),
-            )
-            self._connection.execute(
-                "UPDATE streams SET fixes = (SELECT count(*) FROM fixes WHERE stream = ?)"
-                " WHERE id = ?",
-                (found[0], found[0]),
             )
 
 
 def _create(connection: sqlite3.Connection) -> None:
     connection.execute(
         "CREATE TABLE IF NOT EXISTS streams(id INTEGER PRIMARY KEY, person TEXT NOT NULL,"
-        " policy TEXT NOT NULL, place TEXT NOT NULL, fixes INTEGER NOT NULL DEFAULT 0,"
+        " policy TEXT NOT NULL, place TEXT NOT NULL, level INTEGER NOT NULL,"
         " UNIQUE (person, policy, place))"
     )
     connection.execute(
