@@ -24,14 +24,12 @@ class NamedCalibrator:
     """One line of the table.
 
     ``make`` takes the ``parameters`` by name, all optional; ``parameters`` tells what each means.
-    ``in_short`` is one line, ``explained`` a paragraph, both for people. ``guaranteed`` is that of
-    the calibrators it makes. ``in_policies`` is what a policy that says nothing about a parameter
-    means.
+    ``explained`` is a paragraph for people. ``guaranteed`` is that of the calibrators it makes.
+    ``in_policies`` is what a policy that says nothing about a parameter means.
     """
 
     make: Callable[..., Calibrator]
     guaranteed: bool
-    in_short: str
     explained: str
     parameters: Mapping[str, str]
     in_policies: Mapping[str, Any] = field(default_factory=dict)
@@ -50,14 +48,13 @@ CALIBRATORS: Mapping[str, NamedCalibrator] = MappingProxyType(
         "certified": NamedCalibrator(
             Certified,
             Certified.guaranteed,
-            "the largest budget at which every possible output keeps the guarantee",
             "Before each release the largest budget is chosen at which every possible output keeps "
             "the guarantee. The choice depends on past releases alone, so the guarantee also holds "
             "against somebody who knows the code, this policy and the budget in use.",
             {
                 "pace": _PACE,
                 "steps_per_halving": "how many budgets are tried between one and its half",
-                "halvings": "how often the budget may be halved before nothing is told",
+                "halvings": "how often the budget may be halved before a constant output is released",
                 "guess": "whether the best public guess given the output is released in its place",
             },
             in_policies={"pace": POLICY_PACE},
@@ -65,7 +62,6 @@ CALIBRATORS: Mapping[str, NamedCalibrator] = MappingProxyType(
         "optimal": NamedCalibrator(
             Optimal,
             Optimal.guaranteed,
-            "what is harmless is told, the rest is pooled, at the least expected cost",
             "The mechanism draws at its full budget. What it drew is replaced by the best guess of "
             "anybody who knows how people move; guesses that are harmless are released as they "
             "are, and the others are pooled, by a randomised table of least expected distance "
@@ -82,7 +78,6 @@ CALIBRATORS: Mapping[str, NamedCalibrator] = MappingProxyType(
         "paper": NamedCalibrator(
             Paper,
             Paper.guaranteed,
-            "the published loop: draw, check, halve, draw again; for reproduction",
             "Each release follows the published loop: draw, check, halve the budget, draw again. "
             "Its check does not cover the rejected draws, so somebody who knows the loop can learn "
             "MORE than ε. Use it to reproduce results, not to protect people.",
@@ -95,7 +90,6 @@ CALIBRATORS: Mapping[str, NamedCalibrator] = MappingProxyType(
         "uncalibrated": NamedCalibrator(
             Uncalibrated,
             Uncalibrated.guaranteed,
-            "the mechanism at full budget, no check; for comparison",
             "Each release is the mechanism's own draw at its full budget. Nothing is checked, so "
             "anything may be learnt. Use it to compare, not to protect people.",
             {},
