@@ -54,7 +54,7 @@ CALIBRATORS: Mapping[str, NamedCalibrator] = MappingProxyType(
             {
                 "pace": _PACE,
                 "steps_per_halving": "how many budgets are tried between one and its half",
-                "halvings": "how often the budget may be halved before a constant output is released",
+                "halvings": "how often the budget is halved before a constant output is released",
                 "guess": "whether the best public guess given the output is released in its place",
             },
             in_policies={"pace": POLICY_PACE},
