@@ -65,14 +65,18 @@ def test_fixed_fields_exist(name: str) -> None:
 
 @pytest.mark.parametrize("name", priste.__all__)
 def test_every_public_name_is_documented(name: str) -> None:
-    """docs/api.md names everything in ``__all__``, and everything public has a docstring."""
-    assert f"`{name}`" in (ROOT / "docs" / "api.md").read_text()
+    """The page of the API names everything in ``__all__``, and each name has a docstring."""
+    assert f"`{name}`" in (ROOT / "docs" / "reference" / "api.md").read_text()
     assert inspect.getdoc(getattr(priste, name))
 
 
 def test_api_page_names_nothing_that_is_gone() -> None:
-    """Every name in the first column of docs/api.md is public."""
-    rows = [r for r in (ROOT / "docs" / "api.md").read_text().splitlines() if r.startswith("| `")]
+    """Every name in the first column of docs/reference/api.md is public."""
+    rows = [
+        r
+        for r in (ROOT / "docs" / "reference" / "api.md").read_text().splitlines()
+        if r.startswith("| `")
+    ]
     assert {row.split("`")[1] for row in rows} == set(priste.__all__)
 
 

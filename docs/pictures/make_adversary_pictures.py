@@ -1,4 +1,4 @@
-"""Makes the picture of docs/adversaries.md and prints its table.
+"""Makes the picture of docs/explanation/adversaries.md and prints its table.
 
 Run ``python docs/pictures/make_adversary_pictures.py``. Seeds are fixed, so the file is the same on
 every run.

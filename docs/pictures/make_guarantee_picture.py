@@ -1,4 +1,4 @@
-"""Makes the picture of docs/adversaries.md about one-sided guarantees, and prints its table.
+"""Make the picture of docs/explanation/adversaries.md about one-sided guarantees; print its table.
 
 Run ``python docs/pictures/make_guarantee_picture.py``. Nothing is drawn at random: the shares are
 read off the exact law of the release.

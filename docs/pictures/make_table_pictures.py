@@ -1,4 +1,4 @@
-"""Makes the picture of docs/release-tables.md, and prints its table.
+"""Makes the picture of docs/explanation/release-tables.md, and prints its table.
 
 Run ``python docs/pictures/make_table_pictures.py``. Streams move by the model itself with fixed
 seeds; distances are those expected under the model given the past, so few streams are enough.

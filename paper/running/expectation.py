@@ -1,7 +1,7 @@
 """How long jobs take, roughly, to be said before they begin.
 
 The seconds were measured on one core of a shared server, on the paper's map of 400 cells over 50
-steps; see docs/reproduction.md. On smaller maps a good part of them stays.
+steps; see docs/evidence/reproduction.md. On smaller maps a good part of them stays.
 """
 
 from __future__ import annotations

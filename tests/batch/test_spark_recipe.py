@@ -1,4 +1,4 @@
-"""The recipe for Spark in docs/many-users.md, run as it stands there, in Spark's local mode."""
+"""The recipe for Spark in docs/how-to/many-users.md, run as it stands, in Spark's local mode."""
 
 import importlib.util
 import os
@@ -16,7 +16,7 @@ from tests.cli.small_world import STEPS, write_policy, write_trips
 from priste.batch import protect_group
 from priste.policy import load_policy
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "many-users.md"
+PAGE = Path(__file__).parent.parent.parent / "docs" / "how-to" / "many-users.md"
 RECIPE = re.compile(r"<!-- the recipe for Spark -->\n```py\n(.*?)```", re.DOTALL)
 
 QUICK_TO_BEGIN = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"

@@ -52,7 +52,9 @@ def test_releases_stand_between_the_truth_and_a_constant(finished: Path) -> None
     assert "constant" in words
     assert "from the true fix" in words
     found = json.loads(evaluated(finished, finished / "out.csv", "--json"))
-    page = (ROOT / "docs" / "evaluate.md").read_text() + (ROOT / "docs" / "cli.md").read_text()
+    page = (ROOT / "docs" / "how-to" / "evaluate.md").read_text() + (
+        ROOT / "docs" / "reference" / "cli.md"
+    ).read_text()
     assert set(found["released"]) == set(found["uncalibrated"]) == set(found["constant"])
     for key in (*found, *found["released"], *found["released"]["distance"]):
         assert f"`{key}`" in page or f'"{key}"' in page, key

@@ -1,4 +1,4 @@
-"""Self-hosted location servers get every release, by the recipes that docs/live.md gives."""
+"""Self-hosted location servers get every release, by the recipes that docs/how-to/live.md gives."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from priste.live.addresses import read_output
 from priste.live.person_stream import StreamOptions
 from priste.live.settings import PersonSettings, Settings
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "live.md"
+PAGE = Path(__file__).parent.parent.parent / "docs" / "how-to" / "live.md"
 SERVERS: dict[str, type[LocationServer]] = {
     "Dawarich": Dawarich,
     "Reitti": Reitti,
@@ -36,7 +36,7 @@ STEPS = 4
 
 
 def recipes() -> list[tuple[str, str]]:
-    """Return the servers and addresses of the table in docs/live.md."""
+    """Return the servers and addresses of the table in docs/how-to/live.md."""
     found = re.findall(r"^\| (\w+) \| `(\w+\+https://[^`]+)` \|", PAGE.read_text(), re.MULTILINE)
     return [(name, address) for name, address in found if name in SERVERS]
 

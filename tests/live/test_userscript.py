@@ -1,4 +1,4 @@
-"""The userscript of docs/live.md in a real browser: a page's geolocation is the released one."""
+"""The userscript of docs/how-to/live.md in a real browser: a page gets the released location."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from priste.live.settings import PersonSettings, Settings
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "live.md"
+PAGE = Path(__file__).parent.parent.parent / "docs" / "how-to" / "live.md"
 
 # What the extension that runs a userscript gives it.
 EXTENSION = """

@@ -80,7 +80,7 @@ def test_the_law_is_that_of_the_algorithm(name: str, epsilon: float) -> None:
 
 
 # (ε, α, true leakage) on a line of six cells: found with RejectionLoop.distribution, and printed in
-# docs/release.md; `line_case` recomputes them in exact arithmetic, without that law.
+# docs/reference/release.md; `line_case` recomputes them in exact arithmetic, without that law.
 CASES = [(0.1, 1.6, 0.1491839), (0.5, 1.75, 0.7393623), (1.0, 1.75, 1.5824926)]
 
 

@@ -34,7 +34,7 @@ def test_a_kept_guarantee_and_a_broken_one_read_differently() -> None:
     """The verdict follows the numbers, not the intention."""
     kept = "The guarantee was kept, of this stream and under these models."
     assert kept in render(a_report())
-    assert "docs/threat-model.md" in render(a_report())
+    assert "docs/explanation/threat-model.md" in render(a_report())
     event = a_report().events[0]
     broken = replace(event, epsilon=0.4)
     page = render(a_report(events=(broken,)))

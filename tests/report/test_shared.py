@@ -43,7 +43,7 @@ def test_the_page_follows_the_releases_and_the_public_part() -> None:
     weaker = policy_of(QUICK.replace("epsilon = 0.8", "epsilon = 0.9"))
     assert page != shared_page(PublicPart.of(weaker), RELEASED)
     assert "10</b><span>releases" in page.replace("\n", "")
-    assert "docs/threat-model.md" in page
+    assert "docs/explanation/threat-model.md" in page
 
 
 def test_what_keeps_no_guarantee_says_so() -> None:

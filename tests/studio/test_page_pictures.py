@@ -1,4 +1,4 @@
-"""The pictures of the studio in README.md and docs/studio.md; made only when asked for.
+"""The pictures of the studio in README.md and docs/how-to/studio.md; made only when asked for.
 
 PRISTE_PICTURES=docs/images python -m pytest -n 0 tests/studio/test_page_pictures.py
 """

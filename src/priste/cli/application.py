@@ -38,7 +38,7 @@ def reproduce(arguments: Annotated[list[str] | None, typer.Argument()] = None) -
     """Say where the paper's experiments are."""
     typer.echo(
         "The paper's experiments are not in the package. In a checkout of the sources run "
-        "`make reproduce`, or `python -m paper --help`; see docs/reproduction.md.",
+        "`make reproduce`, or `python -m paper --help`; see docs/evidence/reproduction.md.",
         err=True,
     )
     raise typer.Exit(REFUSED)

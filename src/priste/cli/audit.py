@@ -72,7 +72,7 @@ class Audit:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; see docs/cli.md."""
+        """Return plain values for JSON; see docs/reference/cli.md."""
         found: dict[str, Any] = {
             "emission": self.emission,
             "snapped": self.snapped,

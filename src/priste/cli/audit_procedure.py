@@ -40,7 +40,7 @@ class ProcedureAudit:
         return verdict(self.policy.calibrator, (row.kept for row in own))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; see docs/cli.md."""
+        """Return plain values for JSON; see docs/reference/cli.md."""
         return {
             "verdict": str(self.verdict),
             "steps": self.steps,

@@ -68,7 +68,7 @@ class Found(Protocol):
     """What a command found, ready to be told. One that judges a guarantee has a ``verdict``."""
 
     def to_dict(self) -> Mapping[str, Any]:
-        """Return plain values for JSON; see docs/cli.md."""
+        """Return plain values for JSON; see docs/reference/cli.md."""
         ...
 
     def show(self, out: Console) -> None:

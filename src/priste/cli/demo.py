@@ -36,7 +36,7 @@ class Demonstration:
         return self.report.verdict
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; see docs/cli.md."""
+        """Return plain values for JSON; see docs/reference/cli.md."""
         report = self.report
         return {
             "folder": str(self.folder),

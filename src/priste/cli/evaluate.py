@@ -24,7 +24,7 @@ class Evaluated:
     left_out: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; see docs/evaluate.md."""
+        """Return plain values for JSON; see docs/how-to/evaluate.md."""
         return {**self.evaluation.to_dict(), "users_left_out": self.left_out}
 
     def show(self, out: Console) -> None:
@@ -43,7 +43,7 @@ class Evaluated:
         out.print(
             "Errors are from the true fix to the released point. uncalibrated is one draw of the "
             "policy's mechanism without priste; constant is the point that is best for this very "
-            "truth. docs/evaluate.md defines each line."
+            "truth. docs/how-to/evaluate.md defines each line."
         )
 
 

@@ -26,7 +26,7 @@ class Explained:
     cost: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; see docs/cli.md."""
+        """Return plain values for JSON; see docs/reference/cli.md."""
         return {**self.explanation.to_dict(), "cost": list(self.cost)}
 
     def show(self, out: Console) -> None:

@@ -40,7 +40,7 @@ class Fitting:
     home_habits: HomeHabits
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; see docs/cli.md."""
+        """Return plain values for JSON; see docs/reference/cli.md."""
         choice = self.choice
         held_out = {
             "moves": choice.moves,

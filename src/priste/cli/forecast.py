@@ -29,7 +29,7 @@ class Foreseen:
     plot: Path | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; see docs/forecast.md."""
+        """Return plain values for JSON; see docs/how-to/forecast.md."""
         return {**self.forecast.to_dict(), "plot": None if self.plot is None else str(self.plot)}
 
     def show(self, out: Console) -> None:
@@ -58,7 +58,7 @@ class Suggested:
     suggestion: Suggestion
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; see docs/forecast.md."""
+        """Return plain values for JSON; see docs/how-to/forecast.md."""
         return self.suggestion.to_dict()
 
     def show(self, out: Console) -> None:

@@ -52,7 +52,7 @@ class Draft:
     places: Path | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; see docs/cli.md."""
+        """Return plain values for JSON; see docs/reference/cli.md."""
         return {
             "policy": str(self.path),
             "places": None if self.places is None else str(self.places),

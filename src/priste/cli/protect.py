@@ -53,7 +53,7 @@ class Protection:
         return self.batch.totals.problems
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; see docs/cli.md."""
+        """Return plain values for JSON; see docs/reference/cli.md."""
         return {
             **self.batch.to_dict(),
             "reading": self.batch.reading.to_dict(),

@@ -37,7 +37,7 @@ class Shared:
     users: tuple[str | None, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; see docs/cli.md."""
+        """Return plain values for JSON; see docs/reference/cli.md."""
         return {"page": str(self.page), "plots": [], "users": list(self.users), "private": False}
 
     def show(self, out: Console) -> None:
@@ -69,7 +69,7 @@ class Written:
         return together(shown if self.summary is None else [*shown, self.summary.verdict])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; see docs/cli.md."""
+        """Return plain values for JSON; see docs/reference/cli.md."""
         first = self.reports[0]
         return {
             "page": str(self.page),

@@ -11,7 +11,7 @@ from priste.quantify import Guarantee
 from priste.quantify.guarantees.guarantee import REPORTED_SLACK
 from priste.release import Calibrator, Release
 
-ASSUMED = "What is assumed, and what is not covered, is in docs/threat-model.md."
+ASSUMED = "What is assumed, and what is not covered, is in docs/explanation/threat-model.md."
 """What stands next to every verdict."""
 
 

@@ -1,4 +1,4 @@
-"""The studio's addresses: what each answers. See docs/studio.md for the list."""
+"""The studio's addresses: what each answers. See docs/how-to/studio.md for the list."""
 
 from __future__ import annotations
 

@@ -191,8 +191,8 @@ def _text(
         else "An example: put your own map, clock, places and events here."
     )
     out.remark(
-        f"A policy of priste. {about} Every key is explained in docs/policy.md; `priste explain` "
-        "says what it guarantees."
+        f"A policy of priste. {about} Every key is explained in docs/reference/policy.md; "
+        "`priste explain` says what it guarantees."
     )
     south, west, north, east = facts.frame.bounds
     clock, cell = facts.clock, facts.frame.cell_size

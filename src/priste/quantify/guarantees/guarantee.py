@@ -13,7 +13,7 @@ from priste.quantify.rounding import UNIT_ROUNDOFF
 
 REPORTED_SLACK = 1e-8
 """How far a reported leakage or belief may lie above the exact one: the ``SLACK`` of the search for
-the worst prior and rounding, with a margin (docs/soundness.md)."""
+the worst prior and rounding, with a margin (docs/explanation/soundness.md)."""
 
 
 @dataclass(frozen=True)

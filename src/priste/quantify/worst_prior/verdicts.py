@@ -25,7 +25,9 @@ LEAST_LOGARITHM = -50 * math.log(2.0)
 """A direction whose supremum is below e to this is reported as this bound."""
 
 SEARCH_ROUNDING = 64 * 2.0**-53
-"""Bounds what the roundings of the search can hide, relative to the ratio (docs/soundness.md)."""
+"""Bound of what the roundings of the search can hide, relative to the ratio.
+
+Derived in docs/explanation/soundness.md."""
 
 LARGEST_SPREAD = 2**50
 """Exponents are compared as doubles, which must hold their differences exactly."""

@@ -36,10 +36,10 @@ class NamedCalibrator:
 
 
 DEFAULT_CALIBRATOR = "optimal"
-"""One that guarantees; docs/release-tables.md measures what it is worth beside the others."""
+"""One that guarantees; docs/explanation/release-tables.md measures it beside the others."""
 
 POLICY_PACE = 0.1
-"""What a policy takes for the pace of calibrators without a schedule; docs/policy.md says why."""
+"""The pace of calibrators without a schedule in policies; docs/reference/policy.md says why."""
 
 _PACE = "share of what is left of each bound that one step may use up, in (0, 1]"
 

@@ -7,8 +7,8 @@ fails. With a mechanism that uses the predicted location (a δ-location set) thi
 **What it does not guarantee.** The check uses the column of the mechanism at the accepted budget.
 The law of what is released is another one: the mixture over the rejections before it, and how
 often an output is rejected depends on the true cell. An adversary who knows the algorithm
-learns more than ε; :meth:`RejectionLoop.distribution` computes how much, and docs/release.md shows
-it. Use ``certified`` to protect people.
+learns more than ε; :meth:`RejectionLoop.distribution` computes how much, and
+docs/reference/release.md shows it. Use ``certified`` to protect people.
 """
 
 from __future__ import annotations
