@@ -22,7 +22,7 @@ export OPENBLAS_NUM_THREADS := 1
 # pytest rewrites tests and its plugins before it runs them; kept, this is done once for all workers.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup lock demo test test-floats lint types bench reproduce clean
+.PHONY: setup lock demo docs test test-floats lint types bench reproduce clean
 
 setup: $(VENV)/.ready
 
@@ -77,10 +77,14 @@ bench: setup
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r benchmarks/requirements.lock
 	$(BIN)/python -m benchmarks
 
+# The documentation as a site: site/index.html. Missing pages, links and anchors are errors.
+docs: setup
+	$(BIN)/mkdocs build --strict --quiet
+
 # Every figure and table of the paper, resumable; the page is reproduction/index.html. A smoke test of
 # minutes: make reproduce ARGS=--quick. With the data set: make reproduce ARGS="--geolife DIR".
 reproduce: setup
 	$(BIN)/python -m paper all $(ARGS)
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-output site
