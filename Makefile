@@ -79,7 +79,7 @@ bench: setup
 
 # The documentation as a site: site/index.html. Missing pages, links and anchors are errors.
 docs: setup
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # Every figure and table of the paper, resumable; the page is reproduction/index.html. A smoke test of
 # minutes: make reproduce ARGS=--quick. With the data set: make reproduce ARGS="--geolife DIR".

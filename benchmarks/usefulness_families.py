@@ -17,7 +17,7 @@ with that home, *alone* the uncalibrated mechanism, *far* more than six hours fr
 Leakages are the largest over the stream, under each guarded model and under five that are not.
 
 One row per line and stream is appended to ``--rows``; a later run takes them as done. The summaries
-that docs/explanation/release-tables.md quotes are in
+that docs/evidence/usefulness.md quotes are in
 ``benchmarks/results/usefulness_families.json``.
 """
 

@@ -51,7 +51,7 @@ from priste.traces.zones import zone_of
 PAD = timedelta(hours=1)
 """How long before and after an event the guarded hours reach, unless a policy says otherwise.
 
-About the time of a way through a town; docs/explanation/release-tables.md has what is measured."""
+About the time of a way through a town; docs/evidence/usefulness.md has what is measured."""
 
 ChooseModels = Callable[
     [MobilitySection, Ground, Mapping[str, Region], Path], Sequence[ChosenModel]

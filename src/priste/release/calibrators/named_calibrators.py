@@ -36,7 +36,7 @@ class NamedCalibrator:
 
 
 DEFAULT_CALIBRATOR = "optimal"
-"""One that guarantees; docs/explanation/release-tables.md measures it beside the others."""
+"""One that guarantees; docs/evidence/usefulness.md measures it beside the others."""
 
 POLICY_PACE = 0.1
 """The pace of calibrators without a schedule in policies; docs/reference/policy.md says why."""
