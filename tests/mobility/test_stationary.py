@@ -22,7 +22,7 @@ from priste.mobility import (
     stationary,
 )
 from priste.mobility.stationary import STATIONARY_TOLERANCE, stationary_share
-from priste.mobility.transitions import SparseTransition
+from priste.mobility.transitions import SparseTransition, Transition
 
 SHARE_ERROR = 1e-9
 
@@ -123,6 +123,33 @@ def test_the_ways_of_large_chains_agree_with_the_small_ones() -> None:
     both = MarkovModel(grid, [blend, separable], cycle=True)
     product = averaged(blend.toarray() @ whole, np.full(42, 1 / 42))
     assert np.allclose(both.stationary(), product, atol=SHARE_ERROR, rtol=0)
+
+
+def test_a_long_cycle_on_a_large_map_needs_no_product_of_its_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rounds find what solving the product of all steps finds; where rounds forget nothing, too."""
+    grid = Grid(6, 7, 1.0)
+    hours = [
+        MarkovModel.gaussian(grid, 0.4 + 0.3 * k).transition(0).toarray() * 0.7 + shares * 0.3
+        for k, shares in enumerate(np.random.default_rng(5).dirichlet(np.ones(42), size=4))
+    ]
+    slow = [0.999 * np.eye(42) + 0.001 * hour for hour in hours]
+    for cycle, is_forgotten in ((hours, True), (slow, False)):
+        model = MarkovModel(grid, cycle, cycle=True)
+        wanted = averaged(np.linalg.multi_dot(cycle), np.full(42, 1 / 42))
+        monkeypatch.setattr(stationary, "MOST_PRODUCTS", 0)
+        steps = [model.transition(step) for step in range(4)]
+        found = stationary_share(steps, np.full(42, 1 / 42))
+        assert np.abs(found - wanted).sum() < SHARE_ERROR
+
+        def push(share: np.ndarray, steps: list[Transition] = steps) -> np.ndarray:
+            for step in steps:
+                share = step.push(share)
+            return share
+
+        rounds = stationary._by_rounds(push, np.full(42, 1 / 42))
+        assert (rounds is not None) is is_forgotten
 
 
 @pytest.mark.usefixtures("tiny_solve_limit")
