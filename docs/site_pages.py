@@ -20,6 +20,7 @@ PROJECT = {
     "ARCHITECTURE.md": "project/architecture.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "SECURITY.md": "project/security.md",
+    "CODE_OF_CONDUCT.md": "project/code-of-conduct.md",
     "CHANGELOG.md": "project/changelog.md",
 }
 """Files at the top of the repository, and their pages."""
