@@ -87,7 +87,7 @@ def atomic_output(
     """Yield the path of a draft to write to; it gets the name ``path`` when the block ends well.
 
     The draft exists already, as an empty file or, with ``folder``, as an empty folder. It is
-    readable by its owner alone with ``private``, else by whom the umask allows. When the block
+    readable only by its owner with ``private``, else as the umask allows. When the block
     raises, the draft is removed; an OSError is raised as :class:`~priste.errors.OutputError`.
 
     >>> import tempfile
@@ -128,7 +128,7 @@ def write_file(
 
 
 def private_folder(path: PathLike) -> Path:
-    """Return a folder that is this user's alone, made with mode 0700 if it is not there.
+    """Return a folder that only this user can open, made with mode 0700 if it is not there.
 
     Raises OutputError for one that is a link, belongs to somebody else, or lets others in: what
     is in it may have been put there.
@@ -151,7 +151,7 @@ def private_folder(path: PathLike) -> Path:
     if found.st_mode & 0o077:
         raise OutputError(
             f"The folder {str(folder)!r} lets others in (mode {found.st_mode & 0o777:o}), who may "
-            "have read or changed what it holds. If it is sound, make it yours alone: chmod 700."
+            "have read or changed what it holds. If it is sound, make it private: chmod 700."
         )
     return folder
 
@@ -369,7 +369,7 @@ def _remove_if_left(draft: Path) -> None:
     """Remove a draft if no living writer holds its lock, or if it has its result's name already.
 
     A writer that was killed between the link and the removal of its draft leaves a second name of
-    the result, whose lock belongs to whoever uses the result now.
+    the result, whose lock belongs to its present user.
     """
     try:
         handle = os.open(draft, os.O_RDONLY | _NO_FOLLOW | _NO_WAIT)

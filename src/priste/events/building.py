@@ -100,7 +100,7 @@ class DiagramBuilder:
             raise too_much_work(node) from None
 
     def _chain(self, node: Event, negated: bool) -> _Chain:
-        """Collect what a chain of one connective joins, as far as no part is used elsewhere."""
+        """Collect what a chain of one connective joins, as far as no part is used by another."""
         acts_as_or = is_or(node, negated)
         chain = _Chain(TRUE if acts_as_or else FALSE)
         stack: list[Signed] = [(part, negated) for part in node.parts]
@@ -142,7 +142,7 @@ class DiagramBuilder:
         return self._inside(step, partition.contained(gap), 1 - absorbing)
 
     def _inside(self, step: int, inside: tuple[bool, ...], end: int) -> int:
-        """Return the diagram that ends in ``end`` in some classes and in the other elsewhere."""
+        """Return the diagram that ends in ``end`` in some classes and in the other for the rest."""
         return self.store.make(step, tuple(end if i else 1 - end for i in inside))
 
     def _counting(self, event: AtLeast, negated: bool) -> int:

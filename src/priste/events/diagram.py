@@ -25,7 +25,7 @@ _Choice = tuple[int, int, int]
 
 
 class DiagramTooWide(Exception):
-    """Too many nodes at one step; caught inside the package and told in the user's words."""
+    """Too many nodes at one step; caught inside the package and worded for the user."""
 
     def __init__(self, step: int, nodes: int) -> None:
         super().__init__(step, nodes)
@@ -181,7 +181,7 @@ class DiagramStore:
 
     @property
     def wants_collection(self) -> bool:
-        """Whether enough nodes were made for :meth:`keep_only` to be worth its time."""
+        """Whether enough nodes were made for :meth:`keep_only` to save time."""
         in_use = len(self._contents) - len(self._free)
         return self._made_since_collection > max(COLLECT_AFTER, in_use // 2)
 
@@ -198,7 +198,7 @@ class DiagramStore:
 
 
 def _closed(condition: int, then: int, otherwise: int) -> int:
-    """Return what a choice becomes where that can be told at once, else ``_OPEN``."""
+    """Return what a choice becomes where that is known at once, else ``_OPEN``."""
     if condition <= TRUE:
         return then if condition == TRUE else otherwise
     if then == otherwise:

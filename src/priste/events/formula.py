@@ -178,7 +178,7 @@ class Event:
 
 
 class Predicate(Event):
-    """A formula that is decided by cells alone and has no parts."""
+    """A formula that is decided by cells only and has no parts."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Which cells can be told apart at a step: those that some region there separates."""
+"""Which cells the event distinguishes at a step: those that some region separates."""
 
 from __future__ import annotations
 

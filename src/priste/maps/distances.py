@@ -54,8 +54,8 @@ def best_constant(grid: Grid, weights: Floats) -> int:
 def _roughly_weighted(grid: Grid, weights: Floats) -> Floats:
     """Return (m,) the weighted distances to all cells, by Fourier transforms: O(m log m).
 
-    How far cells are apart depends on the rows and columns between them alone, so that the sums are
-    a convolution; the map is doubled so that nothing comes around its edge.
+    The distance of two cells depends only on the rows and columns between them, so that the sums
+    are a convolution; the map is doubled so that nothing comes around its edge.
     """
     shape = (2 * grid.rows, 2 * grid.columns)
     rows, columns = (np.minimum(np.arange(n), n - np.arange(n)) for n in shape)

@@ -44,8 +44,8 @@ class Grid:
     eastern edges belong to the last row and column.
 
     ``Grid(rows, columns, cell_size)`` is a map of the plane; :meth:`covering` makes one of
-    the earth, which alone knows latitudes and longitudes. Grids are values: frozen, compared and
-    hashed by content, and they hold no arrays until asked.
+    the earth, the only kind that has latitudes and longitudes. Grids are values: frozen, compared
+    and hashed by content, and they hold no arrays until asked.
 
     ``rows`` and ``columns`` are whole numbers ≥ 1 with at most 10,000,000 cells in all;
     ``cell_size`` is in [1e-6, 1e6]. A map of the earth reaches at most 450 km from the

@@ -39,12 +39,12 @@ class HullMasses:
         The relative error of an entry above exp(-600) is below 1e-11. ``alpha`` > 0 is per unit of
         the norm.
         """
-        # Outside of this range the law no longer changes in floating point.
+        # Outside of this range the distribution no longer changes in floating point.
         alpha = min(max(alpha, _SMALLEST_ALPHA), _LARGEST_ALPHA)
         if self._hull.dimension == 0:
-            alone = np.zeros((2 * self._rows + 1, 2 * self._columns + 1))
-            alone[self._rows, self._columns] = 1.0
-            return alone
+            point = np.zeros((2 * self._rows + 1, 2 * self._columns + 1))
+            point[self._rows, self._columns] = 1.0
+            return point
         if self._hull.dimension == 1:
             return self._segment_masses(alpha)
         # Beyond this distance nothing is left, compared with what any unbounded slot holds.

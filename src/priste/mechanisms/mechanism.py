@@ -148,7 +148,7 @@ class Mechanism(ABC):
         """Draw an output at a true cell, with exactly the probabilities in ``row(cell)``.
 
         ``rng``: None draws from the operating system's cryptographic generator; a seed or a numpy
-        generator repeats its draws and is for experiments alone.
+        generator repeats its draws and is for experiments only.
         """
         return ExactDistribution(self.row(cell)).draw(rng)
 
@@ -190,7 +190,7 @@ class Mechanism(ABC):
         return self
 
     def _twin(self) -> Self:
-        """Return the same without its tables, to be given another budget before anybody sees it."""
+        """Return the same without its tables, to be given another budget before it is used."""
         twin = object.__new__(type(self))
         twin.__setstate__(self.__getstate__())
         return twin

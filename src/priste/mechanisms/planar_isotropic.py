@@ -29,11 +29,11 @@ class PlanarIsotropic(RestrictedMechanism):
     """K-norm noise on a location set: density proportional to exp(-alpha * norm_K(z - x)).
 
     K is the sensitivity hull of the set: the convex hull of the differences of its cells. The
-    noise is a radius of law Gamma(3, 1/alpha) times a uniform point *of the body* K. The noisy
-    point goes to the nearest point of the map, its cell to the nearest cell of the set; a true cell
-    outside the set is replaced by the nearest one inside. If all cells of the set lie on one line,
-    K is a segment and the noise is the law of that line (Gamma(2, 1/alpha) times a uniform point of
-    the segment, which is Laplace); a set of one cell is always released as itself.
+    noise is a radius with distribution Gamma(3, 1/alpha) times a uniform point *of the body* K. The
+    noisy point goes to the nearest point of the map, its cell to the nearest cell of the set; a
+    true cell outside the set is replaced by the nearest one inside. If all cells of the set lie on
+    one line, K is a segment and the noise is that of the line (Gamma(2, 1/alpha) times a uniform
+    point of the segment, which is Laplace); a set of one cell is always released as itself.
 
     What it guarantees: any two cells of the set give any output with probabilities within a factor
     exp(alpha), and within exp(alpha * norm_K of their difference). So ``alpha`` (finite, > 0; also
@@ -48,8 +48,8 @@ class PlanarIsotropic(RestrictedMechanism):
 
     >>> grid = Grid(rows=5, columns=5, cell_size=1.0)
     >>> mech = PlanarIsotropic(grid, alpha=1.0, cells=[6, 7, 8, 12])
-    >>> law = mech.row(7)
-    >>> [cell for cell in range(25) if law[cell] > 0]
+    >>> row = mech.row(7)
+    >>> [cell for cell in range(25) if row[cell] > 0]
     [6, 7, 8, 12]
     """
 
@@ -163,13 +163,13 @@ class PlanarIsotropic(RestrictedMechanism):
         true_rows, true_columns = np.divmod(cells, columns)
         # [true row, column offset, target row]
         by_row = np.stack([_on_map(masses.T, row, rows) for row in range(rows)])
-        laws = np.empty((count, rows, columns))
+        rows_of_noise = np.empty((count, rows, columns))
         for column in np.unique(true_columns).tolist():
             here = np.flatnonzero(true_columns == column)
             # [true row, target row, target column]
             by_cell = _on_map(by_row.transpose(0, 2, 1), column, columns)
-            laws[here] = by_cell[true_rows[here]]
-        inner = remapped_columns(laws.reshape(count, -1), self._surrogates.nearest, count)
+            rows_of_noise[here] = by_cell[true_rows[here]]
+        inner = remapped_columns(rows_of_noise.reshape(count, -1), self._surrogates.nearest, count)
         return normalise_rows(inner + FLOOR)
 
 

@@ -20,13 +20,14 @@ class PlanarLaplace(Mechanism):
 
     The continuous noise is added at the centre of the true cell, and the released cell is the one
     that holds the noisy point; a point beyond the map goes to the nearest point of the map first.
-    ``emission()`` holds the exact law of that, as integrals of the density. Both steps only process
-    the noisy point further, so the rows are alpha-geo-indistinguishable at the cell centres.
+    ``emission()`` holds the exact distribution of that, as integrals of the density. Both steps
+    only process the noisy point further, so the rows are alpha-geo-indistinguishable at the cell
+    centres.
 
     ``alpha`` is per km, finite and > 0. Every entry has a relative error below 1e-12. No entry is
-    0: a release is uniform with probability m x 2**-512, which keeps alpha (a mixture with a law
-    that does not depend on the cell cannot hurt it) and keeps the deep tails out of underflow.
-    ``claimed_alpha`` is alpha plus what rounding might add, 1e-11 over the cell size.
+    0: a release is uniform with probability m x 2**-512, which keeps alpha (a mixture with a
+    distribution that does not depend on the cell cannot hurt it) and keeps the deep tails out of
+    underflow. ``claimed_alpha`` is alpha plus what rounding might add, 1e-11 over the cell size.
 
     ``with_budget(0.0)`` is ``Uniform``, which says as little as the limit of ever smaller alpha
     (the four corners, 1/4 each) and is nearer to the truth. ``row`` and ``column`` need no table
@@ -95,7 +96,7 @@ class PlanarLaplace(Mechanism):
         return table.probability[slots].reshape(self.grid.size, -1) + FLOOR
 
     def rectangles(self, boxes: Sequence[tuple[int, int, int, int]]) -> NDArray[np.float64]:
-        """Return (cells, k), from the table of displacements alone: rows first, then columns."""
+        """Return (cells, k), from the table of displacements only: rows first, then columns."""
         table = self._integrals()
         probability = table.probability + FLOOR
         rows, columns = self.grid.rows, self.grid.columns
@@ -126,9 +127,9 @@ class PlanarLaplace(Mechanism):
     def _gathered(
         self, table: LaplaceTable, rows: NDArray[np.intp], columns: NDArray[np.intp]
     ) -> NDArray[np.float64]:
-        law = table.probability[rows[:, None], columns].ravel() + FLOOR
-        law.flags.writeable = False
-        return law
+        row = table.probability[rows[:, None], columns].ravel() + FLOOR
+        row.flags.writeable = False
+        return row
 
     def _make_table(self) -> NDArray[np.float64]:
         table = self._integrals()

@@ -79,13 +79,13 @@ def likely_cells(belief: NDArray[np.float64], delta: float) -> tuple[int, ...]:
     """
     mantissa, exponent = np.frexp(belief)
     belief = np.ldexp(np.rint(np.ldexp(mantissa, BELIEF_DIGITS)), exponent - BELIEF_DIGITS)
-    law = ExactDistribution(belief)
-    enough = math.ceil((1 - Fraction(repr(delta))) * law.total)  # shares are whole numbers
+    exact = ExactDistribution(belief)
+    enough = math.ceil((1 - Fraction(repr(delta))) * exact.total)  # shares are whole numbers
     taken: list[int] = []
     share = 0
     for cell in np.argsort(-belief, kind="stable").tolist():
         taken.append(cell)
-        share += law.numerators[cell]
+        share += exact.numerators[cell]
         if share >= enough:
             break
     return tuple(sorted(taken))

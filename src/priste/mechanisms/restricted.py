@@ -37,10 +37,10 @@ class RestrictedMechanism(Mechanism):
 
     def row(self, cell: int) -> NDArray[np.float64]:
         inner_row = self._inner_table()[self._surrogates.nearest[self._checked_cell(cell)]]
-        law = np.zeros(self.outputs)
-        law[self._surrogates.cells] = inner_row
-        law.flags.writeable = False
-        return law
+        row = np.zeros(self.outputs)
+        row[self._surrogates.cells] = inner_row
+        row.flags.writeable = False
+        return row
 
     def column(self, output: int) -> NDArray[np.float64]:
         position = np.searchsorted(self._surrogates.cells, self._checked_output(output))

@@ -29,7 +29,7 @@ from priste.mobility.transitions import Transition
 from priste.mobility.validation import FloatArray, IntArray
 
 FOLDS = 5
-"""People are left out in so many groups; of one person alone, so many stretches of time are."""
+"""Groups of people that are left out in turn; for one person, stretches of time."""
 
 STAY_STRENGTHS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 10_000.0)
 GO_STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)

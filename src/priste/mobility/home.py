@@ -1,9 +1,9 @@
 """Models of a person whose home is known.
 
 A population model knows nobody's home: a person who went somewhere in the evening moves on from
-there like anybody, for days. An adversary who knows the home expects the person to return. So each
-transition ``M`` of a population model is mixed with moves to the home, by as much as it takes to be
-home a step later with the probabilities of :class:`HomeHabits`:
+there for days, as everybody does. An adversary who knows the home expects the person to return. So
+each transition ``M`` of a population model is mixed with moves to the home, by as much as it takes
+to be home a step later with the probabilities of :class:`HomeHabits`:
 
     M'[i] = (1 - e[i]) * M[i] + e[i] * home[i]
     e[i]  = max(0, (wanted[i] - there[i]) / (1 - there[i]))
@@ -12,7 +12,7 @@ home a step later with the probabilities of :class:`HomeHabits`:
 cell ``i`` itself if it belongs to the home, otherwise all cells of the home with equal weight. No
 cell gets a smaller probability of home than under ``M``.
 
-Such a model predicts people whom it was not fitted on better than the population model does
+Such a model predicts people outside its fit better than the population model does
 (``benchmarks/fitting``).
 """
 
@@ -205,7 +205,7 @@ def home_habits_of(
     """
     dark = _dark(night)
     pairs = ((each, None) for each in people) if homes is None else _each_at_home(people, homes)
-    counts = np.zeros((2, 2, 2))  # by day or night, from home or from elsewhere, home or not
+    counts = np.zeros((2, 2, 2))  # by day or night, from home or not, home or not
     for person, given in pairs:
         sequences = checked_sequences(person, grid.size, owner="home_habits_of")
         home = np.zeros(grid.size, dtype=np.bool_)

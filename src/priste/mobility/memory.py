@@ -115,7 +115,7 @@ class PopulationChoice:
         moves = together([moves_of(each, [0] * len(each)) for each in sequences])
         if not moves.sources.size:
             raise InvalidParameter(
-                "There is nothing to fit: nowhere do two known cells of anybody follow each other.",
+                "There is nothing to fit: no person has two known cells in a row.",
                 owner="fit_population",
                 hint="Give traces with more fixes, longer steps, or a model that needs no data.",
             )
@@ -186,7 +186,7 @@ def fit_population(
     *,
     plain: bool = True,
 ) -> PopulationFit:
-    """Fit the model that predicts people best whom it has not seen.
+    """Fit the model that best predicts people it has not seen.
 
     Each of ``people`` is a list of sequences of cells, one cell per step and ``None`` for a gap;
     all begin at step 0 of the cycle. A gap is missing: on maps of up to ``DENSE_LIMIT`` cells the

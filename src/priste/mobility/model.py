@@ -271,7 +271,7 @@ class MarkovModel:
         return self._origin
 
     def with_origin(self, origin: ModelOrigin | None) -> MarkovModel:
-        """Return the same law with a note of where it comes from, which is saved with it."""
+        """Return the same model with a note of where it comes from, which is saved with it."""
         noted = MarkovModel(self._grid, self._schedule)
         noted._origin = origin
         return noted
@@ -461,7 +461,7 @@ class MarkovModel:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to ``path`` (npz), whole or not at all.
 
-        A model file there is replaced; any other file is left alone with a
+        A model file there is replaced; any other file stays as it is, with a
         :class:`StateError`. A model fitted to people's traces is personal data.
         """
         storage.write_model(path, self._grid, self._schedule, self._origin)

@@ -1,9 +1,9 @@
 """Movement on a map whose border cells stand for everywhere off the map.
 
-By distance alone the border is as likely a target as any other row of cells, and since people stay
-there for hours, most of them would end up off the map. So moves to the border are made rarer by one
-factor, until the stationary distribution has the wanted share there. The moves stay a product of
-rows and columns, and a person who comes back moves on like anybody on the map.
+Judged by distance only, the border is as likely a target as any other row of cells, and since
+people stay there for hours, most of them would end up off the map. So moves to the border are made
+rarer by one factor, until the stationary distribution has the wanted share there. The moves stay a
+product of rows and columns, and a person who comes back moves on like everybody on the map.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ from priste.mobility.transitions import Transition, scaled_rows, sparse_entries
 from priste.mobility.validation import MAX_NUMBER, FloatArray, IntArray, row_sums
 
 WINDOW_HOURS = 3
-"""Length of the windows of the day that are told apart."""
+"""Length of the windows into which the day is divided."""
 
 STRENGTHS = (1.0, 2.0, 5.0, 10.0, 30.0, 100.0)
 """The weights that :func:`choose_own_strength` compares, in observed moves."""

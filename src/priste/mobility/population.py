@@ -64,7 +64,7 @@ class Tally:
 
     @property
     def phases(self) -> int:
-        """How many phases are told apart."""
+        """The number of distinct phases."""
         return len(self.moves)
 
     def pooled(self) -> Tally:

@@ -69,7 +69,7 @@ def _digest(transition: Transition) -> str:
 
 
 def fingerprint(grid: Grid, schedule: Schedule) -> str:
-    """Return the SHA-256 of everything that determines the law, as 64 hexadecimal digits."""
+    """Return the SHA-256 of everything that determines the model, as 64 hexadecimal digits."""
     distinct = dict.fromkeys(schedule.transitions())
     digests = {transition: _digest(transition) for transition in distinct}
     pairs = schedule.pairs

@@ -398,7 +398,7 @@ def csr_to_arrays(matrix: sparse.csr_array) -> Arrays:
 def csr_from_arrays(arrays: Arrays, pairs: int) -> sparse.csr_array:
     """Undo :func:`csr_to_arrays`; a shape that fits no model is a :class:`StateError`."""
     rows, columns = (int(length) for length in arrays["shape"])
-    # Both are bounded by what the file holds: a shape alone would take memory for nothing.
+    # Both are bounded by what the file holds: a stated shape must not reserve memory by itself.
     if rows != len(arrays["indptr"]) - 1 or columns not in (rows, pairs):
         raise StateError("a matrix has another shape than its model")
     parts = (arrays["data"], arrays["indices"], arrays["indptr"])

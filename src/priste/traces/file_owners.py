@@ -1,10 +1,10 @@
 """Whose the files of a folder are, where only their names can tell.
 
 A file that is named by a date is a day, a month or an outing of somebody, not a person: when all
-files of a folder are, each belongs to whom the rest of its path names. ``ada-2024-05-01`` is
-Ada's, ``bob/20240501`` Bob's, and ``2024-05-01`` that of whom the folder is about. ``track (1)`` is
-what a browser calls the second download of ``track``: the two belong to one person. Otherwise each
-file is a person of its own.
+files of a folder are, each belongs to the person that the rest of its path names.
+``ada-2024-05-01`` is Ada's, ``bob/20240501`` Bob's, and ``2024-05-01`` that of the person of the
+folder. ``track (1)`` is what a browser calls the second download of ``track``: the two belong to
+one person. Otherwise each file is a person of its own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _EDGES = "-_. ,()[]"
 
 
 def owners_by_name(files: Sequence[PurePath], folder: str) -> tuple[list[str], str | None]:
-    """Return whose each file of a folder is, and what in the names told that, None if nothing did.
+    """Return the owner of each file of a folder, and which part of the names says so (None: none).
 
     ``files`` are paths from the folder, whose name is that of a person without another.
 

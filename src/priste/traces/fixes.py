@@ -179,7 +179,7 @@ class Trace:
     def every(self, interval: timedelta) -> Trace:
         """Return the fixes as instants, each stay at its ends and at multiples of ``interval``.
 
-        For whoever counts fixes to measure time.
+        Use it where fixes are counted to measure time.
         """
         if not self.has_stays:
             return self

@@ -1,6 +1,6 @@
 """Released cells as coordinates: what may stand in a file in place of the truth.
 
-A coordinate depends on the released cell and on fresh randomness alone, never on the fix it
+A coordinate depends only on the released cell and on fresh randomness, never on the fix it
 replaces; so it says no more than the release did. Every fix of a step gets the one
 point of its step: a second draw could be averaged with the first.
 """

@@ -135,7 +135,7 @@ def read_traces(
     Geolife and NMEA times are UTC by definition). ``user`` makes everything one user's;
     without it, each file of a folder is its own user unless it names users itself, or all are
     named by dates (:mod:`priste.traces.file_owners`); ``report.owners`` says which. Times
-    before ``earliest`` (unless told the birth of GPS time, 1980-01-06, and for Geolife
+    before ``earliest`` (by default the birth of GPS time, 1980-01-06, and for Geolife
     April 2007, when its collection began) or not before ``latest`` are impossible.
 
     Nothing is read before the first iteration but what tells the format. Raises

@@ -54,7 +54,7 @@ _RULES = {
     Problem.MISSING_USER: "Set aside: its user is empty while the source names users.",
     Problem.MISSING_TIME: "Set aside: it has no time.",
     Problem.UNREADABLE_TIME: "Set aside: its time is not written in a way that is known (such as "
-    "2024-05-01T08:30:00Z). How a table writes it can be told, as time_format=%d.%m.%Y %H:%M.",
+    "2024-05-01T08:30:00Z). State how a table writes it, as time_format=%d.%m.%Y %H:%M.",
     Problem.MISSING_POSITION: "Set aside: it has no position, or none that can be read.",
     Problem.IMPOSSIBLE_TIME: "Set aside: it is of a time before positioning by satellite, or far "
     "ahead; of times as numbers the unit may be another.",
@@ -120,14 +120,16 @@ class ReadingReport:
 
     def lines(self) -> list[str]:
         """Return the report as sentences for a person."""
-        told = [
+        lines = [
             f"{self.source} ({self.format}): {counted(self.fixes, 'fix', 'fixes')} of "
             f"{counted(self.users, 'user')} in {counted(self.records, 'record')}."
         ]
         if self.owners is not None:
-            told.append(self.owners)
-        told += [f"{count} × {problem}. {problem.rule}" for problem, count in self.problems.items()]
-        return told
+            lines.append(self.owners)
+        lines += [
+            f"{count} × {problem}. {problem.rule}" for problem, count in self.problems.items()
+        ]
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON-able values."""

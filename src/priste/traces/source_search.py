@@ -178,7 +178,7 @@ def _kind_among(file: SourceFile, chosen: str | None) -> str | None:
         if guaranteed is None or chosen not in (None, guaranteed):
             return None
         if file.suffix == ".json" and file.member is not None:
-            head_of(file)  # a damaged one is told
+            head_of(file)  # a damaged one raises
             return None
         raise
     if chosen is None or held == chosen:

@@ -197,7 +197,7 @@ class Timeline:
         - ``majority``: the cell with the most fixes in the step (the one seen first of several); a
           stay counts at its ends and at the middle of the step;
         - ``interpolated``: the cell at the middle of the step on the straight line between the
-          fixes around it, when those are at most ``longest_gap`` apart (two steps unless told);
+          fixes around it, when those are at most ``longest_gap`` apart (two steps by default);
           else as ``nearest``;
         - ``any``: as ``nearest``, but among the fixes in the cells ``guarded`` if there are any: a
           step is in a guarded place if a single fix of it was.

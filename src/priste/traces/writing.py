@@ -158,8 +158,8 @@ def _write(
             f"Files of format {known.name} are read but not written. Write to a destination named "
             ".gpx, .csv or .geojson."
         )
-    alone = not known.names_users and not draft.is_dir()
-    known.write(_only_one(traces, known.name) if alone else traces, draft, reading)
+    single = not known.names_users and not draft.is_dir()
+    known.write(_only_one(traces, known.name) if single else traces, draft, reading)
 
 
 def _only_one(traces: Iterable[Trace], kind: str) -> Iterator[Trace]:

@@ -1,6 +1,6 @@
 """Google's location history: the export of a phone, and what Takeout gives, read as a stream.
 
-Four shapes, told apart by what stands in them:
+Four shapes, recognised by their keys:
 
 - *phone, Android* (``Timeline.json``): an object with ``semanticSegments`` (paths of points with
   times, visits, activities) and ``rawSignals`` (positions);

@@ -252,7 +252,7 @@ def _plain_errors(source: Source) -> Iterator[None]:
 
 
 def _readable(file: SourceFile, folder: Path) -> str:
-    """Return a name under which DuckDB reads this file alone, and all of it.
+    """Return a name under which DuckDB reads this file, all of it, and no other.
 
     It takes ``*?[`` for patterns, so such names get a link. A file in an archive is unpacked. And
     behind a byte-order mark it loses every row when the first cell is quoted and holds the

@@ -75,7 +75,7 @@ def _unknown(name: str, head: Head) -> TraceError:
     ]
     what = f"is {kind}, but of no kind" if kind else "looks like none of the formats"
     return TraceError(
-        f"cannot be told: {name} {what} that is known. Looked for: {'; '.join(sought)}.",
+        f"is not known: {name} {what} that is known. Looked for: {'; '.join(sought)}.",
         parameter="format",
         hint="If it is one of them, name it.",
     )

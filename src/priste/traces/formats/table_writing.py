@@ -61,8 +61,12 @@ def _write_parquet(
     if geometry is not None:
         fields = [*fields[:-2], (geometry, pa.binary())]
         about = {"encoding": "WKB", "geometry_types": ["Point"]}
-        told = {"version": "1.1.0", "primary_column": geometry, "columns": {geometry: about}}
-        metadata = {b"geo": json.dumps(told).encode()}
+        about_geometry = {
+            "version": "1.1.0",
+            "primary_column": geometry,
+            "columns": {geometry: about},
+        }
+        metadata = {b"geo": json.dumps(about_geometry).encode()}
     schema = pa.schema(fields, metadata)
     held: list[Any] = []
     with pq.ParquetWriter(target, schema) as writer:
