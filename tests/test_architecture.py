@@ -31,6 +31,7 @@ FREE_TO_ALL = {
     "arguments",
     "errors",
     "exact_draws",
+    "extras",
     "float_text",
     "randomness",
     "atomic_files",

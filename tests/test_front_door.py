@@ -149,3 +149,8 @@ def test_a_protector_through_the_front_door(tmp_path: Path) -> None:
     p.save(tmp_path / "stream.priste")
     again = priste.Protector.load(tmp_path / "stream.priste")
     assert again.release(6).step == 3
+
+
+def test_dir_shows_public_names_only() -> None:
+    """Who asks what priste offers sees no module, helper or future import."""
+    assert set(dir(priste)) == {*priste.__all__, "__version__"}

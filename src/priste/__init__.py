@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         EventSyntaxError,
         InvalidParameter,
         LedgerError,
+        MissingExtra,
         OutputError,
         OutputExists,
         OutsideMap,
@@ -65,6 +66,7 @@ _HOME = {
     "LocationSet": "mechanisms",
     "MarkovModel": "mobility",
     "Mechanism": "mechanisms",
+    "MissingExtra": "errors",
     "PriorsWithin": "quantify",
     "OddsBound": "quantify",
     "OutputError": "errors",
@@ -94,7 +96,7 @@ _HOME = {
     "presence": "events",
 }
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AnyPrior",
@@ -112,6 +114,7 @@ __all__ = [
     "LocationSet",
     "MarkovModel",
     "Mechanism",
+    "MissingExtra",
     "OddsBound",
     "OutputError",
     "OutputExists",
@@ -150,4 +153,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return [*__all__, "__version__"]

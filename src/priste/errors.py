@@ -12,6 +12,7 @@
     ├── LedgerError           a ledger cannot be read, or is not of these releases
     ├── StateError            a journal, state or model file is corrupt or foreign
     ├── ReleaseRefused        nothing can be released within the guarantee
+    ├── MissingExtra          an optional part is not installed (also an ImportError)
     └── OutputError           a result cannot be written where it was asked for
         └── OutputExists      there is something at that place already
 
@@ -169,6 +170,14 @@ class StateError(PristeError):
 
 class ReleaseRefused(PristeError):
     """Nothing can be released within the guarantee; nothing was released."""
+
+
+class MissingExtra(PristeError, ImportError):
+    """An optional part of the installation is missing; ``extra`` is what to install."""
+
+    def __init__(self, rule: str, *, hint: str = "", extra: str = "") -> None:
+        super().__init__(rule, hint=hint)
+        self.extra = extra
 
 
 class OutputError(PristeError):

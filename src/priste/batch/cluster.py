@@ -20,7 +20,8 @@ from typing import Any
 import priste
 from priste.batch.engines import Engine, Job, Made, OnTold, Work, load
 from priste.batch.groups import Outcome
-from priste.errors import InvalidParameter, PristeError
+from priste.errors import PristeError
+from priste.extras import need
 
 PATIENCE = 15.0
 """Seconds in which a scheduler must answer."""
@@ -43,14 +44,7 @@ because Dask looks at what its own are doing a hundred times a second, which too
 @contextmanager
 def cluster_at(address: str) -> Iterator[Engine]:
     """Connect to the cluster whose scheduler is at an address, as tcp://host:8786."""
-    try:
-        import distributed  # noqa: F401
-    except ImportError:
-        raise InvalidParameter(
-            "A cluster needs Dask distributed, which is not installed. Install it with: "
-            "pip install 'priste[cluster]'"
-        ) from None
-
+    need("cluster", "A cluster")
     with _connected(address) as client:
         _check_versions(client, address)
 

@@ -45,6 +45,7 @@ from priste.errors import (
     StateError,
     TraceError,
 )
+from priste.extras import need
 from priste.policy import Policy
 from priste.release import write_ledgers
 from priste.traces import Trace, Traces
@@ -109,6 +110,7 @@ def protect_file(
 
     Everything that can be wrong with the run is found before anything is drawn.
     """
+    need("traces", "Protecting files", "duckdb", "pyarrow")
     check_int(workers, "workers", least=1)
     if not 0.0 < sample <= 1.0:
         raise InvalidParameter(f"The 'sample' must be > 0 and at most 1. Got {sample!r}.")

@@ -9,6 +9,9 @@ from __future__ import annotations
 import os
 import sys
 
+from priste.errors import MissingExtra
+from priste.extras import need
+
 __all__ = ["main"]
 
 
@@ -18,6 +21,10 @@ def main() -> None:
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")  # before anything loads them
 
+    try:
+        need("cli", "The command line")
+    except MissingExtra as missing:
+        sys.exit(str(missing))
     import typer
 
     from priste.atomic_files import remove_abandoned_scratch

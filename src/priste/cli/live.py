@@ -21,6 +21,7 @@ from priste.cli.console import (
     warn_of_seed,
 )
 from priste.errors import InvalidParameter
+from priste.extras import need
 
 if TYPE_CHECKING:
     from priste.live.service import Service
@@ -93,7 +94,7 @@ def live(
     if context.invoked_subcommand is not None:
         return
     with clean_errors():
-        _need_servers()
+        need("live", "priste live")
         if demo:
             from priste.cli.live_demonstration import demonstrate
 
@@ -149,18 +150,6 @@ def status(
                 _show_page(found, state, results())
         if not found["running"]:
             raise typer.Exit(NOT_RUNNING)
-
-
-def _need_servers() -> None:
-    try:
-        import aiomqtt  # noqa: F401
-        import httpx  # noqa: F401
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError as missing:
-        raise InvalidParameter(
-            f"priste live needs {missing.name}, which is not installed: pip install 'priste[live]'"
-        ) from None
 
 
 def _one_person(

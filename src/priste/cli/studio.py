@@ -10,6 +10,7 @@ import typer
 from priste.cli.console import clean_errors, notices, warn_of_seed
 from priste.cli.options import Format, Zone
 from priste.errors import InvalidParameter
+from priste.extras import need
 
 
 def studio(
@@ -38,7 +39,7 @@ def studio(
 ) -> None:
     """Open a page on this machine: see a week, paint what is secret, choose the adversary."""
     with clean_errors():
-        _need_servers()
+        need("studio", "priste studio")
         from priste.cli.studio_register import ReleasesOfThisUser
         from priste.studio.basemap import open_basemap
         from priste.studio.routes import Studio
@@ -85,16 +86,3 @@ def checked_tiles(address: str) -> str:
         "The --tiles are an address such as https://HOST/{z}/{x}/{y}.png, with https and all of "
         f"{{z}}, {{x}} and {{y}}. Got {address!r:.80}."
     )
-
-
-def _need_servers() -> None:
-    try:
-        import pmtiles  # noqa: F401
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
-        import xstatic.pkg.leaflet  # noqa: F401
-    except ImportError as missing:
-        raise InvalidParameter(
-            f"priste studio needs {missing.name}, which is not installed: "
-            "pip install 'priste[studio]'"
-        ) from None

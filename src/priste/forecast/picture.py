@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from priste.atomic_files import check_writable, write_file
 from priste.audit.estimates import Estimate
 from priste.errors import InvalidParameter
+from priste.extras import need
 from priste.forecast.policy_cost import Row
 from priste.forecast.simulation import Cost, Metres
 
@@ -167,6 +168,7 @@ def check_plot(path: Path, *, overwrite: bool = False) -> str:
 
 def save_forecast(rows: Sequence[Row], path: str | Path, *, overwrite: bool = False) -> Path:
     """Write the picture of a forecast, by its suffix: a page (.html) or a picture."""
+    need("plots", "Drawing a forecast", "matplotlib")
     import matplotlib
 
     from priste.report.figures import STYLE

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from priste.errors import InvalidParameter
+from priste.extras import need
 from priste.report.charts import Chart
 from priste.report.map_view import SHADES, Layer, MapView, Panel
 from priste.report.pictures import budget_chart, distance_chart, event_cards, stream_map
@@ -58,6 +59,7 @@ STYLE: dict[Any, Any] = {
 
 def chart_figure(chart: Chart) -> Figure:
     """Draw a chart."""
+    need("plots", "Drawing a figure", "matplotlib")
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -88,6 +90,7 @@ def chart_figure(chart: Chart) -> Figure:
 
 def map_figure(view: MapView) -> Figure:
     """Draw the panels of a map side by side."""
+    need("plots", "Drawing a figure", "matplotlib")
     import matplotlib
     from matplotlib.figure import Figure
 

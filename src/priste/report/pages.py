@@ -8,6 +8,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from priste.extras import need
+
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
@@ -18,6 +20,7 @@ _OWN = "priste.report"
 
 @cache
 def _environment(package: str) -> Environment:
+    need("cli", "Writing a page", "jinja2")
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     from priste.results.wording import odds, percent

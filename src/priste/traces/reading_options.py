@@ -22,7 +22,7 @@ _ALIASES = {
     ),
     "time": (
         "time timestamp datetime tst t utc timeutc utctime eventtime recordedat createdat date "
-        "when gpstime epoch unixtime timestamputc utctimestamp"
+        "when gpstime epoch unixtime timestamputc utctimestamp trackedat"
     ),
     "lat": "lat latitude y ycoord gpslat latitudedeg positionlat latitudedegrees",
     "lon": "lon lng long longitude x xcoord gpslon longitudedeg positionlong longitudedegrees",

@@ -9,6 +9,7 @@ from datetime import date, datetime, time, timedelta
 import numpy as np
 
 from priste.errors import InvalidParameter
+from priste.extras import need
 from priste.maps import Grid, Region
 from priste.mobility import Habits, HomeHabits, habits_of, home_habits_of, usual_home
 from priste.policy.calendar import read_when
@@ -264,6 +265,7 @@ def _zone_of(people: Sequence[Trace]) -> str | None:
 
 def zone_at(lat: float, lon: float) -> str:
     """Return the time zone of a position, UTC where none is known."""
+    need("cli", "Drafting a policy", "tzfpy")
     import tzfpy
 
     found = str(tzfpy.get_tz(lon, lat) or "UTC")

@@ -1,10 +1,21 @@
-"""How the kernels are compiled: serial, without fast-math, cached where the disk allows."""
+"""How the kernels are compiled: serial, without fast-math, cached where the disk allows.
+
+Without numba (the extra ``fast``) the same functions run as plain Python: the same operations in
+the same order on the same doubles, so the same verdicts, some hundred times slower.
+"""
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable
-from types import FunctionType
+from functools import cache, wraps
+from types import FunctionType, SimpleNamespace
 from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from priste.extras import install
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -33,14 +44,59 @@ def compile_kernels(module: dict[str, Any]) -> None:
     compiler reorder or drop floating-point operations is ever set. A machine where
     nothing can be written compiles anew in each process instead of failing.
     """
-    import numba
-
-    for name, function in list(module.items()):
-        if not isinstance(function, FunctionType) or "kernel" not in function.__dict__:
-            continue
-        signature, inner = function.__dict__["kernel"]
+    marked = [
+        (name, function, *function.__dict__["kernel"])
+        for name, function in module.items()
+        if isinstance(function, FunctionType) and "kernel" in function.__dict__
+    ]
+    try:
+        import numba
+    except ImportError:
+        _warn_once()
+        module["math"] = _AS_COMPILED
+        for name, function, _, inner in marked:
+            if not inner:
+                module[name] = _quiet(function)
+        return
+    for name, function, signature, inner in marked:
         options = {"nogil": True, "no_cfunc_wrapper": True, "no_cpython_wrapper": inner}
         try:
             module[name] = numba.njit(signature, cache=True, **options)(function)
         except RuntimeError:  # numba found no directory in which to keep the machine code
             module[name] = numba.njit(signature, **options)(function)
+
+
+@cache
+def _warn_once() -> None:
+    warnings.warn(
+        "numba is not installed: the search for the worst prior runs as plain Python, right but "
+        f"some hundred times slower. Install it with: {install('fast')}",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
+def _ldexp(x: float, shift: int) -> float:
+    """Return x * 2**shift, infinite where it overflows, as machine code has it."""
+    try:
+        return math.ldexp(x, shift)
+    except OverflowError:
+        return math.copysign(math.inf, x)
+
+
+_AS_COMPILED = SimpleNamespace(
+    **{name: getattr(math, name) for name in ("inf", "sqrt", "floor", "frexp")},
+    ldexp=_ldexp,
+)
+"""What kernels use of ``math``, with the results of machine code where Python would raise."""
+
+
+def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a kernel that runs without numpy's warnings: infinities are among its results."""
+
+    @wraps(function)
+    def run(*arguments: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*arguments)
+
+    return run

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from priste.errors import TraceError
+from priste.extras import need
 from priste.traces.cleaning import RawFix
 from priste.traces.fixes import microseconds
 from priste.traces.formats.contract import TraceFormat
@@ -22,6 +23,7 @@ def read(
     file: SourceFile, options: ReadingOptions, tally: Tally
 ) -> Iterator[tuple[str | None, RawFix]]:
     """Yield the messages called "record" in their order; the others are counted."""
+    need("traces", "Reading FIT files", "fitdecode")
     import fitdecode
 
     quiet = {

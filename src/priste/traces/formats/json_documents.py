@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import IO, Any
 
 from priste.errors import TraceError
+from priste.extras import need
 from priste.traces.sources import SourceFile
 
 DEEPEST = 500
@@ -40,6 +41,7 @@ def json_items(file: SourceFile, prefix: str) -> Iterator[Any]:
 
     Raises TraceError for what is no JSON to its end, showing nothing of what it holds.
     """
+    need("traces", "Reading JSON", "ijson")
     import ijson
 
     with file.open() as opened:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
+from priste.extras import need
 from priste.traces.cleaning import RawFix
 from priste.traces.fixes import Trace, microseconds, utc_datetime
 from priste.traces.formats.contract import TraceFormat, some_line, text_writer
@@ -70,6 +71,7 @@ def checksum(body: bytes) -> int:
 
 
 def _epochs(file: SourceFile, tally: Tally) -> Iterator[_Epoch]:
+    need("traces", "Reading NMEA", "pynmeagps")
     current: _Epoch | None = None
     for line in lines_of(file):
         said = _parse(line)

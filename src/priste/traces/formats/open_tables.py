@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from priste.atomic_files import scratch_folder
 from priste.errors import TraceError
+from priste.extras import need
 from priste.traces.cleaning import RawFixes
 from priste.traces.formats.csv_dialects import Dialect, dialect_of
 from priste.traces.formats.table_queries import (
@@ -211,6 +212,7 @@ class OpenTable:
 @contextmanager
 def open_table(source: Source, reading: ReadingOptions) -> Iterator[OpenTable]:
     """Open the files of a source as one table; what DuckDB spills is removed at the end."""
+    need("traces", "Reading tables", "duckdb", "pyarrow")
     import duckdb
 
     with scratch_folder() as folder:

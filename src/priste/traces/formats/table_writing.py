@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import TraceError
+from priste.extras import need
 from priste.traces.fixes import Trace, utc_datetime
 from priste.traces.points import DECIMALS
 from priste.traces.reading_options import ReadingOptions
@@ -51,6 +52,7 @@ def _write_parquet(
     traces: Iterable[Trace], target: Path, names: list[str], geometry: str | None
 ) -> None:
     """Write latitudes and longitudes, or with ``geometry`` points in a column of that name."""
+    need("traces", "Writing Parquet", "pyarrow")
     import pyarrow as pa
     import pyarrow.parquet as pq
     import shapely
