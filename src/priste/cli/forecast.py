@@ -14,11 +14,7 @@ from priste.cli.options import AS_IT_TELLS, Overwrite, Reading
 
 if TYPE_CHECKING:
     from priste.audit.estimates import Estimate
-    from priste.forecast import Forecast, Suggestion
-
-
-FIRST_SECONDS = 1.5
-"""How long a first answer is computed, on a terminal, before the whole forecast."""
+    from priste.forecast import Forecast, Row, Suggestion
 
 
 @dataclass(frozen=True)
@@ -134,26 +130,22 @@ def forecast(
 ) -> Foreseen | Suggested:
     """Tell what a policy will cost in metres, before anything is released."""
     from priste.forecast import forecast as foresee
-    from priste.forecast import quick_forecast, suggest
+    from priste.forecast import suggest
     from priste.forecast.picture import check_plot, save_forecast
     from priste.policy import load_policy
-    from priste.results import true_steps
 
     if plot is not None:
         check_plot(plot, overwrite=overwrite)
     with progress("Reading the policy"):
         loaded = load_policy(policy)
-    truth = None
-    if trace is not None:
-        opened = reading.open(trace).one()
-        loaded = loaded.for_user(opened)
-        truth = true_steps(loaded, opened)
+    opened = None if trace is None else reading.open(trace).one()
     if at_most is not None:
         with progress("Trying guarantees", "settings") as tell:
             return Suggested(
                 suggest(
                     loaded,
                     at_most,
+                    trace=opened,
                     where=where,
                     runs=min(runs, 3),
                     seed=seed,
@@ -161,9 +153,6 @@ def forecast(
                     on_progress=tell,
                 )
             )
-    if notices().is_terminal and steps is None:
-        row = quick_forecast(loaded, seconds=FIRST_SECONDS, runs=2, seed=seed, truth=truth)
-        notices().print(f"First answer, from {row.cost.runs} streams: {row.sentence()}\n")
     with progress("Simulating", "releases") as tell:
         found = foresee(
             loaded,
@@ -172,9 +161,14 @@ def forecast(
             steps=steps,
             neighbours=not alone,
             seconds=seconds,
-            truth=truth,
+            trace=opened,
             on_progress=tell,
+            on_row=_first_answer if notices().is_terminal else None,
         )
     if plot is not None:
         save_forecast(found.rows, plot, overwrite=overwrite)
     return Foreseen(found, plot)
+
+
+def _first_answer(row: Row) -> None:
+    notices().print(f"First answer, from {row.cost.runs} streams: {row.sentence()}\n")

@@ -240,17 +240,12 @@ def _end_of(until: datetime | None) -> datetime | None:
 def _foreseen(policy: Policy, trace: Trace | None) -> Row | None:
     """Return what the draft would cost, None where the time was too short to tell.
 
-    On the trace of the one person it was drafted from, if there is one around its event.
+    On the trace of the one person it was drafted from.
     """
     from priste.forecast import quick_forecast
-    from priste.forecast.policy_cost import followed_steps
-    from priste.results import true_steps
 
-    truth = None if trace is None else true_steps(policy.for_user(trace), trace)
-    if truth is not None and not followed_steps(policy, truth=truth).any():
-        truth = None
     with progress("Forecasting", "releases") as tell:
-        row = quick_forecast(policy, truth=truth, on_progress=tell)
+        row = quick_forecast(policy, trace=trace, on_progress=tell)
     return row if row.cost.steps >= min(FEWEST_FORESEEN, row.cost.of_steps) else None
 
 

@@ -10,7 +10,7 @@ from priste.forecast.policy_cost import (
     quick_forecast,
     refined_forecast,
 )
-from priste.forecast.simulation import Cost, Metres, Setting, simulate
+from priste.forecast.simulation import Cost, Metres
 from priste.forecast.suggestion import Suggestion, suggest
 
 __all__ = [
@@ -21,11 +21,9 @@ __all__ = [
     "Forecast",
     "Metres",
     "Row",
-    "Setting",
     "Suggestion",
     "forecast",
     "quick_forecast",
     "refined_forecast",
-    "simulate",
     "suggest",
 ]

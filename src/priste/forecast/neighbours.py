@@ -1,19 +1,19 @@
-"""A policy's setting and those next to it: what else could be guaranteed, and to whom.
+"""A policy and those next to it: what else could be guaranteed, and against whom.
 
-A neighbour differs in one thing: how far odds may move, in which directions, how sure anybody may
-get, whom the guarantee is against, or how often there is a release. Whatever a neighbour
-guarantees is said in words.
+A neighbour differs in one thing: how far odds may move, in which directions, how sure an adversary
+may get, whom the guarantee is against, or how often there is a release.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from priste.forecast.simulation import Setting
-from priste.quantify import AnyPrior, BeliefBound, Guarantee, KnownPrior, OddsBound, Quantifier
+from priste.policy.sections import AdversarySection
+from priste.quantify import BeliefBound, Guarantee, OddsBound, Quantifier
 
 if TYPE_CHECKING:
     from priste.policy import Policy
@@ -24,69 +24,60 @@ BELIEF_CAP = 0.2
 
 @dataclass(frozen=True, eq=False)
 class Neighbour:
-    """A setting, what makes it differ, and what it guarantees, in words.
+    """A policy, what makes it differ, and what it guarantees, in words.
 
     There is a release at every ``every``-th step only; at the others the stream is silent.
     """
 
     name: str
     guarantee: str
-    setting: Setting
+    policy: Policy
     every: int = 1
 
 
-def setting_of(policy: Policy) -> Setting:
-    """Return the policy as a setting, with people who begin where its population is."""
-    return Setting(
-        models=policy.models,
-        events={name: each.event for name, each in policy.events.items()},
-        mechanism=policy.mechanism,
-        guarantees={name: each.guarantee for name, each in policy.events.items()},
-        calibrator=policy.calibrator,
-        adversary=policy.chosen_adversary.adversary,
-        start=policy.population,
-        family=policy.family,
-        guarded_hours={name: each.pad for name, each in policy.events.items()},
-    )
+def neighbour(name: str, policy: Policy, *, every: int = 1, more: str = "") -> Neighbour:
+    """Return a policy with its guarantee in words."""
+    said = {event.guarantee.words() for event in policy.events.values()}
+    what = said.pop() if len(said) == 1 else "a guarantee of its own for each event"
+    return Neighbour(name, f"{what}; against {policy.chosen_adversary.words}{more}", policy, every)
 
 
 def neighbours_of(policy: Policy) -> Iterator[Neighbour]:
     """Yield the policy as it is, then its neighbours, those that can be guaranteed at all."""
-    here = setting_of(policy)
-    against = policy.chosen_adversary.words
-    yield Neighbour("as it is", _words(here.guarantees, against), here)
+    yield neighbour("as it is", policy)
     for name, factor in (("ε halved", 0.5), ("ε doubled", 2.0)):
-        scaled = {event: _scaled(guarantee, factor) for event, guarantee in here.guarantees.items()}
-        if scaled != here.guarantees:
-            yield Neighbour(name, _words(scaled, against), replace(here, guarantees=scaled))
-    upwards = {event: _upwards(guarantee) for event, guarantee in here.guarantees.items()}
-    if upwards != here.guarantees:
-        yield Neighbour("upwards only", _words(upwards, against), replace(here, guarantees=upwards))
-    capped: dict[str, Guarantee] = {event: BeliefBound(BELIEF_CAP) for event in here.guarantees}
-    if capped != here.guarantees and _can_be_capped(here):
-        yield Neighbour("belief capped", _words(capped, against), replace(here, guarantees=capped))
-    if here.adversary != AnyPrior():
-        anybody = AnyPrior()
-        if all(each.belief_cap is None for each in here.guarantees.values()):
-            yield Neighbour(
-                "against any prior",
-                _words(here.guarantees, anybody.words()),
-                replace(here, adversary=anybody),
-            )
-    known = KnownPrior(policy.population)
-    if here.adversary != known:
-        yield Neighbour(
-            "against an adversary who knows the population",
-            _words(here.guarantees, "an adversary who knows how people here move"),
-            replace(here, adversary=known),
+        yield from _other(name, policy, partial(_scaled, factor))
+    yield from _other("upwards only", policy, _upwards)
+    if _can_be_capped(policy):
+        yield from _other("belief capped", policy, lambda _: BeliefBound(BELIEF_CAP))
+    section = policy.adversary_choice.section
+    knows = "anything" if section is None else section.knows
+    if knows != "anything" and all(
+        each.guarantee.belief_cap is None for each in policy.events.values()
+    ):
+        yield neighbour("against any prior", against(policy, "anything"))
+    if knows != "population" or policy.adversary_choice.places:
+        yield neighbour(
+            "against an adversary who knows the population", against(policy, "population")
         )
-    yield Neighbour(
-        "half as often",
-        _words(here.guarantees, against)
-        + f"; a release every {span_words(2 * policy.timeline.step.total_seconds())}",
-        here,
-        every=2,
-    )
+    often = span_words(2 * policy.timeline.step.total_seconds())
+    yield neighbour("half as often", policy, every=2, more=f"; a release every {often}")
+
+
+def against(policy: Policy, knows: str) -> Policy:
+    """Return the policy against an adversary who knows the population, or against any prior."""
+    section = AdversarySection.model_validate({"knows": knows})
+    choice = replace(policy.adversary_choice, section=section, places={})
+    return replace(policy, adversary_choice=choice)
+
+
+def guaranteeing(policy: Policy, change: Callable[[Guarantee], Guarantee]) -> Policy:
+    """Return the policy with another guarantee for each event."""
+    events = {
+        label: replace(each, guarantee=change(each.guarantee))
+        for label, each in policy.events.items()
+    }
+    return replace(policy, events=events)
 
 
 def span_words(seconds: float) -> str:
@@ -101,13 +92,15 @@ def span_words(seconds: float) -> str:
     return f"{seconds:g} seconds"
 
 
-def _words(guarantees: Mapping[str, Guarantee], against: str) -> str:
-    said = {guarantee.words() for guarantee in guarantees.values()}
-    what = said.pop() if len(said) == 1 else "a guarantee of its own for each event"
-    return f"{what}; against {against}"
+def _other(
+    name: str, policy: Policy, change: Callable[[Guarantee], Guarantee]
+) -> Iterator[Neighbour]:
+    """Yield the policy with changed guarantees, if any of them changes."""
+    if any(change(each.guarantee) != each.guarantee for each in policy.events.values()):
+        yield neighbour(name, guaranteeing(policy, change))
 
 
-def _scaled(guarantee: Guarantee, factor: float) -> Guarantee:
+def _scaled(factor: float, guarantee: Guarantee) -> Guarantee:
     return guarantee.with_bounds(lambda bound: bound * factor)
 
 
@@ -115,8 +108,10 @@ def _upwards(guarantee: Guarantee) -> Guarantee:
     return OddsBound(guarantee.up, math.inf) if guarantee.belief_cap is None else guarantee
 
 
-def _can_be_capped(setting: Setting) -> bool:
+def _can_be_capped(policy: Policy) -> bool:
+    adversary = policy.chosen_adversary.adversary
     return all(
-        Quantifier(setting.models, event, adversary=setting.adversary).prior_belief() < BELIEF_CAP
-        for event in setting.events.values()
+        Quantifier(policy.models, each.event, adversary, family=policy.family).prior_belief()
+        < BELIEF_CAP
+        for each in policy.events.values()
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from time import thread_time
 from typing import TYPE_CHECKING, Any
 
@@ -13,24 +13,27 @@ import numpy as np
 from priste.errors import InvalidParameter
 from priste.events import near_events, near_reach
 from priste.forecast.neighbours import Neighbour, neighbours_of
+from priste.forecast.people import OpenedTrace
 from priste.forecast.simulation import FEWEST_RUNS, Cost, Flags, Simulation
-from priste.results import TrueSteps, length, percent
+from priste.results import length, percent
 
 if TYPE_CHECKING:
-    from priste.policy import Policy
+    from priste.policy import Policy, PolicyEvent
+    from priste.traces import Trace
 
 DEFAULT_RUNS = 8
 NEIGHBOUR_RUNS = 2
-"""How many streams are simulated for the policy, and for each of its neighbours, unless told."""
+"""How many streams are simulated for the policy, and for each of its neighbours, unless given."""
+
+MOST_RELEASES = 120
+"""About how many releases of each stream are simulated at most."""
+
+FAR_HOURS = 6.0
+"""Time far from the events is followed in stretches of so many hours."""
 
 QUICK_RUNS = 4
 QUICK_SECONDS = 3.0
-QUICK_STEPS = 110
-"""How many streams a quick forecast simulates, how long it may compute, unless told, and about how
-many steps of each it follows at most."""
-
-HOURS_BEFORE, HOURS_AFTER = 12.0, 24.0
-"""How long before and after an event streams are followed."""
+"""How many streams a quick forecast simulates, and how long it may compute, unless given."""
 
 REFINED_RUNS = 16
 REFINED_SECONDS = 12.0
@@ -46,44 +49,64 @@ OnTrial = Callable[[int, int, float], None]
 class Row:
     """One setting: its name, what it guarantees in words, and what it costs.
 
-    ``every`` tells that of the steps one in so many was followed, to be quick; ``opened`` that the
+    ``share`` is which share of the releases was simulated, to be quick; ``opened`` says that the
     streams are those of an opened trace.
     """
 
     name: str
     guarantee: str
     cost: Cost
-    every: int = 1
+    share: float = 1.0
     opened: bool = False
 
     def sentence(self) -> str:
         """Say what the setting costs, beside the uncalibrated mechanism and one constant point."""
         cost = self.cost
-        told = cost.released
+        found = cost.released
         parts = [
-            f"Expect a mean error of {length(told.all.value)}, in 80 of 100 cases between "
-            f"{length(told.all.low)} and {length(told.all.high)} (the uncalibrated mechanism "
+            f"Expect a mean error of {length(found.all.value)}, in 80 of 100 cases between "
+            f"{length(found.all.low)} and {length(found.all.high)} (the uncalibrated mechanism "
             f"{length(cost.uncalibrated.all.value)}, one constant point "
             f"{length(cost.constant.all.value)})"
         ]
-        if told.far is not None and told.near is not None:
+        if found.far is not None and found.near is not None:
             parts.append(
-                f"{length(told.far.value)} far from the events, {length(told.near.value)} near them"
+                f"{length(found.far.value)} far from the events, {length(found.near.value)} near "
+                "them"
             )
         plainly = " Near the events a constant point would do as well." * cost.constant_does
-        exact = percent(told.exact.value)
-        return "; ".join(parts) + f".{plainly} {exact} of the steps are released in the true cell."
+        exact = percent(found.exact.value)
+        return (
+            "; ".join(parts) + f".{plainly} {exact} of the steps are released in the true cell."
+            f"{self._off_map()}"
+        )
+
+    def _off_map(self) -> str:
+        """Say what time off the map costs; nothing where nobody is there."""
+        off, releases = self.cost.off_map, self.cost.releases
+        if not releases or not (off.steps or off.wrongly):
+            return ""
+        shown = percent(off.released / off.steps) if off.steps else "0 %"
+        on_map = max(1, releases - off.steps)
+        return (
+            f" {percent(off.steps / releases)} of the steps are off the map and not in these "
+            f"means: {shown} of them are released as off-map, and so are "
+            f"{percent(off.wrongly / on_map)} of those on the map."
+        )
 
     def basis(self) -> str:
         """Say what the figures rest on."""
         cost = self.cost
         found = f"From {cost.runs} simulated streams of {cost.steps} releases"
-        if self.every > 1:
-            found += f", one every {self.every} steps"
+        if self.share < 1.0:
+            found += f" ({percent(self.share)} of those of the clock, around the events and far)"
         if cost.steps < cost.of_steps:
             found += f", of {cost.of_steps} that were to be simulated: the time was over"
         if self.opened:
-            return f"{found}, on the opened trace: keep them to yourself. Nothing was released."
+            return (
+                f"{found}, on the opened trace without its guarded hours: keep them to yourself. "
+                "Nothing was released."
+            )
         happened = f"to {cost.happened} of these people a guarded event happens"
         return f"{found}; {happened}. Nothing was released."
 
@@ -107,69 +130,96 @@ class Forecast:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """How settings are tried: the steps to follow, on whom, and with which random numbers."""
+    """How a policy and its neighbours are tried: which steps, on whom, with which random numbers.
+
+    ``near_share`` is the share of near steps among all that would be released, ``share`` that of
+    the steps that are ``followed``, and ``events`` the guarded ones among them.
+    """
 
     policy: Policy
-    told: Flags
-    seed: int = 1
-    truth: TrueSteps | None = field(default=None, repr=False)
+    followed: Flags
+    seed: int
+    events: tuple[PolicyEvent, ...]
+    near_share: float
+    share: float
+    opened: OpenedTrace | None = None
+
+    @classmethod
+    def of(
+        cls,
+        policy: Policy,
+        trace: Trace | None = None,
+        *,
+        seed: int = 1,
+        steps: int | None = None,
+        most: int = MOST_RELEASES,
+    ) -> Trial:
+        """Return the trial of a policy, on the opened trace of somebody if one is given."""
+        opened = None
+        if trace is not None:
+            policy = policy.for_user(trace)
+            opened = OpenedTrace.of(policy, trace)
+        released = np.ones(policy.steps, dtype=np.bool_) if opened is None else opened.released
+        if not released.any():
+            raise InvalidParameter(
+                "The trace has no fix while the clock of the policy runs, outside its guarded "
+                "hours, so there is nothing to simulate. Forecast without it."
+            )
+        followed, events = followed_steps(policy, released, steps, most)
+        reach = near_reach(policy.timeline.step.total_seconds())
+        near = near_events(policy.steps, [each.event for each in policy.events.values()], reach)
+        share = float(followed.sum() / released.sum())
+        return cls(policy, followed, seed, events, float(near[released].mean()), share, opened)
 
     def simulation(self, each: Neighbour, on_step: Callable[[], None] | None = None) -> Simulation:
         """Return the simulation of one setting."""
-        policy = self.policy
-        reach = near_reach(policy.timeline.step.total_seconds())
-        events = [event.event for event in policy.events.values()]
-        near = near_events(policy.steps, events, reach)
-        if self.truth is not None:
-            near = near[: len(self.truth)][self.truth.known[: policy.steps]]
         return Simulation(
-            each.setting,
-            _every(self.told, each.every),
-            near_steps=reach,
+            each.policy,
+            every(self.followed, each.every),
             seed=self.seed,
-            near_share=float(near.mean()) if near.size else None,
-            truth=self.truth,
+            events=[event.event for event in self.events],
+            near_share=self.near_share,
+            opened=self.opened,
             on_step=on_step,
         )
 
-    def row(self, each: Neighbour, cost: Cost, every: int = 1) -> Row:
+    def row(self, each: Neighbour, cost: Cost) -> Row:
         """Return the row of a setting."""
-        return Row(each.name, each.guarantee, cost, every, self.truth is not None)
+        return Row(each.name, each.guarantee, cost, self.share, self.opened is not None)
 
 
 def quick_forecast(
     policy: Policy,
     *,
+    trace: Trace | None = None,
     seconds: float | None = QUICK_SECONDS,
     runs: int = QUICK_RUNS,
     seed: int = 1,
-    truth: TrueSteps | None = None,
     on_progress: OnProgress | None = None,
 ) -> Row:
     """Return what the policy as it is will cost, within about ``seconds`` of computing.
 
-    Steps around an event are followed, of many of them one in some (``row.every``). Where the time
-    is over before they are, the row tells of the steps that were reached (``cost.steps`` of
-    ``cost.of_steps``); they are the same on every machine, how many is not. With the ``truth`` of
-    an opened trace streams are of that person. ``on_progress`` (done, total) is called after every
-    release; to cancel, raise from it: what it raises passes through.
+    Where the time is over before the steps are, the row is about the steps that were reached
+    (``cost.steps`` of ``cost.of_steps``); how many depends on the machine. With a ``trace`` the
+    streams are of that person, without what happened in guarded hours. ``on_progress`` (done,
+    total) is called after every release; to cancel, raise from it: what it raises passes through.
     """
-    trial, every = _quick_trial(policy, seed, truth)
-    chosen = next(neighbours_of(policy))
-    count = _Count(on_progress, runs * int(trial.told.sum()))
+    trial = Trial.of(policy, trace, seed=seed)
+    chosen = next(neighbours_of(trial.policy))
+    count = _Count(on_progress, runs * int(trial.followed.sum()))
     simulation = trial.simulation(chosen, count.more)
     simulation.add(runs, seconds)
-    return trial.row(chosen, simulation.cost(), every)
+    return trial.row(chosen, simulation.cost())
 
 
 def refined_forecast(
     policy: Policy,
     *,
+    trace: Trace | None = None,
     runs: int = REFINED_RUNS,
     seconds: float = REFINED_SECONDS,
     first_seconds: float = PATIENT_SECONDS,
     seed: int = 1,
-    truth: TrueSteps | None = None,
     on_trial: OnTrial | None = None,
 ) -> Iterator[Row]:
     """Yield what the policy will cost from two streams, then from two more, and so on.
@@ -180,9 +230,9 @@ def refined_forecast(
     ``first_seconds``; ``on_trial`` (done, total, metres) is called after each of their
     releases with how far they were off on average so far. What it raises passes through.
     """
-    trial, every = _quick_trial(policy, seed, truth)
-    chosen = next(neighbours_of(policy))
-    total, done = FEWEST_RUNS * int(trial.told.sum()), 0
+    trial = Trial.of(policy, trace, seed=seed)
+    chosen = next(neighbours_of(trial.policy))
+    total, done = FEWEST_RUNS * int(trial.followed.sum()), 0
     began = thread_time()
 
     def tried() -> None:
@@ -194,127 +244,149 @@ def refined_forecast(
     simulation = trial.simulation(chosen, tried)
     simulation.add(FEWEST_RUNS, first_seconds)
     while True:
-        yield trial.row(chosen, simulation.cost(), every)
+        yield trial.row(chosen, simulation.cost())
         more = min(FEWEST_RUNS, runs - simulation.runs)
         if more <= 0 or thread_time() - began > seconds:
             return
         simulation.add(more)
 
 
-def _quick_trial(policy: Policy, seed: int, truth: TrueSteps | None) -> tuple[Trial, int]:
-    """Return the trial of a quick forecast, and that one step in so many is followed."""
-    told = followed_steps(policy, truth=truth)
-    every = math.ceil(int(told.sum()) / QUICK_STEPS)
-    return Trial(policy, _every(told, every), seed, truth), every
-
-
 def forecast(
     policy: Policy,
     *,
+    trace: Trace | None = None,
     runs: int = DEFAULT_RUNS,
     neighbour_runs: int = NEIGHBOUR_RUNS,
     seed: int = 1,
     steps: int | None = None,
     neighbours: bool = True,
     seconds: float | None = None,
-    truth: TrueSteps | None = None,
     on_progress: OnProgress | None = None,
+    on_row: Callable[[Row], None] | None = None,
 ) -> Forecast:
     """Simulate streams under a policy and its neighbours, and measure them in metres.
 
-    Nothing is released. People are drawn from the policy's own model, the same for every setting
-    and with the same random numbers; or, with the ``truth`` of an opened trace, it is that person.
-    Unless ``steps`` asks for the first so many steps of the stream, those around an event are
-    followed (see :func:`followed_steps`). With ``seconds`` the policy itself ends when its share of
-    the time is over, and its neighbours at the same step. After Ctrl-C the forecast is made of the
-    streams that are done, if there are two.
+    Nothing is released. People are drawn from the policy's own model, or with a ``trace`` it is
+    that person, without what happened in guarded hours. Neighbours are tried on the first
+    ``neighbour_runs`` streams of the policy, with the same random numbers; their figures are those
+    of the policy, changed by how these streams differ. Unless ``steps`` asks for the first so many
+    steps of the clock, see :func:`followed_steps`. With ``seconds`` the policy itself ends when its
+    share of the time is over, and its neighbours at the same step. After Ctrl-C the forecast is
+    made of the streams that are done, if there are two. ``on_row`` is called with the first two
+    streams of the policy.
     """
-    trial = Trial(policy, followed_steps(policy, steps, truth=truth), seed, truth)
-    settings = list(neighbours_of(policy)) if neighbours else [next(neighbours_of(policy))]
-    rows: list[Row] = []
-    wanted = [runs, *[min(runs, neighbour_runs)] * (len(settings) - 1)]
     if runs < FEWEST_RUNS:
         raise InvalidParameter(f"A forecast needs at least {FEWEST_RUNS} runs. Got {runs!r}.")
-    count = _Count(on_progress, sum(wanted) * int(trial.told.sum()))
+    trial = Trial.of(policy, trace, seed=seed, steps=steps)
+    settings = list(neighbours_of(trial.policy)) if neighbours else []
+    settings = settings or [next(neighbours_of(trial.policy))]
+    few = min(runs, max(FEWEST_RUNS, neighbour_runs))
+    wanted = [runs, *[few] * (len(settings) - 1)]
+    count = _Count(on_progress, sum(wanted) * int(trial.followed.sum()))
+    rows: list[Row] = []
+    first: Simulation | None = None
     for each, number in zip(settings, wanted, strict=True):
-        share = seconds / len(settings) if seconds is not None and not rows else None
-        if rows:  # all settings are about the steps that the first one reached
-            trial = replace(trial, told=_first(trial.told, rows[0].cost.steps))
-        if not _every(trial.told, each.every).any():
+        share = seconds / len(settings) if seconds is not None and first is None else None
+        if not every(trial.followed, each.every).any():
             continue
         simulation = trial.simulation(each, count.more)
+        interrupted = False
         try:
             while simulation.runs < number:
                 group = min(number - simulation.runs, FEWEST_RUNS + number % FEWEST_RUNS)
                 simulation.add(group, None if share is None else share * group / number)
+                if on_row is not None and first is None and simulation.runs == group < number:
+                    on_row(trial.row(each, simulation.cost()))
         except KeyboardInterrupt:
-            if simulation.runs:
-                rows.append(trial.row(each, simulation.cost()))
-            if not rows:
+            if not rows and not simulation.runs:
                 raise
+            interrupted = True
+        if simulation.runs:
+            cost = simulation.cost()
+            if first is not None:
+                cost = cost.beside(rows[0].cost, first.cost(simulation.runs))
+            rows.append(trial.row(each, cost))
+        if interrupted:
             return Forecast(tuple(rows), seed, complete=False)
-        rows.append(trial.row(each, simulation.cost()))
+        if first is None:  # all settings are about the steps that the first one reached
+            first = simulation
+            trial = replace(trial, followed=_first(trial.followed, cost.steps))
     return Forecast(tuple(rows), seed)
 
 
 class _Count:
-    """Counts releases, and tells how many are done and of how many."""
+    """Counts releases, and says how many are done and of how many."""
 
     def __init__(self, on_progress: OnProgress | None, total: int) -> None:
         self._on_progress, self._total, self._done = on_progress, total, 0
 
     def more(self) -> None:
-        """Tell that one more is done."""
+        """Say that one more is done."""
         self._done += 1
         if self._on_progress is not None:
             self._on_progress(self._done, max(self._done, self._total))
 
 
 def followed_steps(
-    policy: Policy, steps: int | None = None, *, truth: TrueSteps | None = None
-) -> Flags:
-    """Tell which steps of the clock a forecast releases at; at the others it is silent.
+    policy: Policy, released: Flags, steps: int | None = None, most: int = MOST_RELEASES
+) -> tuple[Flags, tuple[PolicyEvent, ...]]:
+    """Return (T,) at which of the ``released`` steps a forecast releases, and around which events.
 
-    The first ``steps``, or those around the steps that an event speaks of, from ``HOURS_BEFORE`` to
-    ``HOURS_AFTER``. Of an event that recurs, the first occurrence is followed, the others cost the
-    same; with the ``truth`` of an opened trace the first around which there is a fix. Then steps
-    without a fix are left out.
+    The first ``steps``, or all, if they are no more than ``most``. Of more, those near the first
+    occurrence of each event that has any, at most half of ``most`` (every so many of them), and far
+    from all events stretches of ``FAR_HOURS``, evenly over the clock. At other steps a forecast is
+    silent.
     """
-    told = np.zeros(policy.steps, dtype=np.bool_)
-    known = np.ones(policy.steps, dtype=np.bool_)
-    if truth is not None:
-        known[:] = False
-        known[: len(truth)] = truth.known[: policy.steps]
+    occurrences: dict[str, PolicyEvent] = {}
+    for each in policy.events.values():
+        occurrences.setdefault(each.name, each)
+    first = tuple(occurrences.values())
     if steps is not None:
         if not 1 <= steps <= policy.steps:
             raise InvalidParameter(
                 f"The steps of a forecast must be 1 to {policy.steps}, as many as the policy's "
                 f"clock has. Got {steps!r}."
             )
-        told[:steps] = True
-        return told & known
-    hour = 3600 / policy.timeline.step.total_seconds()
-    before, after = round(HOURS_BEFORE * hour), round(HOURS_AFTER * hour)
-    followed: set[str] = set()
+        return released & (np.arange(policy.steps) < steps), first
+    if released.sum() <= most:
+        return released, first
+    seconds = policy.timeline.step.total_seconds()
+    reach = near_reach(seconds)
+    followed = np.zeros(policy.steps, dtype=np.bool_)
+    chosen: dict[str, PolicyEvent] = {}
     for each in policy.events.values():
-        around = np.zeros(policy.steps, dtype=np.bool_)
-        for layer in each.event.automaton().layers:
-            around[max(0, layer.step - before) : layer.step + after + 1] = True
-        if each.name not in followed and (around & known).any():
-            followed.add(each.name)
-            told |= around
-    return told & known
+        near = near_events(policy.steps, [each.event], reach) & released
+        if each.name not in chosen and near.any():
+            chosen[each.name] = each
+            followed |= near
+    followed = every(followed, math.ceil(followed.sum() / (most / 2)) or 1)
+    far = released & ~near_events(
+        policy.steps, [each.event for each in policy.events.values()], reach
+    )
+    length = max(1, round(FAR_HOURS * 3600 / seconds))
+    blocks = [
+        kept
+        for begin in range(0, policy.steps, length)
+        if (kept := np.flatnonzero(far[begin : begin + length]) + begin).size
+    ]
+    room = most - int(followed.sum())
+    if blocks and room > 0:
+        usual = sum(map(len, blocks)) / len(blocks)
+        wanted = min(len(blocks), max(1, math.ceil(room / usual)))
+        for place in np.linspace(0, len(blocks) - 1, wanted).round().astype(int):
+            followed[blocks[place]] = True
+    return followed, tuple(chosen.values()) or first
 
 
-def _every(told: Flags, every: int) -> Flags:
-    """Return the flags of every ``every``-th step."""
-    kept = np.zeros_like(told)
-    kept[::every] = told[::every]
+def every(flags: Flags, number: int) -> Flags:
+    """Return every so many of the flags that are set."""
+    kept = np.zeros_like(flags)
+    kept[np.flatnonzero(flags)[::number]] = True
     return kept
 
 
-def _first(told: Flags, most: int) -> Flags:
+def _first(flags: Flags, most: int) -> Flags:
     """Return the flags up to the ``most``-th that is set."""
-    kept = np.zeros_like(told)
-    kept[np.flatnonzero(told)[:most]] = True
+    kept = np.zeros_like(flags)
+    kept[np.flatnonzero(flags)[:most]] = True
     return kept

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from priste.errors import InvalidParameter
-from priste.forecast.neighbours import Neighbour, setting_of
+from priste.forecast.neighbours import Neighbour, against, guaranteeing, neighbour
 from priste.forecast.policy_cost import (
     NEIGHBOUR_RUNS,
     OnProgress,
     Row,
     Trial,
-    followed_steps,
 )
-from priste.quantify import KnownPrior, OddsBound
+from priste.quantify import OddsBound
 
 if TYPE_CHECKING:
     from priste.policy import Policy
+    from priste.traces import Trace
 
 LADDER = (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 """The ε that are tried, strongest first."""
@@ -54,6 +54,7 @@ def suggest(
     policy: Policy,
     metres: float,
     *,
+    trace: Trace | None = None,
     where: Where = "far",
     runs: int = NEIGHBOUR_RUNS,
     seed: int = 1,
@@ -72,8 +73,8 @@ def suggest(
         raise InvalidParameter(
             f"The 'where' of a suggestion must be one of {', '.join(WHERE_WORDS)}. Got {where!r}."
         )
-    trial = Trial(policy, followed_steps(policy, steps), seed)
-    kinds = list(_kinds(policy))
+    trial = Trial.of(policy, trace, seed=seed, steps=steps)
+    kinds = list(_kinds(trial.policy))
     done = 0
 
     def tried() -> None:
@@ -114,35 +115,23 @@ def _strongest(cost_at: Callable[[float], Row], is_cheap: Callable[[Row], bool])
 
 def _kinds(policy: Policy) -> Iterator[Callable[[float], Neighbour]]:
     """Yield the kinds of guarantees, each a function of ε."""
-    here = setting_of(policy)
-    adversaries = [(here.adversary, policy.chosen_adversary.words)]
-    known = KnownPrior(policy.population)
-    if here.adversary != known:
-        adversaries.append((known, "an adversary who knows how people here move"))
-    for adversary, against in adversaries:
+    policies = [policy]
+    choice = policy.adversary_choice
+    if choice.section is None or choice.section.knows != "population" or choice.places:
+        policies.append(against(policy, "population"))
+    for each in policies:
         for upwards in (False, True):
 
-            def kind(
-                epsilon: float,
-                adversary: Any = adversary,
-                against: str = against,
-                upwards: bool = upwards,
-            ) -> Neighbour:
-                guarantee = OddsBound(epsilon, math.inf) if upwards else OddsBound(epsilon, epsilon)
+            def kind(epsilon: float, each: Policy = each, upwards: bool = upwards) -> Neighbour:
+                guarantee = OddsBound(epsilon, math.inf if upwards else epsilon)
                 name = f"ε = {epsilon:g}{', upwards only' if upwards else ''}"
-                return Neighbour(
-                    name,
-                    f"{guarantee.words()}; against {against}",
-                    replace(
-                        here, adversary=adversary, guarantees=dict.fromkeys(here.events, guarantee)
-                    ),
-                )
+                return neighbour(name, guaranteeing(each, lambda _: guarantee))
 
             yield kind
 
 
 def _metres(row: Row, where: Where) -> float:
     """Return the mean metres where it is asked for; everywhere, if there is no such step."""
-    told = row.cost.released
-    chosen = {"far": told.far, "near": told.near, "everywhere": told.all}[where]
-    return (chosen or told.all).value
+    found = row.cost.released
+    chosen = {"far": found.far, "near": found.near, "everywhere": found.all}[where]
+    return (chosen or found.all).value

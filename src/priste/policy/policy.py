@@ -116,6 +116,12 @@ class Policy:
         return Windows.of_events(self.document.events, places, self.timeline, self.steps)
 
     @property
+    def guarded_time(self) -> Windows:
+        """The time that the events guard, and the guarded hours before and after it."""
+        pad = max((each.pad or 0 for each in self.events.values()), default=0)
+        return replace(self.windows, margin=self.windows.margin + pad * self.timeline.step)
+
+    @property
     def files(self) -> dict[str, Path]:
         """The files that the policy names, by words for what they are."""
         return self.document.files(self.folder)
@@ -268,10 +274,7 @@ class Policy:
             return None
         begin = microseconds(self.timeline.start)
         before = within(trace, [(int(trace.times[0]), begin - 1)]) if trace.times.size else None
-        pad = max((each.pad or 0 for each in self.events.values()), default=0)
-        margin = self.windows.margin + pad * self.timeline.step
-        hours = replace(self.windows, margin=margin)
-        rest = None if before is None else hours.outside(before)
+        rest = None if before is None else self.guarded_time.outside(before)
         return None if rest is None else own_days(self.chosen_models[0], rest, self._ground)
 
     @property
