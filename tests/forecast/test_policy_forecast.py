@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.cli.small_world import POLICY, write_policy, write_trips
 from typer.testing import CliRunner
@@ -12,8 +13,9 @@ from typer.testing import CliRunner
 from priste.audit.estimates import Estimate
 from priste.cli.application import app
 from priste.errors import InvalidParameter, OutputExists
+from priste.events import near_events
 from priste.forecast import Row, forecast, quick_forecast, refined_forecast, suggest
-from priste.forecast.neighbours import neighbours_of, setting_of
+from priste.forecast.neighbours import neighbours_of
 from priste.forecast.picture import forecast_page, groups_of, save_forecast
 from priste.forecast.policy_cost import followed_steps
 from priste.forecast.suggestion import LADDER, MOST_TRIED, _strongest
@@ -37,13 +39,17 @@ def policy(folder: Path) -> Policy:
 
 def test_neighbours_differ_in_one_thing(policy: Policy) -> None:
     """Each neighbour keeps all of the policy but the guarantees, or but the adversary."""
-    here = setting_of(policy)
+
+    def guarantees(of: Policy) -> list[Any]:
+        return [event.guarantee for event in of.events.values()]
+
     listed = list(neighbours_of(policy))
     assert listed[0].name == "as it is"
-    assert listed[0].setting.guarantees == here.guarantees
+    assert listed[0].policy is policy
     for each in listed[1:]:
-        same_guarantees = each.setting.guarantees == here.guarantees
-        same_adversary = each.setting.adversary == here.adversary
+        same_guarantees = guarantees(each.policy) == guarantees(policy)
+        adversary = each.policy.chosen_adversary.adversary
+        same_adversary = adversary == policy.chosen_adversary.adversary
         same_pace = each.every == 1
         assert [same_guarantees, same_adversary, same_pace].count(False) == 1, each.name
         assert "against" in each.guarantee
@@ -55,9 +61,9 @@ def test_neighbours_differ_in_one_thing(policy: Policy) -> None:
 def test_a_belief_is_only_offered_where_it_can_be_kept(policy: Policy) -> None:
     """Against anybody somebody is surer than the cap from the start, or nobody is: both are so."""
     capped = [each for each in neighbours_of(policy) if each.name == "belief capped"]
-    assert isinstance(setting_of(policy).adversary, AnyPrior)
+    assert isinstance(policy.chosen_adversary.adversary, AnyPrior)
     for each in capped:
-        assert all(isinstance(p, BeliefBound) for p in each.setting.guarantees.values())
+        assert all(isinstance(e.guarantee, BeliefBound) for e in each.policy.events.values())
 
 
 def test_the_same_seed_gives_the_same_forecast(policy: Policy) -> None:
@@ -172,20 +178,31 @@ def test_halving_finds_the_first_rung_that_is_cheap_enough(cheap_from: int) -> N
 
 
 def test_steps_are_those_of_the_clock(policy: Policy) -> None:
-    """More steps than the clock has are refused; unless told, the days around events are."""
-    assert followed_steps(policy, 3).tolist() == [True] * 3 + [False] * (policy.steps - 3)
+    """The first so many, more than the clock has are refused; a short clock is followed whole."""
+    whole = np.ones(policy.steps, dtype=np.bool_)
+    followed, events = followed_steps(policy, whole, 3)
+    assert followed.tolist() == [True] * 3 + [False] * (policy.steps - 3)
+    assert [event.name for event in events] == list(policy.document.events)
+    assert followed_steps(policy, whole)[0].all()
     with pytest.raises(InvalidParameter, match=f"1 to {policy.steps}"):
-        followed_steps(policy, policy.steps + 1)
+        followed_steps(policy, whole, policy.steps + 1)
 
 
-def test_of_a_recurring_event_the_first_is_followed() -> None:
-    """A week of hours with an event every day: from the start to a day after the first."""
-    text = POLICY.replace("steps = 12", "steps = 168").partition("[events.homecoming]")[0]
-    weekly = read_policy(f"{text}every = 'day'\n")
-    assert len(weekly.events) == 7
-    told = followed_steps(weekly)
-    assert told[: 7 + 24 + 1].all()
-    assert not told[7 + 24 + 1 :].any()
+def test_of_a_long_clock_the_first_occurrence_and_stretches_far_from_it_are_followed() -> None:
+    """Four weeks of hours with a weekly event: its near steps, and some of all weeks."""
+    text = POLICY.replace("steps = 12", "steps = 672").partition("[events.homecoming]")[0]
+    text = text.replace("05:00-08:00", "wed 05:00-08:00")
+    weekly = read_policy(f"{text}every = 'week'\n")
+    assert len(weekly.events) == 4
+    followed, events = followed_steps(weekly, np.ones(672, dtype=np.bool_))
+    assert [event.label for event in events] == [next(iter(weekly.events))]
+    steps = followed.nonzero()[0]
+    assert 100 <= len(steps) <= 126
+    first = [step for step in steps if step < 24]  # the clock begins on a Wednesday
+    assert set(range(8 + 6)) <= set(first)
+    assert {int(step) // 168 for step in steps} == {0, 1, 2, 3}
+    near = near_events(672, [each.event for each in weekly.events.values()], 6)
+    assert not near[steps[steps > 24]].any()  # later occurrences cost the same
 
 
 def test_the_command_in_words_and_in_json(folder: Path) -> None:
@@ -271,8 +288,11 @@ def test_events_whose_names_look_like_periods_are_all_followed() -> None:
     text = POLICY[: POLICY.index("[events.visit]")].replace("steps = 12", "steps = 60")
     text += "[events.\"visit, am\"]\nformula = 'presence(clinic, 2..3)'\n"
     text += "[events.\"visit, pm\"]\nformula = 'presence(clinic, 55..56)'\n"
-    told = followed_steps(read_policy(text))
-    assert told.nonzero()[0].tolist() == [*range(3 + 24 + 1), *range(55 - 12, 60)]
+    policy = read_policy(text)
+    followed, events = followed_steps(policy, np.ones(60, dtype=np.bool_), most=40)
+    assert [event.name for event in events] == ["visit, am", "visit, pm"]
+    assert followed[:10].sum() >= 4
+    assert followed[50:].sum() >= 4
 
 
 def test_ctrl_c_keeps_what_was_simulated(policy: Policy) -> None:
@@ -299,11 +319,16 @@ def test_ctrl_c_keeps_what_was_simulated(policy: Policy) -> None:
 def test_a_forecast_on_an_opened_trace_is_marked_private(folder: Path) -> None:
     """It follows the steps of the trace, and says that its figures are the user's own."""
     trips = write_trips(folder, ("ada",))
+    visit = folder / "visit.toml"
+    visit.write_text(POLICY.partition("[events.homecoming]")[0], encoding="utf-8")
     runner = CliRunner(env={"COLUMNS": "80", "TERM": "dumb"})
-    asked = ["forecast", str(folder / "policy.toml"), "--runs", "2", "--no-neighbours"]
-    words = " ".join(runner.invoke(app, [*asked, "--trace", str(trips)]).stdout.split())
-    assert "on the opened trace: keep them to yourself" in words
+    asked = ["--runs", "2", "--no-neighbours", "--trace", str(trips)]
+    words = " ".join(runner.invoke(app, ["forecast", str(visit), *asked]).stdout.split())
+    assert "on the opened trace without its guarded hours: keep them to yourself" in words
     assert "12 releases" in words
+    refused = runner.invoke(app, ["forecast", str(folder / "policy.toml"), *asked])
+    assert refused.exit_code == 2  # the two events guard all of the clock
+    assert "Forecast without it" in " ".join(refused.stderr.split()).replace(" │ │ ", " ")
 
 
 def test_where_a_constant_does_as_well_that_is_said(rows: tuple[Row, ...]) -> None:

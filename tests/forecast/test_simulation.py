@@ -1,174 +1,214 @@
-"""Forecasts of one setting: against closed forms, and on the same people for every setting."""
+"""Simulated streams: who is simulated, against closed forms, and what is measured."""
 
 import math
+from dataclasses import replace
+from datetime import timedelta
+from itertools import product
 
 import numpy as np
 import pytest
+from tests.cli.small_world import GRID, POLICY, START
 
-from priste.events import at
-from priste.forecast.simulation import (
-    Setting,
-    drawn_person,
-    predictive,
-    public_constant,
-    simulate,
-)
+from priste.errors import InvalidParameter
+from priste.forecast import forecast, quick_forecast
+from priste.forecast.people import OpenedTrace, bridge, drawn_person
+from priste.forecast.simulation import Simulation, predictive
 from priste.maps import Grid
-from priste.mechanisms import Identity, PlanarLaplace, Uniform
 from priste.mobility import MarkovModel
-from priste.quantify import AnyPrior, KnownPrior, OddsBound
+from priste.policy import Policy, read_policy
 from priste.randomness import bit_source
-from priste.results import TrueSteps
+from priste.release.calibrators import Uncalibrated
+from priste.traces import Fix, Trace
 
-GRID = Grid(rows=1, columns=5, cell_size=1.0)
-STAY = MarkovModel(GRID, np.eye(5))
-WALK = MarkovModel.gaussian(GRID, sigma=1.0)
-START = np.full(5, 0.2)
-AT_HOME = np.array([0.0, 0.0, 0.0, 1.0, 0.0])
-EVENT = {"visit": at([0], 2)}
-GUARANTEE = {"visit": OddsBound(1.0, 1.0)}
+TEXT = POLICY.partition("[events.homecoming]")[0]
+SMALL = read_policy(TEXT)
+RARE = read_policy(TEXT.replace("epsilon = 0.8", "epsilon = 2.0"))
+ALL = np.ones(SMALL.steps, dtype=np.bool_)
 
 
-def test_constant_and_uncalibrated_by_hand() -> None:
-    """Somebody who never leaves cell 3: a constant is in the true cell, and so is plain truth."""
-    setting = Setting(
-        (STAY,), EVENT, Identity(GRID), GUARANTEE, "uncalibrated", AnyPrior(), AT_HOME
-    )
-    cost = simulate(setting, np.ones(4, bool), runs=2, near_steps=1, seed=1)
-    assert public_constant(setting, range(4)) == 3
-    for way in (cost.released, cost.uncalibrated, cost.constant):
-        assert way.exact.value == 1.0
-        assert 0.0 < way.all.value < 1000 * GRID.cell_size * 0.71  # anywhere in the cell
-    assert cost.leakage["visit"] == np.inf  # "uncalibrated" guarantees nothing
+def trace_of(cells: list[int | None], shift: float = 0.0) -> Trace:
+    """Return fixes at the centres of cells in the middles of the hours, moved north a little."""
+    fixes = []
+    for step, cell in enumerate(cells):
+        if cell is not None:
+            lat, lon = GRID.latlon(cell)
+            at = START + timedelta(hours=step, minutes=30)
+            fixes.append(Fix("ada", at, lat + shift, lon))
+    return Trace.of(fixes)
 
 
-def test_settings_are_compared_on_the_same_people() -> None:
-    """The same seed gives the same truth, so what does not depend on the setting is equal."""
-    start = np.full(5, 0.2)
-    costs = [
-        simulate(
-            Setting(
-                (WALK,), EVENT, PlanarLaplace(GRID, alpha), GUARANTEE, "certified", seen, start
-            ),
-            np.ones(6, bool),
-            runs=3,
-            near_steps=1,
-            seed=7,
-        )
-        for alpha, seen in ((0.5, AnyPrior()), (2.0, KnownPrior(start)))
+def test_a_gap_is_drawn_as_the_model_says_given_both_ends() -> None:
+    """The shares of each way through a gap of two steps, against the product of the chances."""
+    grid = Grid(rows=1, columns=3, cell_size=1.0)
+    matrix = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.4, 0.5]])
+    model = MarkovModel(grid, matrix)
+    cells = np.array([0, -1, -1, 2])
+    bits = bit_source(np.random.default_rng(3))
+    draws = 3000
+    counts = dict.fromkeys(product(range(3), repeat=2), 0)
+    for _ in range(draws):
+        counts[tuple(bridge(model, cells, range(1, 3), bits).tolist())] += 1  # type: ignore[index]
+    ways = {(a, b): matrix[0, a] * matrix[a, b] * matrix[b, 2] for a, b in counts}
+    total = sum(ways.values())
+    for way, weight in ways.items():
+        share = weight / total
+        assert abs(counts[way] / draws - share) < 5 * math.sqrt(share * (1 - share) / draws)
+
+
+def test_a_gap_at_the_end_or_without_a_way_follows_the_first_cell() -> None:
+    """Nothing is known after the gap, or the model does not lead there: the model goes on."""
+    grid = Grid(rows=1, columns=3, cell_size=1.0)
+    ring = MarkovModel(grid, [[0, 1, 0], [0, 0, 1], [1, 0, 0]])
+    bits = bit_source(np.random.default_rng(1))
+    assert bridge(ring, np.array([0, -1, -1]), range(1, 3), bits).tolist() == [1, 2]
+    assert bridge(ring, np.array([0, -1, -1, 1]), range(1, 3), bits).tolist() == [1, 2]
+    assert bridge(ring, np.array([-1, -1, 0]), range(2), bits).tolist() == [1, 2]
+
+
+def test_guarded_hours_of_an_opened_trace_change_nothing() -> None:
+    """Two worlds: traces that differ in guarded hours alone give the same forecast."""
+    kept: list[int | None] = [0, 0, 1, 5, 6, 10, 10, 9, 5, 1, 0, 0]
+    hours = [step for step in range(12) if 3 <= step <= 9]
+    other = [15 if step in hours else cell for step, cell in enumerate(kept)]
+    gone = [None if step in hours else cell for step, cell in enumerate(kept)]
+    found = [
+        quick_forecast(SMALL, trace=trace_of(each), runs=2, seconds=None)
+        for each in (kept, other, gone)
     ]
-    assert costs[0].constant == costs[1].constant
-    assert costs[0].released != costs[1].released
-    assert all(cost.leakage["visit"] <= 1.0 for cost in costs)
-    near, far = costs[0].released.near, costs[0].released.far
-    assert near is not None
-    assert far is not None
-    assert costs[0].released.all.value == pytest.approx((3 * near.value + 3 * far.value) / 6)
+    assert found[0] == found[1] == found[2]
+    assert found[0].opened
+    assert "keep them to yourself" in found[0].basis()
+    outside = [15 if step == 1 else cell for step, cell in enumerate(kept)]
+    assert quick_forecast(SMALL, trace=trace_of(outside), runs=2, seconds=None) != found[0]
 
 
-def test_a_mechanism_that_tells_nothing_is_as_far_as_a_uniform_cell() -> None:
-    """From the middle of five cells a uniform cell is about 1.3 km away on average."""
-    middle = np.array([0.0, 0.0, 1.0, 0.0, 0.0])
-    setting = Setting((STAY,), EVENT, Uniform(GRID), GUARANTEE, "uncalibrated", AnyPrior(), middle)
-    cost = simulate(setting, np.ones(400, bool), runs=3, near_steps=1, seed=3)
-    corner = np.linspace(-0.5, 0.5, 201)
-    x, y = np.meshgrid(corner, corner)
-    by_hand = 1000 * np.mean([np.hypot(x - shift, y).mean() for shift in range(-2, 3)])
-    assert cost.uncalibrated.all.value == pytest.approx(by_hand, abs=150)
-
-
-def test_silent_steps_are_gone_through_and_not_measured() -> None:
-    """A stream that is silent at first then releases what a Protector does after silence."""
-    start = np.full(5, 0.2)
-    setting = Setting(
-        (WALK,), EVENT, PlanarLaplace(GRID, 1.0), GUARANTEE, "certified", AnyPrior(), start
+def test_guarded_hours_are_filled_as_the_hours_around_them() -> None:
+    """With a fix in every second hour around them, about half of the guarded hours have one."""
+    full, half = (
+        OpenedTrace.of(SMALL, trace_of([0 if step % every == 0 else None for step in range(12)]))
+        for every in (1, 2)
     )
-    told = np.array([False, False, True, True])
-    cost = simulate(setting, told, runs=2, near_steps=0, seed=4)
-    assert (cost.steps, cost.of_steps) == (2, 2)
-    by_hand = []
+    guarded = full.known.cells == -1
+    assert 0 < guarded.sum() < 12
+    assert (full.released == True).all()  # noqa: E712
+    assert half.hidden.sum() == pytest.approx(guarded.sum() / 2, abs=1)
+    person = half.person(bit_source(np.random.default_rng(2)))
+    assert (person.cells != -1).tolist() == half.released.tolist()
+    assert not np.isnan(person.places[half.released]).any()
+
+
+def test_a_trace_without_a_fix_in_the_clock_is_refused() -> None:
+    """There is nothing to simulate, and the message says what to do."""
+    early = Trace.of([Fix("ada", START - timedelta(days=3), *GRID.latlon(0))])
+    with pytest.raises(InvalidParameter, match="Forecast without it"):
+        quick_forecast(SMALL, trace=early)
+
+
+def test_people_are_drawn_to_whom_the_event_happens() -> None:
+    """Every second person visits the clinic; the others follow the model."""
+    simulation = Simulation(RARE, ALL, seed=2, events=[RARE.events["visit"].event])
+    simulation.add(6)
+    assert simulation.cost().happened >= 3
+    bits = bit_source(np.random.default_rng(4))
+    event = RARE.events["visit"].event
+    person = drawn_person(RARE, bits, event)
+    assert event.holds(person.cells.tolist())
+    assert len(person) == RARE.steps
+
+
+def exact(policy: Policy) -> Policy:
+    """Return the policy with nothing but the truth released."""
+    text = policy.source.replace("planar-laplace", "identity").replace("alpha = 1.5", "")
+    return replace(read_policy(text), calibrator=Uncalibrated())
+
+
+def test_releasing_the_truth_costs_where_one_is_in_the_cell() -> None:
+    """The mean distance of a uniform point of a square to its centre is 0.3826 of its side."""
+    simulation = Simulation(exact(SMALL), ALL, seed=1)
+    simulation.add(30)
+    cost = simulation.cost()
+    by_hand = (math.sqrt(2) + math.asinh(1)) / 6  # of the side
+    assert cost.released.all.value == pytest.approx(1000 * by_hand, rel=0.05)
+    assert cost.released.exact.value == 1.0
+    assert cost.uncalibrated.all.value == pytest.approx(cost.released.all.value)
+    assert cost.constant.all.value > cost.released.all.value
+    assert not cost.constant_does
+
+
+def test_the_streams_are_those_of_a_protector_after_silence() -> None:
+    """Errors by hand: the same person and draws, silent at the steps that are not followed."""
+    followed = ALL.copy()
+    followed[:4] = False
+    simulation = Simulation(SMALL, followed, seed=4)
+    simulation.add(2)
+    cost = simulation.cost()
+    means = []
     for run in range(2):
-        bits = bit_source(np.random.default_rng([4, run, 0]))
-        person = drawn_person(setting, 4, bits, happening=run == 1)
-        truth = person.cells
-        protector = setting.protector(bit_source(np.random.default_rng([4, run, 2])))
-        cells = [protector.release(int(truth[step]) if told[step] else None) for step in range(4)]
-        by_hand.append(
-            [
-                math.dist(person.places[step], GRID.centers[int(cells[step].cell or 0)])
-                for step in (2, 3)
-            ]
-        )
-    assert cost.released.all.value == pytest.approx(1000 * np.mean(by_hand))
-    assert cost.released.near is not None
-    assert cost.released.near.value == pytest.approx(1000 * np.mean([near for near, _ in by_hand]))
-    push = WALK.transition(0).push
-    weights = push(push(start)) + push(push(push(start)))
-    expected = np.abs(np.subtract.outer(np.arange(5), np.arange(5))) @ weights
-    assert public_constant(setting, [2, 3]) == expected.argmin()
-
-
-def test_when_the_time_is_over_all_streams_end_at_the_same_step() -> None:
-    """The first release of every stream is made in any case; what was reached is said."""
-    setting = Setting(
-        (WALK,), EVENT, PlanarLaplace(GRID, 1.0), GUARANTEE, "uncalibrated", AnyPrior()
-    )
-    cost = simulate(setting, np.ones(50, bool), runs=3, near_steps=1, seed=1, seconds=0.0)
-    assert (cost.steps, cost.of_steps) == (1, 50)
-    assert cost.released.all.value > 0.0
-
-
-def test_half_of_the_people_are_such_that_the_event_happens() -> None:
-    """Every second stream is of somebody in the guarded place; the event is rare otherwise."""
-    start = np.array([0.02, 0.02, 0.02, 0.02, 0.92])
-    setting = Setting(
-        (STAY,), EVENT, PlanarLaplace(GRID, 1.0), GUARANTEE, "uncalibrated", AnyPrior(), start
-    )
-    cost = simulate(setting, np.ones(4, bool), runs=8, near_steps=1, seed=2)
-    assert cost.happened >= 4
-    never = Setting(
-        (STAY,), EVENT, PlanarLaplace(GRID, 1.0), GUARANTEE, "uncalibrated", AnyPrior(), AT_HOME
-    )
-    assert simulate(never, np.ones(4, bool), runs=4, near_steps=1, seed=2).happened == 0
-
-
-def test_an_opened_trace_is_followed_with_its_gaps() -> None:
-    """All streams are of that person; a step without a fix is silent and counts nowhere."""
-    setting = Setting(
-        (WALK,), EVENT, Identity(GRID), GUARANTEE, "uncalibrated", AnyPrior(), np.full(5, 0.2)
-    )
-    truth = TrueSteps.of_cells(GRID, [3, None, 4, 4])
-    cost = simulate(setting, np.ones(6, bool), runs=2, near_steps=0, seed=1, truth=truth)
-    assert (cost.steps, cost.of_steps) == (3, 3)
-    assert cost.released.all.value == 0.0  # the truth, at centres
-    assert cost.constant.all.value > 0.0
+        person = drawn_person(SMALL, bit_source(np.random.default_rng([4, run, 0])))
+        stream = SMALL.protector(rng=bit_source(np.random.default_rng([4, run, 1])))
+        errors = []
+        for step in range(SMALL.steps):
+            release = stream.release(int(person.cells[step]) if followed[step] else None)
+            if release.cell is not None:
+                errors.append(math.dist(person.places[step], SMALL.grid.centers[release.cell]))
+        means.append(1000 * np.mean(errors))
+    assert cost.steps == 8
+    assert cost.released.all.value == pytest.approx(np.mean(means))
+    assert cost.leakage["visit"] <= 0.8
 
 
 def test_the_whole_clock_weighs_near_and_far() -> None:
     """With the share of near steps in the clock, the mean is that of near and far by it."""
-    setting = Setting(
-        (WALK,),
-        EVENT,
-        PlanarLaplace(GRID, 1.0),
-        GUARANTEE,
-        "certified",
-        AnyPrior(),
-        np.full(5, 0.2),
-    )
-    told = np.ones(6, bool)
-    cost = simulate(setting, told, runs=3, near_steps=1, seed=7, near_share=0.1)
-    near, far = cost.released.near, cost.released.far
-    assert near is not None
-    assert far is not None
-    assert cost.released.all.value == pytest.approx(0.1 * near.value + 0.9 * far.value)
+    long = read_policy(TEXT.replace("steps = 12", "steps = 24"))
+    simulation = Simulation(long, np.ones(24, dtype=np.bool_), seed=7, near_share=0.1)
+    simulation.add(3)
+    found = simulation.cost().released
+    assert found.near is not None
+    assert found.far is not None
+    assert found.all.value == pytest.approx(0.1 * found.near.value + 0.9 * found.far.value)
 
 
-def test_an_interval_holds_the_next_value_in_80_of_100_cases() -> None:
-    """Intervals of five log-normal values, and one more: by simulation, 80 % within 3 points."""
+def test_time_off_the_map_is_counted_apart() -> None:
+    """On a small map with a ring around it: the steps off it are counted and in no mean."""
+    text = TEXT.replace("[release]", '[release]\noutside = "off-map"')
+    simulation = Simulation(read_policy(text), ALL, seed=1)
+    simulation.add(4)
+    cost = simulation.cost()
+    assert 0 < cost.off_map.steps < cost.releases == 48
+    assert cost.off_map.released <= cost.off_map.steps
+    row = quick_forecast(read_policy(text), runs=4, seconds=None)
+    assert "are off the map and not in these means" in row.sentence()
+
+
+def test_when_the_time_is_over_all_streams_end_at_the_same_step() -> None:
+    """The first release of every stream is made in any case; what was reached is said."""
+    simulation = Simulation(SMALL, ALL, seed=1)
+    simulation.add(3, seconds=0.0)
+    cost = simulation.cost()
+    assert (cost.steps, cost.of_steps, cost.releases) == (1, 12, 3)
+    assert cost.released.all.value > 0.0
+
+
+def test_neighbours_stand_on_the_scale_of_the_policy() -> None:
+    """A neighbour of two streams is the policy of all, times how the two differ on these two."""
+    rows = forecast(SMALL, runs=4, seed=3).rows
+    two = forecast(SMALL, runs=2, seed=3).rows
+    base, few = rows[0].cost.released.all, two[0].cost.released.all
+    for whole, pair in zip(rows[1:], two[1:], strict=True):
+        factor = pair.cost.released.all.value / few.value
+        assert whole.cost.released.all.value == pytest.approx(base.value * factor)
+        assert whole.cost.released.all.high == pytest.approx(base.high * factor)
+
+
+def test_an_interval_holds_the_mean_of_a_run_in_80_of_100_cases() -> None:
+    """Log-normal values with the usual spread, and with more: by simulation, within 4 points."""
     random = np.random.default_rng(5)
-    hits = 0
-    for _ in range(2000):
-        values = np.exp(6 + 0.5 * random.standard_normal(6))
-        found = predictive(values[:5].tolist())
-        hits += found.low <= values[5] <= found.high
-    assert 0.77 <= hits / 2000 <= 0.83
+    for spread, known in ((0.2, 0.0), (0.45, math.sqrt(0.45**2 - 0.2**2))):
+        hits = 0
+        for _ in range(2000):
+            person = known * random.standard_normal()
+            values = np.exp(6 + 0.2 * random.standard_normal(8))
+            target = np.exp(6 + person + 0.2 * random.standard_normal())
+            found = predictive(values.tolist(), known)
+            hits += found.low <= target <= found.high
+        assert 0.76 <= hits / 2000 <= 0.86, spread

@@ -240,12 +240,17 @@ def _end_of(until: datetime | None) -> datetime | None:
 def _foreseen(policy: Policy, trace: Trace | None) -> Row | None:
     """Return what the draft would cost, None where the time was too short to tell.
 
-    On the trace of the one person it was drafted from.
+    On the trace of the one person it was drafted from, if there is one outside guarded hours.
     """
     from priste.forecast import quick_forecast
 
     with progress("Forecasting", "releases") as tell:
-        row = quick_forecast(policy, trace=trace, on_progress=tell)
+        try:
+            row = quick_forecast(policy, trace=trace, on_progress=tell)
+        except InvalidParameter:
+            if trace is None:
+                raise
+            row = quick_forecast(policy, on_progress=tell)
     return row if row.cost.steps >= min(FEWEST_FORESEEN, row.cost.of_steps) else None
 
 
