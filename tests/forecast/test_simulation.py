@@ -11,7 +11,7 @@ from tests.cli.small_world import GRID, POLICY, START
 
 from priste.errors import InvalidParameter
 from priste.forecast import forecast, quick_forecast
-from priste.forecast.people import OpenedTrace, bridge, drawn_person
+from priste.forecast.simulated_people import OpenedTrace, bridge, drawn_person
 from priste.forecast.simulation import Simulation, predictive
 from priste.maps import Grid
 from priste.mobility import MarkovModel

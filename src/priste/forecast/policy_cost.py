@@ -13,7 +13,7 @@ import numpy as np
 from priste.errors import InvalidParameter
 from priste.events import near_events, near_reach
 from priste.forecast.neighbours import Neighbour, neighbours_of
-from priste.forecast.people import OpenedTrace
+from priste.forecast.simulated_people import OpenedTrace
 from priste.forecast.simulation import FEWEST_RUNS, Cost, Flags, Simulation
 from priste.results import length, percent
 

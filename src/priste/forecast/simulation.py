@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from priste.audit.estimates import Estimate, mean
 from priste.errors import InvalidParameter
-from priste.forecast.people import OpenedTrace, drawn_person
+from priste.forecast.simulated_people import OpenedTrace, drawn_person
 from priste.randomness import BitSource, bit_source
 from priste.results import (
     CONSTANT,
