@@ -86,9 +86,9 @@ def policy_of(text: str = QUICK) -> Policy:
     return read_policy(text)
 
 
-def trace_of(user: str, path: list[int]) -> Trace:
+def trace_of(user: str, path: list[int], first: datetime = START) -> Trace:
     """Return fixes in the middle of every step."""
-    times = [START + timedelta(hours=step, minutes=30) for step in range(len(path))]
+    times = [first + timedelta(hours=step, minutes=30) for step in range(len(path))]
     return Trace.of(
         Fix(user, time, *GRID.latlon(cell)) for time, cell in zip(times, path, strict=True)
     )

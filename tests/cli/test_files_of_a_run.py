@@ -1,12 +1,22 @@
 """Files of one run belong together: any of them leads to the policy and the input."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 from tests.cli.command_line import complaint_of, priste, told
-from tests.cli.small_world import PATHS, write_policy, write_trips
+from tests.cli.small_world import (
+    PATHS,
+    QUICK,
+    START,
+    trace_of,
+    with_a_short_event,
+    write_policy,
+    write_trips,
+)
 
 from priste.batch import files_of_run, ledger_of
+from priste.traces import write_traces
 
 
 def test_evaluate_audit_and_report_read_the_folder_that_protect_wrote(tmp_path: Path) -> None:
@@ -25,6 +35,25 @@ def test_evaluate_audit_and_report_read_the_folder_that_protect_wrote(tmp_path: 
     found = told("report", out, "--private", "-o", page)
     assert found["verdict"] == "kept"
     assert "mean error" in page.read_text()
+
+
+def test_audit_knows_the_model_of_own_days(tmp_path: Path) -> None:
+    """Whose earlier days were guarded against is audited with them, found through the run."""
+    before = [12, 8, 4, 8, 9, 13, 9, 8, 12, 13, 12, 8] * 14
+    first = START - timedelta(hours=len(before))
+    days = [trace_of("ada", before + PATHS["ada"], first)]
+    write_traces(days, tmp_path / "ada.csv")
+    text = QUICK.replace(
+        'kind = "gaussian"\n',
+        'kind = "gaussian"\nhome = "home"\nstay_home = 0.9\nback_home = 0.1\n',
+    )
+    policy, out = write_policy(tmp_path, with_a_short_event(text)), tmp_path / "out.csv"
+    made = told("protect", tmp_path / "ada.csv", "-p", policy, "-o", out, "--seed", 3)
+    audited = told("audit", out)
+    assert abs(audited["events"]["visit"]["max"] - made["events"]["visit"]["max"]) < 1e-6
+    (tmp_path / "ada.csv").rename(tmp_path / "moved.csv")
+    assert "--input" in complaint_of(priste("audit", out, code=2))
+    assert told("audit", out, "--input", tmp_path / "moved.csv") == audited
 
 
 def test_any_file_of_the_run_leads_to_the_others(tmp_path: Path) -> None:

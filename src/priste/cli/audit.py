@@ -14,7 +14,7 @@ from rich.text import Text
 
 from priste.cli.audit_procedure import audit_the_procedure
 from priste.cli.console import Found, progress
-from priste.cli.options import AS_IT_TELLS, Reading, RunPolicy, User
+from priste.cli.options import AS_IT_TELLS, Reading, RunPolicy, User, open_input
 from priste.cli.place_options import Places, policy_of_everybody
 from priste.errors import InvalidParameter
 
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from priste.audit import EventAudit
-    from priste.batch import RunFiles
     from priste.mechanisms import Mechanism
     from priste.policy import Policy, PolicyOf
+    from priste.release import Ledger
     from priste.results import Verdict
+    from priste.traces import Traces
 
 Audits = Mapping[str, "EventAudit"]
 Floats: TypeAlias = "NDArray[np.float64]"
@@ -194,6 +195,13 @@ def audit(
             show_default=False,
         ),
     ] = None,
+    input: Annotated[
+        Path | None,
+        typer.Option(
+            help="What was protected, if it is not where it was: guarded models may be of the "
+            "person's own days."
+        ),
+    ] = None,
     places: Places = None,
     procedure: Annotated[
         bool,
@@ -216,6 +224,7 @@ def audit(
     """Tell what releases say about each event, step by step, to the adversary of the policy."""
     from priste.batch import files_of_run
     from priste.policy import load_policy
+    from priste.report import choose_ledgers
 
     if procedure != (released is None):
         raise InvalidParameter(
@@ -250,7 +259,12 @@ def audit(
                 "--adversary. What any prior could have learnt stands beside them."
             )
         table = places or run.sources.places
-        return _of_ledger(loaded, run, user or (), policy_of_everybody(loaded, table))
+        whose = policy_of_everybody(loaded, table)
+        ledgers = choose_ledgers(run.read_ledgers(), user or (), most=None)
+        there = input or run.sources.input
+        of_person = loaded.depends_on_person and there is not None and there.exists()
+        traces = open_input(run, input, reading) if of_person else None
+        return _of_ledger(loaded, ledgers, whose, traces)
     if adversary is not None:
         loaded = _guarding(loaded, adversary)
     assumed = replace(loaded, mechanism=_assumed(loaded, mechanism, alpha))
@@ -293,17 +307,23 @@ def _refuse_calibrated(policy: Policy, name: str) -> None:
 
 
 def _of_ledger(
-    policy: Policy, run: RunFiles, users: Sequence[str], whose: PolicyOf | None
+    policy: Policy,
+    ledgers: Mapping[str | None, Ledger],
+    whose: PolicyOf | None,
+    traces: Traces | None,
 ) -> Audit:
-    from priste.report import choose_ledgers
     from priste.results import audit_releases, columns_of_releases, policy_of_ledger
 
     found: dict[str | None, Audits] = {}
-    own: dict[str | None, Policy] = {}
-    ledgers = choose_ledgers(run.read_ledgers(), users, most=None)
+    own: dict[str | None, Policy] = {
+        user: policy if whose is None else whose(user) for user in ledgers
+    }
+    for trace in traces or ():
+        if trace.user in own:
+            own[trace.user] = own[trace.user].for_user(trace)
     with progress("Auditing") as tell:
         for number, (user, ledger) in enumerate(ledgers.items(), start=1):
-            own[user] = policy_of_ledger(whose(user) if whose else policy, ledger)
+            own[user] = policy_of_ledger(own[user], ledger)
             found[user] = audit_releases(own[user], ledger)
             tell(number, len(ledgers))
     made = f"{policy.mechanism!r} at the budgets of the ledger"

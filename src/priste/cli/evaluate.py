@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from priste.cli.console import progress
-from priste.cli.options import AS_IT_TELLS, Reading, RunPolicy
+from priste.cli.options import AS_IT_TELLS, Reading, RunPolicy, open_input
 
 if TYPE_CHECKING:
     from priste.results import Evaluation, Measures
@@ -94,13 +94,10 @@ def evaluate(
     from priste.results.evaluation import evaluate_traces
 
     run = files_of_run(released)
-    source = run.input(truth)
-    remembered = truth is None and reading == AS_IT_TELLS
     with progress("Reading"):
         loaded = load_policy(run.policy(policy))
         told = {each.user: each for part in run.parts() for each in reading.open(part)}
-        as_read = Reading(**run.sources.reading) if remembered else reading
-        true = {each.user: each for each in as_read.open(source)}
+        true = {each.user: each for each in open_input(run, truth, reading)}
     with progress("Measuring"):
         found = evaluate_traces(loaded, true, told, bit_source(seed))
     return Evaluated(found, len(set(true) ^ set(told)))

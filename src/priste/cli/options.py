@@ -13,6 +13,7 @@ import typer
 from priste.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    from priste.batch import RunFiles
     from priste.traces import Traces
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of words.")]
@@ -90,3 +91,13 @@ class Reading:
 
 AS_IT_TELLS = Reading()
 """Read a source as its name and content tell."""
+
+
+def open_input(run: RunFiles, given: Path | None, reading: Reading) -> Traces:
+    """Open the input of a run, or the one that is given in its place.
+
+    The input of the run is read as the run read it, unless options say otherwise.
+    """
+    if given is None and reading == AS_IT_TELLS:
+        reading = Reading(**run.sources.reading)
+    return reading.open(run.input(given))

@@ -18,6 +18,7 @@ from priste.cli.options import (
     RunPolicy,
     ShowTruth,
     User,
+    open_input,
 )
 from priste.cli.place_options import Place, Places, policy_of_everybody
 
@@ -162,7 +163,7 @@ def report(
         loaded = load_policy(chosen_policy)
     if not for_me:
         return _shared(loaded, ledgers if named is None else named, output, overwrite)
-    traces = None if source is None else _opened(source, input, reading, run.sources.reading)
+    traces = None if source is None else open_input(run, input, reading)
     columns = place or (list(run.sources.place) if traces is not None else None)
     of_user = policy_of_everybody(loaded, table, columns, traces)
     return _private(
@@ -177,15 +178,6 @@ def report(
         outline=outline,
         overwrite=overwrite,
     )
-
-
-def _opened(
-    source: Path, given: Path | None, reading: Reading, remembered: Mapping[str, Any]
-) -> Traces:
-    """Open the input; that of the run is read as the run read it."""
-    if given is None and reading == AS_IT_TELLS:
-        reading = Reading(**remembered)
-    return reading.open(source)
 
 
 def _shared(

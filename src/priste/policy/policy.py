@@ -267,10 +267,15 @@ class Policy:
         own = found._own_days(trace)
         return found if own is None else replace(found, chosen_models=(*found.chosen_models, own))
 
+    @property
+    def depends_on_person(self) -> bool:
+        """Whether :meth:`for_user` may add a model of the person's own days."""
+        sections = self.document.mobility
+        return len(sections) == 1 and "own" in sections[0].members
+
     def _own_days(self, trace: Trace) -> ChosenModel | None:
         """Return the model of a person's days before the clock, without the guarded time of any."""
-        sections = self.document.mobility
-        if len(sections) != 1 or "own" not in sections[0].members:
+        if not self.depends_on_person:
             return None
         begin = microseconds(self.timeline.start)
         before = within(trace, [(int(trace.times[0]), begin - 1)]) if trace.times.size else None

@@ -171,8 +171,9 @@ def audit_releases(
             raise InvalidParameter(
                 f"The ledger says that step {step} brought the leakage about {name!r} to "
                 f"{ledger[step]:.6g}; under this policy it is {audited.leakage[step]:.6g}. The "
-                "ledger belongs to another policy, or to places of the user's own (--places), or "
-                "was changed."
+                "ledger belongs to another policy, to a person whose own days were guarded "
+                "against (give the protected file, --input) or who has personal places "
+                "(--places), or it was changed."
             )
         found[name] = replace(audited, leakage=ledger)
         if on_event is not None:
