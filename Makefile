@@ -22,7 +22,7 @@ export OPENBLAS_NUM_THREADS := 1
 # pytest rewrites tests and its plugins before it runs them; kept, this is done once for all workers.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup lock demo docs test test-floats lint types bench reproduce clean
+.PHONY: setup home-assistant lock demo docs test test-floats lint types bench reproduce clean
 
 setup: $(VENV)/.ready
 
@@ -34,6 +34,12 @@ $(VENV)/.ready: requirements.lock pyproject.toml $(UV)
 	$(BIN)/python -m compileall -q src
 	$(BIN)/python -m priste.quantify.warm_up
 	touch $@
+
+# A real Home Assistant, in an environment of its own, for the tests of the live service.
+home-assistant: setup
+	$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python .home-assistant
+	$(BIN)/uv pip install --quiet --python .home-assistant/bin/python --require-hashes \
+		-r tests/home-assistant-requirements.lock
 
 # Re-resolves the pinned sets, uv's own included; the only target that may change versions.
 RESOLVE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header

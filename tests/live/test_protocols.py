@@ -340,14 +340,8 @@ def test_only_the_listed_fields_go_out() -> None:
     assert set(json.loads(home_assistant.write_attributes(POINT))) == {
         "latitude", "longitude", "gps_accuracy", "released",
     }  # fmt: skip
-    assert set(geojson.feature(POINT)["properties"]) == {"person", "step", "time", "accuracy"}
-
-
-def test_the_accuracy_told_to_home_assistant_asserts_no_zone() -> None:
-    """Home Assistant subtracts the accuracy from the distance to a zone: a metre is nothing."""
-    far = Point("ada", 3, NOON, 46.0, 7.0, 5_000.0)
-    assert json.loads(home_assistant.write_webhook(far))["data"]["gps_accuracy"] == 1
-    assert json.loads(home_assistant.write_attributes(far))["gps_accuracy"] == 1
+    properties = {"person", "step", "time", "accuracy", "place"}
+    assert set(geojson.feature(POINT)["properties"]) == properties
 
 
 def test_the_search_for_true_coordinates_sees_them() -> None:

@@ -66,7 +66,18 @@ def live(
     ] = "cover",
     hold: Annotated[str, typer.Option(help="How long the last fix still counts, as 2h.")] = "0s",
     accuracy: Annotated[
-        float | None, typer.Option(help="Metres told to apps, always the same.")
+        float | None, typer.Option(help="Metres that apps are given.  [default: half a diagonal]")
+    ] = None,
+    point: Annotated[
+        list[str] | None,
+        typer.Option(help="Release a cell as a public point in it, as home=46.01,7.02. Repeats."),
+    ] = None,
+    avoid_guarded: Annotated[
+        bool | None,
+        typer.Option(
+            "--avoid-guarded/--show-guarded",
+            help="Release no point in a guarded place.  [default: avoid for Home Assistant]",
+        ),
     ] = None,
     clock: Annotated[
         Literal["wall", "fixes"] | None,
@@ -111,22 +122,33 @@ def live(
 
             settings = load_settings(config)
         else:
-            settings = _one_person(
-                policy or Path(),
-                state=state,
-                person=person,
-                inputs=inputs or [],
-                outputs=outputs or [],
-                listen=listen,
-                devices=device or [],
-                options={"missing": missing, "hold": hold, "accuracy": accuracy, "seed": seed},
-                clock=clock,
-                token_file=token_file,
-                owntracks_key_file=owntracks_key_file,
-                certificate=certificate,
-                key=key,
-                expose=expose,
+            from priste.live.settings import ServiceDocument, read_point
+
+            person_section = {
+                "policy": str(policy),
+                "devices": device or [],
+                "token_file": _text(token_file),
+                "owntracks_key_file": _text(owntracks_key_file),
+                "in": inputs or [],
+                "out": outputs or [],
+                "missing": missing,
+                "hold": hold,
+                "accuracy": accuracy,
+                "points": [read_point(each) for each in point or []],
+                "avoid_guarded": avoid_guarded,
+                "clock": clock,
+            }
+            document = ServiceDocument.model_validate(
+                {
+                    "state": str(state),
+                    "listen": listen,
+                    "certificate": _text(certificate),
+                    "key": _text(key),
+                    "expose": expose,
+                    "people": {person: person_section},
+                }
             )
+            settings = document.settings(Path(), seed=seed)
         _run(settings)
 
 
@@ -152,50 +174,8 @@ def status(
             raise typer.Exit(NOT_RUNNING)
 
 
-def _one_person(
-    policy: Path,
-    *,
-    state: Path,
-    person: str,
-    inputs: list[str],
-    outputs: list[str],
-    listen: str,
-    devices: list[str],
-    options: dict[str, Any],
-    clock: Literal["wall", "fixes"] | None,
-    token_file: Path | None,
-    owntracks_key_file: Path | None,
-    certificate: Path | None,
-    key: Path | None,
-    expose: bool,
-) -> Settings:
-    from priste.live.addresses import read_input, read_output, secret_from
-    from priste.live.person_stream import StreamOptions
-    from priste.live.protocols.owntracks import secret_box_key
-    from priste.live.settings import PersonSettings, Settings, clock_of, read_listen, read_span
-
-    secret = None if owntracks_key_file is None else secret_from(owntracks_key_file)
-    sources = tuple(read_input(text, expose=expose) for text in inputs)
-    return Settings(
-        state=state,
-        people=(
-            PersonSettings(
-                name=person,
-                policy=policy,
-                devices=frozenset(devices),
-                token=None if token_file is None else secret_from(token_file),
-                inputs=sources,
-                outputs=tuple(read_output(text, expose=expose) for text in outputs),
-                options=StreamOptions(**{**options, "hold": read_span(options["hold"])}),
-                clock=clock or clock_of(sources),
-                owntracks_key=None if secret is None else secret_box_key(secret),
-            ),
-        ),
-        listen=None if listen == "none" else read_listen(listen),
-        certificate=certificate,
-        key=key,
-        expose=expose,
-    )
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)
 
 
 def _run(settings: Settings) -> None:

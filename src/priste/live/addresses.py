@@ -6,7 +6,9 @@ crosses a network needs TLS and, over MQTT, credentials. Passwords and tokens st
 
 from __future__ import annotations
 
+import dataclasses
 import ipaddress
+import math
 import re
 import ssl
 from collections.abc import Mapping
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from priste.errors import InvalidParameter
+from priste.live.point import LEAST_ACCURACY, Point
 
 if TYPE_CHECKING:
     from priste.live.protocol import Sink, Source
@@ -64,6 +67,17 @@ class Address:
         scheme = "https" if self.secure else "http"
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{scheme}://{host}:{self.port}{self.path or '/'}"
+
+    @property
+    def home_assistant(self) -> bool:
+        """Whether Home Assistant is at the other end, which widens zones by the accuracy."""
+        return self.kind.startswith("homeassistant+") or self.path.startswith("/api/webhook/")
+
+    def shown_here(self, point: Point) -> Point:
+        """Return a point with an accuracy of at most what is meant for the other end."""
+        stated = self.options.get("accuracy")
+        most = float(stated) if stated else LEAST_ACCURACY if self.home_assistant else math.inf
+        return dataclasses.replace(point, accuracy=min(point.accuracy, most))
 
     def secret_query(self) -> dict[str, str]:
         """Return the parameters that the server is sent with every request, tokens included."""
@@ -140,6 +154,7 @@ def _read(text: str, ways: Mapping[str, Source | Sink], option: str, folder: Pat
     options = {name: value for name, value in asked.items() if name in way.options}
     query = {name: value for name, value in asked.items() if name not in way.options}
     _check_query(query, kind, way, option)
+    _check_accuracy(options)
     has_host, path = way.port is not None, unquote(parts.path)
     if has_host and not parts.hostname:
         raise InvalidParameter(f"A {kind} address of {option} needs a host: {kind}://HOST:PORT.")
@@ -176,6 +191,17 @@ def _check_query(query: dict[str, str], kind: str, way: Source | Sink, option: s
                 f"line. Put it in a file of yours alone and name that: {name}_file=PATH, one of "
                 f"{', '.join(SECRETS)}."
             )
+
+
+def _check_accuracy(options: Mapping[str, str]) -> None:
+    try:
+        if 0 < float(options.get("accuracy", 1)) < 1e7:  # false for nan
+            return
+    except ValueError:
+        pass
+    raise InvalidParameter(
+        "must be metres > 0", parameter="accuracy", owner="--out", value=options["accuracy"]
+    )
 
 
 def secret_from(path: Path) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -142,17 +143,7 @@ class StateFolder:
 
     def keep_latest(self, point: Point) -> None:
         """Write down a point before anybody is given it."""
-        self._write(
-            "latest.json",
-            {
-                "person": point.person,
-                "step": point.step,
-                "time": point.time.isoformat(),
-                "lat": point.lat,
-                "lon": point.lon,
-                "accuracy": point.accuracy,
-            },
-        )
+        self._write("latest.json", {**asdict(point), "time": point.time.isoformat()})
 
     def _read(self, name: str) -> dict[str, Any] | None:
         path = self.folder / name

@@ -6,7 +6,6 @@ A release is on the disk before it is returned, so nothing is ever drawn twice.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -18,6 +17,7 @@ from priste.errors import InvalidParameter, ReleaseRefused, StateError
 from priste.exact_draws import ExactDistribution
 from priste.live.collecting import Collector
 from priste.live.keeping import StateFolder
+from priste.live.output_points import NamedPoint, OutputPoints
 from priste.live.point import Point
 from priste.live.rolling import RollingEvents, first_step, settled
 from priste.policy import Policy, PolicyEvent
@@ -27,7 +27,6 @@ from priste.release import Protector
 from priste.release.seeded_steps import SeededSteps
 from priste.traces import Fix
 from priste.traces.fixes import microseconds
-from priste.traces.points import ReleasedPoints
 
 AHEAD = timedelta(minutes=1)
 """How far ahead of ours the clock of a device may be."""
@@ -51,14 +50,17 @@ class StreamOptions:
 
     ``missing`` is what a step without a fix does: ``"cover"`` releases a point that was drawn from
     public knowledge alone, ``"silence"`` nothing. ``hold`` is for how long the last fix still
-    counts when none comes, for devices that report only when they move. ``accuracy`` is the
-    number of metres told to apps; half the diagonal of a cell if None. With a ``seed`` draws
-    repeat: for tests and demonstrations alone.
+    counts when none comes, for devices that report only when they move. ``points``,
+    ``avoid_guarded`` and ``accuracy`` say where outputs are shown: see
+    :class:`~priste.live.output_points.OutputPoints`. With a ``seed`` draws repeat, for tests and
+    demonstrations only.
     """
 
     missing: Literal["cover", "silence"] = "cover"
     hold: timedelta = timedelta(0)
     accuracy: float | None = None
+    points: tuple[NamedPoint, ...] = ()
+    avoid_guarded: bool = False
     seed: int | None = None
 
     def __post_init__(self) -> None:
@@ -107,8 +109,12 @@ class Stream:
         self.options = options
         self.origin = origin
         self.counts = Counts()
-        diagonal = math.hypot(policy.grid.cell_size, policy.grid.cell_size)
-        self.accuracy = options.accuracy or float(round(500 * diagonal))
+        self._points = OutputPoints(
+            policy,
+            options.points,
+            avoid_guarded=options.avoid_guarded,
+            accuracy=options.accuracy,
+        )
         self._state = state
         self._seeded = None if options.seed is None else SeededSteps(options.seed)
         self._bits: BitSource = self._seeded or SystemBits()
@@ -256,12 +262,10 @@ class Stream:
         self._cover(self._protector.next_step)
 
     def _point(self, cell: int, step: int) -> Point:
-        policy = self.policy
-        points = ReleasedPoints(
-            {None: [cell]}, policy.timeline, policy.grid, policy.points, rng=self._bits
+        lat, lon, accuracy, place = self._points.of(cell, self._bits)
+        return Point(
+            self.person, step, self.policy.timeline.time_of(step), lat, lon, accuracy, place
         )
-        lat, lon = points.of(None)[0].tolist()
-        return Point(self.person, step, policy.timeline.time_of(step), lat, lon, self.accuracy)
 
     # ------------------------------------------------------------------ events that roll on
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+LEAST_ACCURACY = 1.0
+"""Metres: what an app is given where any larger accuracy might reach into a zone from outside."""
+
 
 @dataclass(frozen=True, slots=True)
 class Point:
     """A released location of one person; nothing in it but public numbers.
 
-    ``time`` is the beginning of the step, ``accuracy`` a number of metres that never changes
-    while the service runs: neither tells when a fix came or how good it was.
+    ``time`` is the beginning of the step. ``accuracy`` (metres) and ``place`` (the name of a
+    public point) follow from the released cell. None tells when a fix came or how good it was.
     """
 
     person: str
@@ -20,6 +23,7 @@ class Point:
     lat: float
     lon: float
     accuracy: float
+    place: str | None = None
 
     @property
     def seconds(self) -> int:

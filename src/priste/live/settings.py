@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
-from priste.errors import InvalidParameter
+from priste.errors import InvalidParameter, NoValue
 from priste.live.addresses import (
     Address,
     is_loopback,
@@ -18,6 +19,7 @@ from priste.live.addresses import (
     read_output,
     secret_from,
 )
+from priste.live.output_points import NamedPoint
 from priste.live.person_stream import StreamOptions
 from priste.live.protocols.owntracks import secret_box_key
 from priste.policy.document import read_tables, text_of
@@ -126,9 +128,35 @@ def read_span(text: str) -> timedelta:
     return timedelta(seconds=int(found[1]) * _UNIT[found[2]])
 
 
+def read_point(text: str) -> dict[str, str | float]:
+    """Read a public point.
+
+    >>> read_point("home=46.0131,7.0192")
+    {'name': 'home', 'lat': 46.0131, 'lon': 7.0192}
+    """
+    name, equals, place = text.partition("=")
+    try:
+        lat, lon = map(float, place.split(","))
+    except ValueError:
+        equals = ""
+    if not equals:
+        raise InvalidParameter(
+            "must be written as home=46.0131,7.0192", parameter="point", value=NoValue.SECRET
+        )
+    return {"name": name, "lat": lat, "lon": lon}
+
+
 def clock_of(inputs: tuple[Address, ...]) -> Literal["wall", "fixes"]:
     """Return the clock that goes with some sources: recorded ones bring their own."""
     return "fixes" if inputs and all(each.recorded for each in inputs) else "wall"
+
+
+class PointSection(Section):
+    """A public named point, as it is written."""
+
+    name: str
+    lat: float
+    lon: float
 
 
 class PersonSection(Section):
@@ -143,13 +171,20 @@ class PersonSection(Section):
     missing: Literal["cover", "silence"] = "cover"
     hold: str = "0s"
     accuracy: float | None = None
+    points: list[PointSection] = Field(default_factory=list)
+    avoid_guarded: bool | None = None
     clock: Literal["wall", "fixes"] | None = None
 
-    def settings(self, name: str, folder: Path, expose: bool) -> PersonSettings:
-        """Return the person; relative paths start at ``folder``."""
+    def settings(
+        self, name: str, folder: Path, expose: bool, seed: int | None = None
+    ) -> PersonSettings:
+        """Return the person; relative paths start at ``folder``.
+
+        Guarded places are avoided where Home Assistant gets releases, unless it is stated.
+        """
         inputs = tuple(read_input(text, expose=expose, folder=folder) for text in self.inputs)
         outputs = tuple(read_output(text, expose=expose, folder=folder) for text in self.outputs)
-        key = self.owntracks_key_file
+        key, avoid = self.owntracks_key_file, self.avoid_guarded
         return PersonSettings(
             name=name,
             policy=folder / self.policy,
@@ -158,7 +193,12 @@ class PersonSection(Section):
             inputs=inputs,
             outputs=outputs,
             options=StreamOptions(
-                missing=self.missing, hold=read_span(self.hold), accuracy=self.accuracy
+                missing=self.missing,
+                hold=read_span(self.hold),
+                accuracy=self.accuracy,
+                points=tuple(NamedPoint(each.name, each.lat, each.lon) for each in self.points),
+                avoid_guarded=any(to.home_assistant for to in outputs) if avoid is None else avoid,
+                seed=seed,
             ),
             clock=self.clock or clock_of(inputs),
             owntracks_key=None if key is None else secret_box_key(secret_from(folder / key)),
@@ -175,6 +215,25 @@ class ServiceDocument(Section):
     expose: bool = False
     people: dict[str, PersonSection] = Field(min_length=1)
 
+    def settings(
+        self, folder: Path, mistakes: Mistakes | None = None, seed: int | None = None
+    ) -> Settings:
+        """Return the service; relative paths start at ``folder``, mistakes are collected."""
+        people = []
+        for name, section in self.people.items():
+            with nullcontext() if mistakes is None else mistakes.at(("people", name)):
+                people.append(section.settings(name, folder, self.expose, seed))
+        if mistakes is not None:
+            mistakes.raise_if_any()
+        return Settings(
+            state=folder / self.state,
+            people=tuple(people),
+            listen=None if self.listen == "none" else read_listen(self.listen),
+            certificate=None if self.certificate is None else folder / self.certificate,
+            key=None if self.key is None else folder / self.key,
+            expose=self.expose,
+        )
+
 
 def load_settings(path: Path) -> Settings:
     """Read the settings of a service from a TOML file; relative paths start at its folder.
@@ -188,16 +247,4 @@ def load_settings(path: Path) -> Settings:
     except ValidationError as error:
         mistakes.add_faults(ServiceDocument, error, values=False)
         raise mistakes.error() from None
-    folder, people = path.parent, []
-    for name, section in document.people.items():
-        with mistakes.at(("people", name)):
-            people.append(section.settings(name, folder, document.expose))
-    mistakes.raise_if_any()
-    return Settings(
-        state=folder / document.state,
-        people=tuple(people),
-        listen=None if document.listen == "none" else read_listen(document.listen),
-        certificate=None if document.certificate is None else folder / document.certificate,
-        key=None if document.key is None else folder / document.key,
-        expose=document.expose,
-    )
+    return document.settings(path.parent, mistakes)

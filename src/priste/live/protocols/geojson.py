@@ -24,6 +24,7 @@ def feature(point: Point) -> dict[str, Any]:
             "step": point.step,
             "time": point.clock,
             "accuracy": point.accuracy,
+            "place": point.place,
         },
     }
 

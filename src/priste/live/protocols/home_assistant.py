@@ -1,8 +1,8 @@
 """Home Assistant: the webhook of a mobile app, and an MQTT device tracker. Written only.
 
 Home Assistant takes a person to be in a zone when the zone is within the reported accuracy, so
-an honest accuracy of a kilometre would itself assert the clinic. What is sent is ``ACCURACY``, a
-metre: only the released point decides about zones.
+an honest accuracy of a kilometre would itself assert the clinic. Its points have an accuracy of a
+metre (``Address.shown_here``): only the released point decides about zones.
 """
 
 from __future__ import annotations
@@ -13,9 +13,6 @@ from typing import Any
 
 from priste.live.point import Point
 
-ACCURACY = 1
-"""Metres; zones are at least a few metres wide, so this never reaches into one from outside."""
-
 
 def write_webhook(point: Point) -> bytes:
     """Return the body of a POST to ``/api/webhook/<id>``.
@@ -23,9 +20,9 @@ def write_webhook(point: Point) -> bytes:
     >>> from datetime import UTC, datetime
     >>> point = Point("ada", 3, datetime(2026, 3, 4, 14, tzinfo=UTC), 46.01, 7.05, 500.0)
     >>> write_webhook(point).decode()
-    '{"type":"update_location","data":{"gps":[46.01,7.05],"gps_accuracy":1}}'
+    '{"type":"update_location","data":{"gps":[46.01,7.05],"gps_accuracy":500}}'
     """
-    data = {"gps": [point.lat, point.lon], "gps_accuracy": ACCURACY}
+    data = {"gps": [point.lat, point.lon], "gps_accuracy": round(point.accuracy)}
     return _compact({"type": "update_location", "data": data})
 
 
@@ -37,7 +34,7 @@ def attributes_topic(person: str) -> str:
 def write_attributes(point: Point) -> bytes:
     """Return the attributes of an MQTT device tracker: where it is."""
     return _compact(
-        {"latitude": point.lat, "longitude": point.lon, "gps_accuracy": ACCURACY}
+        {"latitude": point.lat, "longitude": point.lon, "gps_accuracy": round(point.accuracy)}
         | {"released": point.clock}
     )
 

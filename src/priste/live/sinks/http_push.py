@@ -18,7 +18,15 @@ Request = Callable[[Point, str, str], Mapping[str, Any]]
 """Returns httpx's arguments for a point, given the names of the device and of the person."""
 
 _OPTIONS = frozenset(
-    {"password_file", "device", "bearer_file", "x_api_token_file", "api_key_file", "token_file"}
+    {
+        "password_file",
+        "device",
+        "accuracy",
+        "bearer_file",
+        "x_api_token_file",
+        "api_key_file",
+        "token_file",
+    }
 )
 
 
@@ -47,7 +55,7 @@ def http_outlet(address: Address, person: str, request: Request) -> Pushing:
         async with httpx.AsyncClient(timeout=TIMEOUT, auth=auth, trust_env=False) as client:
             while True:
                 point = await outlet.next()
-                made = request(point, device, person)
+                made = request(address.shown_here(point), device, person)
                 asked = {**made, "params": {**query, **made.get("params", {})}}
                 asked["headers"] = {**made.get("headers", {}), **headers}
                 # The answer's body is not read: servers send commands and other people in it.

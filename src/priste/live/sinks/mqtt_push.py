@@ -23,7 +23,7 @@ def mqtt_sinks(name: str, messages: Messages) -> dict[str, Sink]:
     def outlet(address: Address, person: str) -> Outlet:
         return _outlet(address, person, messages)
 
-    options = frozenset({"password_file"})
+    options = frozenset({"password_file", "accuracy"})
     return {
         f"{name}+mqtt": Sink(outlet, 1883, options),
         f"{name}+mqtts": Sink(outlet, 8883, options),
@@ -48,7 +48,7 @@ def _outlet(address: Address, person: str, messages: Messages) -> Pushing:
                 await client.publish(where, payload, qos=1, retain=True)
             while True:
                 point = await outlet.next()
-                for where, payload in messages(topic, person, point):
+                for where, payload in messages(topic, person, address.shown_here(point)):
                     await client.publish(where, payload, qos=1, retain=True)
                 outlet.delivered(point)
 

@@ -1,0 +1,1 @@
+"""``priste live setup``: questions, the files that answer them, and tests of what was set up."""
