@@ -13,7 +13,7 @@ from tests.live.small_town import GRID, POLICY, assert_no_truth, fix_of, write_p
 from priste.live.addresses import read_output
 from priste.live.output_points import NamedPoint
 from priste.live.person_stream import StreamOptions
-from priste.live.setting_up.home_assistant import HomeAssistant
+from priste.live.setting_up.webhook_registration import HomeAssistant
 from priste.live.settings import PersonSettings, Settings
 
 CLINIC = GRID.latlon(5)
