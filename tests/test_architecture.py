@@ -20,6 +20,7 @@ ORDER = [
     "audit",
     "traces",
     "policy",
+    "register",
     "results",
     "report",
     "forecast",

@@ -34,8 +34,8 @@ from priste.atomic_files import (
     take_lock,
     write_file,
 )
-from priste.batch.keyed_digests import Recognition
 from priste.batch.workspace import Workspace
+from priste.register.keyed_digests import Recognition
 
 
 def write_while(target: Path, happening: Callable[[], object], **options: bool) -> None:

@@ -25,10 +25,10 @@ from priste.batch import (
 )
 from priste.batch.engines import ENDED
 from priste.batch.parts import journals_in
-from priste.batch.streams import KeptStream
 from priste.batch.workspace import SECRET
 from priste.cli.console import QUARANTINED
 from priste.policy import load_policy
+from priste.register import KeptStream
 from priste.traces import read_traces
 
 ROOT = Path(__file__).parent.parent.parent

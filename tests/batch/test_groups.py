@@ -13,9 +13,9 @@ from priste import InvalidParameter, Protector, StateError
 from priste.batch import protect_group
 from priste.batch.draws import bits_of
 from priste.batch.groups import Group
-from priste.batch.keyed_digests import Recognition
 from priste.batch.parts import part_bytes
 from priste.policy import Policy, read_policy, with_regions
+from priste.register.keyed_digests import Recognition
 
 KEY = bytes(range(32))
 
@@ -101,13 +101,13 @@ def test_earlier_steps_stay_and_later_ones_are_drawn(policy: Policy, group: Grou
 
 
 def test_foreign_journals_are_refused(policy: Policy, group: Group) -> None:
-    """Of somebody else, of another policy, of other rows: the error says which."""
+    """Of somebody else, of another map, of other rows: the error says which."""
     ada, ben = (outcome.journal for outcome in group.outcomes)
     with pytest.raises(StateError, match="somebody else"):
         protect_group(table_of("ada"), policy, KEY, earlier={"ada": ben})
-    larger = read_policy(POLICY.replace("epsilon = 0.8", "epsilon = 0.9"))
-    with pytest.raises(StateError, match="another policy"):
-        protect_group(table_of("ada"), larger, KEY, earlier={"ada": ada})
+    finer = read_policy(POLICY.replace("cell_size = 1.0", "cell_size = 0.9"))
+    with pytest.raises(StateError, match="another map"):
+        protect_group(table_of("ada"), finer, KEY, earlier={"ada": ada})
     moved = table_of("ada").set_column(2, "lat", table_of("ben")["lat"])
     with pytest.raises(StateError, match="rows of ada have changed"):
         protect_group(moved, policy, KEY, earlier={"ada": ada})

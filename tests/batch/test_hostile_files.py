@@ -16,9 +16,9 @@ from tests.cli.small_world import POLICY
 from tests.drawn_examples import examples
 
 from priste import PristeError, parse_event
-from priste.batch.register import Person, Register
 from priste.batch.workspace import MANIFEST, read_manifest
 from priste.policy import read_policy
+from priste.register.register import Person, Register
 from priste.release import read_ledgers
 
 values = st.recursive(

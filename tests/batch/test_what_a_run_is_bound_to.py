@@ -16,12 +16,12 @@ from tests.cli.small_world import PATHS, QUICK, START, STEPS, policy_of, trace_o
 
 from priste import OutputError, OutputExists, StateError, TraceError
 from priste.batch import BatchReport, ledger_of, protect_file, workspace_of
-from priste.batch import register as register_module
-from priste.batch.keyed_digests import FIX_BYTES, MOST_FIXES, RELEASED, Recognition
 from priste.batch.parts import journals_in
-from priste.batch.register import Person
-from priste.batch.streams import KeptStream
 from priste.batch.workspace import MANIFEST
+from priste.register import KeptStream
+from priste.register import register as register_module
+from priste.register.keyed_digests import FIX_BYTES, MOST_FIXES, RELEASED, Recognition
+from priste.register.register import Person
 from priste.traces import Fix, Trace, read_traces, write_traces
 
 
@@ -227,14 +227,14 @@ def test_two_destinations_grow_together(tmp_path: Path) -> None:
     assert first.to_dict()["drawn_now"] == 0
 
 
-def test_another_policy_for_the_same_locations_is_refused(tmp_path: Path) -> None:
-    """Unless it is asked for; a part of the same days in another file counts as well."""
-    run(tmp_path, TWO)
-    for paths in (TWO, {"ada": PATHS["ada"][:6]}):
-        with pytest.raises(StateError, match="Locations of ada were released before"):
-            run(tmp_path, paths, "second.csv", policy=OTHER_POLICY)
-        assert not workspace_of(tmp_path / "second.csv").exists()
-    made = run(tmp_path, TWO, "second.csv", policy=OTHER_POLICY, beside_earlier=True)
+def test_another_policy_for_the_same_locations_draws_nothing(tmp_path: Path) -> None:
+    """Released steps stay as they are and count; other draws have to be asked for by name."""
+    first = cells_of(run(tmp_path, TWO))
+    again = run(tmp_path, TWO, "second.csv", policy=OTHER_POLICY)
+    assert (again.drawn_now, again.continued, cells_of(again)) == (0, 2, first)
+    shorter = run(tmp_path, {"ada": PATHS["ada"][:6]}, "third.csv", policy=OTHER_POLICY + "\n")
+    assert (shorter.drawn_now, cells_of(shorter)["ada"]) == (0, first["ada"][:6])
+    made = run(tmp_path, TWO, "fourth.csv", policy=OTHER_POLICY, beside_earlier=True)
     assert made.to_dict()["drawn_now"] == 2 * STEPS
 
 
@@ -296,23 +296,6 @@ def test_another_format_of_the_same_fixes_is_recognised(tmp_path: Path) -> None:
     )
     assert (made.given_again, made.drawn_now) == (2, 0)
     assert made.cells == first.cells
-
-
-def test_a_second_stream_about_a_person_is_refused(tmp_path: Path) -> None:
-    """Two runs on consecutive days tell more together than each: it has to be asked for by name."""
-    run(tmp_path, TWO)
-    days = START.date(), (START + timedelta(days=1)).date()
-    tomorrow = policy_of(QUICK.replace(days[0].isoformat(), days[1].isoformat()))
-    moved = Trace.of(
-        replace(fix, time=fix.time + timedelta(days=1)) for fix in trace_of("ada", PATHS["ada"])
-    )
-    write_traces([moved], tmp_path / "later.csv")
-    traces = read_traces(tmp_path / "later.csv")
-    with pytest.raises(StateError, match="one stream per person"):
-        protect_file(tomorrow, traces, tmp_path / "next.csv")
-    assert not workspace_of(tmp_path / "next.csv").exists()
-    made = protect_file(tomorrow, traces, tmp_path / "next.csv", beside_earlier=True)
-    assert made.drawn_now == STEPS
 
 
 def test_looking_up_and_writing_down_are_one_transaction(

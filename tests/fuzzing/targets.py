@@ -31,7 +31,6 @@ from tests.traces import stay_files, trace_files
 from priste import Grid, MarkovModel, Protector, Region, parse_event
 from priste.audit.emission_table_files import read_emission_table
 from priste.batch.parts import journals_in
-from priste.batch.register import Person, Register
 from priste.batch.workspace import FORMAT, MANIFEST, VERSION, read_manifest
 from priste.live.addresses import read_input, read_output
 from priste.live.keeping import StateFolder, ground_of
@@ -39,6 +38,7 @@ from priste.live.protocol import Message
 from priste.live.protocols import gpsd, nmea, osmand, overland, owntracks
 from priste.live.settings import load_settings
 from priste.policy import read_policy
+from priste.register.register import Person, Register
 from priste.release import read_ledgers, write_ledgers
 from priste.release.stream_file import journal
 from priste.release.stream_file.checkpoint import checkpoint_of

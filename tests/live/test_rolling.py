@@ -24,8 +24,9 @@ from priste import (
 )
 from priste.errors import PolicyError
 from priste.live.person_stream import Stream, StreamOptions
-from priste.live.rolling import RollingEvents, first_step, settled
+from priste.live.rolling import RollingEvents, first_step
 from priste.policy import read_policy
+from priste.register import settled
 from priste.release import Certified
 
 WEEKLY = POLICY.replace('"04:00-06:00"', '"wed 04:00-06:00"') + 'every = "week"\n'

@@ -15,11 +15,11 @@ from tests.traces.stay_files import FORMS, HOME, MONDAY, WORK, csv, week
 
 from priste.batch import groups
 from priste.batch.gathering import Gathering
-from priste.batch.keyed_digests import FIX_BYTES, Recognition
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.policy import draft_policy, read_policy
 from priste.policy.draft.places import frequent_places
+from priste.register.keyed_digests import FIX_BYTES, Recognition
 from priste.traces import Fix, Problem, Timeline, Trace, read_traces, write_traces
 from priste.traces.cleaning import LONGEST_STAY, ClockRange, RawFix, RawFixes, clean
 from priste.traces.fingerprints import fingerprints

@@ -24,8 +24,9 @@ MOST_SHOWN = 10
 class BatchReport:
     """What a run did. ``ledgers`` and what is asked of them are read from the parts when asked for.
 
-    ``drawn_now`` counts steps, ``given_again`` users whose first draws were given again, and
-    ``sampled`` is the share of users that was asked for.
+    ``drawn_now`` counts steps, ``given_again`` users whose first draws were given again,
+    ``continued`` those whose stream of another run goes on, and ``sampled`` is the share of users
+    that was asked for.
     """
 
     destination: Path
@@ -41,6 +42,7 @@ class BatchReport:
     drawn_now: int
     notes: tuple[str, ...] = ()
     given_again: int = 0
+    continued: int = 0
     sampled: float = 1.0
 
     @property
@@ -82,6 +84,7 @@ class BatchReport:
             "releases": self.totals.releases,
             "drawn_now": self.drawn_now,
             "given_again": self.given_again,
+            "continued": self.continued,
             "sampled": self.sampled,
             "quarantined": {
                 "users": self.totals.problems,

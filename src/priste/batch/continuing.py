@@ -1,21 +1,22 @@
-"""What was released before, by this run or another: kept, compared with the input, not redrawn."""
+"""What was released before, by this run or another: it counts, and is not drawn again."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
+from priste.batch.earlier_streams import EarlierStreams, Missing
 from priste.batch.engines import ENDED, Job
 from priste.batch.gathering import Chunk, Gathering, place_of
-from priste.batch.groups import check_kept, errors_of, true_cells
-from priste.batch.keyed_digests import RELEASED, Recognition, state_folder
-from priste.batch.parts import checked_bytes, journals_in, problems_in
-from priste.batch.register import Person, Register, RegisterTransaction
-from priste.batch.streams import KeptStream
-from priste.batch.workspace import MANIFEST, Manifest, Workspace, part_name, read_manifest
+from priste.batch.groups import belongs_to, check_kept, errors_of, true_cells
+from priste.batch.parts import journals_in, problems_in
+from priste.batch.workspace import Workspace
 from priste.errors import PristeError, StateError
 from priste.policy import Policy
+from priste.register import KeptStream, Person, Recognition, Register, RegisterTransaction, Released
+from priste.register.continued import CannotGoOn, step_of_clock
 from priste.results import RunErrors
 
 
@@ -31,13 +32,14 @@ class Continuation:
         self._policy = policy
         self._named = policy.fingerprint()
         self._recognition = recognition
-        self._register = None if seeded else Register(state_folder() / RELEASED)
+        self._register = None if seeded else Register.of_this_user()
         self._beside_earlier = beside_earlier
-        self._elsewhere: dict[str | None, list[str]] = {}
+        self._elsewhere: dict[str | None, list[Released]] = {}
+        self._places = EarlierStreams()
         self._done: set[int] = set()
         self.vacant: frozenset[int] = frozenset()  # parts of whose people the input holds nobody
-        self._others: tuple[str, int, dict[str | None, bytes]] = ("", -1, {})
         self.given_again = 0
+        self.continued = 0
         self.drawn = 0
         self.errors = RunErrors(policy.grid)
 
@@ -57,7 +59,7 @@ class Continuation:
         count: int,
         register: RegisterTransaction | None,
     ) -> None:
-        """Refuse, with the reason, to draw again what was released from these or other rows."""
+        """Refuse, with the reason, what would be drawn twice or could not be counted together."""
         self._look_up(workspace, gathering, count, register)
         unseen = set(workspace.known.parts)
         for chunk in gathering.chunks(count):
@@ -69,35 +71,48 @@ class Continuation:
         self.vacant = frozenset(unseen)
 
     def _check_chunk(self, workspace: Workspace, chunk: Chunk) -> None:
-        told = workspace.known.parts.get(chunk.number)
+        known = workspace.known.parts.get(chunk.number)
         users = chunk.users
         elsewhere = [user for user in users if user in self._elsewhere]
-        part = None if told is None else workspace.read_part(chunk.number)
+        part = None if known is None else workspace.read_part(chunk.number)
         own = {} if part is None else journals_in(part)
         if gone := set(own) - set(users):
             raise workspace.refusal(_gone(len(gone)))
-        same = told is not None and told.fixes == chunk.digest and not elsewhere
+        same = known is not None and known.fixes == chunk.digest and not elsewhere
         if same and part is not None and not _ended_a_process(part):
             self._done.add(chunk.number)
         traces = chunk.traces() if own or elsewhere else {}
         for user in [user for user in users if user in own or user in self._elsewhere]:
+            places = chunk.places.get(user)
             try:
-                cells = true_cells(self._policy, traces[user], chunk.places.get(user))[1]
-                if user in own:
-                    self._check_kept(own[user], user, cells, chunk)
-                if user in self._elsewhere:
-                    self._from_elsewhere(user, cells, chunk, user in own)
+                past = self._past(workspace, user, own.get(user))
+                cells = true_cells(self._policy, traces[user], places, past)[1]
+                for kept in _read(own.get(user)):
+                    check_kept(kept, self._recognition, self._named, user, cells, places)
+                if past is not None and user in self._elsewhere:
+                    check_kept(past, self._recognition, self._named, user, cells, places)
+                    self._check_steps(user, past, cells)
+            except (_ReleasedBefore, _AnotherStream):
+                raise
             except PristeError as problem:
-                if isinstance(problem, _ReleasedBefore | _AnotherStream):
-                    raise
                 raise workspace.refusal(str(problem).rstrip(".")) from None
 
-    def _check_kept(
-        self, journal: bytes, user: str | None, cells: Sequence[int | None], chunk: Chunk
-    ) -> None:
-        kept = KeptStream.read(journal, Path("a part"))
-        places = chunk.places.get(user)
-        check_kept(kept, self._recognition, self._named, user, cells, places)
+    def _check_steps(self, user: str | None, past: KeptStream, cells: Sequence[int | None]) -> None:
+        """Refuse positions for steps that the stream can no longer release."""
+        last = self._elsewhere[user][-1]
+        try:
+            before = step_of_clock(self._policy, past)
+        except CannotGoOn as problem:
+            raise _AnotherStream(user, last.place, problem.reason) from None
+        held = [step + before for step, cell in enumerate(cells) if cell is not None]
+        if any(step < 0 for step in held):
+            raise _AnotherStream(user, last.place, "some of these days are before its first step")
+        if any(each.same_fixes for each in self._elsewhere[user]):
+            return
+        if any(step < len(past.records) for step in held):
+            raise _AnotherStream(
+                user, last.place, "it has released steps of the same time, from other locations"
+            )
 
     def _people(self, gathering: Gathering) -> Iterator[Person]:
         for user, fixes in gathering.people():
@@ -110,56 +125,52 @@ class Continuation:
         count: int,
         register: RegisterTransaction | None,
     ) -> None:
-        """Find who was released before, and refuse what would be a second stream about them."""
+        """Find who was released before; refuse locations that were released under another name."""
         if register is None or self._beside_earlier:
             return
         own = str(workspace.folder.resolve())
         for person in self._people(gathering):
             user, found = person.name, register.earlier(person)
-            if any(each.place == own and each.same_name for each in found):
-                # This run goes on; whoever has the same fixes was told about when it began.
+            named = [each for each in found if each.same_name]
+            if any(each.place == own for each in named):
                 if not workspace.was_at_work and (
                     place_of(user) % count not in workspace.known.parts
                 ):
                     raise _ReleasedBefore(user, own, "the same policy, and what it drew is gone")
-                found = [each for each in found if each.same_name]
-            again = [each for each in found if each.same_name and each.same_fixes]
-            for each in again or found:
-                if each.place == own:
-                    continue
-                if not each.same_fixes:
-                    raise _AnotherStream(user, each.place)
-                if not each.same_name:
-                    raise _ReleasedBefore(user, each.place, "another name")
-                if each.policy != self._named:
-                    raise _ReleasedBefore(user, each.place, "another policy")
-                self._elsewhere.setdefault(user, []).append(each.place)
+            elif found and not named:
+                raise _ReleasedBefore(user, found[-1].place, "another name")
+            if any(each.place != own for each in named):
+                self._elsewhere[user] = named
 
-    def _from_elsewhere(
-        self, user: str | None, cells: Sequence[int | None], chunk: Chunk, is_own: bool
-    ) -> bytes | None:
-        """Return the longest journal that another run under the same policy has of these steps."""
-        longest: bytes | None = None
-        for place in dict.fromkeys(self._elsewhere[user]):
-            journal = self._journal_at(place, user)
-            if journal is not None:
-                self._check_kept(journal, user, cells, chunk)
-                if longest is None or len(journal) > len(longest):
-                    longest = journal
-        if longest is None and not is_own:
-            place = self._elsewhere[user][-1]
-            raise _ReleasedBefore(user, place, "the same policy, its journal is gone")
-        return longest
+    def _past(self, workspace: Workspace, user: str | None, own: bytes | None) -> KeptStream | None:
+        """Return all that was released about a user so far, None if nothing.
 
-    def _journal_at(self, place: str, user: str | None) -> bytes | None:
-        folder = Path(place)
-        manifest = read_manifest(folder / MANIFEST)
-        if manifest.head is None:
+        What was written down last holds everything before it, or else streams were released side
+        by side.
+        """
+        place = str(workspace.folder.resolve())
+        mine = next(iter(_read(own)), None)
+        if user not in self._elsewhere:
+            return mine
+        found: list[tuple[str, KeptStream | Missing]] = []
+        for each in self._elsewhere[user]:
+            kept = mine if each.place == place else self._places.at(each.place, user)
+            if kept is not None:
+                found.append((each.place, kept))
+        if not found:
             return None
-        number = place_of(user) % int(manifest.head["chunks"])
-        if self._others[:2] != (place, number):
-            self._others = (place, number, _journals_of(folder, manifest, number))
-        return self._others[2].get(user)
+        last, past = found[-1]
+        if isinstance(past, Missing):
+            raise _ReleasedBefore(user, last, f"a run of which {past.reason}")
+        for other, kept in found:
+            if not isinstance(kept, Missing) and not kept.begins(past):
+                raise _AnotherStream(
+                    user, other, f"another one was released beside it, see {last!r}"
+                )
+        if last == place or "user" in past.binding:
+            return past
+        # Kept by another door: bound to the same person, under another policy.
+        return replace(past, binding=belongs_to(self._recognition, "", user, (), None))
 
     def write_down(
         self, workspace: Workspace, gathering: Gathering, register: RegisterTransaction | None
@@ -184,32 +195,26 @@ class Continuation:
                 yield Job(chunk.number, chunk.digest, chunk.table, chunk.places, earlier)
 
     def _earlier(self, workspace: Workspace, chunk: Chunk) -> dict[str | None, bytes]:
-        told = workspace.known.parts.get(chunk.number)
-        earlier = {} if told is None else journals_in(workspace.read_part(chunk.number))
-        elsewhere = [user for user in chunk.users if user in self._elsewhere]
-        traces = chunk.traces() if elsewhere else {}
-        for user in elsewhere:
-            cells = true_cells(self._policy, traces[user], chunk.places.get(user))[1]
-            given, own = (
-                self._from_elsewhere(user, cells, chunk, user in earlier),
-                earlier.get(user),
-            )
-            if given is not None:
-                self.given_again += 1
-                # Own draws that are not the beginning of the other's, or go on longer, stay.
-                if own is None or _begins(given, own):
-                    earlier[user] = given
+        known = workspace.known.parts.get(chunk.number)
+        earlier = {} if known is None else journals_in(workspace.read_part(chunk.number))
+        for user in [user for user in chunk.users if user in self._elsewhere]:
+            past = self._past(workspace, user, earlier.get(user))
+            if past is not None:
+                if past.binding.get("policy") == self._named:
+                    self.given_again += 1
+                else:
+                    self.continued += 1
+                earlier[user] = past.to_bytes()
         return earlier
 
     def _count_in(self, workspace: Workspace, chunk: Chunk) -> None:
-        """Measure what a part that was done before is worth: that is not kept with it."""
+        """Measure the errors of a part that was done before: they are not kept with it."""
         journals = journals_in(workspace.read_part(chunk.number))
         found = []
         for user, trace in chunk.traces().items():
-            if user in journals:
-                own, _ = true_cells(self._policy, trace, chunk.places.get(user))
-                outputs = KeptStream.read(journals[user], Path("a part")).cells
-                found.append(errors_of(own, trace, outputs))
+            for kept in _read(journals.get(user)):
+                own, _ = true_cells(self._policy, trace, chunk.places.get(user), kept)
+                found.append(errors_of(own, trace, kept.cells))
         self.errors.add(found, chunk.number)
 
 
@@ -226,22 +231,26 @@ class _ReleasedBefore(StateError):
 
 
 class _AnotherStream(StateError):
-    """Other fixes of the same person were released before, as a stream of their own."""
+    """Something was released about the same person, and these locations cannot be added to it."""
 
-    def __init__(self, user: str | None, place: str) -> None:
+    def __init__(self, user: str | None, place: str, reason: str) -> None:
         name = "" if user is not None else " If this is another person, name them (--as-user)."
         super().__init__(
-            f"Other locations of the same person as {_whose(user, 'those').lower()} were released "
-            f"before: see {place!r}. The guarantee is about one stream per person: two streams "
-            "together may tell more. Release all days as one stream: a policy whose clock covers "
-            f"them, the same destination, and the input with the new rows added.{name} To release "
-            "them as a second stream, without a guarantee about both together, use "
-            "--beside-earlier-releases."
+            f"{_whose(user)} cannot be added to what was released about the same person before "
+            f"(see {place!r}): {reason}. The guarantee is about one stream per person: two streams "
+            "together may tell more. Use the map and the step of the earlier policy, and a clock "
+            f"that goes on where it ended.{name} To release them as a second stream, without a "
+            "guarantee about both together, use --beside-earlier-releases."
         )
 
 
-def _whose(user: str | None, these: str = "Some of these locations") -> str:
-    return these if user is None else f"Locations of {user}"
+def _whose(user: str | None) -> str:
+    return "Some of these locations" if user is None else f"Locations of {user}"
+
+
+def _read(journal: bytes | None) -> Iterator[KeptStream]:
+    if journal is not None:
+        yield KeptStream.read(journal, Path("a part"))
 
 
 def _ended_a_process(part: bytes) -> bool:
@@ -251,16 +260,3 @@ def _ended_a_process(part: bytes) -> bool:
 
 def _gone(users: int) -> str:
     return f"it holds the streams of {users} users whom the input does not hold any more"
-
-
-def _journals_of(folder: Path, manifest: Manifest, number: int) -> dict[str | None, bytes]:
-    told = manifest.parts.get(number)
-    if told is None:
-        return {}
-    return journals_in(checked_bytes(folder / part_name(number, told.generation), told.checksum))
-
-
-def _begins(longer: bytes, shorter: bytes) -> bool:
-    """Tell whether a stream begins as another does."""
-    one, other = (KeptStream.read(data, Path("a part")).records for data in (longer, shorter))
-    return one[: len(other)] == other

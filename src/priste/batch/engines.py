@@ -13,10 +13,10 @@ from typing import Any
 from priste import workers as pools
 from priste.batch.draws import Key
 from priste.batch.groups import OnUser, Outcome, protect_group, stretches, without_a_stream
-from priste.batch.keyed_digests import Recognition
 from priste.batch.own_places import Places
 from priste.batch.parts import part_bytes
 from priste.policy import Policy
+from priste.register import Recognition
 from priste.results import PersonErrors
 
 TRIES = 2

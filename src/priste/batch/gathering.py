@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from priste.batch.keyed_digests import Recognition
 from priste.batch.own_places import Disc, OwnPlace, Places
 from priste.errors import TraceError
+from priste.register import Recognition
 from priste.traces import Trace
 from priste.traces.zones import NO_TIME
 

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.batch.draws import Key, bits_of, point_bits
-from priste.batch.keyed_digests import Recognition
 from priste.batch.own_places import Places, policy_with
-from priste.batch.streams import KeptStream, ProtectedStream, journal_bytes, protect_stream
+from priste.batch.streams import ProtectedStream, protect_stream
 from priste.errors import InvalidParameter, PristeError, StateError
 from priste.policy import Policy
+from priste.register import ContinuedStreams, KeptStream, Recognition
 from priste.release import Ledger
 from priste.results import PersonErrors, keeps_its_guarantees, person_errors, true_steps
 from priste.results.audits import cells_of_outputs
@@ -119,9 +119,9 @@ def protect_group(
     a repetition draws the same; whoever has it can undo the noise. (An integer is a seed, for
     experiments.) ``places`` are single
     users' own, in the stead of the policy's regions of the same names. ``earlier``
-    holds journals of former outcomes: their steps are kept as they are, and only later ones
-    are drawn. ``recognition`` makes the digests that journals are bound with; without one they are
-    made with the key.
+    holds journals of former outcomes, also of other policies on the same map: their steps are kept
+    as they are, they count, and only later ones are drawn. ``recognition`` makes the digests that
+    journals are bound with; without one they are made with the key.
 
     A user whose data cannot be protected has a problem in words and no releases; all others are
     released. Raises StateError for an earlier journal that is not of its user, policy and fixes.
@@ -131,6 +131,7 @@ def protect_group(
     named = policy.fingerprint()
     bits_of(key, named, None)  # a key that is none is no user's problem
     outcomes = []
+    continued = ContinuedStreams()
     for user, trace in _traces(table):
         outcomes.append(
             _outcome(
@@ -142,6 +143,7 @@ def protect_group(
                 recognition,
                 (places or {}).get(user),
                 (earlier or {}).get(user),
+                continued,
             )
         )
         if on_user is not None:
@@ -158,32 +160,32 @@ def _outcome(
     recognition: Recognition,
     places: Places | None,
     journal: bytes | None,
+    continued: ContinuedStreams,
 ) -> Outcome:
     try:
         if trace is None:
             raise InvalidParameter(NOTHING_USABLE)
-        own, cells = true_cells(policy, trace, places)
+        past = None if journal is None else KeptStream.read(journal, Path(f"<{user}>"))
+        own, cells = true_cells(policy, trace, places, past)
         if not cells:
             return without_a_stream(user, policy, None)
-        kept = None if journal is None else KeptStream.read(journal, Path(f"<{user}>"))
-        if kept is not None:
-            check_kept(kept, recognition, named, user, cells, places)
+        if past is not None:
+            check_kept(past, recognition, named, user, cells, places)
         stream = protect_stream(
             own,
             user,
             cells,
             bits=bits_of(key, named, user),
-            earlier=() if kept is None else kept.records,
+            past=past,
+            continued=continued,
+            name=stream_name(key, named, user),
+            binding=belongs_to(recognition, named, user, cells, places),
         )
         return Outcome(
             user,
             None,
             stream,
-            journal_bytes(
-                stream.records,
-                belongs_to(recognition, named, user, cells, places),
-                stream_name(key, named, user) if kept is None else kept.stream,
-            ),
+            b"" if stream.kept is None else stream.kept.to_bytes(),
             keeps_its_guarantees(own, stream.ledger),
             recognition.steps(None, cells) if len(set(cells)) > 1 else "",
             errors_of(own, trace, stream.cells),
@@ -203,13 +205,14 @@ def without_a_stream(user: str | None, policy: Policy, problem: str | None) -> O
 
 
 def true_cells(
-    policy: Policy, trace: Trace, places: Places | None
+    policy: Policy, trace: Trace, places: Places | None, past: KeptStream | None = None
 ) -> tuple[Policy, tuple[int | None, ...]]:
     """Return a user's own policy, and their true cells up to the last step with any.
 
     A stream ends with its last fix, so that it can go on when the input has grown.
     """
-    own = policy.for_user(trace)  # nobody is guarded by a model that was fitted on them
+    # Nobody is guarded by a model that was fitted on them.
+    own = policy.for_user(trace, None if past is None else past.start)
     if places:
         own = policy_with(own, places)
     cells = own.cells(trace).cells
@@ -256,25 +259,28 @@ def check_kept(
     cells: Sequence[int | None],
     places: Places | None,
 ) -> None:
-    """Raise StateError, with the reason, unless a kept stream is of this user, policy and input."""
+    """Raise StateError, with the reason, unless a kept stream is of this user and input.
+
+    Of a stream under another policy only the user is compared: its steps are those of another
+    clock.
+    """
     whose = "" if user is None else f" of {user}"
-    steps = len(kept.records)
-    wanted = belongs_to(recognition, policy, user, cells[:steps], places)
+    wanted = belongs_to(recognition, policy, user, cells[: kept.steps], places)
     found = kept.binding
     if found.get("user") != wanted["user"]:
         raise StateError(f"the stream{whose} is that of somebody else")
     if found.get("policy") != wanted["policy"]:
-        raise StateError(f"the stream{whose} was made under another policy")
+        return
     if found.get("places") != wanted["places"]:
         raise StateError(f"the places{whose} have changed, so what was guaranteed is about others")
-    if len(cells) < steps:
+    if len(cells) < kept.steps:
         raise StateError(
-            f"it released {steps} steps{whose}, and the input now ends after {len(cells)}"
+            f"it released {kept.steps} steps{whose}, and the input now ends after {len(cells)}"
         )
     if found.get("source") != wanted["source"]:
         raise StateError(
             f"rows{whose} have changed in steps that it has already taken up. Rows may be added at "
-            "the end alone"
+            "the end only"
         )
 
 

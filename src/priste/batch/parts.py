@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from priste.batch.groups import Outcome
-from priste.batch.streams import KeptStream
 from priste.errors import StateError
 from priste.policy import Policy
+from priste.register import KeptStream
 from priste.release import Ledger
 
 MEMORY = "256MB"

@@ -24,7 +24,6 @@ from priste.batch.continuing import Continuation
 from priste.batch.engines import Engine, Work, here, pool_of
 from priste.batch.gathering import Gathering, chunks_for, place_of
 from priste.batch.groups import NOTHING_USABLE, true_cells
-from priste.batch.keyed_digests import Recognition
 from priste.batch.own_places import places_in_columns, read_own_places
 from priste.batch.parts import Ledgers, Parts
 from priste.batch.people import (
@@ -47,6 +46,7 @@ from priste.errors import (
 )
 from priste.extras import need
 from priste.policy import Policy
+from priste.register import Recognition
 from priste.release import write_ledgers
 from priste.traces import Trace, Traces
 
@@ -102,11 +102,12 @@ def protect_file(
 
     Users whose data cannot be protected are told with the reason, and the others are released.
 
-    All releases about a person are one stream. Locations that were released before under the same
-    policy, to another destination, get the first draws again. Under another policy or another name
-    they are refused, and so are other locations of somebody about whom something was released,
-    unless ``beside_earlier`` says that both may be known together, without a guarantee about
-    both. Runs with a seed take no part in this.
+    All releases about a person are one stream. What was released about somebody before, by any
+    door, counts: later locations go on from it, with silence in between, and steps that were
+    released get the first draws again. Refused are locations that were released under another
+    name, and those of somebody whose stream cannot go on (another map, other steps, an earlier
+    time), unless ``beside_earlier`` says that both may be known together, without a guarantee
+    about both. Runs with a seed take no part in this.
 
     Everything that can be wrong with the run is found before anything is drawn.
     """
@@ -207,6 +208,7 @@ def protect_file(
         run.drawn,
         (*notes, *oddities(parts)),
         run.given_again,
+        run.continued,
         sample,
     )
 

@@ -29,9 +29,9 @@ from pathlib import Path
 from typing import Any
 
 from priste.atomic_files import private_folder, remove_abandoned_drafts, sync, take_lock, write_file
-from priste.batch.keyed_digests import Recognition
 from priste.batch.parts import checked_bytes, checksum
 from priste.errors import LedgerError, OutputExists, StateError
+from priste.register import Recognition
 
 LEDGER_SUFFIX, WORKSPACE_SUFFIX = ".ledger.csv", ".priste"
 """Behind the name of a result: its ledger, if that is one file, and the folder of its run."""

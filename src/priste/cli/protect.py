@@ -83,6 +83,11 @@ class Protection:
                 f"The locations of {_people(batch.given_again)} were released before under this "
                 "policy: what was drawn then is given again."
             )
+        if batch.continued:
+            out.print(
+                f"The streams of {_people(batch.continued)} go on from earlier releases, which "
+                "count. Somebody else under the same name needs another one (--as-user)."
+            )
         if self.quarantined:
             out.print(f"Nothing could be released for {_people(self.quarantined)}:")
             for user, reason in batch.problems.items():

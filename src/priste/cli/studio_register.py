@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from priste.batch.keyed_digests import RELEASED, Recognition, state_folder
-from priste.batch.register import Person, Register
 from priste.policy import Policy
+from priste.register.keyed_digests import RELEASED, Recognition, state_folder
+from priste.register.register import Person, Register
 from priste.traces import Trace
 
 PLACE = "an export of priste studio"

@@ -19,10 +19,11 @@ from priste.live.collecting import Collector
 from priste.live.keeping import StateFolder
 from priste.live.output_points import NamedPoint, OutputPoints
 from priste.live.point import Point
-from priste.live.rolling import RollingEvents, first_step, settled
+from priste.live.rolling import RollingEvents, first_step
 from priste.policy import Policy, PolicyEvent
 from priste.quantify import Guarantee
 from priste.randomness import BitSource, SystemBits
+from priste.register import settled
 from priste.release import Protector
 from priste.release.seeded_steps import SeededSteps
 from priste.traces import Fix

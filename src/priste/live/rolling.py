@@ -13,22 +13,15 @@ from __future__ import annotations
 import dataclasses
 from datetime import datetime, time, timedelta
 
-import numpy as np
-
 from priste.errors import EventSyntaxError, PolicyError
 from priste.events import Event, parse_event
 from priste.policy import Policy, PolicyEvent
 from priste.policy.calendar import NoSteps, Period, StepReader, period_of
 from priste.policy.policy import event_label
 from priste.policy.policy_reader import places_of_events
-from priste.quantify import Guarantee
-from priste.release import Protector
 from priste.traces import Timeline
 
 Events = dict[str, PolicyEvent]
-
-_NO_BOUND = 600.0
-"""Stands for "not asked about": odds of e**600 are beyond any that a stream could reach."""
 
 
 class RollingEvents:
@@ -133,33 +126,6 @@ def first_step(policy: Policy, now: int) -> int:
         if event is not None and (event.last_step or 0) >= now:
             first = min(first, event.first_step or 0)
     return first
-
-
-def settled(protector: Protector) -> set[str]:
-    """Return the events about which nothing that is still to come could tell too much.
-
-    An event is settled when its last step is over and, whatever the next cell, telling that cell
-    exactly would keep what is guaranteed about it. In a first-order model all later cells depend on
-    the past only through that one, and a release only on the cell of its step: so every
-    further stream of releases is a mixture of such disclosures, and its ratio lies between theirs.
-    Doubt counts as not settled.
-    """
-    state = protector.state
-    terms = state.terms
-    # An adversary who is unsure which model holds learns it from all cells, not from the next one.
-    unsure = len(terms.models) > 1 and terms.family == "joint"
-    if unsure or any(model.order != 1 for model in terms.models):
-        return set()
-    exact = np.eye(terms.mechanism.grid.size)
-    found = set()
-    for place, (name, event) in enumerate(zip(terms.event_names, terms.events, strict=True)):
-        if event.last_step is None or event.last_step >= protector.next_step:
-            continue
-        limits: list[float | Guarantee] = [_NO_BOUND] * len(terms.events)
-        limits[place] = terms.guarantees[place]
-        if bool(state.passes(exact, limits).all()):
-            found.add(name)
-    return found
 
 
 def _period(timeline: Timeline, step: int, every: str) -> Period:

@@ -48,6 +48,9 @@ from priste.mobility.validation import (
 )
 from priste.randomness import BitSource, Seed, bit_source
 
+LONGEST_SHIFT = 10**9
+"""How many steps back a cycle may be asked to start: more than any clock has."""
+
 
 class MarkovModel:
     """How people move from step to step on a map; immutable.
@@ -308,19 +311,20 @@ class MarkovModel:
     def starting_at(self, step: int) -> MarkovModel:
         """Return the model of someone whose step 0 is ``step`` of this model.
 
-        For a cycle of 24 hours, ``starting_at(8)`` starts in the morning. A sequence loses
-        its first ``step`` matrices. A model that is the same at every step is returned as
-        it is, and so is a second-order one: it knows no clock.
+        For a cycle of 24 hours, ``starting_at(8)`` starts in the morning, and ``starting_at(-8)``
+        in the afternoon before. A sequence loses its first ``step`` matrices. A model that is the
+        same at every step is returned as it is, and so is a second-order one: it knows no clock.
         """
-        step = check_int(step, "step", "MarkovModel.starting_at", least=0)
+        cyclic, repeating = self._schedule.cyclic, self._schedule.repeating
+        least = -LONGEST_SHIFT if cyclic else 0  # a sequence says nothing of the time before
+        step = check_int(step, "step", "MarkovModel.starting_at", least=least)
         if self.period == 1:
             return self
-        self._schedule.at(step)
-        repeating = self._schedule.repeating
-        if self._schedule.cyclic:
+        if cyclic:
             cut = step % len(repeating)
             rotated = repeating[cut:] + repeating[:cut]
         else:
+            self._schedule.at(step)
             rotated = repeating[step:]
         later = MarkovModel(self._grid, replace(self._schedule, repeating=rotated))
         return later.with_origin(None if self._origin is None else self._origin.shifted(step))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -256,15 +257,16 @@ class Policy:
         """Leave out what every process computes for itself."""
         return {name: value for name, value in vars(self).items() if name != "_tree"}
 
-    def for_user(self, trace: Trace) -> Policy:
+    def for_user(self, trace: Trace, since: datetime | None = None) -> Policy:
         """Return the policy for one person: with models that were not fitted on their days.
 
         With ``kind = "fit"`` the person is left out of their own model. Raises PolicyError for
         a saved model that was fitted on these days. Where the family has "own" and the trace has
-        days before the clock, a model of these days is one more that is guarded against.
+        days before the clock, a model of these days is one more that is guarded against; of the
+        days before ``since``, for a stream that began earlier than the clock.
         """
         found = self._without(self._fingerprints(trace))
-        own = found._own_days(trace)
+        own = found._own_days(trace, since or self.timeline.start)
         return found if own is None else replace(found, chosen_models=(*found.chosen_models, own))
 
     @property
@@ -273,11 +275,11 @@ class Policy:
         sections = self.document.mobility
         return len(sections) == 1 and "own" in sections[0].members
 
-    def _own_days(self, trace: Trace) -> ChosenModel | None:
-        """Return the model of a person's days before the clock, without the guarded time of any."""
+    def _own_days(self, trace: Trace, since: datetime) -> ChosenModel | None:
+        """Return the model of a person's days before a time, without the guarded time of any."""
         if not self.depends_on_person:
             return None
-        begin = microseconds(self.timeline.start)
+        begin = microseconds(since)
         before = within(trace, [(int(trace.times[0]), begin - 1)]) if trace.times.size else None
         rest = None if before is None else self.guarded_time.outside(before)
         return None if rest is None else own_days(self.chosen_models[0], rest, self._ground)

@@ -420,11 +420,13 @@ class Protector:
         with self._turn:
             return self._record.records()
 
-    def replay(self, records: Iterable[Mapping[str, Any]]) -> None:
+    def replay(self, records: Iterable[Mapping[str, Any]], *, anew: bool = False) -> None:
         """Take in what :meth:`records` gave of this stream before; nothing is drawn.
 
         For doors that keep many streams in one place and their terms once. The Protector must be
-        at its beginning, without a journal, and under the terms of that stream. Raises StateError
+        at its beginning, without a journal, and under the terms of that stream. With ``anew`` the
+        terms may be others on the same map: every release is counted again, and
+        :attr:`over_limit` names the events about which they tell too much. Raises StateError
         for records that cannot be of it; then the Protector is of no further use.
         """
         with self._turn:
@@ -437,7 +439,8 @@ class Protector:
             listed = list(records)
             if listed:
                 try:
-                    state = self._record.replay(listed, self.state)
+                    replay = self._record.recount if anew else self._record.replay
+                    state = replay(listed, self.state)
                 except (KeyError, TypeError, ValueError) as problem:
                     raise StateError(f"A record cannot be replayed: {problem}.") from problem
                 self._node = StreamNode(state, self._record.calibrator, None)

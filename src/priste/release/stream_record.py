@@ -16,12 +16,18 @@ from priste.mechanisms import Mechanism
 from priste.release.accountant import AccountantState
 from priste.release.calibrators import Calibrator
 from priste.release.ledger import Ledger, Release
-from priste.release.recorded_releases import recalled, replayed
+from priste.release.recorded_releases import recalled, recounted, replayed
 from priste.release.release_tables import Draw
 from priste.release.stream_file import checkpoint
 from priste.release.stream_file import journal as files
 from priste.release.stream_file.binding import check_binding, checked_binding
-from priste.release.stream_file.entry import Entry, Likelihoods, LikelihoodTexts, entry_to_json
+from priste.release.stream_file.entry import (
+    Entry,
+    Likelihoods,
+    LikelihoodTexts,
+    entry_from_json,
+    entry_to_json,
+)
 from priste.release.stream_file.header import terms_from_json, terms_to_json
 from priste.release.terms import Terms
 
@@ -86,6 +92,17 @@ class StreamRecord:
             entry, state = replayed(record, self.likelihoods, state)
             self.entries.append(entry)
         self._written = {entry.digest for entry in self.entries if entry.digest is not None}
+        return state
+
+    def recount(
+        self, records: Sequence[Mapping[str, Any]], state: AccountantState
+    ) -> AccountantState:
+        """Take in the records of steps that were released under other terms; see :meth:`replay`."""
+        stored, against = self.likelihoods, self.terms.against
+        entries = [entry_from_json(record, stored, against) for record in records]
+        if [entry.release.step for entry in entries] != list(range(len(entries))):
+            raise ValueError("its steps are not in order")
+        self.entries, state, self.over_limit = recounted(entries, stored, state)
         return state
 
     # ------------------------------------------------------------------ reading

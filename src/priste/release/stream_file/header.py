@@ -33,23 +33,61 @@ def terms_to_json(terms: Terms, calibrator: Calibrator) -> dict[str, Any]:
             {"fingerprint": model.fingerprint(), "file": _model_to_text(model)}
             for model in terms.models
         ],
-        "events": [
-            {
-                "name": name,
-                "event": str(event),
-                "guarantee": guarantee.to_dict(),
-                "guarded_hours": pad,
-            }
-            for name, event, guarantee, pad in zip(
-                terms.event_names, terms.events, terms.guarantees, terms.pads, strict=True
-            )
-        ],
+        "events": events_to_json(terms),
         "adversary": terms.adversary.to_dict(),
         "family": terms.family,
         "mechanism": {"fingerprint": _fingerprint(mechanism), "description": mechanism},
         "calibrator": calibrator.describe(),
         "public_prior": None if terms.public_prior is None else floats_to_text(terms.public_prior),
     }
+
+
+def events_to_json(terms: Terms) -> list[dict[str, Any]]:
+    """Return what a stream guards: names, events, guarantees and pads."""
+    return [
+        {
+            "name": name,
+            "event": str(event),
+            "guarantee": guarantee.to_dict(),
+            "guarded_hours": pad,
+        }
+        for name, event, guarantee, pad in zip(
+            terms.event_names, terms.events, terms.guarantees, terms.pads, strict=True
+        )
+    ]
+
+
+def ground_of(terms: Terms, calibrator: Calibrator) -> dict[str, str]:
+    """Return digests of what a stream keeps while its events change; see :func:`ground_in`."""
+    mechanism = terms.mechanism.describe()
+    prior = None if terms.public_prior is None else floats_to_text(terms.public_prior)
+    return ground_in(
+        {
+            "grid": terms.mechanism.grid.to_dict(),
+            "models": [{"fingerprint": model.fingerprint()} for model in terms.models],
+            "adversary": terms.adversary.to_dict(),
+            "family": terms.family,
+            "mechanism": {"fingerprint": _fingerprint(mechanism)},
+            "calibrator": calibrator.describe(),
+            "public_prior": prior,
+        }
+    )
+
+
+def ground_in(header: Mapping[str, Any]) -> dict[str, str]:
+    """Return digests of the map of a header, and of all its terms but the events."""
+    models = [entry["fingerprint"] for entry in header["models"]]
+    named = ("adversary", "family", "calibrator", "public_prior")
+    rest = [models, header["mechanism"]["fingerprint"], *(header[name] for name in named)]
+    return {
+        "map": map_digest(header["grid"]),
+        "terms": _fingerprint({"grid": header["grid"], "rest": rest}),
+    }
+
+
+def map_digest(grid: Mapping[str, Any]) -> str:
+    """Return the digest of a map, given as ``Grid.to_dict()``."""
+    return _fingerprint(grid)
 
 
 def terms_from_json(

@@ -4,7 +4,7 @@ All releases about a person are one stream. The same fixes protected twice are t
 step, and two streams about one person together tell more than each. So every run looks up, before
 it draws, whether anything was released about its people, and writes down what it is about to
 release; both are one transaction. A person is recognised by name, and by fixes whatever the name.
-The register holds keyed digests alone (see :mod:`priste.batch.keyed_digests`), in one SQLite file.
+The register holds keyed digests only (:mod:`priste.register.keyed_digests`), in one SQLite file.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from priste.atomic_files import private_folder
-from priste.batch.keyed_digests import FIX_BYTES
 from priste.errors import StateError
+from priste.register.keyed_digests import FIX_BYTES, RELEASED, state_folder
 
 PATIENCE = 60.0
 """Seconds to wait for another run that is writing to the register."""
@@ -65,7 +65,13 @@ class Register:
     """What this user has released; it only grows. Use :meth:`transaction`."""
 
     def __init__(self, folder: Path) -> None:
-        self._file = private_folder(folder) / REGISTER
+        self._folder = folder
+        self._file = folder / REGISTER
+
+    @classmethod
+    def of_this_user(cls) -> Register:
+        """Return the register of this user, which is made when first written to."""
+        return cls(state_folder() / RELEASED)
 
     @contextmanager
     def transaction(self) -> Iterator[RegisterTransaction]:
@@ -73,6 +79,7 @@ class Register:
 
         Nothing is written if the block raises.
         """
+        private_folder(self._folder)
         try:
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
             os.close(os.open(self._file, flags, 0o600))
@@ -108,7 +115,7 @@ class RegisterTransaction:
         self._connection = connection
 
     def earlier(self, person: Person) -> list[Released]:
-        """Return the streams about a person that were begun before, in the order they were."""
+        """Return the streams about a person, in the order in which they were last written down."""
         execute = self._connection.execute
         execute("CREATE TEMP TABLE IF NOT EXISTS asked(digest BLOB PRIMARY KEY) WITHOUT ROWID")
         execute("DELETE FROM asked")
@@ -119,7 +126,7 @@ class RegisterTransaction:
             "SELECT s.id, s.policy, s.place, s.person = ?, s.level, coalesce(f.matches, 0)"
             " FROM streams s LEFT JOIN (SELECT stream, count(*) AS matches"
             " FROM fixes JOIN asked USING (digest) GROUP BY stream) f ON f.stream = s.id"
-            " WHERE s.person = ? OR f.matches > 0 ORDER BY s.id",
+            " WHERE s.person = ? OR f.matches > 0 ORDER BY s.turn, s.id",
             (person.digest, person.digest),
         ).fetchall()
         found = []
@@ -144,12 +151,16 @@ class RegisterTransaction:
         return bool(matches) and matches >= SAME_SHARE * min(asked, registered)
 
     def add(self, policy: str, place: str, people: Iterable[Person]) -> None:
-        """Write down that streams about people are begun."""
+        """Write down that streams about people are begun, or go on."""
+        (turn,) = self._connection.execute(
+            "SELECT coalesce(max(turn), 0) + 1 FROM streams"
+        ).fetchone()
         for person in people:
             found = self._connection.execute(
-                "INSERT INTO streams(person, policy, place, level) VALUES (?, ?, ?, ?)"
-                " ON CONFLICT DO UPDATE SET level = max(level, excluded.level) RETURNING id",
-                (person.digest, policy, place, min(person.levels, default=0)),
+                "INSERT INTO streams(person, policy, place, level, turn) VALUES (?, ?, ?, ?, ?)"
+                " ON CONFLICT DO UPDATE SET level = max(level, excluded.level),"
+                " turn = excluded.turn RETURNING id",
+                (person.digest, policy, place, min(person.levels, default=0), turn),
             ).fetchone()
             self._connection.executemany(
                 "INSERT OR IGNORE INTO fixes VALUES (?, ?)",
@@ -161,6 +172,7 @@ def _create(connection: sqlite3.Connection) -> None:
     connection.execute(
         "CREATE TABLE IF NOT EXISTS streams(id INTEGER PRIMARY KEY, person TEXT NOT NULL,"
         " policy TEXT NOT NULL, place TEXT NOT NULL, level INTEGER NOT NULL,"
+        " turn INTEGER NOT NULL,"
         " UNIQUE (person, policy, place))"
     )
     connection.execute(

@@ -1,0 +1,238 @@
+"""All releases about a person are one stream: later runs go on from what was released before."""
+
+import math
+import shutil
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.typing import NDArray
+from tests.cli.small_world import EPSILON, GRID, POLICY, START
+
+from priste import MarkovModel, StateError
+from priste.batch import BatchReport, protect_file, protect_group, read_ledgers, workspace_of
+from priste.batch.workspace import MANIFEST
+from priste.policy import Policy, read_policy
+from priste.release import Ledger
+from priste.traces import Fix, Trace, read_traces, write_traces
+
+HALF_DAY = 12
+CLINIC = (9, 10)
+LIMIT = 1.0
+ROUNDING = 1e-6
+"""How far the plain sums of the audit may lie above the exact leakage."""
+
+TEXT = (
+    POLICY[: POLICY.index("[events.visit]")]
+    .replace("[guarantee]", '[adversary]\nknows = "population"\n\n[guarantee]')
+    .replace("sigma = 1.0", "sigma = 0.4")
+    .replace("alpha = 1.5", "alpha = 8.0")
+    .replace(f"epsilon = {EPSILON}", f"epsilon = {LIMIT}")
+)
+"""People who stay where they are most of the time: what they do next tells what they did before."""
+
+WHEN = ("10:00-12:00", "20:00-22:00", "2026-03-05 08:00-10:00")
+PATH = [0, 0, 1, 5, 5, 5, 9, 9, 9, 9, 9, 9, 9, 9, 10, 10, 9, 9, 5, 1, 0, 0, 0, 0]
+STEPS_OF_VISITS = ({10, 11}, {20, 21}, {32, 33})
+
+
+def policy_of(half: int, text: str = TEXT, when: str | None = None) -> Policy:
+    """Return the policy of a half day, which guards a visit of its last hours."""
+    begin = START + HALF_DAY * half * timedelta(hours=1)
+    text = text.replace("2026-03-04T00:00:00", f"{begin:%Y-%m-%dT%H:%M:%S}")
+    return read_policy(
+        f"{text}[events.visit]\nformula = 'presence(clinic, \"{when or WHEN[half]}\")'\n"
+    )
+
+
+def fixes_of(path: Sequence[int], first: int = 0, user: str = "ada") -> list[Fix]:
+    """Return a fix in the middle of each hour from the ``first`` on."""
+    times = [START + timedelta(hours=first + k, minutes=30) for k in range(len(path))]
+    return [Fix(user, t, *GRID.latlon(c)) for t, c in zip(times, path, strict=True)]
+
+
+def table_of(fixes: Sequence[Fix]) -> pa.Table:
+    return pa.table(
+        {
+            "user": [fix.user for fix in fixes],
+            "time": pa.array([fix.time for fix in fixes], pa.timestamp("us", "UTC")),
+            "lat": [fix.lat for fix in fixes],
+            "lon": [fix.lon for fix in fixes],
+        }
+    )
+
+
+def audit(
+    model: MarkovModel, ledgers: Sequence[Ledger], steps: set[int], silent: int = 0
+) -> tuple[float, float, float]:
+    """Return the leakage of releases one after the other, and the belief before and after.
+
+    Plain sums over cells and whether a visit happened yet, of the likelihoods in the ledgers:
+    nothing of what protects is used. ``silent`` steps lie between two ledgers.
+    """
+    told: list[NDArray[np.float64] | None] = []
+    for number, ledger in enumerate(ledgers):
+        told += [None] * (silent if number else 0)
+        told += [ledger.likelihood(step) for step in range(len(ledger))]
+    move = model.transition(0).toarray()
+    prior = np.zeros((GRID.size, 2))
+    prior[:, 0] = model.stationary()
+    joint = prior.copy()
+    for step, likelihood in enumerate(told):
+        if step:
+            prior, joint = move.T @ prior, move.T @ joint
+        if step in steps:
+            for table in (prior, joint):
+                table[CLINIC, 1] += table[CLINIC, 0]
+                table[CLINIC, 0] = 0.0
+        if likelihood is not None:
+            joint *= likelihood[:, None]
+    (no, yes), (no_told, yes_told) = prior.sum(axis=0), joint.sum(axis=0)
+    leakage = abs(math.log(yes_told / yes) - math.log(no_told / no))
+    return leakage, float(yes), float(yes_told / (yes_told + no_told))
+
+
+def test_two_runs_that_told_too_much_together_stay_within_the_guarantee() -> None:
+    """Apart they tell e**3.6 (a belief of 15 % becomes 87 %); as one stream no more than e**1."""
+    key = bytes([1]) * 32
+    one, two = policy_of(0), policy_of(1)
+    fixes = fixes_of(PATH)
+    first = protect_group(table_of(fixes[:HALF_DAY]), one, key)
+    later = table_of(fixes[HALF_DAY:])
+    apart = protect_group(later, two, key)
+    together = protect_group(later, two, key, earlier={"ada": first.outcomes[0].journal})
+    ledgers = [each.ledgers["ada"] for each in (first, apart, together)]
+    for ledger in ledgers:
+        assert max(release.leakage[0] for release in ledger) <= LIMIT + ROUNDING
+    leakage, before, after = audit(one.model, [ledgers[0], ledgers[1]], STEPS_OF_VISITS[0])
+    assert leakage > 3.6
+    assert (before < 0.15, after > 0.86) == (True, True)
+    for steps in STEPS_OF_VISITS[:2]:
+        assert audit(one.model, [ledgers[0], ledgers[2]], steps)[0] <= LIMIT + ROUNDING
+    last = ledgers[2][-1].leakage[0]  # what the ledger says counts the first half day as well
+    assert last == pytest.approx(
+        audit(one.model, [ledgers[0], ledgers[2]], STEPS_OF_VISITS[1])[0], abs=ROUNDING
+    )
+
+
+# Through files, the register and workspaces
+
+
+def run(
+    folder: Path, fixes: Sequence[Fix], policy: Policy, name: str, **more: object
+) -> BatchReport:
+    source = folder / f"{name}.in.csv"
+    write_traces([Trace.of(fixes)], source, overwrite=True)
+    options = {"overwrite": True, **more}
+    return protect_file(policy, read_traces(source), folder / name, **options)  # type: ignore[arg-type]
+
+
+def ledger_of(folder: Path, name: str) -> Ledger:
+    return read_ledgers(folder / f"{name}.ledger.csv")["ada"]
+
+
+QUIET = TEXT.replace("sigma = 0.4", "sigma = 1.0")
+"""People who move about: half a day later nothing that was told about the visit is too much."""
+
+
+def test_files_of_three_days_are_one_stream(tmp_path: Path) -> None:
+    """Each run takes in the one before, also when its folder is gone by the third."""
+    days = [[0] * 3 + [5] * 6 + [9] * 3, [9] * 6 + [1] * 6, [0] * 12]
+    policies = [policy_of(half, QUIET) for half in range(3)]
+    for half, (path, policy) in enumerate(zip(days, policies, strict=True)):
+        made = run(tmp_path, fixes_of(path, HALF_DAY * half), policy, f"{half}.csv")
+        assert (made.continued, made.drawn_now) == (min(half, 1), HALF_DAY)
+        if half == 1:
+            shutil.rmtree(workspace_of(tmp_path / "0.csv"))
+    ledgers = [ledger_of(tmp_path, f"{half}.csv") for half in range(3)]
+    for steps in STEPS_OF_VISITS:
+        assert audit(policies[0].model, ledgers, steps)[0] <= LIMIT + ROUNDING
+
+
+def test_the_first_run_cannot_go_on_beside_the_second(tmp_path: Path) -> None:
+    """Run again with rows added, it gets what the second run drew for the same hours."""
+    long = QUIET.replace("steps = 12", "steps = 24")
+    one, two = policy_of(0, long, WHEN[0]), policy_of(1, QUIET, WHEN[1])
+    path = [0] * 3 + [5] * 6 + [9] * 3 + [9] * 6 + [1] * 6
+    run(tmp_path, fixes_of(path[:12]), one, "a.csv")
+    second = run(tmp_path, fixes_of(path[12:], 12), two, "b.csv").cells["ada"]
+    again = run(tmp_path, fixes_of(path), one, "a.csv")
+    assert again.drawn_now == 0
+    assert again.cells["ada"][12:] == second
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the first half day released, and the state of its user."""
+    folder = tmp_path_factory.mktemp("begun")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PRISTE_STATE", str(folder / "state"))
+        run(folder, fixes_of([0] * 6 + [5] * 6), policy_of(0, QUIET), "first.csv")
+    return folder
+
+
+@pytest.fixture
+def after_the_first(begun: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PRISTE_STATE", str(begun / "state"))
+    return begun
+
+
+@pytest.mark.parametrize(
+    ("change", "first", "reason"),
+    [
+        (("cell_size = 1.0", "cell_size = 0.5"), 12, "another map"),
+        (('step = "1h"\nsteps = 12', 'step = "30min"\nsteps = 24'), 12, "another length"),
+        (("T12:00:00", "T12:20:00"), 12, "begin at another minute"),
+        (("2026-03-04", "2026-03-03"), -22, "before its first step"),
+        (("", ""), 0, "released steps of the same time, from other locations"),
+    ],
+    ids=["map", "step", "minute", "earlier", "same hours"],
+)
+def test_what_cannot_be_counted_together_is_refused(
+    after_the_first: Path, change: tuple[str, str], first: int, reason: str
+) -> None:
+    """The reason is said, nothing is drawn, and the option's name says what is given up."""
+    half = 1 if first > 0 else 0
+    begin = START + HALF_DAY * half * timedelta(hours=1)
+    text = QUIET.replace("2026-03-04T00:00:00", f"{begin:%Y-%m-%dT%H:%M:%S}").replace(*change)
+    when = "15:00-17:00" if half else "03:00-05:00"
+    text += f"[events.visit]\nformula = 'presence(clinic, \"{when}\")'\n"
+    policy = read_policy(text)
+    fixes = fixes_of([1, 1, 2, 2], first or 2)
+    with pytest.raises(StateError, match=rf"{reason}.*--beside-earlier-releases"):
+        run(after_the_first, fixes, policy, "second.csv")
+    assert not workspace_of(after_the_first / "second.csv").exists()
+
+
+def test_a_smaller_guarantee_counts_the_past(after_the_first: Path, tmp_path: Path) -> None:
+    """Where more was told already than is guaranteed now, nothing is released, and that is said."""
+    strict = QUIET.replace(f"epsilon = {LIMIT}", "epsilon = 0.000001")
+    event = "[events.visit]\nformula = 'presence(clinic, \"10:00-13:00\")'\n"
+    policy = read_policy(strict.replace("T00:00:00", "T10:00:00") + event)
+    fixes = fixes_of([5] * 6 + [1], 6)
+    with pytest.raises(Exception, match="tells more than this policy guarantees about 'visit'"):
+        run(tmp_path, fixes, policy, "second.csv")
+
+
+def test_an_unfinished_run_is_finished_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it will release for the person is not known yet: another run waits for it."""
+    monkeypatch.setenv("PRISTE_STATE", str(tmp_path / "state"))
+    run(tmp_path, fixes_of([0] * 12), policy_of(0, QUIET), "first.csv")
+    place = workspace_of(tmp_path / "first.csv")
+    lines = (place / MANIFEST).read_text().splitlines(keepends=True)
+    (place / MANIFEST).write_text(lines[0])
+    with pytest.raises(StateError, match="its end is missing"):
+        run(tmp_path, fixes_of([0] * 12, 12), policy_of(1, QUIET), "second.csv")
+
+
+def test_streams_released_side_by_side_are_not_joined(tmp_path: Path) -> None:
+    """After a second stream was asked for by name, a third run must say so again."""
+    run(tmp_path, fixes_of([0] * 12), policy_of(0, QUIET), "a.csv")
+    run(tmp_path, fixes_of([0] * 12, 12), policy_of(1, QUIET), "b.csv", beside_earlier=True)
+    with pytest.raises(StateError, match="was released beside it"):
+        run(tmp_path, fixes_of([0] * 12, 24), policy_of(2, QUIET), "c.csv")
