@@ -1,8 +1,10 @@
-"""Every Python example in README.md and docs/ runs, and prints what the page says it prints."""
+"""Every Python example and every command of a tutorial runs, and prints what the page says."""
 
 import doctest
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,12 +19,33 @@ REPLACED = re.compile(
 )
 """Words for which the pages have others: adversary, guarantee, any prior, constant point, personal
 place, uncalibrated mechanism, release table."""
-BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def examples(text: str) -> list[tuple[int, str]]:
-    """Return the Python blocks of a page with the line on which each begins."""
-    return [(text.count("\n", 0, m.start()) + 1, m.group(1)) for m in BLOCK.finditer(text)]
+    """Return the Python and console blocks of a page with the line on which each begins.
+
+    Console blocks are written ``$ command``, with the expected output below each command.
+    """
+    return [(text.count("\n", 0, m.start()) + 1, m.group(2)) for m in BLOCK.finditer(text)]
+
+
+def run_commands(block: str, where: str) -> None:
+    """Run the commands of a console block; ``...`` in the expected output stands for anything."""
+    for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            command,
+            shell=True,
+            env={**os.environ, "PATH": path, "COLUMNS": "80", "TERM": "dumb"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        said = done.stdout + done.stderr
+        assert done.returncode == 0, f"{where}: {command}\n{said}"
+        pattern = r".*".join(re.escape(" ".join(part.split())) for part in expected.split("..."))
+        assert re.search(pattern, " ".join(said.split()), re.DOTALL), f"{where}: {command}\n{said}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -33,7 +56,9 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     namespace: dict[str, object] = {"__name__": "__page__"}
     for line, block in examples(page.read_text()):
         where = f"{page.relative_to(ROOT)}:{line}"
-        if block.lstrip().startswith(">>>"):
+        if block.startswith("$ "):
+            run_commands(block, where)
+        elif block.lstrip().startswith(">>>"):
             test = doctest.DocTestParser().get_doctest(block, namespace, where, str(page), line)
             runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
             report: list[str] = []
@@ -86,5 +111,18 @@ def test_replaced_words_are_gone(page: Path) -> None:
 
 def test_the_reader_of_examples_sees_them() -> None:
     """The pattern that finds examples is not silently blind."""
-    assert examples("a\n```python\nx = 1\n```\n```bash\nls\n```\n") == [(2, "x = 1\n")]
+    text = "a\n```python\nx = 1\n```\n```bash\nls\n```\n```console\n$ echo a\na\n```\n"
+    assert examples(text) == [(2, "x = 1\n"), (8, "$ echo a\na\n")]
+
+
+def test_a_command_that_fails_or_says_something_else_is_seen() -> None:
+    """Commands of a page must end well and print what the page says."""
+    run_commands("$ echo one two three\none...three\n$ true\n", "here")
+    for block in ("$ false\n", "$ echo one\ntwo\n", "$ true\n$ echo a; exit 3\na\n"):
+        with pytest.raises(AssertionError):
+            run_commands(block, "here")
+
+
+def test_pages_run_under_pytest() -> None:
+    """The environment of the examples is that of the tests."""
     assert os.environ.get("PYTEST_CURRENT_TEST")
