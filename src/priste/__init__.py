@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         TraceError,
     )
     from priste.events import Event, at, at_least, parse_event, pattern, presence
+    from priste.frames import audit, protect
     from priste.maps import Grid, Region
     from priste.mechanisms import (
         EmissionTable,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from priste.results import evaluate
 
 _HOME = {
+    "protect": "frames",
     "AnyPrior": "quantify",
     "BeliefBound": "quantify",
     "EmissionTable": "mechanisms",
@@ -136,14 +138,18 @@ __all__ = [
     "Uniform",
     "at",
     "at_least",
+    "audit",
     "evaluate",
     "parse_event",
     "pattern",
     "presence",
+    "protect",
 ]
 
 
 def __getattr__(name: str) -> object:
+    if name == "audit":  # a package that can be called
+        return import_module("priste.audit")
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module 'priste' has no attribute {name!r}")

@@ -6,6 +6,10 @@
 - a black-box check of an implementation from its releases alone.
 """
 
+import sys
+from types import ModuleType
+from typing import Any
+
 from priste.audit.assumed_release import at_level, share_off_centre
 from priste.audit.attacks import (
     EventAttack,
@@ -48,6 +52,7 @@ from priste.audit.true_leakage import (
     output_histories,
     true_leakage,
 )
+from priste.late_parts import late
 
 __all__ = [
     "BlackBoxResult",
@@ -92,3 +97,14 @@ __all__ = [
     "streams_for",
     "true_leakage",
 ]
+
+
+class _CallablePackage(ModuleType):
+    """``priste.audit(frame, policy)`` is what people write; the package has the same name."""
+
+    def __call__(self, released: Any, policy: Any = None, **options: Any) -> Any:
+        """Return what released locations reveal: see :func:`priste.frames.audit`."""
+        return late("frames").audit(released, policy, **options)
+
+
+sys.modules[__name__].__class__ = _CallablePackage

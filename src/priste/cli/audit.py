@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -19,105 +19,26 @@ from priste.cli.place_options import Places, policy_of_everybody
 from priste.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from priste.audit import EventAudit
-    from priste.mechanisms import Mechanism
-    from priste.policy import Policy, PolicyOf
-    from priste.release import Ledger
-    from priste.results import Verdict
-    from priste.traces import Traces
-
-Audits = Mapping[str, "EventAudit"]
-Floats: TypeAlias = "NDArray[np.float64]"
+    from priste.results import PolicyAudit, Verdict
 
 BARS = " ▁▂▃▄▅▆▇█"
 WIDTH = 64
 
 
 @dataclass(frozen=True)
-class Audit:
-    """What was found, per user; ``ours`` when a ledger tells that the policy was at work."""
+class Audited:
+    """What ``priste audit`` found."""
 
-    policy: Policy
-    emission: str
-    users: Mapping[str | None, Audits]
-    ours: bool
-    otherwise: Mapping[str | None, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
-    own: Mapping[str | None, Policy] = field(default_factory=dict)
-    """The policies of users who have one of their own."""
-    snapped: float = 0.0
-    """The share of positions that were not centres of cells."""
+    audit: PolicyAudit
 
     @property
     def verdict(self) -> Verdict:
         """Whether every event of every user stayed within its ε, if that was guaranteed."""
-        from priste.results import verdict, within
-
-        return verdict(
-            self.policy.calibrator if self.ours else None,
-            (
-                within(audit.max, self.policy.events[name].epsilon) and audit.kept
-                for audits in self.users.values()
-                for name, audit in audits.items()
-            ),
-        )
-
-    def worst(self) -> dict[str, tuple[str | None, EventAudit]]:
-        """Return for each event the user whose stream leaks most about it."""
-        found = {}
-        for name in self.policy.events:
-            user = max(self.users, key=lambda each: self.users[each][name].max)
-            found[name] = (user, self.users[user][name])
-        return found
+        return self.audit.verdict
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; see docs/reference/cli.md."""
-        found: dict[str, Any] = {
-            "emission": self.emission,
-            "snapped": self.snapped,
-            "adversary": self.policy.chosen_adversary.words,
-            "verdict": str(self.verdict),
-            "events": {
-                name: {
-                    **self._event(name, audit),
-                    "user": user,
-                    "other_movement": self.otherwise[user][name],
-                }
-                for name, (user, audit) in self.worst().items()
-            },
-        }
-        if len(self.users) > 1:
-            found["users"] = [
-                {
-                    "user": user,
-                    "events": {name: self._event(name, audit) for name, audit in audits.items()},
-                }
-                for user, audits in self.users.items()
-            ]
-        return found
-
-    def _event(self, name: str, audit: EventAudit) -> dict[str, Any]:
-
-        return {
-            "epsilon": self.policy.events[name].epsilon,
-            "guarantee": self.policy.events[name].guarantee.words(),
-            "leakage": list(audit.leakage),
-            "max": audit.max,
-            "for_event": list(audit.for_event),
-            "against_event": list(audit.against_event),
-            "highest_belief": list(audit.highest_belief),
-            "anybody": list(audit.anybody),
-            "any_movement": list(audit.any_movement),
-            "worst_prior": {str(cell): weight for cell, weight in audit.worst_prior.items()},
-            "worst_given_prior": [
-                {"model": model, "prior": number, "weight": weight}
-                for (model, number), weight in audit.worst_given.items()
-            ],
-            "prior_belief": audit.prior_belief,
-            "belief": list(audit.belief),
-        }
+        """Return plain values for JSON; see the reference of the command line."""
+        return self.audit.to_dict()
 
     def show(self, out: Console) -> None:
         """Print the worst user's numbers for each event, with a line over time."""
@@ -126,20 +47,21 @@ class Audit:
         from priste.results.verdict import ASSUMED
         from priste.results.wording import any_prior_words, from_to, reached_words
 
-        who = "one stream" if len(self.users) == 1 else f"{len(self.users)} streams"
-        out.print(f"[bold]What {who} told[/bold], if released by {self.emission}, to")
-        out.print(f"{self.policy.chosen_adversary.words}\n", markup=False)
-        if self.snapped:
+        of = self.audit
+        who = "one stream" if len(of.users) == 1 else f"{len(of.users)} streams"
+        out.print(f"[bold]What {who} told[/bold], if released by {of.emission}, to")
+        out.print(f"{of.policy.chosen_adversary.words}\n", markup=False)
+        if of.snapped:
             out.print(
-                f"{percent(self.snapped)} of the positions are not centres of the policy's cells. "
+                f"{percent(of.snapped)} of the positions are not centres of the policy's cells. "
                 "Each is taken for the cell that it lies in. What a position tells beyond its "
                 "cell is not counted: the figures are about a mechanism that releases cells.\n"
             )
-        line = self.policy.timeline
-        for name, (user, found) in self.worst().items():
-            guarantee = self.policy.events[name].guarantee
-            good = within(found.max, self.policy.events[name].epsilon) and found.kept
-            whose = f" (user {user})" if len(self.users) > 1 else ""
+        line = of.policy.timeline
+        for name, (user, found) in of.worst().items():
+            guarantee = of.policy.events[name].guarantee
+            good = within(found.max, of.policy.events[name].epsilon) and found.kept
+            whose = f" (user {user})" if len(of.users) > 1 else ""
             word = Text("within" if good else "ABOVE", style="green" if good else "bold red")
             out.print(Text.assemble((name, "bold"), whose))
             out.print(
@@ -153,14 +75,14 @@ class Audit:
             if found.leakage and found.max > 0:
                 step = max(range(len(found.leakage)), key=found.leakage.__getitem__)
                 out.print(f"  most at step {step} ({line.time_of(step):%a %d %b %H:%M})")
-            grid, regions = self.policy.grid, self.own.get(user, self.policy).regions
+            grid, regions = of.policy.grid, of.own.get(user, of.policy).regions
             said = who_learns_most(found, grid, regions)
             out.print(f"  {said}", markup=False)
             if found.adversary != AnyPrior():
                 surest = percent(max(found.highest_belief, default=0.0))
                 out.print(f"  That adversary can get {surest} sure that it happened.")
                 out.print(f"  {any_prior_words(found)}")
-            others = dict(self.otherwise[user][name])
+            others = dict(of.otherwise[user][name])
             if found.any_movement:
                 anyhow = "who thinks anything of how likely the possible moves are"
                 others[anyhow] = found.max_any_movement
@@ -171,7 +93,7 @@ class Audit:
             after = found.belief[-1] if found.belief else found.prior_belief
             beliefs = from_to(found.prior_belief, after)
             out.print(f"  an adversary to whom every start is alike believes {beliefs}\n")
-        out.print(f"{self.verdict.sentence} {ASSUMED}" if self.ours else ASSUMED)
+        out.print(f"{of.verdict.sentence} {ASSUMED}" if of.ours else ASSUMED)
 
 
 def audit(
@@ -225,6 +147,7 @@ def audit(
     from priste.batch import files_of_run
     from priste.policy import load_policy
     from priste.report import choose_ledgers
+    from priste.results import assumed_mechanism, audit_ledgers, audit_traces, judged_against
 
     if procedure != (released is None):
         raise InvalidParameter(
@@ -241,7 +164,7 @@ def audit(
         with progress("Reading the policy"):
             loaded = load_policy(policy)
         if adversary is not None:
-            loaded = _guarding(loaded, adversary)
+            loaded = judged_against(loaded, adversary)
         return audit_the_procedure(loaded, steps=steps, runs=runs, seed=seed)
     run = files_of_run(released)
     with progress("Reading the policy"):
@@ -259,139 +182,30 @@ def audit(
                 "--adversary. What any prior could have learnt stands beside them."
             )
         table = places or run.sources.places
-        whose = policy_of_everybody(loaded, table)
         ledgers = choose_ledgers(run.read_ledgers(), user or (), most=None)
         there = input or run.sources.input
         of_person = loaded.depends_on_person and there is not None and there.exists()
-        traces = open_input(run, input, reading) if of_person else None
-        return _of_ledger(loaded, ledgers, whose, traces)
+        traces = open_input(run, input, reading) if of_person else ()
+        whose = policy_of_everybody(loaded, table)
+        with progress("Auditing") as tell:
+            return Audited(audit_ledgers(loaded, ledgers, whose, traces, tell))
     if adversary is not None:
-        loaded = _guarding(loaded, adversary)
-    assumed = replace(loaded, mechanism=_assumed(loaded, mechanism, alpha))
+        loaded = judged_against(loaded, adversary)
+    assumed = replace(loaded, mechanism=assumed_mechanism(loaded, mechanism, alpha))
     sure = mechanism is not None or alpha is not None
     whose = policy_of_everybody(assumed, places)
-    return _of_trace(assumed, released, reading, user or (), whose, sure=sure)
-
-
-def _guarding(policy: Policy, adversary: str) -> Policy:
-    """Return the policy with another adversary, whom releases are then judged against."""
-    from priste.policy.adversary_choice import AdversaryChoice, adversary_section
-
-    choice = AdversaryChoice.read(
-        adversary_section(adversary), policy.grid, policy.regions, policy.timeline.step, Path()
-    )
-    return replace(policy, adversary_choice=choice)
-
-
-def _assumed(policy: Policy, chosen: str | None, alpha: float | None) -> Mechanism:
-    """Return the mechanism that a trace of positions is taken to come from."""
-    from priste.audit import at_level
-    from priste.mechanisms import Identity
-
-    if chosen == "identity":
-        if alpha is not None:
-            raise InvalidParameter("--mechanism identity adds no noise: leave out --alpha.")
-        return Identity(policy.grid)
-    return policy.mechanism if alpha is None else at_level(policy.mechanism, alpha)
-
-
-def _refuse_calibrated(policy: Policy, name: str) -> None:
-    """Refuse to judge by plain noise what a calibrator of this policy may have released."""
-    raise InvalidParameter(
-        f"All positions of {name} are centres of the policy's cells, as protect releases them, and "
-        f"the calibrator of the policy is {policy.calibrator.describe()['kind']!r}. Judged as "
-        "plain noise they would seem to tell far more, or less, than they do. Audit the ledger "
-        "that protect wrote beside them. If they do come from the mechanism without a "
-        "calibrator, say --mechanism policy."
-    )
-
-
-def _of_ledger(
-    policy: Policy,
-    ledgers: Mapping[str | None, Ledger],
-    whose: PolicyOf | None,
-    traces: Traces | None,
-) -> Audit:
-    from priste.results import audit_releases, columns_of_releases, policy_of_ledger
-
-    found: dict[str | None, Audits] = {}
-    own: dict[str | None, Policy] = {
-        user: policy if whose is None else whose(user) for user in ledgers
-    }
-    for trace in traces or ():
-        if trace.user in own:
-            own[trace.user] = own[trace.user].for_user(trace)
     with progress("Auditing") as tell:
-        for number, (user, ledger) in enumerate(ledgers.items(), start=1):
-            own[user] = policy_of_ledger(own[user], ledger)
-            found[user] = audit_releases(own[user], ledger)
-            tell(number, len(ledgers))
-    made = f"{policy.mechanism!r} at the budgets of the ledger"
-    return _with_other_models(
-        Audit(policy, made, found, ours=True, own=own),
-        lambda user: (own[user], columns_of_releases(own[user], ledgers[user])),
-    )
-
-
-def _with_other_models(
-    audit: Audit, stream: Callable[[str | None], tuple[Policy, Sequence[Floats | None]]]
-) -> Audit:
-    """Add what the worst users' streams tell if people move otherwise than the model says."""
-    from priste.results import other_adversaries
-
-    with progress("Comparing models"):
-        worst = {user for user, _ in audit.worst().values()}
-        otherwise = {user: other_adversaries(*stream(user)) for user in worst}
-    return replace(audit, otherwise=otherwise)
-
-
-def _of_trace(
-    policy: Policy,
-    path: Path,
-    reading: Reading,
-    users: Sequence[str],
-    whose: PolicyOf | None,
-    *,
-    sure: bool,
-) -> Audit:
-    """Audit positions, taken to come from the policy's mechanism at full budget.
-
-    Positions between centres are snapped to cells. Unless that is ``sure``, positions that a
-    calibrator may have released are refused.
-    """
-    from priste.audit import share_off_centre
-    from priste.results import audit_cells, columns_of_cells
-
-    found: dict[str | None, Audits] = {}
-    own: dict[str | None, Policy] = {}
-    released: dict[str | None, tuple[int | None, ...]] = {}
-    wanted = {user or None for user in users}
-    off_centre, fixes = 0.0, 0
-    with progress("Auditing") as tell:
-        for number, trace in enumerate(reading.open(path), start=1):
-            if wanted and trace.user not in wanted:
-                continue
-            off = share_off_centre(policy.grid, trace.lat, trace.lon)
-            if not sure and not off and policy.calibrator.guaranteed:
-                _refuse_calibrated(policy, path.name)
-            off_centre, fixes = off_centre + off * len(trace), fixes + len(trace)
-            own[trace.user] = whose(trace.user) if whose else policy
-            released[trace.user] = own[trace.user].for_user(trace).cells(trace).cells
-            found[trace.user] = audit_cells(own[trace.user], released[trace.user])
-            tell(number, number)
-    if not found:
-        raise InvalidParameter(f"{path.name} holds no fixes of {', '.join(users)}.")
-    return _with_other_models(
-        Audit(
-            policy,
-            f"{policy.mechanism!r} at every step",
-            found,
-            ours=False,
-            own=own,
-            snapped=off_centre / fixes,
-        ),
-        lambda user: (own[user], columns_of_cells(own[user], released[user])),
-    )
+        return Audited(
+            audit_traces(
+                assumed,
+                reading.open(released),
+                released.name,
+                users=user or (),
+                whose=whose,
+                sure=sure,
+                on_audited=tell,
+            )
+        )
 
 
 def sparkline(values: Sequence[float], width: int = WIDTH) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy import sparse
 from priste.arguments import check_float, check_int
 from priste.errors import InvalidParameter, NoValue
 from priste.exact_draws import ExactDistribution
+from priste.late_parts import late
 from priste.maps import Grid
 from priste.mobility import storage
 from priste.mobility.gaussian import (
@@ -122,6 +124,9 @@ class MarkovModel:
         offsets: Iterable[int] | None = None,
         order: int = 1,
         backoff: float = 1.0,
+        step: timedelta | None = None,
+        columns: Mapping[str, str] | None = None,
+        zone: str | None = None,
     ) -> MarkovModel:
         """Count the moves of sequences of cells and smooth them into a model.
 
@@ -138,6 +143,12 @@ class MarkovModel:
         ``order=2`` fits a second-order model over pairs of cells: ``smoothing`` makes the
         first-order part, which must be local unless the map is small, and a pair leans
         on it with the weight of ``backoff`` (> 0) observed moves. Not with ``cycle``.
+
+        With a ``step`` the sequences are a frame of fixes, as :func:`priste.protect` takes them:
+        each person has a cell per ``step`` from the midnight before the first fix, None without a
+        fix and off the map. ``columns`` and ``zone`` say how the frame is read; a cycle begins at
+        midnight. All hours are read: fit on people who are not released, or use ``priste fit``,
+        which leaves out the hours that a policy guards.
 
         >>> grid = Grid(rows=1, columns=3, cell_size=1.0)
         >>> model = MarkovModel.fit(grid, [[0, 1, None, 1, 2]], smoothing=1)
@@ -158,6 +169,9 @@ class MarkovModel:
                 got=f"order={order}, cycle={cycle!r}",
             )
         backoff = check_float(backoff, "backoff", owner, above=0, most=MAX_NUMBER)
+        if step is not None or hasattr(cell_sequences, "__arrow_c_stream__"):
+            frames = late("frames")
+            cell_sequences = frames.cells_of_frame(cell_sequences, grid, step, columns, zone)
         sequences = checked_sequences(cell_sequences, grid.size, owner=owner)
         moves = moves_of(sequences, checked_offsets(offsets, len(sequences), owner=owner))
         if not moves.sources.size:

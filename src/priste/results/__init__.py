@@ -13,6 +13,13 @@ from priste.results.audits import (
 )
 from priste.results.evaluation import Distances, Evaluation, Measures, evaluate
 from priste.results.other_adversaries import other_adversaries
+from priste.results.policy_audits import (
+    PolicyAudit,
+    assumed_mechanism,
+    audit_ledgers,
+    audit_traces,
+    judged_against,
+)
 from priste.results.run_summary import RunSummary, RunTotals, UserSummary, summarise_run
 from priste.results.true_steps import TrueSteps, true_steps
 from priste.results.usefulness import (
@@ -40,6 +47,7 @@ __all__ = [
     "Measures",
     "OffMap",
     "PersonErrors",
+    "PolicyAudit",
     "RunErrors",
     "RunSummary",
     "RunTotals",
@@ -49,11 +57,15 @@ __all__ = [
     "Verdict",
     "Worth",
     "any_prior_leakage",
+    "assumed_mechanism",
     "audit_cells",
+    "audit_ledgers",
     "audit_releases",
+    "audit_traces",
     "columns_of_cells",
     "columns_of_releases",
     "evaluate",
+    "judged_against",
     "keeps_its_guarantees",
     "length",
     "odds",

@@ -13,14 +13,16 @@ from priste.arguments import check_int, is_int
 from priste.errors import InvalidParameter
 from priste.events import Event, near_events, near_reach
 from priste.maps import Grid, best_constant, kilometres
-from priste.randomness import BitSource
+from priste.randomness import BitSource, bit_source
 from priste.release import Uncalibrated
 from priste.results import measures
 from priste.results.audits import cells_of_outputs
 from priste.results.measures import Floats, Integers
 from priste.results.true_steps import NONE, numbered, off_map_cells, positions, true_steps
 from priste.results.usefulness import neighbours
-from priste.traces import CellOfEachStep, StepCells, Trace
+from priste.traces import CellOfEachStep, Columns, StepCells, Trace
+from priste.traces.frames import is_frame, traces_of
+from priste.traces.zones import Zone
 
 if TYPE_CHECKING:
     from priste.policy import Policy
@@ -125,14 +127,18 @@ class Path:
 
 
 def evaluate(
-    truth: People | Trace | Sequence[Trace],
-    released: People | Trace | Sequence[Trace],
+    truth: Any,
+    released: Any,
     *,
     grid: Grid | None = None,
     uncalibrated: People | None = None,
     events: Event | Iterable[Event] = (),
     near_steps: int = NEAR_STEPS,
     radii: Sequence[float] = RADII_KM,
+    policy: Policy | None = None,
+    seed: int = 1,
+    columns: Columns | Mapping[str, str] | None = None,
+    zone: Zone | None = None,
 ) -> Evaluation:
     """Measure what releases are worth to those who get them.
 
@@ -146,11 +152,35 @@ def evaluate(
 
     Steps within ``near_steps`` of a step that one of ``events`` speaks of are near, others far.
 
+    Frames of true and released locations, as :func:`priste.protect` takes and returns them, are
+    traces of those who are in both; ``columns`` and ``zone`` say how they are read. With a
+    ``policy``, traces and frames are measured as ``priste evaluate`` does: on its map and clock,
+    near its events, beside one draw of its mechanism without a calibrator (by ``seed``).
+
     >>> grid = Grid(rows=1, columns=4, cell_size=1.0)
     >>> found = evaluate([0, 0, 3, None], [0, 1, 3, 3], grid=grid)
     >>> found.released.distance.mean, found.constant.distance.mean, found.coverage
     (333.3333333333333, 1000.0, 1.0)
     """
+    if is_frame(truth) and is_frame(released):
+        truth, released = (traces_of(each, columns, zone) for each in (truth, released))
+        both = {trace.user for trace in truth} & {trace.user for trace in released}
+        truth, released = (
+            [trace for trace in each if trace.user in both] for each in (truth, released)
+        )
+        if not both:
+            raise InvalidParameter(
+                "The 'truth' and the 'released' of evaluate have no user in common."
+            )
+    if policy is not None:
+        if not (_are_traces(truth) and _are_traces(released)):
+            raise InvalidParameter(
+                "must be left out with cells: it measures traces and frames",
+                parameter="policy",
+                owner="evaluate",
+            )
+        by_user = [{trace.user: trace for trace in _listed(each)} for each in (truth, released)]
+        return evaluate_traces(policy, by_user[0], by_user[1], bit_source(seed))
     if _are_traces(truth) or _are_traces(released):
         grid, true_paths, told = _paths_of_traces(truth, released, grid)
     else:
@@ -364,6 +394,10 @@ def _are_traces(given: Any) -> bool:
     return listed and bool(given) and all(isinstance(each, Trace) for each in given)
 
 
+def _listed(given: Trace | Sequence[Trace]) -> Sequence[Trace]:
+    return [given] if isinstance(given, Trace) else given
+
+
 def _paths_of_traces(
     truth: Any, released: Any, grid: Grid | None
 ) -> tuple[Grid, list[Path], list[Path]]:
@@ -373,10 +407,7 @@ def _paths_of_traces(
                 "evaluate() compares traces with traces and cells with cells. The "
                 f"'{name}' is {type(given).__name__}."
             )
-    true, told = (
-        {trace.user: trace for trace in ([given] if isinstance(given, Trace) else given)}
-        for given in (truth, released)
-    )
+    true, told = ({trace.user: trace for trace in _listed(given)} for given in (truth, released))
     if set(true) != set(told):
         raise InvalidParameter(
             "The 'truth' and the 'released' of evaluate must be of the same users. Got "

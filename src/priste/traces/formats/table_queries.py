@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from priste.errors import TraceError
+from priste.traces.coordinate_systems import is_wgs84
 from priste.traces.formats.csv_dialects import Dialect
 from priste.traces.reading_options import Columns
 from priste.traces.zones import NO_TIME, UNREADABLE_TIME, check_unit
@@ -60,8 +61,8 @@ class Layout:
                 f"(CAST({day} AS VARCHAR) || ' ' || CAST({column} AS VARCHAR))",
                 "VARCHAR",
             )
-        if kind.startswith("TIMESTAMP WITH TIME ZONE"):
-            return _or_missing(f"epoch_us({column})"), "true"
+        if kind in ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"):
+            return _or_missing(f"epoch_us(CAST({column} AS TIMESTAMPTZ))"), "true"
         if kind.startswith("TIMESTAMP") or kind == "DATE":
             return _or_missing(f"epoch_us(CAST({column} AS TIMESTAMP))"), "false"
         unit = check_unit(self.columns.time_unit)
@@ -93,7 +94,7 @@ class Layout:
     def _of_point(self, name: str, place: int) -> str:
         """Return the expression of a coordinate of a point; DuckDB writes POINT (7.02 46.01)."""
         kind = self.type_of(name)
-        if "'" in kind and not any(known in kind for known in ("CRS84", "4326")):
+        if "'" in kind and not is_wgs84(kind.split("'", 1)[1].rpartition("'")[0]):
             raise TraceError(
                 f"The points of {name!r} are in another coordinate system than WGS 84. Convert "
                 "them to longitudes and latitudes first."

@@ -1,0 +1,101 @@
+"""Audit a frame of released locations, or a run, under a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from priste.batch import BatchReport, files_of_run
+from priste.errors import InvalidParameter, LedgerError
+from priste.policy import Policy, load_policy
+from priste.release import Ledger
+from priste.results import (
+    PolicyAudit,
+    assumed_mechanism,
+    audit_ledgers,
+    audit_traces,
+    judged_against,
+)
+from priste.results.policy_audits import AssumedMechanism
+from priste.traces import Columns, Trace
+from priste.traces.frames import open_frame, traces_of
+from priste.traces.zones import Zone
+
+
+def audit(
+    released: Any,
+    policy: Policy | str | Path | None = None,
+    *,
+    mechanism: AssumedMechanism | None = None,
+    alpha: float | None = None,
+    adversary: str | None = None,
+    users: Collection[str] = (),
+    truth: Any = None,
+    columns: Columns | Mapping[str, str] | None = None,
+    zone: Zone | None = None,
+) -> PolicyAudit:
+    """Return what released locations reveal about each event of a policy, step by step.
+
+    ``released`` is a frame of locations that any mechanism released, one row per step and person.
+    It is judged as an output of the policy's ``mechanism`` at full budget, or at ``alpha``;
+    ``mechanism="identity"`` is for true locations. ``adversary`` judges against another than the
+    policy's: anything, population, near:FACTOR, stale:HOURS or starts:REGION.
+
+    What :func:`priste.protect` released is judged by the tables it was drawn from. They are in the
+    ledger of the run: give the report of the run, or the path of what ``priste protect`` wrote.
+    ``truth`` is the frame of true locations; policies whose model depends on the person need it.
+    """
+    if isinstance(released, BatchReport | str | Path):
+        if mechanism is not None or alpha is not None or adversary is not None:
+            raise InvalidParameter(
+                "A ledger states the table of each release and leakages against the adversary of "
+                "its policy: leave out mechanism, alpha and adversary."
+            )
+        true = () if truth is None else traces_of(truth, columns, zone)
+        return _of_run(released, policy, users, true)
+    if policy is None:
+        raise InvalidParameter("must be given with a frame", parameter="policy", owner="audit")
+    loaded = _loaded(policy)
+    if adversary is not None:
+        loaded = judged_against(loaded, adversary)
+    assumed = replace(loaded, mechanism=assumed_mechanism(loaded, mechanism, alpha))
+    with open_frame(released, columns).traces(zone=zone) as traces:
+        return audit_traces(
+            assumed,
+            traces,
+            "the frame",
+            users=list(users),
+            sure=mechanism is not None or alpha is not None,
+        )
+
+
+def _of_run(
+    run: BatchReport | str | Path,
+    policy: Policy | str | Path | None,
+    users: Collection[str],
+    true: Sequence[Trace],
+) -> PolicyAudit:
+    ledgers: Mapping[str | None, Ledger]
+    if isinstance(run, BatchReport):
+        if policy is None:
+            raise InvalidParameter("must be given with a report", parameter="policy", owner="audit")
+        loaded, ledgers = _loaded(policy), dict(run.ledgers.items())
+    else:
+        files = files_of_run(Path(run))
+        ledgers = files.read_ledgers()
+        loaded = (
+            policy
+            if isinstance(policy, Policy)
+            else load_policy(files.policy(None if policy is None else Path(policy)))
+        )
+    missing = [user for user in users if user not in ledgers]
+    if missing:
+        raise LedgerError(f"Nothing was released for {', '.join(missing)}.")
+    chosen = {user: ledgers[user] for user in users} if users else ledgers
+    return audit_ledgers(loaded, chosen, traces=true)
+
+
+def _loaded(policy: Policy | str | Path) -> Policy:
+    return policy if isinstance(policy, Policy) else load_policy(policy)
