@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from priste.batch import BatchReport, files_of_run
 from priste.errors import InvalidParameter, LedgerError
-from priste.policy import Policy, load_policy
+from priste.frames.frame_protection import loaded_policy
 from priste.release import Ledger
 from priste.results import (
     PolicyAudit,
@@ -22,6 +21,10 @@ from priste.results.policy_audits import AssumedMechanism
 from priste.traces import Columns, Trace
 from priste.traces.frames import open_frame, traces_of
 from priste.traces.zones import Zone
+
+if TYPE_CHECKING:
+    from priste.batch import BatchReport
+    from priste.policy import Policy
 
 
 def audit(
@@ -47,6 +50,8 @@ def audit(
     ledger of the run: give the report of the run, or the path of what ``priste protect`` wrote.
     ``truth`` is the frame of true locations; policies whose model depends on the person need it.
     """
+    from priste.batch import BatchReport
+
     if isinstance(released, BatchReport | str | Path):
         if mechanism is not None or alpha is not None or adversary is not None:
             raise InvalidParameter(
@@ -57,7 +62,7 @@ def audit(
         return _of_run(released, policy, users, true)
     if policy is None:
         raise InvalidParameter("must be given with a frame", parameter="policy", owner="audit")
-    loaded = _loaded(policy)
+    loaded = loaded_policy(policy)
     if adversary is not None:
         loaded = judged_against(loaded, adversary)
     assumed = replace(loaded, mechanism=assumed_mechanism(loaded, mechanism, alpha))
@@ -77,25 +82,20 @@ def _of_run(
     users: Collection[str],
     true: Sequence[Trace],
 ) -> PolicyAudit:
+    from priste.batch import BatchReport, files_of_run
+
     ledgers: Mapping[str | None, Ledger]
     if isinstance(run, BatchReport):
         if policy is None:
             raise InvalidParameter("must be given with a report", parameter="policy", owner="audit")
-        loaded, ledgers = _loaded(policy), dict(run.ledgers.items())
+        loaded, ledgers = loaded_policy(policy), dict(run.ledgers.items())
     else:
         files = files_of_run(Path(run))
         ledgers = files.read_ledgers()
-        loaded = (
-            policy
-            if isinstance(policy, Policy)
-            else load_policy(files.policy(None if policy is None else Path(policy)))
-        )
+        given = Path(policy) if isinstance(policy, str) else policy
+        loaded = loaded_policy(files.policy(given) if given is None else given)
     missing = [user for user in users if user not in ledgers]
     if missing:
         raise LedgerError(f"Nothing was released for {', '.join(missing)}.")
     chosen = {user: ledgers[user] for user in users} if users else ledgers
     return audit_ledgers(loaded, chosen, traces=true)
-
-
-def _loaded(policy: Policy | str | Path) -> Policy:
-    return policy if isinstance(policy, Policy) else load_policy(policy)

@@ -6,24 +6,22 @@ import warnings
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from priste.atomic_files import private_folder, scratch_folder
-from priste.batch import BatchReport, protect_file
-from priste.batch.keyed_digests import Recognition, state_folder
-from priste.batch.protection import OnProgress
-from priste.batch.workspace import file_digest
 from priste.errors import InvalidParameter
-from priste.policy import Policy, load_policy
-from priste.traces import Columns, Timeline
+from priste.traces import Columns
 from priste.traces.frames import open_frame
 from priste.traces.reading import Traces
 from priste.traces.zones import Zone
 
-FrameT = TypeVar("FrameT")
+if TYPE_CHECKING:
+    from priste.batch import BatchReport
+    from priste.batch.protection import OnProgress
+    from priste.policy import Policy
 
 KEPT = "frames"
 """The folder of runs of frames in that of the user's state."""
@@ -31,46 +29,6 @@ KEPT = "frames"
 RELEASED = "released.parquet"
 
 
-@overload
-def protect(
-    frame: FrameT,
-    policy: Policy | str | Path,
-    *,
-    columns: Columns | Mapping[str, str] | None = None,
-    zone: Zone | None = None,
-    as_user: str | None = None,
-    users: Collection[str] = (),
-    places: Mapping[str, str] | None = None,
-    to: str | Path | None = None,
-    overwrite: bool = False,
-    workers: int = 1,
-    cluster: str | None = None,
-    sample: float = 1.0,
-    seed: int | None = None,
-    beside_earlier_releases: bool = False,
-    on_progress: OnProgress | None = None,
-    return_report: Literal[False] = False,
-) -> FrameT: ...
-@overload
-def protect(
-    frame: FrameT,
-    policy: Policy | str | Path,
-    *,
-    columns: Columns | Mapping[str, str] | None = None,
-    zone: Zone | None = None,
-    as_user: str | None = None,
-    users: Collection[str] = (),
-    places: Mapping[str, str] | None = None,
-    to: str | Path | None = None,
-    overwrite: bool = False,
-    workers: int = 1,
-    cluster: str | None = None,
-    sample: float = 1.0,
-    seed: int | None = None,
-    beside_earlier_releases: bool = False,
-    on_progress: OnProgress | None = None,
-    return_report: Literal[True],
-) -> tuple[FrameT, BatchReport]: ...
 def protect(
     frame: Any,
     policy: Policy | str | Path,
@@ -116,7 +74,9 @@ def protect(
     Notes about the run are warnings. ``return_report=True`` returns the frame and a
     :class:`~priste.batch.BatchReport`.
     """
-    loaded = policy if isinstance(policy, Policy) else load_policy(policy)
+    from priste.batch import protect_file
+
+    loaded = loaded_policy(policy)
     opened = open_frame(frame, columns, tuple((places or {}).values()))
     if seed is not None and to is None and return_report:
         raise InvalidParameter(
@@ -148,6 +108,13 @@ def protect(
     return (released, report) if return_report else released
 
 
+def loaded_policy(policy: Policy | str | Path) -> Policy:
+    """Return a policy, read from its file if a path is given."""
+    from priste.policy import load_policy
+
+    return load_policy(policy) if isinstance(policy, str | Path) else policy
+
+
 @contextmanager
 def _place_of_run(
     to: str | Path | None, traces: Traces, policy: Policy, *, is_kept: bool
@@ -165,6 +132,9 @@ def _place_of_run(
             )
         yield path
     elif is_kept:
+        from priste.batch.keyed_digests import Recognition, state_folder
+        from priste.batch.workspace import file_digest
+
         source = file_digest(traces.source.root).encode()
         name = Recognition.of_this_user().fixes([source, policy.fingerprint().encode()])
         folder = private_folder(private_folder(private_folder(state_folder()) / KEPT) / name)
@@ -183,7 +153,8 @@ def _leakages(
 
     named = [name for name in (columns.user, columns.time) if name is not None]
     table = pq.read_table(released, columns=named)
-    steps = _steps(policy.timeline, table[columns.time or "time"].cast(pa.int64()).to_numpy())
+    times = table[columns.time or "time"].cast(pa.int64()).to_numpy()
+    steps = policy.timeline.steps_of(times)
     people = (
         np.array(table[columns.user].to_pylist(), dtype=object)
         if columns.user is not None and columns.user in table.column_names
@@ -196,10 +167,6 @@ def _leakages(
         found[rows] = np.array([release.leakage for release in ledger])[steps[rows]]
     each = {f"leakage_{name}": found[:, number] for number, name in enumerate(events)}
     return {"leakage": found.max(axis=1, initial=-np.inf), **each}
-
-
-def _steps(line: Timeline, times: NDArray[np.int64]) -> NDArray[np.int64]:
-    return line.steps_of(times)
 
 
 def _warn(report: BatchReport, policy: Policy) -> None:
