@@ -14,9 +14,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from tests.batch.small_tables import table_of
 from tests.cli.small_world import (
+    EPSILON,
     GRID,
     PATHS,
     POLICY,
@@ -225,17 +227,35 @@ def test_what_is_no_frame_is_refused() -> None:
     assert "46.01" not in str(caught.value)
 
 
-def test_the_register_knows_people_of_frames(tmp_path: Path) -> None:
-    """Another policy, or other days of the same person, are refused; a grown frame goes on."""
+def test_the_register_knows_people_of_frames() -> None:
+    """A grown frame goes on with its draws; the same locations under another name are refused."""
     table = table_of("ada")
-    half = table.slice(0, 6)
-    first = priste.protect(half, policy_of())
+    first = priste.protect(table.slice(0, 6), policy_of())
     whole = priste.protect(table, policy_of())
     assert whole.slice(0, first.num_rows)["lat"].equals(first["lat"])
-    other = write_policy(tmp_path, QUICK.replace("epsilon = 0.8", "epsilon = 0.7"))
-    with pytest.raises(StateError, match="another policy"):
-        priste.protect(table, other)
-    assert priste.protect(table, other, beside_earlier_releases=True).num_rows == 12
+    renamed = table.set_column(0, "user", pa.array(["zoe"] * table.num_rows))
+    with pytest.raises(StateError, match="another name"):
+        priste.protect(renamed, policy_of())
+    assert priste.protect(renamed, policy_of(), beside_earlier_releases=True).num_rows == 12
+
+
+def test_later_days_go_on_from_earlier_ones() -> None:
+    """The second half of a day continues the stream of the first; an earlier one is refused."""
+    text = QUICK[: QUICK.index("[events.visit]")]
+    text += "[events.visit]\nformula = 'presence(clinic, \"20:00-22:00\")'\n"
+    later = policy_of(text.replace("2026-03-04T00:00:00", "2026-03-04T12:00:00"))
+    morning = table_of("ada")
+    half_day = pa.scalar(timedelta(hours=12), pa.duration("us"))
+    afternoon = morning.set_column(1, "time", pc.add(morning["time"], half_day))
+    priste.protect(morning, policy_of())
+    found, report = priste.protect(afternoon, later, return_report=True)
+    assert report.continued == 1
+    assert max(found["leakage"].to_pylist()) <= EPSILON + 1e-9
+    earlier = QUICK.replace("2026-03-04T00:00:00", "2026-03-03T00:00:00")
+    day = pa.scalar(timedelta(days=1), pa.duration("us"))
+    before = morning.set_column(1, "time", pc.subtract(morning["time"], day))
+    with pytest.raises(StateError, match="ada"):
+        priste.protect(before, policy_of(earlier))
 
 
 def test_a_position_off_the_map_stops_the_run(own_state: Path) -> None:

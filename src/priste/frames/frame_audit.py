@@ -97,5 +97,5 @@ def _of_run(
     missing = [user for user in users if user not in ledgers]
     if missing:
         raise LedgerError(f"Nothing was released for {', '.join(missing)}.")
-    chosen = {user: ledgers[user] for user in users} if users else ledgers
-    return audit_ledgers(loaded, chosen, traces=true)
+    chosen = [user for user in ledgers if not users or user in users]
+    return audit_ledgers(loaded, {user: ledgers[user] for user in chosen}, traces=true)

@@ -65,11 +65,12 @@ def protect(
     This is the run of ``priste protect``: every person is one stream, the register of people is
     asked before anything is drawn, and a position off the map stops the run if the policy says so.
     The run is kept in the folder ``to`` names (a file ``.parquet``, its ledger and its journals
-    beside it), by default below the user's state. The same frame gets the same draws again, and
-    a frame that has grown is continued. Other locations of a person about whom something was
-    released are refused, unless ``beside_earlier_releases`` says that nothing need be guaranteed
-    about both together. A ``seed`` is for experiments: its draws can be undone, the register is
-    not asked, and nothing is kept.
+    beside it), by default below the user's state. The same frame gets the same draws again, a frame
+    that has grown is continued, and later locations of a person go on from what was released about
+    that person before, by any door. What cannot go on (another name, another map, an earlier
+    time) is refused, unless ``beside_earlier_releases`` says that nothing need be guaranteed about
+    both together. A ``seed`` is for experiments: its draws can be undone, the register is not
+    asked, and nothing is kept.
 
     Notes about the run are warnings. ``return_report=True`` returns the frame and a
     :class:`~priste.batch.BatchReport`.
@@ -132,8 +133,8 @@ def _place_of_run(
             )
         yield path
     elif is_kept:
-        from priste.batch.keyed_digests import Recognition, state_folder
         from priste.batch.workspace import file_digest
+        from priste.register.keyed_digests import Recognition, state_folder
 
         source = file_digest(traces.source.root).encode()
         name = Recognition.of_this_user().fixes([source, policy.fingerprint().encode()])
