@@ -174,6 +174,20 @@ def status(
             raise typer.Exit(NOT_RUNNING)
 
 
+@app.command()
+def extension(
+    target: Annotated[Path, typer.Argument(help="A new folder, or a file that ends with .xpi.")],
+) -> None:
+    """Write the browser extension that gives web pages released locations."""
+    with clean_errors():
+        from priste.live.browser_extension import export
+
+        export(target)
+        results().print(
+            f"Written to {target}. How to load it: docs/how-to/browsers.md", markup=False
+        )
+
+
 def _text(path: Path | None) -> str | None:
     return None if path is None else str(path)
 
