@@ -85,8 +85,8 @@ def firefox(folder: Path, preferences: Mapping[str, object] | None = None) -> It
     port = free_port()
     write_profile(folder, port, preferences or {})
     child = Child(
-        program("firefox-esr"), "--headless", "--marionette", "--no-remote", "--remote-allow-system-access",
-        "--profile", str(folder), env={"HOME": str(folder)},
+        program("firefox-esr"), "--headless", "--marionette", "--remote-allow-system-access",
+        "--no-remote", "--profile", str(folder), env={"HOME": str(folder)},
     )  # fmt: skip
     try:
         wait_for(lambda: answers(port), "Firefox answers")
