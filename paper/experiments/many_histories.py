@@ -88,6 +88,7 @@ class ManyHistories:
             lost,
             self._stream.relative_error(1),
             self._stream.absolute_error,
+            True,
         )
 
 

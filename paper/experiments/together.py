@@ -20,6 +20,7 @@ from priste.events import Event
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
 from priste.quantify import JointProbabilities, leakages, passes, worst_prior_leakage
+from priste.quantify.joint_sums import candidate_of, candidates_of
 from priste.randomness import BitSource
 from priste.release import Paper
 from priste.release.prediction import Prediction
@@ -269,24 +270,8 @@ def _told(moments: JointProbabilities, limits: Floats, kept: Booleans, wanted: B
 
 
 def _one(moments: JointProbabilities, place: int) -> JointProbabilities:
-    return JointProbabilities.of_checked(
-        moments.prior_event,
-        moments.prior_complement,
-        np.ascontiguousarray(moments.event[:, place]),
-        np.ascontiguousarray(moments.complement[:, place]),
-        moments.exponent,
-        moments.relative_error,
-        moments.absolute_error,
-    )
+    return candidate_of(moments, place)
 
 
 def _columns(moments: JointProbabilities, chosen: Integers) -> JointProbabilities:
-    return JointProbabilities.of_checked(
-        moments.prior_event,
-        moments.prior_complement,
-        np.ascontiguousarray(moments.event[:, chosen]),
-        np.ascontiguousarray(moments.complement[:, chosen]),
-        moments.exponent,
-        moments.relative_error,
-        moments.absolute_error,
-    )
+    return candidates_of(moments, chosen)

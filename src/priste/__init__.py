@@ -26,7 +26,16 @@ if TYPE_CHECKING:
         TooManyWorlds,
         TraceError,
     )
-    from priste.events import Event, at, at_least, parse_event, pattern, presence
+    from priste.events import (
+        Event,
+        Secret,
+        at,
+        at_least,
+        parse_event,
+        pattern,
+        presence,
+        together,
+    )
     from priste.frames import audit, protect
     from priste.maps import Grid, Region
     from priste.mechanisms import (
@@ -84,6 +93,7 @@ _HOME = {
     "Region": "maps",
     "Release": "release",
     "ReleaseRefused": "errors",
+    "Secret": "events",
     "LastSeen": "quantify",
     "StartsIn": "quantify",
     "StateError": "errors",
@@ -96,6 +106,7 @@ _HOME = {
     "parse_event": "events",
     "pattern": "events",
     "presence": "events",
+    "together": "events",
 }
 
 __version__ = "0.2.0"
@@ -131,6 +142,7 @@ __all__ = [
     "Region",
     "Release",
     "ReleaseRefused",
+    "Secret",
     "StartsIn",
     "StateError",
     "TooManyWorlds",
@@ -144,6 +156,7 @@ __all__ = [
     "pattern",
     "presence",
     "protect",
+    "together",
 ]
 
 

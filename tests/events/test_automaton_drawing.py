@@ -82,7 +82,7 @@ def test_impossible_layers_are_refused(fields: tuple, words: str) -> None:
 
 
 def test_impossible_automata_are_refused() -> None:
-    """Layers must follow each other in time, agree on their worlds, and end in two."""
+    """Layers must follow each other in time, agree on their worlds, and end in two or more."""
     first = Layer(1, (HOME,), ((0, 1),), 2)
     second = Layer(2, (CLINIC,), ((0, 1), (1, 1)), 2)
     assert Automaton((first, second), None).run([9, 0, 9])
@@ -92,7 +92,7 @@ def test_impossible_automata_are_refused() -> None:
         ((second,), None),
         ((second, first), None),
         ((first, first), None),
-        ((Layer(1, (HOME,), ((0, 1),), 3),), None),
+        ((Layer(1, (HOME,), ((0, 0),), 1),), None),
     ]:
         with pytest.raises(InvalidParameter, match=r"Automaton|worlds"):
             Automaton(layers, constant)

@@ -8,11 +8,18 @@ from hypothesis import strategies as st
 from priste.quantify.joint_probabilities import JointProbabilities
 
 
+def two_answers(a, c, b, d, exponent, relative_error, absolute_error) -> JointProbabilities:
+    """Return the joint probabilities of an event: a and b, ā and d."""
+    return JointProbabilities(
+        np.stack([a, c]), np.stack([b, d]), exponent, relative_error, absolute_error
+    )
+
+
 def exact_joint(a, c, b, d, exponent=None) -> JointProbabilities:
     """JointProbabilities whose stored numbers are the exact ones."""
     a, c, b, d = (np.asarray(x, dtype=np.float64) for x in (a, c, b, d))
     shifts = np.zeros(len(a), dtype=np.int64) if exponent is None else np.asarray(exponent)
-    return JointProbabilities(a, c, b, d, shifts, 0.0, 0.0)
+    return two_answers(a, c, b, d, shifts, 0.0, 0.0)
 
 
 def coarse(rng: np.random.Generator, rows: int) -> JointProbabilities:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.drawn_examples import examples
 from tests.oracles.exact_worst_prior import integer_rows, pairs_exceed, reversed_rows
-from tests.quantify.joint_cases import coarse, exact_joint, hostile_joint, smooth
+from tests.quantify.joint_cases import coarse, exact_joint, hostile_joint, smooth, two_answers
 
 from priste import (
     BeliefBound,
@@ -25,7 +25,8 @@ from priste import (
 )
 from priste.events import presence
 from priste.quantify import JointProbabilities, as_guarantee, guarantee_from_dict, leakages, passes
-from priste.quantify.posteriors import largest_belief, largest_prior_belief
+from priste.quantify.judges import EveryMixture
+from priste.quantify.posteriors import largest_belief
 
 EXP_ERROR = Fraction(1, 2**50)
 GUARANTEES = [
@@ -131,21 +132,21 @@ def test_beliefs_are_judged_exactly(moments: JointProbabilities, cap: float):
     bound = Fraction(largest_belief(moments))
     assert largest <= bound <= largest * (1 + Fraction(1, 10**12)) + Fraction(1, 2**1000)
     priors = [Fraction(a, a + c) for a, c, _, _ in rows]
-    assert max(priors) <= Fraction(largest_prior_belief(moments)) <= 1
+    assert max(priors) <= Fraction(EveryMixture().prior_belief(moments)) <= 1
 
 
 def test_doubt_fails_a_belief():
     """What the error bounds leave open counts against the guarantee."""
     even = exact_joint([0.5], [0.5], [0.5], [0.5])
     assert passes(even, BeliefBound(0.5 + 1e-9))[0]
-    loose = JointProbabilities(*(np.array([0.5]),) * 4, np.array([0]), 1e-6, 0.0)
+    loose = two_answers(*(np.array([0.5]),) * 4, np.array([0]), 1e-6, 0.0)
     assert not passes(loose, BeliefBound(0.5 + 1e-9))[0]
     assert passes(loose, BeliefBound(0.5 + 1e-6))[0]
     assert 0.5 + 4e-7 < largest_belief(loose) < 0.5 + 6e-7
-    hopeless = JointProbabilities(*(np.array([0.5]),) * 4, np.array([0]), 0.7, 0.0)
+    hopeless = two_answers(*(np.array([0.5]),) * 4, np.array([0]), 0.7, 0.0)
     assert largest_belief(hopeless) == 1.0
     assert not passes(hopeless, BeliefBound(0.99))[0]
-    in_doubt = JointProbabilities(
+    in_doubt = two_answers(
         *(np.array([x]) for x in (0.5, 0.5, 0.0, 0.0)), np.array([0]), 0.0, 1e-300
     )
     assert largest_belief(in_doubt) == 1.0

@@ -15,7 +15,7 @@ from tests.oracles.exact_adversaries import adversary_rows
 from tests.oracles.exact_near import near_exceed, near_odds
 from tests.oracles.exact_worst_prior import integer_rows, ratio, reversed_rows, whole_rows
 from tests.quantify.exact_recursions import observed
-from tests.quantify.joint_cases import coarse, curved, far_apart, hostile_joint, smooth
+from tests.quantify.joint_cases import coarse, curved, far_apart, hostile_joint, smooth, two_answers
 from tests.quantify.strategies import LAST_STEP, distributions, events, likelihoods, matrices
 
 from priste import (
@@ -128,7 +128,7 @@ def test_hostile_numbers_are_judged_exactly(moments, factor, weights):
 
 def test_a_million_times_around_a_prior_the_bound_is_sharp():
     """The releases speak for the event alone: against it there is nothing, and 0 is reported."""
-    moments = JointProbabilities(
+    moments = two_answers(
         np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 1.0]),
         np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0]), np.zeros(3, dtype=np.int64), 0.0, 0.0,
     )  # fmt: skip
@@ -349,7 +349,7 @@ def test_rounding_counts_against_the_guarantee():
     rng = np.random.default_rng(5)
     exact = smooth(rng, 30, 0.5)
     weights = rng.dirichlet(np.ones(30))
-    loose = JointProbabilities(
+    loose = two_answers(
         exact.prior_event, exact.prior_complement, exact.event, exact.complement,
         exact.exponent, 1e-6, 0.0,
     )  # fmt: skip
@@ -357,7 +357,7 @@ def test_rounding_counts_against_the_guarantee():
     assert near_leakage(loose, weights, 4.0).value == pytest.approx(value + 4e-6, abs=1e-8)
     assert near_passes(exact, weights, 4.0, value + 1e-6)[0]
     assert not near_passes(loose, weights, 4.0, value + 1e-6)[0]
-    hopeless = JointProbabilities(
+    hopeless = two_answers(
         exact.prior_event, exact.prior_complement, exact.event, exact.complement,
         exact.exponent, 0.6, 0.0,
     )  # fmt: skip

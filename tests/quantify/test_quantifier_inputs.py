@@ -273,10 +273,10 @@ def test_nothing_observed_leaks_nothing(q):
 
 def test_a_refused_moments_names_the_rule():
     """JointProbabilities check shapes, signs and bounds once."""
-    one = np.ones(1)
+    both, zero = np.ones((2, 1)), np.zeros(1, dtype=np.int64)
     with pytest.raises(InvalidParameter, match="shapes"):
-        JointProbabilities(one, one, np.ones(2), one, np.zeros(1, dtype=np.int64), 0.0, 0.0)
-    with pytest.raises(InvalidParameter, match="'event'"):
-        JointProbabilities(one, one, -one, one, np.zeros(1, dtype=np.int64), 0.0, 0.0)
+        JointProbabilities(both, np.ones((2, 2)), zero, 0.0, 0.0)
+    with pytest.raises(InvalidParameter, match="'joint'"):
+        JointProbabilities(both, -both, zero, 0.0, 0.0)
     with pytest.raises(InvalidParameter, match="'relative_error'"):
-        JointProbabilities(one, one, one, one, np.zeros(1, dtype=np.int64), NAN, 0.0)
+        JointProbabilities(both, both, zero, NAN, 0.0)

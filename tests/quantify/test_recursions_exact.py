@@ -16,13 +16,13 @@ from tests.quantify.exact_recursions import (
     exact_value,
     observed,
 )
+from tests.quantify.joint_cases import two_answers
 from tests.quantify.strategies import LAST_STEP, distributions, instances, likelihoods
 
 from priste import InvalidParameter, KnownPrior, Quantifier, StartsIn
 from priste.events import at
 from priste.maps import Grid
 from priste.mobility import MarkovModel
-from priste.quantify import JointProbabilities
 
 
 def oracle(model, event, columns, *, normalise=True):
@@ -86,7 +86,7 @@ def test_candidates_equal_observing_them(method, data):
     moments = q.candidate_joint(np.array(candidates).T)
     assert moments.candidates == len(candidates)
     for k, candidate in enumerate(candidates):
-        one = JointProbabilities(
+        one = two_answers(
             moments.prior_event,
             moments.prior_complement,
             moments.event[:, k],

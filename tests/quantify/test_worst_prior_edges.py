@@ -5,10 +5,9 @@ import math
 import numba
 import numpy as np
 import pytest
-from tests.quantify.joint_cases import exact_joint, far_apart, smooth
+from tests.quantify.joint_cases import exact_joint, far_apart, smooth, two_answers
 
 from priste.errors import InvalidParameter
-from priste.quantify.joint_probabilities import JointProbabilities
 from priste.quantify.worst_prior import (
     SLACK,
     leakages,
@@ -133,10 +132,8 @@ def test_columns_equal_single_calls() -> None:
     b, d = a[:, None] * factors[0], (1 - a)[:, None] * factors[1]
     b[:, 3] = d[:, 3] = 0.0
     exponent = rng.integers(-500, 500, n)
-    moments = JointProbabilities(a, 1 - a, b, d, exponent, 1e-13, 0.0)
-    single = [
-        JointProbabilities(a, 1 - a, b[:, j], d[:, j], exponent, 1e-13, 0.0) for j in range(k)
-    ]
+    moments = two_answers(a, 1 - a, b, d, exponent, 1e-13, 0.0)
+    single = [two_answers(a, 1 - a, b[:, j], d[:, j], exponent, 1e-13, 0.0) for j in range(k)]
     values = leakages(moments)
     whole = [worst_prior_leakage(m) for m in single]
     assert values.tolist() == [found.value for found in whole]
@@ -203,9 +200,7 @@ def test_every_level_is_tight(method: str) -> None:
 @pytest.mark.parametrize(("relative", "absolute"), [(0.5, 0.0), (math.inf, 0.0), (0.0, math.inf)])
 def test_useless_error_bounds_are_doubt(relative: float, absolute: float) -> None:
     """When the stored numbers guarantee nothing, nothing is guaranteed."""
-    moments = JointProbabilities(
-        *(np.array([0.5]) for _ in range(4)), np.array([0]), relative, absolute
-    )
+    moments = two_answers(*(np.array([0.5]) for _ in range(4)), np.array([0]), relative, absolute)
     found = worst_prior_leakage(moments)
     assert (found.value, found.for_event, found.against_event) == (math.inf,) * 3
     assert leakages(moments).tolist() == [math.inf]
@@ -229,9 +224,7 @@ def test_epsilon_must_be_a_bound(epsilon: float) -> None:
 def test_refusals_say_what_is_wrong() -> None:
     """Many columns for one leakage, rows without probability, unknown methods, wild exponents."""
     column = np.array([[0.5]])
-    many = JointProbabilities(
-        np.array([0.5]), np.array([0.5]), column, column, np.array([0]), 0.0, 0.0
-    )
+    many = two_answers(np.array([0.5]), np.array([0.5]), column, column, np.array([0]), 0.0, 0.0)
     with pytest.raises(InvalidParameter, match="Use leakages"):
         worst_prior_leakage(many)
     with pytest.raises(InvalidParameter, match="Row 1 has neither"):

@@ -24,6 +24,7 @@ from tests.quantify.joint_cases import (
     far_apart,
     hostile_joint,
     smooth,
+    two_answers,
 )
 
 from priste.quantify.joint_probabilities import JointProbabilities
@@ -184,7 +185,7 @@ def test_larger_maps_agree_with_exact_arithmetic() -> None:
 @given(hostile_joint())
 def test_reversed_event_gives_the_same_value(moments: JointProbabilities) -> None:
     """Exchanging the event and its negation exchanges the directions, to the bit."""
-    reverse = JointProbabilities(
+    reverse = two_answers(
         moments.prior_complement,
         moments.prior_event,
         moments.complement,
@@ -238,7 +239,7 @@ def test_stored_errors_are_covered() -> None:
                 exact.complement,
             )
         ]
-        stored = JointProbabilities(*shaken, exact.exponent, gamma, 0.0)
+        stored = two_answers(*shaken, exact.exponent, gamma, 0.0)
         rows = integer_rows(exact)
         truth = max(log_fraction(supremum(r)[1]) for r in (rows, reversed_rows(rows)))
         for method in METHODS:
@@ -254,7 +255,7 @@ def test_worst_case_of_the_stored_errors() -> None:
     a, b = np.array([0.5, 0.25]), np.array([0.25, 0.2])
     truth = exact_joint(a, 1 - a, b, 0.5 * (1 - a))
     inside = 1 - 1e-9
-    stored = JointProbabilities(
+    stored = two_answers(
         a * (1 + gamma * inside),
         (1 - a) * (1 - gamma * inside),
         b * (1 - gamma * inside),
@@ -276,7 +277,7 @@ def test_absolute_error_is_taken_at_its_worst() -> None:
         exact = smooth(rng, 3, 0.3)
         plain = [exact.prior_event, exact.prior_complement, exact.event, exact.complement]
         shaken = [np.maximum(x + absolute * rng.choice([-1.0, 1.0], 3), 0.0) for x in plain]
-        stored = JointProbabilities(*shaken, exact.exponent, 0.0, absolute * (1 + 2**-20))
+        stored = two_answers(*shaken, exact.exponent, 0.0, absolute * (1 + 2**-20))
         rows = integer_rows(exact)
         truth = max(log_fraction(supremum(r)[0]) for r in (rows, reversed_rows(rows)))
         for method in METHODS:

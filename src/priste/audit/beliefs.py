@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from priste.errors import InvalidParameter
-from priste.events import Event, at
+from priste.events import Guarded, at
 from priste.mobility import MarkovModel
 from priste.quantify import KnownPrior, Quantifier
 
@@ -39,7 +39,7 @@ class EventBelief:
 
 def event_belief(
     model: MarkovModel,
-    event: Event,
+    event: Guarded,
     likelihoods: Sequence[Floats | None],
     *,
     prior: ArrayLike | None = None,
@@ -90,7 +90,7 @@ def _range(quantifier: Quantifier) -> tuple[float, float]:
 
 def _under(
     model: MarkovModel,
-    event: Event,
+    event: Guarded,
     likelihoods: Sequence[Floats | None],
     prior: Mapping[int, float],
 ) -> tuple[float, ...]:

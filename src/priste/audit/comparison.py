@@ -19,7 +19,7 @@ from priste.audit.true_leakage import (
     TrueLeakage,
     true_leakage,
 )
-from priste.events import Event
+from priste.events import Guarded
 from priste.float_text import number_to_json
 from priste.mechanisms import Mechanism
 from priste.quantify import Adversary, AnyPrior, Guarantee
@@ -84,7 +84,7 @@ class ProcedureRow:
 
 def audit_procedure(
     model: Models,
-    events: Mapping[str, Event],
+    events: Mapping[str, Guarded],
     mech: Mechanism,
     epsilon: Guarantees,
     steps: int,

@@ -19,7 +19,7 @@ from priste.audit.procedure import Procedure
 from priste.audit.sampled import stream_path
 from priste.audit.stream import EventAudit, audit_stream
 from priste.errors import InvalidParameter
-from priste.events import Event
+from priste.events import Guarded
 from priste.mechanisms import Mechanism
 from priste.mobility import DenseTransition, MarkovModel, Transition
 from priste.mobility.schedule import Schedule
@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 
 def audit_under_models(
     models: Mapping[str, MarkovModel],
-    events: Mapping[str, Event],
+    events: Mapping[str, Guarded],
     likelihoods: Iterable[Floats | None],
     *,
     prior: Floats | None = None,
@@ -52,7 +52,7 @@ def audit_under_models(
 
 def leakage_by_model(
     models: Mapping[str, MarkovModel],
-    events: Mapping[str, Event],
+    events: Mapping[str, Guarded],
     likelihoods: Iterable[Floats | None],
     *,
     priors: Mapping[str, Adversary] | None = None,
@@ -130,7 +130,7 @@ class GuardedModels:
 def compare_guards(
     guards: Sequence[Sequence[str]],
     models: Mapping[str, MarkovModel],
-    events: Mapping[str, Event],
+    events: Mapping[str, Guarded],
     mech: Mechanism,
     epsilon: float,
     steps: int,
@@ -168,7 +168,7 @@ def _guarded(
     names: Sequence[str],
     models: Mapping[str, MarkovModel],
     truth: str,
-    events: Mapping[str, Event],
+    events: Mapping[str, Guarded],
     mech: Mechanism,
     epsilon: float,
     calibrator: str | Calibrator,

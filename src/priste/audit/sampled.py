@@ -18,7 +18,7 @@ from priste.arguments import check_int
 from priste.audit.estimates import Estimate, proportion
 from priste.audit.procedure import Procedure
 from priste.audit.true_leakage import is_broken
-from priste.events import Event
+from priste.events import Guarded
 from priste.mobility import MarkovModel
 from priste.quantify import Adversary, AnyPrior, Family, Guarantee, Leakage, Quantifier
 from priste.randomness import BitSource, Seed, bit_source
@@ -136,7 +136,7 @@ class PathStep:
 
 def stream_path(
     models: Sequence[MarkovModel],
-    event: Event,
+    event: Guarded,
     likelihoods: Sequence[Floats | None],
     adversary: Adversary | None = None,
     family: Family = "joint",

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from priste.audit.true_leakage import is_broken
 from priste.errors import InvalidParameter
-from priste.events import Event
+from priste.events import Guarded
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
 from priste.quantify import (
@@ -94,7 +94,7 @@ class EventAudit:
 
 def audit_stream(
     model: MarkovModel | Sequence[MarkovModel],
-    events: Mapping[str, Event],
+    events: Mapping[str, Guarded],
     likelihoods: Iterable[Floats | None],
     *,
     prior: Floats | None = None,
@@ -167,7 +167,7 @@ def audit_stream(
 
 def asked_at_every_step(
     models: Sequence[MarkovModel],
-    event: Event,
+    event: Guarded,
     adversary: Adversary,
     steps: int,
     family: Family = "joint",

@@ -2,7 +2,8 @@
 
 A world is what is still to be decided. Before the first layer there is one world;
 each layer reads the cell at its step and moves between worlds; after the last layer
-there are two, "did not happen" and "happened". Steps without a layer change nothing.
+there are two, "did not happen" and "happened", or one for each answer of a secret. Steps without a
+layer change nothing.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Automaton:
       cells 0, 1, 2, … without end (then there are no layers), else ``None``. Events
       know no map: "in any of all the map's cells" is not constant here.
     - The first world is 0. After the last layer the worlds are 0 (did not happen)
-      and 1 (happened).
+      and 1 (happened); for a secret the answers, the last one being world 0.
 
     Made by :meth:`Event.automaton` it is the smallest one, its worlds numbered in the
     order in which they are first reached and its classes ordered by their smallest
@@ -81,9 +82,9 @@ class Automaton:
             )
         if not self.layers:
             return
-        if len(self.layers[0].moves) != 1 or self.layers[-1].worlds_after != 2:
+        if len(self.layers[0].moves) != 1 or self.layers[-1].worlds_after < 2:
             raise InvalidParameter(
-                "An Automaton starts in one world and ends in two.",
+                "An Automaton starts in one world and ends in two or more.",
                 got=f"{len(self.layers[0].moves)} and {self.layers[-1].worlds_after}",
             )
         for before, after in pairwise(self.layers):
@@ -99,6 +100,11 @@ class Automaton:
         return tuple(layer.worlds_after for layer in self.layers)
 
     @property
+    def answers(self) -> int:
+        """The number of answers: worlds after the last layer, 2 for an event."""
+        return self.layers[-1].worlds_after if self.layers else 2
+
+    @property
     def width(self) -> int:
         """The largest number of worlds after any layer; 1 for a constant event."""
         return max(self.worlds, default=1)
@@ -112,11 +118,15 @@ class Automaton:
         if self.constant is not None:
             trajectory_cells(trajectory, None)
             return self.constant
+        return self.last_world(trajectory) == 1
+
+    def last_world(self, trajectory: Sequence[int]) -> int:
+        """Return the world after the last layer; there must be one. Errors as in :meth:`run`."""
         cells = trajectory_cells(trajectory, self.layers[-1].step)
         world = 0
         for layer in self.layers:
             world = layer.moves[world][layer.class_of(cells[layer.step])]
-        return world == 1
+        return world
 
     def drawing(self, max_layers: int = 50) -> str:
         """Draw the automaton as text, one paragraph per layer; see :mod:`drawing`."""

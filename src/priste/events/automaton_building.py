@@ -10,6 +10,8 @@ Parts may be ``INTERMEDIATE_FACTOR`` times wider than the limit before compiling
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from priste.events.automaton import Automaton, Layer
 from priste.events.building import DiagramBuilder
 from priste.events.diagram import FALSE, TRUE, DiagramStore
@@ -71,7 +73,7 @@ class _Layering:
     def _layer(self, step: int, worlds: list[int], is_last: bool) -> tuple[Layer, list[int]]:
         """Return a layer and the nodes that are the worlds after it, in order."""
         rows = [self._row(step, world) for world in worlds]
-        classes, columns = _merged_classes(self._partitions[step].classes, rows)
+        classes, columns = merged_classes(self._partitions[step].classes, rows)
         # Worlds are numbered as they are reached, except the last: did not happen, happened.
         numbers = {FALSE: 0, TRUE: 1} if is_last else {}
         moves = []
@@ -91,7 +93,7 @@ class _Layering:
         return None
 
 
-def _merged_classes(classes: _Classes, rows: list[_Row]) -> tuple[_Classes, list[int]]:
+def merged_classes(classes: _Classes, rows: Sequence[_Row]) -> tuple[_Classes, list[int]]:
     """Merge classes that behave alike in every world.
 
     Returns the merged classes and, for class 0 and each of them, one column to read.

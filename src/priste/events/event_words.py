@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from priste.errors import InvalidParameter, TooManyWorlds
 from priste.events.formula import Event, Junction, abbreviated
 from priste.events.negation import Signed, is_or, without_not
@@ -26,6 +28,14 @@ def too_wide_inside(event: Event, step: int, nodes: int, max_worlds: int) -> Too
     return TooManyWorlds(
         f"Compiling the event passes through at least {nodes:,} worlds at step {step}, far more "
         f"than the limit of {max_worlds:,}. {_open_parts(event, step)} {NEXT_STEP}"
+    )
+
+
+def too_many_together(names: Sequence[str], step: int, worlds: int) -> TooManyWorlds:
+    """Return the error for events whose automata side by side are too wide."""
+    return TooManyWorlds(
+        f"Following {', '.join(map(repr, names))} side by side needs {worlds:,} worlds after step "
+        f"{step}. Guard fewer of them together, or such as do not overlap in time."
     )
 
 

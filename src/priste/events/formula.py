@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from priste.arguments import check_int
 from priste.errors import InvalidParameter
@@ -59,6 +59,12 @@ class Event:
     last_step: int | None
     _automaton: Automaton | None
     _digest: int
+
+    answers: ClassVar[tuple[str, str]] = ("happened", "did not happen")
+    """The two answers of an event, as of a :class:`~priste.events.Secret`."""
+
+    has_rest: ClassVar[bool] = True
+    """The last answer says that nothing happened."""
 
     @property
     def parts(self) -> tuple[Event, ...]:

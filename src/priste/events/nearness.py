@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.events.formula import Event
+from priste.events.secrets import Guarded
 
 NEAR_HOURS = 6.0
 """Steps within so many hours of a step that an event speaks of are near it, wherever we tell."""
@@ -22,7 +22,7 @@ def near_reach(step_seconds: float) -> int:
     return round(NEAR_HOURS * 3600 / step_seconds)
 
 
-def near_events(steps: int, events: Iterable[Event], reach: int) -> NDArray[np.bool_]:
+def near_events(steps: int, events: Iterable[Guarded], reach: int) -> NDArray[np.bool_]:
     """Tell (steps,) which steps are within ``reach`` of a step that an event speaks of.
 
     >>> from priste.events.predicates import at

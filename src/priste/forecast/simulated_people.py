@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.events import Event
+from priste.events import Guarded
 from priste.maps import Grid
 from priste.randomness import BitSource
 from priste.release.guarded_hours import event_steps, stretches
@@ -44,7 +44,7 @@ _PLACES = 1 << 16
 """A place within a cell is one of so many along each side."""
 
 
-def drawn_person(policy: Policy, bits: BitSource, event: Event | None = None) -> TrueSteps:
+def drawn_person(policy: Policy, bits: BitSource, event: Guarded | None = None) -> TrueSteps:
     """Return a person drawn from the model, somewhere in their cell at each step of the clock.
 
     With an ``event`` one to whom it happens, if that is found in ``TRIES`` draws.

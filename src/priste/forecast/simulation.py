@@ -31,7 +31,7 @@ from priste.results import (
 from priste.results.true_steps import NONE
 
 if TYPE_CHECKING:
-    from priste.events import Event
+    from priste.events import Guarded
     from priste.policy import Policy
 
 Flags = NDArray[np.bool_]
@@ -176,7 +176,7 @@ class Simulation:
         followed: Flags,
         *,
         seed: int,
-        events: Sequence[Event] = (),
+        events: Sequence[Guarded] = (),
         near_share: float | None = None,
         opened: OpenedTrace | None = None,
         on_step: OnStep | None = None,
@@ -329,7 +329,7 @@ class _Stream:
         ]
 
 
-def _happens(event: Event, truth: TrueSteps) -> bool:
+def _happens(event: Guarded, truth: TrueSteps) -> bool:
     """Tell whether an event happens to a person whose cells are all known while it lasts."""
     last = event.last_step or 0
     cells = truth.cells[: last + 1]

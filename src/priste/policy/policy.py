@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter, PolicyError
-from priste.events import Event
+from priste.events import Guarded
 from priste.maps import Grid, Region
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
@@ -50,7 +50,7 @@ class PolicyEvent:
     name: str
     period: str | None
     text: str
-    event: Event
+    event: Guarded
     guarantee: Guarantee
     partly: bool = False
     pad: int | None = None

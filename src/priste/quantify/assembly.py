@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -20,29 +21,29 @@ def assembled(
     lost: bool,
     relative_error: float,
     backward_error: float,
+    has_rest: bool,
 ) -> JointProbabilities:
-    """Build joint probabilities from priors (2, rows) and values (rows, 2) or (rows, 2, k).
+    """Build joint probabilities from priors (C, rows) and values (rows, C) or (rows, C, k).
 
     ``values``, ``exponent`` and ``lost`` are as :func:`~priste.quantify.scaling.to_shared_exponent`
     returns them; the numbers come from sums of products of checked ones, so that nothing is left to
     check.
-    ``backward_error`` is the absolute error of Pr(EVENT | world, state). A joint
-    probability is a mass times that, the masses of a row add up to b + d, and the larger
-    of b and d is below 1 in mantissa units: so b and d are off by at most twice it.
+    ``backward_error`` is the absolute error of Pr(answer | world, state). A joint probability is a
+    mass times that, the masses of a row add up to the sum of b over the C answers, and the largest
+    b is below 1 in mantissa units: so each b is off by at most C times it.
     """
-    absolute = 2.0 * backward_error * (1.0 + 2.0 * relative_error)
+    absolute = len(prior_rows) * backward_error * (1.0 + 2.0 * relative_error)
     if backward_error > 0.0:
         absolute += _LEAST_FLOAT  # the line above may itself have rounded down
     if lost:
         absolute += _LEAST_FLOAT
     return JointProbabilities.of_checked(
-        prior_rows[0],
-        prior_rows[1],
-        values[:, 0],
-        values[:, 1],
+        prior_rows,
+        np.moveaxis(values, 1, 0),
         exponent,
         relative_error,
         absolute,
+        has_rest,
     )
 
 
@@ -68,46 +69,56 @@ def log_ratio(upper: tuple[float, int], lower: tuple[float, int]) -> float:
 
 @dataclass(frozen=True)
 class PriorSums:
-    """a, ā, b, d under one prior, each as (mantissa, exponent)."""
+    """a and b of each answer under one prior, each as (mantissa, exponent)."""
 
-    prior_event: tuple[float, int]
-    prior_complement: tuple[float, int]
-    event: tuple[float, int]
-    complement: tuple[float, int]
+    prior: tuple[tuple[float, int], ...]
+    joint: tuple[tuple[float, int], ...]
+    has_rest: bool
 
     @classmethod
     def of(cls, joint: JointProbabilities, weights: Floats) -> PriorSums:
         """Mix the rows of ``joint`` with ``weights``."""
         plain = np.zeros(joint.rows, dtype=np.int64)
         return cls(
-            weighted_sum(weights, joint.prior_event, plain),
-            weighted_sum(weights, joint.prior_complement, plain),
-            weighted_sum(weights, joint.event, joint.exponent),
-            weighted_sum(weights, joint.complement, joint.exponent),
+            tuple(weighted_sum(weights, each, plain) for each in joint.prior),
+            tuple(weighted_sum(weights, each, joint.exponent) for each in joint.joint),
+            joint.has_rest,
         )
 
-    def log_likelihoods(self) -> tuple[float, float]:
-        """Return ln Pr(o | EVENT), ln Pr(o | not EVENT); both must have positive probability."""
-        return (
-            log_ratio(self.event, self.prior_event),
-            log_ratio(self.complement, self.prior_complement),
-        )
+    @property
+    def possible(self) -> bool:
+        """Whether the releases have positive probability."""
+        return any(mantissa for mantissa, _ in self.joint)
+
+    def log_likelihoods(self) -> tuple[float, ...]:
+        """Return ln Pr(o | answer) of each answer, which must have positive probability."""
+        return tuple(map(log_ratio, self.joint, self.prior))
+
+    def posteriors(self) -> tuple[float, ...]:
+        """Return Pr(answer | o) of each answer; the releases must have positive probability."""
+        shares = self._shares()
+        return tuple(share / sum(shares) for share in shares)
 
     def posterior(self) -> float:
-        """Return Pr(EVENT | o); the releases must have positive probability."""
-        top = max(exponent for mantissa, exponent in (self.event, self.complement) if mantissa)
-        happened = math.ldexp(self.event[0], max(self.event[1] - top, -3000))
-        did_not = math.ldexp(self.complement[0], max(self.complement[1] - top, -3000))
-        return happened / (happened + did_not)
+        """Return Pr(EVENT | o), or that of any answer but the last, as :meth:`posteriors`."""
+        *happened, did_not = self._shares()
+        return sum(happened) / (sum(happened) + did_not)
 
-    def log_likelihood_ratio(self) -> float:
-        """Return ln of Pr(o | EVENT) / Pr(o | not EVENT), 0 where there is nothing to learn."""
-        if not (self.prior_event[0] and self.prior_complement[0]):
+    def _shares(self) -> list[float]:
+        """Return Pr(answer, o) of each answer, all times one power of two."""
+        top = max(exponent for mantissa, exponent in self.joint if mantissa)
+        return [
+            math.ldexp(mantissa, max(exponent - top, -3000)) for mantissa, exponent in self.joint
+        ]
+
+    def log_likelihood_ratio(self, first: int, second: int) -> float:
+        """Return ln of Pr(o | first) / Pr(o | second), 0 where there is nothing to learn."""
+        if not (self.prior[first][0] and self.prior[second][0]):
             return 0.0
-        if not (self.event[0] or self.complement[0]):
+        if not (self.joint[first][0] or self.joint[second][0]):
             return 0.0
-        for_event, against_event = self.log_likelihoods()
-        return for_event - against_event
+        here, there = (log_ratio(self.joint[k], self.prior[k]) for k in (first, second))
+        return here - there
 
 
 def known_prior_leakage(sums: PriorSums) -> Leakage:
@@ -117,5 +128,13 @@ def known_prior_leakage(sums: PriorSums) -> Leakage:
     the releases impossible) both directions are 0: no prior of this kind ever breaks a
     guarantee. The ratio is plain arithmetic: off by a few times the relative error.
     """
-    ratio = sums.log_likelihood_ratio()
-    return Leakage(abs(ratio), ratio, 0.0 - ratio, {})
+    last = len(sums.prior) - 1
+    most, up, down, worst = -math.inf, -math.inf, -math.inf, (0, 1)
+    for first, second in combinations(range(last + 1), 2):
+        ratio = sums.log_likelihood_ratio(first, second)
+        one_way = sums.has_rest and second == last
+        up = max(up, ratio if one_way else abs(ratio))
+        down = max(down, 0.0 - ratio if one_way else abs(ratio))
+        if abs(ratio) > most:
+            most, worst = abs(ratio), (first, second)
+    return Leakage(max(up, down), up, down, {}, between=worst)

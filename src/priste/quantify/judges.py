@@ -1,73 +1,76 @@
 """Judges: which weights over the rows count as priors, and what holds for all of them.
 
 A judge answers the same questions about any joint probabilities with its rows: of releases, of
-candidates, or of sums of them.
+candidates, or of sums of them. Each question about a secret is one about pairs of its answers; the
+two answers of an event are one pair.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.quantify.guarantees import Guarantee, Limits
+from priste.quantify.guarantees import Guarantee, as_guarantee
 from priste.quantify.joint_probabilities import Floats, Integers, JointProbabilities
-from priste.quantify.joint_sums import candidates_of, rows_of
+from priste.quantify.joint_sums import before_releases, candidates_of, rows_of
 from priste.quantify.leakage import Leakage
 from priste.quantify.near_prior import near_beliefs, near_leakage, near_leakages, near_passes
-from priste.quantify.posteriors import largest_belief, largest_prior_belief
+from priste.quantify.posteriors import largest_belief
 from priste.quantify.worst_prior import leakages, passes, worst_directions, worst_prior_leakage
 
 Booleans = NDArray[np.bool_]
-Bounds = float | Guarantee | Limits
+Bound = float | Guarantee
+Answers = tuple[int, ...]
 
 
 class Judge(ABC):
     """The priors that count, as weights over rows; rows are named by their numbers."""
 
     @abstractmethod
-    def passes(self, joint: JointProbabilities, guarantee: Bounds) -> Booleans:
+    def passes(self, joint: JointProbabilities, guarantee: Bound) -> Booleans:
         """Tell (k,) whether every prior surely keeps a guarantee after each candidate."""
 
     @abstractmethod
-    def leakage(
-        self, joint: JointProbabilities, guarantee: float | Guarantee | None = None
-    ) -> Leakage:
+    def leakage(self, joint: JointProbabilities, guarantee: Bound | None = None) -> Leakage:
         """Bound the leakage of one set of releases, from above.
 
-        ``worst_rows`` is a prior that is about worst in a direction which the guarantee bounds.
+        ``worst_rows`` is a prior that is about worst in a direction which the guarantee bounds,
+        ``between`` the two answers that it then tells apart.
         """
 
     @abstractmethod
-    def leakages(
-        self, joint: JointProbabilities, guarantee: float | Guarantee | None = None
-    ) -> Floats:
+    def leakages(self, joint: JointProbabilities, guarantee: Bound | None = None) -> Floats:
         """Return (k,) the leakage of each candidate in the directions that a guarantee bounds."""
 
     @abstractmethod
-    def belief(self, joint: JointProbabilities) -> float:
-        """Bound Pr(EVENT | releases) of one set of releases, from above."""
+    def directions(self, joint: JointProbabilities) -> tuple[float, float]:
+        """Return ``for_event`` and ``against_event`` of :meth:`leakage` alone."""
 
     @abstractmethod
-    def prior_belief(self, joint: JointProbabilities) -> float:
-        """Bound Pr(EVENT) before any release, from above."""
+    def belief(self, joint: JointProbabilities) -> float:
+        """Bound Pr(EVENT | releases) of one set of releases, from above.
+
+        Of a secret the largest over its answers, but for the last one if that is "neither".
+        """
 
     @abstractmethod
     def undecided_prior(self, joint: JointProbabilities) -> dict[int, float]:
-        """Return a prior under which the event may happen or not; empty if there is none."""
+        """Return a prior that leaves two answers possible; empty if there is none."""
 
-    def directions(self, joint: JointProbabilities) -> tuple[float, float]:
-        """Return ``for_event`` and ``against_event`` of :meth:`leakage` alone."""
-        found = self.leakage(joint)
-        return found.for_event, found.against_event
+    def prior_belief(self, joint: JointProbabilities) -> float:
+        """Bound Pr(EVENT) before any release, from above; see :meth:`belief`."""
+        return self.belief(before_releases(joint))
 
     def worst_mixture(self, joint: JointProbabilities, guarantee: Guarantee) -> Floats:
         """Return (rows,) weights of a prior that is about the worst for a guarantee; for searches.
 
-        ``joint`` is of one set of releases. Zeros where no prior compares anything.
+        ``joint`` is of one set of releases and two answers. Zeros where no prior compares anything.
         """
         weights = np.zeros(joint.rows)
         for row, weight in self.leakage(joint, guarantee).worst_rows.items():
@@ -75,33 +78,171 @@ class Judge(ABC):
         return weights
 
 
-@dataclass(frozen=True)
-class EveryMixture(Judge):
-    """Every mixture of the rows."""
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """Two answers as an event and its negation, and who judges about the rows that are left."""
 
-    def passes(self, joint: JointProbabilities, guarantee: Bounds) -> Booleans:
-        return passes(joint, guarantee)
+    view: JointProbabilities
+    judge: MixtureJudge
+    rows: Integers | None
+    between: tuple[int, int]
+    with_rest: bool
 
-    def leakage(
-        self, joint: JointProbabilities, guarantee: float | Guarantee | None = None
-    ) -> Leakage:
-        return worst_prior_leakage(joint, guarantee)
+    def numbered(self, prior: dict[int, float]) -> dict[int, float]:
+        """Return a prior over the rows that are left as one over all rows."""
+        if self.rows is None:
+            return prior
+        return {int(self.rows[row]): weight for row, weight in prior.items()}
+
+
+class MixtureJudge(Judge):
+    """A judge about one group of rows, which decides about two answers at a time."""
+
+    @abstractmethod
+    def of_rows(self, rows: Integers) -> MixtureJudge:
+        """Return the judge of some of the rows, where all others have no part in any prior."""
+
+    @abstractmethod
+    def pair_passes(self, joint: JointProbabilities, guarantee: Guarantee) -> Booleans:
+        """Answer :meth:`passes` about two answers."""
+
+    @abstractmethod
+    def pair_leakage(self, joint: JointProbabilities, guarantee: Bound | None) -> Leakage:
+        """Answer :meth:`leakage` about two answers."""
+
+    @abstractmethod
+    def pair_leakages(self, joint: JointProbabilities, guarantee: Bound | None) -> Floats:
+        """Answer :meth:`leakages` about two answers."""
+
+    @abstractmethod
+    def pair_belief(self, joint: JointProbabilities) -> float:
+        """Answer :meth:`belief` about the first of two answers."""
+
+    @abstractmethod
+    def pair_undecided(self, joint: JointProbabilities) -> dict[int, float]:
+        """Answer :meth:`undecided_prior` about two answers."""
+
+    def pair_directions(self, joint: JointProbabilities) -> tuple[float, float]:
+        """Answer :meth:`directions` about two answers."""
+        found = self.pair_leakage(joint, None)
+        return found.for_event, found.against_event
+
+    def passes(self, joint: JointProbabilities, guarantee: Bound) -> Booleans:
+        kept = np.ones(joint.columns, dtype=np.bool_)
+        for each in as_guarantee(guarantee).comparisons(joint.answers, joint.has_rest):
+            left = np.flatnonzero(kept)
+            if not len(left):
+                break
+            view, judge, _ = self._compared(joint, each.first, each.second)
+            if view is None:
+                continue
+            if len(left) < len(kept):
+                view = candidates_of(view, left)
+            kept[left] = judge.pair_passes(view, each.guarantee)
+        return kept
+
+    def leakage(self, joint: JointProbabilities, guarantee: Bound | None = None) -> Leakage:
+        worst, most = Leakage(0.0, 0.0, 0.0, {}), -np.inf
+        found = []
+        for pair in self._pairs(joint):
+            asked = guarantee if pair.with_rest else None
+            here = pair.judge.pair_leakage(pair.view, asked)
+            found.append(_both_ways(here.for_event, here.against_event, pair.with_rest))
+            over = here.value if asked is None else here.over(asked)
+            if over > most:
+                most, prior = over, pair.numbered(here.worst_rows)
+                worst = replace(here, worst_rows=prior, between=pair.between)
+        if not found:
+            return worst
+        up, down = (max(side) for side in zip(*found, strict=True))
+        return replace(worst, value=max(up, down), for_event=up, against_event=down)
+
+    def leakages(self, joint: JointProbabilities, guarantee: Bound | None = None) -> Floats:
+        found = [
+            pair.judge.pair_leakages(pair.view, guarantee if pair.with_rest else None)
+            for pair in self._pairs(joint)
+        ]
+        return np.asarray(np.max(found, axis=0)) if found else np.zeros(joint.columns)
 
     def directions(self, joint: JointProbabilities) -> tuple[float, float]:
-        return worst_directions(joint)
-
-    def leakages(
-        self, joint: JointProbabilities, guarantee: float | Guarantee | None = None
-    ) -> Floats:
-        return leakages(joint, guarantee)
+        found = [
+            _both_ways(*pair.judge.pair_directions(pair.view), pair.with_rest)
+            for pair in self._pairs(joint)
+        ]
+        return max((x[0] for x in found), default=0.0), max((x[1] for x in found), default=0.0)
 
     def belief(self, joint: JointProbabilities) -> float:
-        return largest_belief(joint)
-
-    def prior_belief(self, joint: JointProbabilities) -> float:
-        return largest_prior_belief(joint)
+        most = 0.0
+        for answer in range(joint.answers - joint.has_rest):
+            others = tuple(each for each in range(joint.answers) if each != answer)
+            view, judge, _ = self._compared(joint, (answer,), others)
+            if view is not None:
+                most = max(most, judge.pair_belief(view))
+        return most
 
     def undecided_prior(self, joint: JointProbabilities) -> dict[int, float]:
+        for pair in self._pairs(joint):
+            prior = pair.judge.pair_undecided(pair.view)
+            if prior:
+                return pair.numbered(prior)
+        return {}
+
+    def _pairs(self, joint: JointProbabilities) -> Iterator[_Pair]:
+        """Yield each two answers that some row of this judge leaves open."""
+        last = joint.answers - 1
+        for first, second in combinations(range(joint.answers), 2):
+            view, judge, rows = self._compared(joint, (first,), (second,))
+            if view is None or (last > 1 and _decided(judge, view)):
+                continue
+            with_rest = joint.has_rest and second == last
+            yield _Pair(view, judge, rows, (first, second), with_rest)
+
+    def _compared(
+        self, joint: JointProbabilities, first: Answers, second: Answers
+    ) -> tuple[JointProbabilities | None, MixtureJudge, Integers | None]:
+        """Return the comparison of some answers with others; None if no row has any of them.
+
+        Rows that can have none of them drop out: they change no sum of a prior.
+        """
+        view, rows = joint.compared(first, second)
+        if rows is None:
+            return view, self, None
+        return (view if len(rows) else None), self.of_rows(rows), rows
+
+
+def _decided(judge: MixtureJudge, joint: JointProbabilities) -> bool:
+    """Tell whether surely no prior leaves both answers possible."""
+    return joint.absolute_error == 0.0 and not judge.pair_undecided(joint)
+
+
+def _both_ways(up: float, down: float, with_rest: bool) -> tuple[float, float]:
+    """Return how far a pair goes for and against an answer that is not "neither"."""
+    return (up, down) if with_rest else (max(up, down), max(up, down))
+
+
+@dataclass(frozen=True)
+class EveryMixture(MixtureJudge):
+    """Every mixture of the rows."""
+
+    def of_rows(self, rows: Integers) -> MixtureJudge:
+        return self
+
+    def pair_passes(self, joint: JointProbabilities, guarantee: Guarantee) -> Booleans:
+        return passes(joint, guarantee)
+
+    def pair_leakage(self, joint: JointProbabilities, guarantee: Bound | None) -> Leakage:
+        return worst_prior_leakage(joint, guarantee)
+
+    def pair_directions(self, joint: JointProbabilities) -> tuple[float, float]:
+        return worst_directions(joint)
+
+    def pair_leakages(self, joint: JointProbabilities, guarantee: Bound | None) -> Floats:
+        return leakages(joint, guarantee)
+
+    def pair_belief(self, joint: JointProbabilities) -> float:
+        return largest_belief(joint)
+
+    def pair_undecided(self, joint: JointProbabilities) -> dict[int, float]:
         possible, impossible = joint.prior_event > 0.0, joint.prior_complement > 0.0
         both = possible & impossible
         if both.any():
@@ -120,7 +261,7 @@ class EveryMixture(Judge):
 
 
 @dataclass(frozen=True, eq=False)
-class WithinFactor(Judge):
+class WithinFactor(MixtureJudge):
     """Priors proportional to ``weights`` times numbers between 1 and ``factor``.
 
     Rows whose weight is 0 have no part in any of them.
@@ -129,33 +270,31 @@ class WithinFactor(Judge):
     weights: Floats
     factor: float
 
-    def passes(self, joint: JointProbabilities, guarantee: Bounds) -> Booleans:
+    def of_rows(self, rows: Integers) -> MixtureJudge:
+        return WithinFactor(self.weights[rows], self.factor)
+
+    def pair_passes(self, joint: JointProbabilities, guarantee: Guarantee) -> Booleans:
+        if not len(self._rows):
+            return np.ones(joint.columns, dtype=np.bool_)
         return near_passes(self._used(joint), self._positive, self.factor, guarantee)
 
-    def leakage(
-        self, joint: JointProbabilities, guarantee: float | Guarantee | None = None
-    ) -> Leakage:
+    def pair_leakage(self, joint: JointProbabilities, guarantee: Bound | None) -> Leakage:
+        if not len(self._rows):
+            return Leakage(0.0, 0.0, 0.0, {})
         found = near_leakage(self._used(joint), self._positive, self.factor, guarantee)
         return replace(found, worst_rows=self._numbered(found.worst_rows))
 
-    def leakages(
-        self, joint: JointProbabilities, guarantee: float | Guarantee | None = None
-    ) -> Floats:
+    def pair_leakages(self, joint: JointProbabilities, guarantee: Bound | None) -> Floats:
+        if not len(self._rows):
+            return np.zeros(joint.columns)
         return near_leakages(self._used(joint), self._positive, self.factor, guarantee)
 
-    def belief(self, joint: JointProbabilities) -> float:
+    def pair_belief(self, joint: JointProbabilities) -> float:
+        if not len(self._rows):
+            return 0.0
         return float(near_beliefs(self._used(joint), self._positive, self.factor)[0])
 
-    def prior_belief(self, joint: JointProbabilities) -> float:
-        before = replace(
-            joint,
-            event=joint.prior_event,
-            complement=joint.prior_complement,
-            exponent=np.zeros(joint.rows, dtype=np.int64),
-        )
-        return self.belief(before)
-
-    def undecided_prior(self, joint: JointProbabilities) -> dict[int, float]:
+    def pair_undecided(self, joint: JointProbabilities) -> dict[int, float]:
         used = self._used(joint)
         if not (used.prior_event.any() and used.prior_complement.any()):
             return {}
@@ -185,9 +324,9 @@ class EachOf(Judge):
     group in which no prior compares anything counts as 0.
     """
 
-    groups: tuple[tuple[slice, Judge], ...]
+    groups: tuple[tuple[slice, MixtureJudge], ...]
 
-    def passes(self, joint: JointProbabilities, guarantee: Bounds) -> Booleans:
+    def passes(self, joint: JointProbabilities, guarantee: Bound) -> Booleans:
         kept = np.ones(joint.columns, dtype=np.bool_)
         for rows, judge in self.groups:
             left = np.flatnonzero(kept)
@@ -199,9 +338,7 @@ class EachOf(Judge):
             kept[left] = judge.passes(part, guarantee)
         return kept
 
-    def leakage(
-        self, joint: JointProbabilities, guarantee: float | Guarantee | None = None
-    ) -> Leakage:
+    def leakage(self, joint: JointProbabilities, guarantee: Bound | None = None) -> Leakage:
         found = [judge.leakage(part, guarantee) for part, judge in self._parts(joint)]
         over = [each.value if guarantee is None else each.over(guarantee) for each in found]
         worst = int(np.argmax(over))
@@ -210,23 +347,19 @@ class EachOf(Judge):
             max(each.for_event for each in found),
             max(each.against_event for each in found),
             self._numbered(worst, found[worst].worst_rows),
+            between=found[worst].between,
         )
 
     def directions(self, joint: JointProbabilities) -> tuple[float, float]:
         found = [judge.directions(part) for part, judge in self._parts(joint)]
         return max(up for up, _ in found), max(down for _, down in found)
 
-    def leakages(
-        self, joint: JointProbabilities, guarantee: float | Guarantee | None = None
-    ) -> Floats:
+    def leakages(self, joint: JointProbabilities, guarantee: Bound | None = None) -> Floats:
         found = [judge.leakages(part, guarantee) for part, judge in self._parts(joint)]
         return np.asarray(np.max(found, axis=0))
 
     def belief(self, joint: JointProbabilities) -> float:
         return max(judge.belief(part) for part, judge in self._parts(joint))
-
-    def prior_belief(self, joint: JointProbabilities) -> float:
-        return max(judge.prior_belief(part) for part, judge in self._parts(joint))
 
     def undecided_prior(self, joint: JointProbabilities) -> dict[int, float]:
         for place, (part, judge) in enumerate(self._parts(joint)):

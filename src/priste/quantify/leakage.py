@@ -28,6 +28,10 @@ class Leakage:
     models to weights, and ``worst_joint`` pairs (model, first cell). Where each of several models
     is tested by itself, ``model`` is the number of the one under which ``value`` is reached.
 
+    Of a secret with several answers ``for_event`` bounds how far the odds of any answer but the
+    last rise against any other, and ``against_event`` how far they fall; ``between`` names the two
+    answers that ``value`` tells apart, the first against the second or the reverse.
+
     >>> Leakage(0.5, 0.5, 0.25, {3: 1.0}).value
     0.5
     """
@@ -42,6 +46,7 @@ class Leakage:
     worst_models: dict[int, float] = field(default_factory=dict)
     worst_joint: dict[tuple[int, int], float] = field(default_factory=dict)
     model: int | None = None
+    between: tuple[int, int] | tuple[str, str] | None = None
 
     def over(self, guarantee: float | Guarantee) -> float:
         """Return the larger of the directions that a guarantee bounds.

@@ -1,4 +1,4 @@
-"""The lifted chain: mobility states times the worlds of an event, and its backward vectors."""
+"""The lifted chain: mobility states times the worlds of an event or a secret; backward vectors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from priste.quantify.movement import moved_ahead, moved_back, pull_states, push_
 from priste.quantify.scaling import LEAST_NORMAL, ScaledRows, positive_minimum
 
 if TYPE_CHECKING:
-    from priste.events import Event, Layer
+    from priste.events import Guarded, Layer
     from priste.mobility import MarkovModel
 
 BACKWARD_BYTES = 2**28
@@ -49,17 +49,17 @@ class LiftedChain:
     worlds do not change. Shared between copies of a quantifier; never changes.
     """
 
-    def __init__(self, model: MarkovModel, event: Event) -> None:
+    def __init__(self, model: MarkovModel, event: Guarded) -> None:
         automaton = event.automaton()
         self.model = model
         self.layers = {layer.step: layer for layer in automaton.layers}
         self.last = automaton.layers[-1].step if automaton.layers else -1
         if automaton.constant is None:
-            accepting = np.array([0.0, 1.0])
+            self.outcome = np.fliplr(np.eye(automaton.answers))
         else:
-            accepting = np.array([float(automaton.constant)])
-        self.outcome = np.stack([accepting, 1.0 - accepting])
-        """(2, worlds after the event): 1 where the world means event, not event."""
+            self.outcome = np.array([[automaton.constant], [not automaton.constant]], dtype=float)
+        """(answers, worlds after the event): 1 where the world means the answer."""
+        self.answers, self.has_rest = len(self.outcome), event.has_rest
         self._check_fit(automaton.layers)
         self._worlds = self._worlds_by_step()
         self._moves: dict[int, _Moves] = {}
@@ -226,9 +226,9 @@ class LiftedChain:
 
 
 class BackwardVectors:
-    """v(world, state) = Pr(EVENT | world and state at a step), and the same of its negation.
+    """v(world, state) = Pr(answer | world and state at a step), for each answer.
 
-    Two recursions of their own, never a difference. Made once per event, for the steps up
+    Each has a recursion of its own, never a difference. Made once per event, for the steps up
     to its last layer. When they would take more than ``BACKWARD_BYTES``, only every
     k-th step is kept (k about the root of the number of steps) and the stretch in use is
     computed again: twice the work, the root of the memory.
@@ -245,14 +245,15 @@ class BackwardVectors:
         chain.roundings(max(last, 0))  # refuses a model that cannot carry the event
         states = max((chain.model.states(step) for step in range(last + 1)), default=0)
         width = max((chain.worlds(step) for step in range(last + 1)), default=1)
-        needed = 16 * states * width * (last + 1)
+        needed = 8 * chain.answers * states * width * (last + 1)
         self._stride = 1 if needed <= BACKWARD_BYTES else math.isqrt(last) + 1
         self._kept: dict[int, Floats] = {}
         self._stretch: dict[int, Floats] = {}
         if last < 0:
             return
         current = np.broadcast_to(
-            chain.outcome[:, :, None], (2, chain.worlds(last), chain.model.states(last))
+            chain.outcome[:, :, None],
+            (chain.answers, chain.worlds(last), chain.model.states(last)),
         )
         for step in range(last - 1, -1, -1):
             current = self._one_back(current, step + 1)
@@ -275,9 +276,9 @@ class BackwardVectors:
         return result
 
     def at(self, step: int) -> Floats:
-        """Return (2, worlds, states) after the layer of ``step``; (2, worlds, 1) after the event.
+        """Return (answers, worlds, states) after the layer of ``step``.
 
-        The first index is 0 for the event and 1 for its negation.
+        (answers, worlds, 1) after the event. Of an event, answer 0 is that it happened.
         """
         chain = self._chain
         if step >= chain.last:
@@ -289,7 +290,7 @@ class BackwardVectors:
             current = self.at(upper)
             if upper == chain.last:
                 current = np.broadcast_to(
-                    current, (2, chain.worlds(upper), chain.model.states(upper))
+                    current, (chain.answers, chain.worlds(upper), chain.model.states(upper))
                 )
             counted, self._stretch = self.absolute_error, {}
             for below in range(upper - 1, step - step % self._stride, -1):
@@ -299,9 +300,9 @@ class BackwardVectors:
         return self._stretch[step]
 
     def at_start(self) -> Floats:
-        """Return (2, cells): Pr(EVENT | first cell) and Pr(not EVENT | first cell)."""
+        """Return (answers, cells): Pr(answer | first cell)."""
         chain = self._chain
         cells = chain.model.grid.size
         after = self.at(0)
-        after = np.broadcast_to(after, (2, after.shape[1], cells))
+        after = np.broadcast_to(after, (chain.answers, after.shape[1], cells))
         return np.ascontiguousarray(chain.leave(after, 0)[:, 0, :])

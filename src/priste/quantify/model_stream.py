@@ -22,7 +22,7 @@ from priste.quantify.scaling import ScaledRows, to_shared_exponent
 from priste.quantify.stream_snapshot import StreamSnapshot, check_snapshot, layout_digest
 
 if TYPE_CHECKING:
-    from priste.events import Event
+    from priste.events import Guarded
     from priste.mobility import MarkovModel
     from priste.quantify.start_rows import StartRows
 
@@ -42,10 +42,10 @@ _LEAST_FLOAT = 2.0**-1074
 
 
 class ModelStream:
-    """b and d of every row under one model, for the observations so far and for candidates."""
+    """b of every answer and row under one model, for the observations so far and for candidates."""
 
     def __init__(
-        self, model: MarkovModel, event: Event, starts: StartRows, method: Method, history: bool
+        self, model: MarkovModel, event: Guarded, starts: StartRows, method: Method, history: bool
     ) -> None:
         self.chain = LiftedChain(model, event)
         self.backward = BackwardVectors(self.chain)
@@ -84,7 +84,7 @@ class ModelStream:
 
     @property
     def absolute_error(self) -> float:
-        """What underflow may have taken from Pr(EVENT | world, state) or Pr(EVENT | row)."""
+        """What underflow may have taken from Pr(answer | world, state) or Pr(answer | row)."""
         return self.backward.absolute_error + self._start_error
 
     def copy(self) -> ModelStream:
@@ -140,13 +140,13 @@ class ModelStream:
     # ------------------------------------------------------------------ joint probabilities
 
     def joint_probabilities(self) -> JointProbabilities:
-        """Return the four quantities for the observations so far."""
+        """Return a and b for the observations so far."""
         return self._assembled(to_shared_exponent(*self._joint()), self.relative_error(0))
 
     def remixed(self, starts: StartRows) -> JointProbabilities:
         """Return the same for other rows; those of this stream must be first cells."""
         mantissa, exponent = self._joint()
-        by_cell = np.zeros((2, self.chain.model.grid.size))
+        by_cell = np.zeros((self.chain.answers, self.chain.model.grid.size))
         places = np.zeros(by_cell.shape, dtype=np.int64)
         by_cell[:, self.starts.labels] = mantissa.T
         places[:, self.starts.labels] = exponent.T
@@ -156,8 +156,8 @@ class ModelStream:
         return twin._assembled(joint, twin.relative_error(0, _REMIX))
 
     def _joint(self) -> tuple[Floats, Integers]:
-        """Return mantissas and exponents (rows, 2) of b and d."""
-        if not self.observed:  # silence tells nothing: b = a and d = ā, exactly
+        """Return mantissas and exponents (rows, answers) of b."""
+        if not self.observed:  # silence tells nothing: b = a, exactly
             mantissa, binary = np.frexp(self.prior_rows.T)
             return mantissa, binary.astype(np.int64)
         if self.goes_forward(1, candidates=False):
@@ -166,7 +166,7 @@ class ModelStream:
         return mantissa[:, :, 0], exponent[:, :, 0]
 
     def candidate_joint(self, columns: Likelihood) -> JointProbabilities:
-        """Return the four quantities if the next observation were one of k columns (cells, k)."""
+        """Return a and b if the next observation were one of k columns (cells, k)."""
         candidates = columns.values
         if self.goes_forward(candidates.shape[1], candidates=True):
             joint = self.operator().times_power(columns.exponent).by_row(candidates)
@@ -176,11 +176,11 @@ class ModelStream:
         return self._assembled(joint, self.relative_error(1))
 
     def operator(self) -> ScaledRows:
-        """Return H (rows, 2, cells): b and d of the next observation are H times its likelihood."""
+        """Return H (rows, answers, cells): b of the next observation is H times its likelihood."""
         return self._caught_up().candidates(self.backward)
 
     def _assembled(self, joint: tuple[Floats, Integers, bool], gamma: float) -> JointProbabilities:
-        return assembled(self.prior_rows, *joint, gamma, self.absolute_error)
+        return assembled(self.prior_rows, *joint, gamma, self.absolute_error, self.chain.has_rest)
 
     def relative_error(self, extra: int, beside: int = 0) -> float:
         """``extra`` is the number of releases beyond those observed: 1 with candidates;
@@ -236,7 +236,8 @@ class ModelStream:
         chain = self.chain
         cost = chain.cost(step) + _PASSES * chain.model.states(step)
         worlds = chain.worlds(step - 1)
-        return self.rows * worlds * cost, cost * (2 * worlds if step <= chain.last else 1)
+        lifted = chain.answers * worlds if step <= chain.last else 1
+        return self.rows * worlds * cost, cost * lifted
 
     def _caught_up(self) -> ForwardOperator:
         operator = self._operator
@@ -250,7 +251,7 @@ class ModelStream:
         return operator
 
     def _replayed_rows(self, columns: Likelihood | None) -> tuple[Floats, Integers]:
-        """Return mantissas and exponents (rows, 2, k)."""
+        """Return mantissas and exponents (rows, answers, k)."""
         back = self.starts.mixed(replay(self.chain, self.backward, self.records, columns))
         mantissa, exponent = back.entries(lambda values: values[:, :, 0, :])
         return mantissa.transpose(2, 1, 0), exponent.transpose(2, 1, 0)

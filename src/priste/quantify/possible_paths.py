@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,7 +31,7 @@ from priste.quantify.lifted import LiftedChain
 from priste.quantify.rounding import EMISSION_ROW_SUM_ERROR, UNIT_ROUNDOFF
 
 if TYPE_CHECKING:
-    from priste.events import Event
+    from priste.events import Guarded
 
 LOGARITHM_ROUNDINGS = 8
 """How many units in the last place the logarithms of numpy are trusted to."""
@@ -55,9 +56,12 @@ class PossiblePathsLeakage:
         return max(self.for_event, self.against_event)
 
 
+_NOTHING = PossiblePathsLeakage(0.0, 0.0)
+
+
 def possible_paths_leakage(
     models: MarkovModel | Sequence[MarkovModel],
-    event: Event,
+    event: Guarded,
     columns: Iterable[Floats | None],
     *,
     starts: Iterable[int] | None = None,
@@ -94,7 +98,7 @@ class PossiblePaths:
     def __init__(
         self,
         models: MarkovModel | Sequence[MarkovModel],
-        event: Event,
+        event: Guarded,
         *,
         starts: Iterable[int] | None = None,
     ) -> None:
@@ -102,6 +106,7 @@ class PossiblePaths:
         if not several:
             raise InvalidParameter("Possible paths need at least one mobility model. Got none.")
         self._walks = [_Walk(LiftedChain(model, event), starts) for model in several]
+        self._has_rest = event.has_rest
 
     def observe(self, column: Floats | None) -> None:
         """Take the release of the next step: its likelihood (m,) at every cell, None for silence.
@@ -115,15 +120,21 @@ class PossiblePaths:
         """Return what the releases so far can tell at most."""
         slack = max(walk.slack for walk in self._walks)
         ranges = [walk.ranges() for walk in self._walks]
-        with_event, without = (
-            (max(each[side][0] for each in ranges), min(each[side][1] for each in ranges))
-            for side in (0, 1)
-        )
-        if math.inf in (with_event[1], without[1]):  # no path at all: nothing is left to tell
-            return PossiblePathsLeakage(0.0, 0.0)
-        return PossiblePathsLeakage(
-            _ratio(with_event, without, slack), _ratio(without, with_event, slack)
-        )
+        by_answer = [
+            (max(each[0] for each in of_models), min(each[1] for each in of_models))
+            for of_models in zip(*ranges, strict=True)
+        ]
+        last = len(by_answer) - 1
+        found = []
+        for first, second in combinations(range(last + 1), 2):
+            one, other = by_answer[first], by_answer[second]
+            if math.inf in (one[1], other[1]):  # no path at all: nothing is left to tell
+                continue
+            up, down = _ratio(one, other, slack), _ratio(other, one, slack)
+            if not (self._has_rest and second == last):
+                up = down = max(up, down)
+            found.append((up, down))
+        return PossiblePathsLeakage(*map(max, zip(*found, strict=True))) if found else _NOTHING
 
 
 def _ratio(one: tuple[float, float], other: tuple[float, float], slack: float) -> float:
@@ -173,13 +184,12 @@ class _Walk:
         greatest = max(float(size.max(initial=0.0)) for size in sizes)
         self.slack += lost + UNIT_ROUNDOFF * greatest
 
-    def ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return (largest, least) ln likelihood of paths with the event, and of those without.
+    def ranges(self) -> list[tuple[float, float]]:
+        """Return (largest, least) ln likelihood of the paths with each answer.
 
         (-inf, inf) where there is no such path.
         """
-        with_event, without = self._can(0), self._can(1)
-        return self._range(with_event), self._range(without)
+        return [self._range(self._can(answer)) for answer in range(self._chain.answers)]
 
     def _range(self, can: NDArray[np.bool_]) -> tuple[float, float]:
         largest = np.max(self._largest, where=can, initial=-math.inf)
@@ -220,7 +230,8 @@ class _Walk:
         if chain.last < 0:
             return kept
         current = np.broadcast_to(
-            chain.outcome[:, :, None], (2, chain.worlds(chain.last), chain.model.states(chain.last))
+            chain.outcome[:, :, None],
+            (chain.answers, chain.worlds(chain.last), chain.model.states(chain.last)),
         )
         for step in range(chain.last, -1, -1):
             current = chain.leave(current, step)
@@ -230,7 +241,7 @@ class _Walk:
         return kept
 
     def _can(self, side: int) -> NDArray[np.bool_]:
-        """Return (worlds, states or 1): whether the event (0) or its negation (1) is possible."""
+        """Return (worlds, states or 1): whether the answer of this number is possible."""
         if self._step >= self._chain.last:
             return np.asarray(self._chain.outcome[side, :, None] > 0.0)
         states = self._largest.shape[1]

@@ -44,11 +44,6 @@ def largest_belief(joint: JointProbabilities) -> float:
     return _share(event[:, 0], complement[:, 0])
 
 
-def largest_prior_belief(joint: JointProbabilities) -> float:
-    """Bound Pr(EVENT) over every mixture of the rows, from above, before any release."""
-    return _share(*_outwards(joint, joint.prior_event, joint.prior_complement))
-
-
 def _bounds(joint: JointProbabilities) -> tuple[Floats, Floats]:
     columns = (joint.event, joint.complement)
     return _outwards(joint, *(np.asarray(x).reshape(joint.rows, -1) for x in columns))

@@ -67,28 +67,28 @@ class ForwardOperator:
         return ForwardOperator(self._chain, rows, self.absorbed + 1)
 
     def joint(self, backward: BackwardVectors) -> tuple[Floats, Integers]:
-        """Return mantissas and exponents (rows, 2) of b and d; needs an observation."""
+        """Return mantissas and exponents (rows, answers) of b; needs an observation."""
         rows = self.rows
         vectors = backward.at(max(self.absorbed - 1, 0))
         if vectors.shape[2] == 1:
             outcome = vectors[:, :, 0].T
             return rows.entries(lambda values: values.sum(axis=2) @ outcome)
-        flat = vectors.reshape(2, -1).T
+        flat = vectors.reshape(len(vectors), -1).T
         return rows.entries(lambda values: values.reshape(len(values), -1) @ flat)
 
     def candidates(self, backward: BackwardVectors) -> ScaledRows:
-        """Return H (rows, 2, cells): b and d of the next release are H times its likelihood."""
+        """Return H (rows, answers, cells): b of the next release is H times its likelihood."""
         if self._candidates is None:
             chain, step = self._chain, self.absorbed
             vectors = backward.at(step)
 
             def weigh(values: Floats) -> Floats:
-                weighed = np.zeros((values.shape[0], 2, values.shape[2]))
+                weighed = np.zeros((values.shape[0], len(vectors), values.shape[2]))
                 for world in range(values.shape[1]):
-                    for side in range(2):
-                        vector = vectors[side, world]
+                    for answer in range(len(vectors)):
+                        vector = vectors[answer, world]
                         if vector.any():
-                            weighed[:, side] += values[:, world] * vector
+                            weighed[:, answer] += values[:, world] * vector
                 return chain.on_cells(weighed, step)
 
             # The vectors are probabilities: no row's total grows.
@@ -102,18 +102,17 @@ def replay(
     records: Sequence[Record],
     columns: Likelihood | None = None,
 ) -> ScaledRows:
-    """Return (k, 2, 1, cells): b and d for every first cell, by going back through time.
+    """Return (k, answers, 1, cells): b for every first cell, by going back through time.
 
     ``columns`` (values (k, cells)) are candidates for the release after ``records``; k = 1
     without them. Needs a record or candidates. Costs one pull per step and column after
-    the event, twice the number of worlds before its end, and no memory beyond that of
-    the columns.
+    the event, answers times worlds before its end, and no memory beyond that of the columns.
     """
     pending: list[Record] = [*records] if columns is None else [*records, columns]
     newest = len(pending) - 1
     count = 1 if columns is None else len(columns.values)
     current = ScaledRows.of(np.ones((count, 1, 1, chain.model.states(newest))))
-    # After the event worlds no longer matter: b and d share one column until its end.
+    # After the event worlds no longer matter: all answers share one column until its end.
     if newest < chain.last:
         current = _lifted(current, backward.at(newest))
     for step in range(newest, -1, -1):
@@ -127,7 +126,7 @@ def replay(
 
 
 def _lifted(rows: ScaledRows, vectors: Floats) -> ScaledRows:
-    """Split columns into the event and its negation, and into worlds."""
+    """Split columns into answers and into worlds."""
     return rows.through(lambda values: values * vectors)
 
 

@@ -1,9 +1,9 @@
-"""The adversary's arithmetic for one event: what a stream of releases says about it."""
+"""The adversary's arithmetic for one event or secret: what a stream of releases says about it."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from priste.arguments import check_choice
 from priste.errors import InvalidParameter, shown
+from priste.events import Guarded, Secret
 from priste.mobility import MarkovModel
 from priste.quantify.adversaries import Adversary, AnyPrior, as_adversary
 from priste.quantify.assembly import PriorSums, known_prior_leakage
 from priste.quantify.candidate_operator import CandidateOperator
-from priste.quantify.guarantees import Guarantee, as_limits
+from priste.quantify.guarantees import Guarantee, as_guarantee
 from priste.quantify.inputs import (
     checked_candidates,
     checked_likelihood,
@@ -24,8 +25,8 @@ from priste.quantify.inputs import (
     scaled_candidates,
 )
 from priste.quantify.joint_probabilities import Floats, JointProbabilities
-from priste.quantify.joint_sums import stacked
-from priste.quantify.judges import EachOf, Judge
+from priste.quantify.joint_sums import before_releases, stacked
+from priste.quantify.judges import EachOf, Judge, MixtureJudge
 from priste.quantify.leakage import Leakage
 from priste.quantify.model_stream import Method, ModelStream, check_history
 from priste.quantify.smoothing import location_posterior
@@ -34,8 +35,6 @@ from priste.quantify.stream_snapshot import StreamSnapshot
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-
-    from priste.events import Event
 
 Booleans = NDArray[np.bool_]
 Family = Literal["each", "joint"]
@@ -61,6 +60,10 @@ class Quantifier:
     (:class:`~priste.quantify.AnyPrior`, the default), any on some cells, given ones and their
     mixtures, those of somebody who saw the user some steps before, or those near a given one.
     Each adversary has rows, distributions of the first cell, of which all its priors are mixtures.
+
+    ``event`` may be a :class:`~priste.events.Secret` with several answers. What is said of an event
+    and its negation is then said of each two answers, and "the event" in a question that has one
+    number for an answer means: an answer other than the last, which is "neither" if there is one.
 
     ``model`` may be a sequence of models on one map; the rows of all models are stacked, in order.
     ``family`` says what the adversary knows of them. "joint" (the default): the adversary does not
@@ -107,7 +110,7 @@ class Quantifier:
     def __init__(
         self,
         model: MarkovModel | Sequence[MarkovModel],
-        event: Event,
+        event: Guarded,
         adversary: Adversary | Sequence[Adversary] | None = None,
         *,
         family: Family = "joint",
@@ -123,6 +126,7 @@ class Quantifier:
                 f"grid. Got {shown([getattr(each, 'grid', each) for each in models])}."
             )
         self._cells = models[0].grid.size
+        self._event = event
         self._family: Family = check_choice(family, FAMILIES, "family", "a Quantifier")
         self._adversary = _fitting(adversary, len(models))
         self._streams = [
@@ -156,6 +160,29 @@ class Quantifier:
     def rows(self) -> int:
         """The number of rows: first cells or given priors, of each model in turn."""
         return sum(stream.rows for stream in self._streams)
+
+    @property
+    def answers(self) -> int:
+        """The number of answers: 2 for an event."""
+        return len(self._event.answers)
+
+    @property
+    def has_rest(self) -> bool:
+        """Whether the last answer is that nothing happened."""
+        return self._event.has_rest
+
+    def parts(self) -> Iterator[tuple[str | None, JointProbabilities]]:
+        """Yield the name and joint probabilities of each event that a secret is made of.
+
+        Of an event: None, and its own.
+        """
+        joint = self.joint_probabilities()
+        if not isinstance(self._event, Secret):
+            yield None, joint
+            return
+        for name, chosen in self._event.parts.items():
+            others = tuple(set(range(joint.answers)) - chosen)
+            yield name, joint.compared(tuple(chosen), others)[0]
 
     @property
     def operator_bytes(self) -> int:
@@ -195,9 +222,10 @@ class Quantifier:
 
         With several models (models, m).
         """
-        if len(self._streams) == 1:
-            return np.asarray(self._streams[0].by_start[0])
-        return np.stack([stream.by_start[0] for stream in self._streams])
+        found = [stream.by_start[:-1].sum(axis=0) for stream in self._streams]
+        chances = found[0] if len(found) == 1 else np.stack(found)
+        chances.flags.writeable = False
+        return np.asarray(chances)
 
     # ------------------------------------------------------------------ observations
 
@@ -232,17 +260,17 @@ class Quantifier:
     # ------------------------------------------------------------------ joint probabilities
 
     def joint_probabilities(self) -> JointProbabilities:
-        """Return the four quantities for the releases so far, one row per start or prior."""
+        """Return a and b of each answer for the releases so far, one row per start or prior."""
         if self._joint is None:
             self._joint = stacked([stream.joint_probabilities() for stream in self._streams])
         return self._joint
 
     def candidate_joint(self, likelihoods: ArrayLike) -> JointProbabilities:
-        """Return the four quantities if the next release were one of k candidates.
+        """Return a and b of each answer if the next release were one of k candidates.
 
         ``likelihoods`` (m, k): one column P(release | cell) per candidate, finite and >= 0.
-        A column of zeros, a release that is never made, gives zeros. ``event`` and
-        ``complement`` are (rows, k). Nothing changes.
+        A column of zeros, a release that is never made, gives zeros. ``joint`` is
+        (answers, rows, k). Nothing changes.
         """
         return self._candidate_joint(checked_candidates(likelihoods, self._cells))
 
@@ -252,18 +280,16 @@ class Quantifier:
         return stacked([stream.candidate_joint(columns) for stream in self._streams])
 
     def candidate_operators(self) -> tuple[CandidateOperator, ...]:
-        """Return how b and d depend on the next release, for each group of rows that may be mixed.
+        """Return how b depends on the next release, for each group of rows that may be mixed.
 
         One group for one model or a joint family, one per model for a family of "each". Takes
         rows x worlds x states floats of memory, whatever the method.
         """
         self._check_next_step()
-        groups = [[stream] for stream in self._streams]
         if isinstance(self._judge, EachOf):
-            judges = [judge for _, judge in self._judge.groups]
-        else:
-            groups, judges = [list(self._streams)], [self._judge]
-        return tuple(_operator(*each) for each in zip(groups, judges, strict=True))
+            pairs = zip(self._streams, self._judge.groups, strict=True)
+            return tuple(_operator([stream], judge) for stream, (_, judge) in pairs)
+        return (_operator(self._streams, self._judge),)
 
     # ------------------------------------------------------------------ answers
 
@@ -293,7 +319,7 @@ class Quantifier:
             asked = self._asked(_fitting(adversary, len(self._streams)))
             return asked._named(asked._worst())
         if prior is not None:
-            return known_prior_leakage(self._sums(prior))
+            return self._between(known_prior_leakage(self._sums(prior)))
         return self._named(self._worst())
 
     def leakage_of(self, joint: JointProbabilities) -> Leakage:
@@ -336,7 +362,7 @@ class Quantifier:
                 joint[model, label] = weight
         several = len(self._streams) > 1
         return replace(
-            found,
+            self._between(found),
             worst_prior=cells["first cell"],
             worst_given=given,
             worst_last_seen=cells["last seen cell"],
@@ -344,6 +370,13 @@ class Quantifier:
             worst_joint=joint if several else {},
             model=min(models, default=None) if several and self._family == "each" else None,
         )
+
+    def _between(self, found: Leakage) -> Leakage:
+        """Name the two answers that are told apart; those of an event need no names."""
+        if len(self._event.answers) == 2 or found.between is None:
+            return replace(found, between=None)
+        first, second = (self._event.answers[int(number)] for number in found.between)
+        return replace(found, between=(first, second))
 
     def _asked(self, adversary: Adversary) -> Quantifier:
         """Return this quantifier with another adversary; only for its joint probabilities."""
@@ -394,19 +427,20 @@ class Quantifier:
         True means kept, against every prior of the adversary; doubt is False.
         """
         columns = checked_candidates(likelihoods, self._cells)
-        limits = as_limits(epsilon)
+        guarantee = as_guarantee(epsilon)
         count = columns.shape[1]
         width = min(CHUNK_COLUMNS, max(1, CHUNK_ENTRIES // self._cells))
         # no columns at all are refused
         parts = (columns[:, first : first + width] for first in range(0, max(count, 1), width))
-        verdicts = [self._judge.passes(self._candidate_joint(part), limits) for part in parts]
+        verdicts = [self._judge.passes(self._candidate_joint(part), guarantee) for part in parts]
         return np.concatenate(verdicts)
 
     def belief(self) -> float:
         """Bound Pr(EVENT | releases) over every prior of the adversary, from above.
 
-        Never below the exact supremum. Priors under which the releases are impossible
-        hold no belief; 0.0 when that leaves none.
+        Of a secret the largest over its answers, but for a last one that is "neither". Never below
+        the exact supremum. Priors under which the releases are impossible hold no belief; 0.0 when
+        that leaves none.
         """
         return self._judge.belief(self.joint_probabilities())
 
@@ -425,13 +459,11 @@ class Quantifier:
         >>> [round(bound, 6) for bound in Quantifier(model, at([0], 1)).prior_range()]
         [0.5, 0.75]
         """
-        joint = self.joint_probabilities()
-        negated = replace(
-            joint,
-            prior_event=joint.prior_complement,
-            prior_complement=joint.prior_event,
-        )
-        return max(0.0, 1.0 - self._judge.prior_belief(negated)), self.prior_belief()
+        joint = before_releases(self.joint_probabilities())
+        happened, last = tuple(range(joint.answers - 1)), (joint.answers - 1,)
+        highest, _ = joint.compared(happened, last)
+        lowest, _ = joint.compared(last, happened)
+        return max(0.0, 1.0 - self._judge.belief(lowest)), self._judge.belief(highest)
 
     def posterior(self, prior: ArrayLike | None = None) -> float:
         """Return Pr(EVENT | releases) under a prior.
@@ -443,30 +475,38 @@ class Quantifier:
         An event that is impossible under the prior has posterior 0, a certain one 1. Raises
         ``InvalidParameter`` when the releases are impossible under the prior.
         """
+        return self._possible(prior).posterior()
+
+    def posteriors(self, prior: ArrayLike | None = None) -> dict[str, float]:
+        """Return Pr(answer | releases) of each answer under a prior, by the names of the answers.
+
+        Those of an event are "happened" and "did not happen". As :meth:`posterior`.
+        """
+        found = self._possible(prior).posteriors()
+        return dict(zip(self._event.answers, found, strict=True))
+
+    def _possible(self, prior: ArrayLike | None) -> PriorSums:
         known = self._sums(prior)
-        if not (known.event[0] or known.complement[0]):
+        if not known.possible:
             raise InvalidParameter(
                 "The releases are impossible under this prior, so it has no posterior.",
                 hint="Give a prior that allows a first cell from which they could come.",
             )
-        return known.posterior()
+        return known
 
-    def log_likelihoods(self, prior: ArrayLike | None = None) -> tuple[float, float]:
+    def log_likelihoods(self, prior: ArrayLike | None = None) -> tuple[float, ...]:
         """Return (ln Pr(releases | EVENT), ln Pr(releases | not EVENT)) under a prior.
 
-        -inf where the releases exclude one side. ``prior`` as in :meth:`posterior`. Raises
-        ``InvalidParameter`` when the event is impossible or certain under the prior, as
-        then one of the two is not defined.
+        Of a secret one for each answer. -inf where the releases exclude one. ``prior`` as in
+        :meth:`posterior`. Raises ``InvalidParameter`` when an answer is impossible under the
+        prior, as when an event is certain: then its likelihood is not defined.
         """
         known = self._sums(prior)
-        for (mantissa, _), what in (
-            (known.prior_event, "impossible"),
-            (known.prior_complement, "certain"),
-        ):
+        for answer, (mantissa, _) in zip(self._event.answers, known.prior, strict=True):
             if mantissa == 0.0:
                 raise InvalidParameter(
-                    f"The event is {what} under this prior: likelihoods given the event and given "
-                    "its negation need both to be possible. Give a prior that leaves it open."
+                    f"The answer {answer!r} is impossible under this prior: likelihoods given each "
+                    "answer need all to be possible. Give a prior that leaves it open."
                 )
         return known.log_likelihoods()
 
@@ -498,7 +538,7 @@ class Quantifier:
         return location_posterior(stream.chain, first, stream.records, step)
 
     def _sums(self, prior: ArrayLike | None) -> PriorSums:
-        """Return the four quantities under one prior."""
+        """Return a and b of each answer under one prior."""
         if prior is None and all(stream.rows == 1 for stream in self._streams):
             return PriorSums.of(self.joint_probabilities(), np.full(self.rows, 1.0 / self.rows))
         lines = self._lines(prior)
@@ -541,18 +581,20 @@ def _rows(adversary: Adversary, models: Sequence[MarkovModel]) -> list[StartRows
     return [adversary.of_model(number).rows(model) for number, model in enumerate(models)]
 
 
-def _operator(streams: Sequence[ModelStream], judge: Judge) -> CandidateOperator:
+def _operator(streams: Sequence[ModelStream], judge: MixtureJudge) -> CandidateOperator:
     parts = [stream.operator().by_row() for stream in streams]
     values = np.concatenate([part[0] for part in parts]) if len(parts) > 1 else parts[0][0]
     prior = np.concatenate([stream.prior_rows for stream in streams], axis=1)
     exponent = np.concatenate([part[1] for part in parts])
     starts = tuple(stream.starts for stream in streams)
-    return CandidateOperator(
-        prior[0], prior[1], values[:, 0], values[:, 1], exponent, judge, starts
-    )
+    has_rest = streams[0].chain.has_rest
+    joint = np.moveaxis(values, 1, 0)
+    return CandidateOperator(prior, joint, exponent, judge, starts, has_rest)
 
 
-def _judge(adversary: Adversary, streams: Sequence[ModelStream], family: Family) -> Judge:
+def _judge(
+    adversary: Adversary, streams: Sequence[ModelStream], family: Family
+) -> MixtureJudge | EachOf:
     """Return what decides about the stacked rows of an adversary."""
     if family == "joint" or len(streams) == 1:
         return adversary.judge([stream.starts for stream in streams])

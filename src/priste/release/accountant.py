@@ -38,13 +38,20 @@ Booleans = NDArray[np.bool_]
 class EventOperator:
     """How the joint probabilities of one event depend on the likelihood of the next release.
 
-    ``event`` is the place of the event, ``operator`` one group of rows of the adversary that may
-    be mixed (see :meth:`priste.quantify.Quantifier.candidate_operators`). For searching only:
-    ``AccountantState.check`` decides.
+    ``event`` is the place of the event or secret, ``operator`` one group of rows of the adversary
+    that may be mixed (see :meth:`priste.quantify.Quantifier.candidate_operators`), with all
+    answers. For searching only: ``AccountantState.check`` decides.
     """
 
     event: int
     operator: CandidateOperator
+
+    def comparisons(self, limit: Guarantee) -> Iterator[tuple[CandidateOperator, Guarantee]]:
+        """Yield what a guarantee asks of two answers at a time: one comparison for an event."""
+        for each in limit.comparisons(len(self.operator.prior), self.operator.has_rest):
+            operator = self.operator.compared(each.first, each.second)
+            if operator.rows:
+                yield operator, each.guarantee
 
 
 @dataclass(frozen=True, eq=False)

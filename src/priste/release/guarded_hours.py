@@ -15,7 +15,7 @@ import numpy as np
 
 from priste.arguments import check_int
 from priste.errors import InvalidParameter
-from priste.events import Event
+from priste.events import Guarded
 
 Pads = int | Mapping[str, int | None] | None
 """How many steps before and after an event are guarded hours too; None for no guarded hours."""
@@ -24,7 +24,7 @@ MOST_PAD = 1_000_000
 """A longer pad is taken for a wrong unit."""
 
 
-def event_steps(event: Event) -> tuple[int, ...]:
+def event_steps(event: Guarded) -> tuple[int, ...]:
     """Return the steps at which the event tells cells apart.
 
     >>> from priste.events import at
@@ -34,7 +34,7 @@ def event_steps(event: Event) -> tuple[int, ...]:
     return tuple(layer.step for layer in event.automaton().layers if layer.classes)
 
 
-def guarded_hours_of(event: Event, pad: int) -> frozenset[int]:
+def guarded_hours_of(event: Guarded, pad: int) -> frozenset[int]:
     """Return the steps of an event and those up to ``pad`` before or after one of them.
 
     >>> from priste.events import at
@@ -49,7 +49,7 @@ def guarded_hours_of(event: Event, pad: int) -> frozenset[int]:
 
 
 def fitting_pads(
-    events: Sequence[Event], pads: Sequence[int | None], steps: int
+    events: Sequence[Guarded], pads: Sequence[int | None], steps: int
 ) -> tuple[int | None, ...]:
     """Return the pads with which at most half of a stream of ``steps`` steps is guarded hours.
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from priste.arguments import check_choice
 from priste.errors import InvalidParameter
-from priste.events import Event
+from priste.events import Event, Guarded, Secret
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
 from priste.quantify import (
@@ -32,7 +32,7 @@ PRIOR_SUM_TOLERANCE = 1e-9
 """How far the sum of a public prior may be from 1."""
 
 Models = MarkovModel | Sequence[MarkovModel]
-Events = Event | Sequence[Event] | Mapping[str, Event]
+Events = Guarded | Sequence[Guarded] | Mapping[str, Guarded]
 Guarantees = float | Guarantee | Sequence[float | Guarantee] | Mapping[str, float | Guarantee]
 
 
@@ -49,7 +49,7 @@ class Terms:
 
     models: tuple[MarkovModel, ...]
     event_names: tuple[str, ...]
-    events: tuple[Event, ...]
+    events: tuple[Guarded, ...]
     guarantees: tuple[Guarantee, ...]
     adversary: Adversary
     mechanism: Mechanism
@@ -118,10 +118,14 @@ class Terms:
         for name, quantifier, guarantee in zip(
             self.event_names, quantifiers, self.guarantees, strict=True
         ):
-            if not quantifier.judge.undecided_prior(quantifier.joint_probabilities()):
-                never = quantifier.prior_belief() == 0.0
+            guarantee.comparisons(quantifier.answers, quantifier.has_rest)  # refuses what cannot be
+            for part, joint in quantifier.parts():
+                if quantifier.judge.undecided_prior(joint):
+                    continue
+                never = quantifier.judge.prior_belief(joint) == 0.0
+                shown = repr(name) if part is None else f"{part!r} of {name!r}"
                 raise InvalidParameter(
-                    f"The event {name!r} {'cannot happen' if never else 'happens for certain'} "
+                    f"The event {shown} {'cannot happen' if never else 'happens for certain'} "
                     "under the model, for every first cell that the adversary "
                     f"({self.adversary.words()}) holds possible. Nothing could be learnt about "
                     "it, so there is nothing to guard. Check its cells and steps, the model and "
@@ -170,8 +174,8 @@ def make_terms(
     )
 
 
-def _named_events(events: Events) -> tuple[tuple[str, ...], tuple[Event, ...]]:
-    if isinstance(events, Event):
+def _named_events(events: Events) -> tuple[tuple[str, ...], tuple[Guarded, ...]]:
+    if isinstance(events, Event | Secret):
         pairs = {"event": events}
     elif isinstance(events, Mapping):
         pairs = dict(events)
@@ -179,15 +183,16 @@ def _named_events(events: Events) -> tuple[tuple[str, ...], tuple[Event, ...]]:
         pairs = {f"event{k}": event for k, event in enumerate(events)}
     else:
         raise InvalidParameter(
-            "The 'events' of a Protector must be an Event, a sequence of events, or a mapping from "
-            f"names to events. Got {type(events).__name__}. parse_event() reads text."
+            "The 'events' of a Protector must be an Event or a Secret, a sequence of them, or a "
+            f"mapping from names to them. Got {type(events).__name__}. parse_event() reads text."
         )
     if not pairs:
         raise InvalidParameter("A Protector needs at least one event to guard. Got none.")
     for name, event in pairs.items():
-        if not isinstance(name, str) or not isinstance(event, Event):
+        if not isinstance(name, str) or not isinstance(event, Event | Secret):
             raise InvalidParameter(
-                "The 'events' of a Protector must be Events, named by text if they are named. Got "
+                "The 'events' of a Protector must be Events or Secrets, named by text if they are "
+                "named. Got "
                 f"{type(name).__name__} -> {type(event).__name__}."
             )
     return tuple(pairs), tuple(pairs.values())

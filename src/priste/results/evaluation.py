@@ -11,7 +11,7 @@ import numpy as np
 
 from priste.arguments import check_int, is_int
 from priste.errors import InvalidParameter
-from priste.events import Event, near_events, near_reach
+from priste.events import Event, Guarded, Secret, near_events, near_reach
 from priste.maps import Grid, best_constant, kilometres
 from priste.randomness import BitSource, bit_source
 from priste.release import Uncalibrated
@@ -132,7 +132,7 @@ def evaluate(
     *,
     grid: Grid | None = None,
     uncalibrated: People | None = None,
-    events: Event | Iterable[Event] = (),
+    events: Guarded | Iterable[Guarded] = (),
     near_steps: int = NEAR_STEPS,
     radii: Sequence[float] = RADII_KM,
     policy: Policy | None = None,
@@ -191,7 +191,7 @@ def evaluate(
             )
         true_paths, told = _people(truth, grid, "truth"), _people(released, grid, "released")
     noise = None if uncalibrated is None else _people(uncalibrated, grid, "uncalibrated")
-    formulas = (events,) if isinstance(events, Event) else tuple(events)
+    formulas = (events,) if isinstance(events, Event | Secret) else tuple(events)
     reach = check_int(near_steps, "near_steps", "evaluate")
     return evaluate_paths(grid, true_paths, told, noise, formulas, reach, radii)
 
@@ -201,7 +201,7 @@ def evaluate_paths(
     truth: Sequence[Path],
     released: Sequence[Path],
     uncalibrated: Sequence[Path] | None,
-    events: Sequence[Event] = (),
+    events: Sequence[Guarded] = (),
     near_steps: int = NEAR_STEPS,
     radii: Sequence[float] = RADII_KM,
 ) -> Evaluation:

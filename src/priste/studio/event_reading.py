@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from priste.errors import EventSyntaxError, PristeError
-from priste.events import Event
+from priste.events import Guarded
 from priste.maps import Region
 from priste.policy import Ground, Policy, PolicyEvent
 from priste.policy.calendar import StepReader, periods
@@ -96,7 +96,7 @@ def _first_line(message: str) -> str:
     return _PLACED.sub("", message.partition("\n")[0])
 
 
-def steps_of(event: Event) -> list[int]:
+def steps_of(event: Guarded) -> list[int]:
     """Return the steps that an event speaks of."""
     return [layer.step for layer in event.automaton().layers]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 
 from priste.errors import InvalidParameter
-from priste.quantify.judges import EveryMixture, Judge
+from priste.quantify.judges import EveryMixture, MixtureJudge
 
 if TYPE_CHECKING:
     from priste.mobility import MarkovModel
@@ -67,7 +67,7 @@ class Adversary(ABC):
         """Whether every mixture of the rows is one of the priors."""
         return True
 
-    def judge(self, rows: Sequence[StartRows]) -> Judge:
+    def judge(self, rows: Sequence[StartRows]) -> MixtureJudge:
         """Return what decides about joint probabilities with the rows of these models, stacked."""
         return EveryMixture()
 

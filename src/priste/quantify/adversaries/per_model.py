@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from priste.errors import InvalidParameter
 from priste.quantify.adversaries.adversary import Adversary
 from priste.quantify.joint_probabilities import Floats
-from priste.quantify.judges import EveryMixture, Judge
+from priste.quantify.judges import EveryMixture, MixtureJudge
 from priste.quantify.start_rows import StartRows
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class PerModel(Adversary):
         """Return the largest number of rows under a model."""
         return max(part.row_count(cells) for part in self.parts)
 
-    def judge(self, rows: Sequence[StartRows]) -> Judge:
+    def judge(self, rows: Sequence[StartRows]) -> MixtureJudge:
         """Return what decides about the rows of all models together."""
         if len(self.parts) == 1:
             return self.parts[0].judge(rows)

@@ -15,7 +15,7 @@ from priste.float_text import floats_to_text, rows_from_texts
 from priste.quantify.adversaries.adversary import Adversary, check_size
 from priste.quantify.inputs import PRIOR_TOLERANCE, checked_nonnegative
 from priste.quantify.joint_probabilities import Floats
-from priste.quantify.judges import Judge, WithinFactor
+from priste.quantify.judges import MixtureJudge, WithinFactor
 from priste.quantify.start_rows import FirstCells, StartRows
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class PriorsWithin(Adversary):
         """Return the number of cells that the prior allows."""
         return int(np.count_nonzero(np.atleast_2d(self.prior).any(axis=0)))
 
-    def judge(self, rows: Sequence[StartRows]) -> Judge:
+    def judge(self, rows: Sequence[StartRows]) -> MixtureJudge:
         """Return what decides about priors within the factor."""
         lines = self.prior if self.prior.ndim == 2 else np.stack([self.prior] * len(rows))
         weights = [line[each.labels] for line, each in zip(lines, rows, strict=True)]

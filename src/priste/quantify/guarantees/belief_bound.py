@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from priste.arguments import check_float
-from priste.quantify.guarantees.guarantee import Guarantee
+from priste.quantify.guarantees.guarantee import Comparison, Guarantee
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,13 @@ class BeliefBound(Guarantee):
     ) -> Self:
         """Return the same guarantee with a function applied to the cap."""
         return self if belief is None else type(self)(belief(self.at_most))
+
+    def comparisons(self, answers: int, has_rest: bool) -> tuple[Comparison, ...]:
+        """Compare each answer but "neither" with all others together: each belief has the cap."""
+        return tuple(
+            Comparison((answer,), tuple(k for k in range(answers) if k != answer), self)
+            for answer in range(answers - has_rest)
+        )
 
     def to_dict(self) -> dict[str, object]:
         """Return what ``guarantee_from_dict`` reads, ready for JSON."""

@@ -29,6 +29,19 @@ class Limits:
     belief: float
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """One question of a guarantee about a secret: some answers against others, by number.
+
+    "One of ``first``" is the event and "one of ``second``" its negation, about which ``guarantee``
+    is to be kept.
+    """
+
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+    guarantee: Guarantee
+
+
 class Guarantee(ABC):
     """What is guaranteed about one event, as three bounds of which any may be left open.
 
@@ -63,6 +76,14 @@ class Guarantee(ABC):
     def from_dict(cls, values: Mapping[str, object]) -> Self:
         """Return the guarantee with these values, as :meth:`to_dict` wrote them."""
         return cls(**{name: math.inf if x == "inf" else x for name, x in values.items()})
+
+    @abstractmethod
+    def comparisons(self, answers: int, has_rest: bool) -> tuple[Comparison, ...]:
+        """Return what is to be kept of a secret with so many answers.
+
+        ``has_rest`` tells whether the last answer is that nothing happened. For an event (two
+        answers, the second that it did not happen) that is the guarantee itself.
+        """
 
     @abstractmethod
     def with_bounds(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations
 from typing import ClassVar, Self
 
 from priste.arguments import check_float
+from priste.errors import InvalidParameter
 from priste.float_text import number_to_json
-from priste.quantify.guarantees.guarantee import Guarantee
+from priste.quantify.guarantees.guarantee import Comparison, Guarantee
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,33 @@ class OddsBound(Guarantee):
             return self
         bounds = (self.up, self.down)
         return type(self)(*(x if x == math.inf else odds(x) for x in bounds))
+
+    def comparisons(self, answers: int, has_rest: bool) -> tuple[Comparison, ...]:
+        """Compare each two answers.
+
+        The odds of every answer but "neither" against any other rise by at most e^up and fall by at
+        most e^down. Between two such answers one's rise is the other's fall, so the smaller bound
+        holds both ways. Without a "neither" no answer differs from the others, and the two bounds
+        must be equal, else InvalidParameter is raised.
+
+        >>> [each.guarantee for each in OddsBound(1.0, math.inf).comparisons(3, True)]
+        [OddsBound(up=1.0, down=1.0), OddsBound(up=1.0, down=inf), OddsBound(up=1.0, down=inf)]
+        """
+        if not has_rest and self.up != self.down:
+            raise InvalidParameter(
+                "The directions of an OddsBound are for and against what is guarded. The answers "
+                "of this secret cover everything, so none of them is that nothing happened.",
+                hint="Give one number for both directions, or a BeliefBound.",
+            )
+        least = min(self.up, self.down)
+        return tuple(
+            Comparison(
+                (first,),
+                (second,),
+                self if has_rest and second == answers - 1 else type(self)(least, least),
+            )
+            for first, second in combinations(range(answers), 2)
+        )
 
     def to_dict(self) -> dict[str, object]:
         """Return what ``guarantee_from_dict`` reads, ready for JSON."""

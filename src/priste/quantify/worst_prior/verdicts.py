@@ -62,13 +62,13 @@ def worst_prior_leakage(
     "auto" picks the quicker one. The guarantee is the same.
 
     >>> import numpy as np
-    >>> m = JointProbabilities(np.array([0.5, 0.2]), np.array([0.5, 0.8]), np.array([0.5, 0.2]),
-    ...             np.array([0.25, 0.4]), np.array([0, 0]), 0.0, 0.0)
+    >>> m = JointProbabilities(np.array([[0.5, 0.2], [0.5, 0.8]]),
+    ...             np.array([[0.5, 0.2], [0.25, 0.4]]), np.array([0, 0]), 0.0, 0.0)
     >>> worst = worst_prior_leakage(m)
     >>> round(float(np.exp(worst.for_event)), 6), worst.worst_rows
     (2.0, {0: 1.0})
     """
-    if joint.event.ndim != 1:
+    if joint.joint.ndim != 2:
         raise InvalidParameter(
             "The joint probabilities of worst_prior_leakage must describe one set of releases. Got "
             f"{joint.candidates} candidates. Use leakages(joint) for many."
@@ -136,8 +136,8 @@ def passes(
     column. ``method`` as in :func:`worst_prior_leakage`.
 
     >>> import numpy as np
-    >>> m = JointProbabilities(np.array([0.5, 0.2]), np.array([0.5, 0.8]), np.array([0.5, 0.2]),
-    ...             np.array([0.25, 0.4]), np.array([0, 0]), 0.0, 0.0)
+    >>> m = JointProbabilities(np.array([[0.5, 0.2], [0.5, 0.8]]),
+    ...             np.array([[0.5, 0.2], [0.25, 0.4]]), np.array([0, 0]), 0.0, 0.0)
     >>> passes(m, 0.7), passes(m, 0.69)
     (array([ True]), array([False]))
     >>> from priste.quantify.guarantees import BeliefBound, OddsBound

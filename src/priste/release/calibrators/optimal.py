@@ -199,8 +199,9 @@ class Optimal:
         """Return columns (cells, k) and their places among the targets; rows sum to 1."""
         mean = state.terms.expected_start()
         events = [
-            EventConditions(each.operator, limits[each.event], merged.likelihoods, mean)
+            EventConditions(operator, limit, merged.likelihoods, mean)
             for each in operators
+            for operator, limit in each.comparisons(limits[each.event])
         ]
         affected = [each for each in events if each.is_affected(merged.mass, AFFECTED)]
         if not affected:

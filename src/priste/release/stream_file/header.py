@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from priste.errors import PristeError, StateError
-from priste.events import parse_event
+from priste.events import Event, Guarded, parse_event, secret_from_dict
 from priste.float_text import floats_from_text, floats_to_text
 from priste.maps import Grid
 from priste.mechanisms import Mechanism, mechanism_from_dict
@@ -43,11 +43,11 @@ def terms_to_json(terms: Terms, calibrator: Calibrator) -> dict[str, Any]:
 
 
 def events_to_json(terms: Terms) -> list[dict[str, Any]]:
-    """Return what a stream guards: names, events, guarantees and pads."""
+    """Return what a stream guards: names, events or secrets, guarantees and pads."""
     return [
         {
             "name": name,
-            "event": str(event),
+            "event": str(event) if isinstance(event, Event) else event.to_dict(),
             "guarantee": guarantee.to_dict(),
             "guarded_hours": pad,
         }
@@ -122,7 +122,7 @@ def terms_from_json(
         prior = header["public_prior"]
         terms = make_terms(
             models,
-            {entry["name"]: parse_event(entry["event"], {}) for entry in header["events"]},
+            {entry["name"]: _event(entry["event"]) for entry in header["events"]},
             mechanism,
             [guarantee_from_dict(entry["guarantee"]) for entry in header["events"]],
             None if prior is None else floats_from_text(prior),
@@ -138,6 +138,13 @@ def terms_from_json(
             f"The stream in {str(path)!r} cannot be restored: {problem} If its mechanism or "
             "calibrator is a class of your own, give it as 'mechanism' or 'calibrator'."
         ) from problem
+
+
+def _event(described: str | Mapping[str, Any]) -> Guarded:
+    """Return the event of a text, or the secret of a dictionary."""
+    if isinstance(described, str):
+        return parse_event(described, {})
+    return secret_from_dict(described, {name: parse_event(x) for name, x in described["events"]})
 
 
 def _must_match(name: str, given: object, stored: object, path: Path) -> None:

@@ -206,10 +206,8 @@ class EventConditions:
 
     def _joint(self, columns: Floats) -> JointProbabilities:
         return JointProbabilities(
-            self._prior_event,
-            self._prior_complement,
-            self._event @ columns,
-            self._complement @ columns,
+            np.stack([self._prior_event, self._prior_complement]),
+            np.stack([self._event @ columns, self._complement @ columns]),
             np.zeros(len(self._prior_event), dtype=np.int64),
             SEARCH_ERROR,
             0.0,

@@ -3,9 +3,10 @@
 Under the public prediction an event may be rare, and a table of least expected cost then serves
 people without it: the others release points kilometres from where they are. But whoever guards an
 event is likely to take part in it. So costs are expected over populations: for each event and
-model one of people with the event and one of people without, each where the model and the past
-releases place it. No population may be worse off than with one constant output. Like the
-prediction this depends on public things alone; the guarantee does not depend on it.
+model one of people with the event and one of people without, or one for each answer of a secret,
+each where the model and the past releases place it. No population may be worse off than with one
+constant output. Like the prediction this depends on public things alone; the guarantee does not
+depend on it.
 """
 
 from __future__ import annotations
@@ -60,9 +61,9 @@ def _best_constant(everybody: Floats, state: AccountantState, costs: Costs) -> i
 
 
 def populations(state: AccountantState, operators: list[EventOperator]) -> list[Floats]:
-    """Return where people with and without each event are, (m,) each, summing to 1.
+    """Return where people with each answer are, (m,) each, summing to 1: with and without an event.
 
-    Where the releases have excluded one of the two, the prediction stands in for both.
+    Where the releases leave one answer only, the prediction stands in for all.
     """
     mean = state.terms.expected_start()
     return [each for event in operators for each in _populations(event.operator, mean)] or [
@@ -73,6 +74,7 @@ def populations(state: AccountantState, operators: list[EventOperator]) -> list[
 def _populations(operator: CandidateOperator, mean: Floats) -> list[Floats]:
     scale = np.clip(operator.exponent - operator.exponent.max(), -900, 0).astype(np.int32)
     weights = operator.weights_of(mean) * np.ldexp(1.0, scale)
-    found = [weights @ operator.event, weights @ operator.complement]
+    found = [weights @ each for each in operator.joint]
     sums = [float(each.sum()) for each in found]
-    return [each / total for each, total in zip(found, sums, strict=True)] if min(sums) > 0 else []
+    left = [each / total for each, total in zip(found, sums, strict=True) if total > 0.0]
+    return left if len(left) > 1 else []

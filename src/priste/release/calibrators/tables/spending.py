@@ -14,11 +14,13 @@ the event best decides.
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
-from priste.events import Event
+from priste.events import Guarded
 from priste.mobility import MarkovModel
 from priste.quantify import Guarantee, KnownPrior, Quantifier
 from priste.release.accountant import AccountantState
@@ -132,12 +134,13 @@ def shares(apart: Floats) -> Floats:
     return np.asarray(AT_ONCE + (1.0 - AT_ONCE - FOR_LATER - LAST) * soon + FOR_LATER * later)
 
 
-def sensitivity(model: MarkovModel, event: Event, prior: Floats) -> Floats:
+def sensitivity(model: MarkovModel, event: Guarded, prior: Floats) -> Floats:
     """Return (steps,), how far apart the places of those with and without the event are.
 
-    That is the total variation between Pr(cell | EVENT) and Pr(cell | not EVENT) at each step,
-    without any release, up to the step at which the model has forgotten the event. On large maps
-    only the first steps after the event are walked, and the others continue them.
+    That is the total variation between Pr(cell | EVENT) and Pr(cell | not EVENT) at each step (of a
+    secret the largest between two of its answers), without any release, up to the step at which the
+    model has forgotten the event. On large maps only the first steps after the event are walked,
+    and the others continue them.
     """
     quantifier = Quantifier(model, event, KnownPrior(prior), method="stream")
     last = event.last_step or 0
@@ -149,12 +152,11 @@ def sensitivity(model: MarkovModel, event: Event, prior: Floats) -> Floats:
             quantifier.observe(None)
         except InvalidParameter:  # the model ends here
             return np.array(found or [0.0])
-        with_event, without = operator.event, operator.complement
-        parts = with_event[0].sum(), without[0].sum()
-        if min(parts) <= 0.0:
+        parts = [each[0] / each[0].sum() for each in operator.joint if each[0].sum() > 0.0]
+        if len(parts) < 2:
             return np.array(found or [0.0])
-        apart = np.abs(with_event[0] / parts[0] - without[0] / parts[1]).sum()
-        found.append(0.5 * float(apart))
+        apart = max(float(np.abs(one - other).sum()) for one, other in combinations(parts, 2))
+        found.append(0.5 * apart)
         if len(found) > last + 1 and found[-1] < FORGOTTEN:
             return np.array(found)
     return _continued(np.array(found), last + 1 + LONGEST_MEMORY)
