@@ -80,11 +80,12 @@ def event_belief(
 
 def _range(quantifier: Quantifier) -> tuple[float, float]:
     moments = quantifier.joint_probabilities()
-    total = moments.event + moments.complement
+    happened = moments.joint[:-1].sum(axis=0)
+    total = happened + moments.joint[-1]
     alive = total > 0.0
     if not alive.any():
         return math.nan, math.nan
-    shares = moments.event[alive] / total[alive]
+    shares = happened[alive] / total[alive]
     return float(shares.min()), float(shares.max())
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
-from priste.events import Event
+from priste.events import Guarded
 from priste.mobility import MarkovModel, Transition
 from priste.mobility.schedule import Schedule
 from priste.mobility.structured import as_transition
@@ -55,7 +55,7 @@ class MoveQuantifier:
     def __init__(
         self,
         model: MarkovModel | Sequence[MarkovModel],
-        event: Event,
+        event: Guarded,
         adversary: Adversary,
         family: Family = "joint",
     ) -> None:
@@ -95,7 +95,7 @@ class MoveQuantifier:
             weights.append(None)
 
     def joint_probabilities(self) -> JointProbabilities:
-        """Return the four quantities for the releases so far."""
+        """Return a and b of each answer for the releases so far."""
         priors = self._before.joint_probabilities()
         if not any(weight is not None for weight in self._weights[0]):
             return priors
@@ -104,8 +104,7 @@ class MoveQuantifier:
         rounding = len(self._weights[0]) * entries * 2.0**-53
         return replace(
             after,
-            prior_event=priors.prior_event,
-            prior_complement=priors.prior_complement,
+            prior=priors.prior,
             relative_error=max(after.relative_error, priors.relative_error) + rounding,
             absolute_error=max(after.absolute_error, priors.absolute_error),
         )

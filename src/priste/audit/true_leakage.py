@@ -56,8 +56,8 @@ class History:
 
     ``budgets`` is None for an adversary who sees the outputs alone; then all the ways in which
     these outputs can come about are added up. ``probability`` is that of the sequence for the
-    stated prior, and ``with_event[e]`` that of the sequence together with event e, both under
-    the first model. ``for_event[e]`` and ``against_event[e]`` are the exact leakages about event e
+    stated prior, and ``with_event[e]`` that of the sequence together with event e (of a secret: an
+    answer but the last), both under the first model. ``for_event[e]`` and ``against_event[e]`` are the exact leakages about event e
     in either direction, against every prior of the adversary and jointly over the guarded models;
     ``leakage[e]`` is the larger of those that the guarantee bounds. ``belief[e]`` is how sure that
     event e happened the sequence makes an adversary of the class at most. ``anybody[e]`` is the
@@ -347,7 +347,8 @@ class _Walk:
 
         known = together("known")
         scale = np.exp2(known.exponent.astype(np.float64))
-        with_event = scale @ known.event
+        by_answer = [scale @ each for each in known.joint]
+        with_event = np.sum(by_answer[:-1], axis=0)
         judge = branches[0].quantifiers[event]["adversary"].judge
         moments = together("adversary")
         directions = judge.leakages(moments, _UP), judge.leakages(moments, _DOWN)
@@ -358,7 +359,7 @@ class _Walk:
             anybody = everyone.leakages(together("anybody"))
         return _Told(
             with_event,
-            with_event + scale @ known.complement,
+            with_event + by_answer[-1],
             np.max([directions[side] for side in bounded], axis=0),
             *directions,
             np.array(
