@@ -57,8 +57,9 @@ class History:
     ``budgets`` is None for an adversary who sees the outputs alone; then all the ways in which
     these outputs can come about are added up. ``probability`` is that of the sequence for the
     stated prior, and ``with_event[e]`` that of the sequence together with event e (of a secret: an
-    answer but the last), both under the first model. ``for_event[e]`` and ``against_event[e]`` are the exact leakages about event e
-    in either direction, against every prior of the adversary and jointly over the guarded models;
+    answer but the last), both under the first model. ``for_event[e]`` and ``against_event[e]`` are
+    the exact leakages about event e in either direction, against every prior of the adversary and
+    jointly over the guarded models;
     ``leakage[e]`` is the larger of those that the guarantee bounds. ``belief[e]`` is how sure that
     event e happened the sequence makes an adversary of the class at most. ``anybody[e]`` is the
     leakage, in both directions, to an adversary with any prior.
