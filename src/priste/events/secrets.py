@@ -8,7 +8,7 @@ every statement that is made of its events by "and", "or" and "not".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from priste.errors import InvalidParameter
 from priste.events.automaton import Automaton, Layer
@@ -112,6 +112,11 @@ class Secret:
     def holds(self, trajectory: Sequence[int]) -> bool:
         """Tell whether a trajectory gives another answer than the last one."""
         return self._automaton.last_world(trajectory) != 0
+
+    def with_events(self, change: Callable[[Event], Event]) -> Secret:
+        """Return the same secret with each of its events changed."""
+        changed = {name: change(event) for name, event in self.events.items()}
+        return secret_from_dict(self.to_dict(), changed)
 
     def to_dict(self) -> dict[str, object]:
         """Return what :func:`secret_from_dict` reads, ready for JSON."""

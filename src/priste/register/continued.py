@@ -15,7 +15,7 @@ from datetime import datetime
 import numpy as np
 
 from priste.errors import ReleaseRefused, StateError
-from priste.events import Event, parse_event
+from priste.events import Event, Secret, parse_event
 from priste.policy import Policy, PolicyEvent
 from priste.quantify import Guarantee
 from priste.randomness import BitSource, Seed
@@ -138,7 +138,12 @@ def _carried(
 
 def _moved(event: PolicyEvent, steps: int) -> PolicyEvent:
     """Return an event whose steps count from so many steps earlier."""
-    return replace(event, event=moved(event.event, steps)) if steps else event
+    if not steps:
+        return event
+    guarded = event.event
+    if isinstance(guarded, Secret):
+        return replace(event, event=guarded.with_events(lambda each: moved(each, steps)))
+    return replace(event, event=moved(guarded, steps))
 
 
 def moved(event: Event, steps: int) -> Event:
