@@ -8,6 +8,7 @@ import typer
 
 from priste.cli import journal_repair, live
 from priste.cli.audit import audit
+from priste.cli.compare import compare
 from priste.cli.console import REFUSED, command
 from priste.cli.demo import demo
 from priste.cli.evaluate import evaluate
@@ -26,7 +27,7 @@ app = typer.Typer(
     # A traceback with local variables could show true locations.
     pretty_exceptions_enable=False,
 )
-for each in (init, explain, forecast, fit, protect, audit, evaluate, report, demo):
+for each in (init, explain, forecast, compare, fit, protect, audit, evaluate, report, demo):
     app.command()(command(each))
 app.add_typer(live.app, name="live")
 app.add_typer(journal_repair.app, name="journal")

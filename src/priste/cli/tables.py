@@ -17,6 +17,7 @@ from priste.results import length, odds, percent, within
 
 if TYPE_CHECKING:
     from priste.forecast import Row
+    from priste.forecast.alternatives_compared import Comparison
     from priste.results import AnyPriorLeakage
 
 GOOD, BAD = "green", "red"
@@ -171,6 +172,28 @@ def forecast_table(rows: Sequence[Row]) -> Table:
         sides = ["–" if each is None else length(each.value) for each in (told.far, told.near)]
         table.add_row(row.name, interval(told.all), *sides, f"{row.cost.over_constant:.2f}")
     return table
+
+
+def comparison_table(found: Comparison) -> Table:
+    """Show ways to release beside each other: how far they move odds, and their mean error."""
+    from priste.forecast.alternatives_page import lines_of
+
+    several = len(found.ways[0].events) > 1
+    shown = [0, *([1] if several else []), 2, 3, 4, *([5] if found.opened else []), 7, 8, 9]
+    short = ("way", "event", "odds", "towards", "any", "own", "before", "belief", "error", "silent")
+    table = _table(*(short[place] for place in shown))
+    table.columns[0].no_wrap = True
+    for line in lines_of(found):
+        cells = [Text(_short(line.cells[place])) for place in shown]
+        for number, place in enumerate(shown):
+            if place in (2, 4, 5):
+                cells[number].stylize(BAD if place in line.over else GOOD)
+        table.add_row(*cells)
+    return table
+
+
+def _short(words: str) -> str:
+    return {"without limit": "∞", "more than a million×": "> 10⁶×"}.get(words, words)
 
 
 def _last(beliefs: Sequence[float]) -> float:

@@ -6,7 +6,7 @@ As a page of its own, which stretches with the window, or as a picture in a file
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -160,7 +160,7 @@ def check_plot(path: Path, *, overwrite: bool = False) -> str:
     kind = path.suffix.lstrip(".").lower()
     if kind not in (*PICTURES, "html"):
         raise InvalidParameter(
-            f"The picture of a forecast must end in .html, .png, .pdf or .svg. Got {path.name!r}."
+            f"The picture must end in .html, .png, .pdf or .svg. Got {path.name!r}."
         )
     check_writable(path, overwrite=overwrite)
     return kind
@@ -168,17 +168,30 @@ def check_plot(path: Path, *, overwrite: bool = False) -> str:
 
 def save_forecast(rows: Sequence[Row], path: str | Path, *, overwrite: bool = False) -> Path:
     """Write the picture of a forecast, by its suffix: a page (.html) or a picture."""
-    need("plots", "Drawing a forecast", "matplotlib")
+    return save_drawn(
+        path, lambda: forecast_page(rows), lambda: forecast_figure(rows), overwrite=overwrite
+    )
+
+
+def save_drawn(
+    path: str | Path,
+    page: Callable[[], str],
+    figure: Callable[[], Figure],
+    *,
+    overwrite: bool = False,
+) -> Path:
+    """Write a page or a picture, as the suffix asks; equal figures give equal bytes."""
+    path = Path(path)
+    kind = check_plot(path, overwrite=overwrite)
+    if kind == "html":
+        return write_file(path, page(), overwrite=overwrite)
+    need("plots", "Drawing a picture", "matplotlib")
     import matplotlib
 
     from priste.report.figures import STYLE
 
-    path = Path(path)
-    kind = check_plot(path, overwrite=overwrite)
-    if kind == "html":
-        return write_file(path, forecast_page(rows), overwrite=overwrite)
     drawn = io.BytesIO()
     dateless = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
     with matplotlib.rc_context(STYLE):
-        forecast_figure(rows).savefig(drawn, format=kind, dpi=160, metadata=dateless[kind])
+        figure().savefig(drawn, format=kind, dpi=160, metadata=dateless[kind])
     return write_file(path, drawn.getvalue(), overwrite=overwrite)

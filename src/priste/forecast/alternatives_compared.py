@@ -1,0 +1,388 @@
+"""priste and what people use in its place, measured alike: leakage, belief and mean error.
+
+Leakages are exact for each stream: the audit knows the law of every alternative. Over streams the
+largest is reported, so a rare stream that leaks more may exist; for priste the guarantee bounds it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from priste.audit.move_likelihoods import MoveQuantifier
+from priste.errors import InvalidParameter
+from priste.float_text import number_to_json
+from priste.forecast.alternatives_at_work import (
+    Alternative,
+    Released,
+    alternatives_of,
+    with_priste,
+)
+from priste.forecast.policy_cost import every
+from priste.forecast.simulated_people import OpenedTrace, drawn_person
+from priste.mobility import MarkovModel
+from priste.quantify import Adversary, AnyPrior, Family, KnownPrior, Quantifier
+from priste.randomness import BitSource, bit_source
+from priste.release.guarded_hours import event_steps
+from priste.results import TrueSteps, length, odds, within
+from priste.results.other_adversaries import own_model
+from priste.results.true_steps import NONE, off_map_cells
+from priste.traces import Trace
+
+if TYPE_CHECKING:
+    from priste.policy import Policy, PolicyEvent
+
+Flags = NDArray[np.bool_]
+Integers = NDArray[np.int64]
+
+HOURS_BEFORE, HOURS_AFTER = 24.0, 12.0
+"""How long before and after an event streams are followed."""
+
+MOST_STEPS = 96
+"""How many steps of a stream are followed at most; of more, every so many."""
+
+DEFAULT_STREAMS = 4
+
+TRIES = 200
+"""How many ways through the guarded hours of a trace are drawn to find one of an event."""
+
+
+@dataclass(frozen=True)
+class EventFigures:
+    """What one way to release tells about one event: the largest over all streams.
+
+    ``leakage`` is against the policy's adversary, over the directions that its guarantee bounds;
+    ``towards`` in the one that speaks for the event. ``any_prior`` is against every prior, and
+    ``own_history`` against an adversary who holds the person's other hours (None without a trace),
+    over the directions of the guarantee too. ``before`` is the belief of an adversary who knows the
+    population, ``after`` its mean after streams in which the event happens, and ``after_not`` where
+    it does not; nan without such a stream.
+    """
+
+    leakage: float
+    towards: float
+    any_prior: float
+    own_history: float | None
+    before: float
+    after: float
+    after_not: float
+    epsilon: float
+
+    @property
+    def kept(self) -> bool:
+        """Whether no stream leaked more than the guarantee allows."""
+        return within(self.leakage, self.epsilon)
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to release, measured.
+
+    ``error`` is the mean distance in metres from the true fix to the released point, over steps
+    that have both on the map; nan without any. ``silent`` is the share of true fixes on the map
+    without a released point, ``off_map`` the share of releases or fixes off the map, apart.
+    """
+
+    name: str
+    words: str
+    error: float
+    silent: float
+    off_map: float
+    events: dict[str, EventFigures]
+
+    @property
+    def kept(self) -> bool:
+        """Whether every event stayed within its guarantee in every stream."""
+        return all(each.kept for each in self.events.values())
+
+    @property
+    def leakage(self) -> float:
+        """The largest leakage about any event, against the policy's adversary."""
+        return max(each.leakage for each in self.events.values())
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All ways to release, priste first; ``streams`` of ``steps`` releases each.
+
+    ``happened`` counts the streams in which a guarded event happens. ``opened`` tells that the
+    person is that of a trace, whose figures are private.
+    """
+
+    ways: tuple[Way, ...]
+    adversary: str
+    streams: int
+    steps: int
+    happened: int
+    seed: int
+    opened: bool
+
+    def sentence(self) -> str:
+        """Say which ways kept the guarantee, and what they cost."""
+        kept = [way for way in self.ways if way.kept]
+        broke = [way for way in self.ways if not way.kept]
+        useful = [way for way in kept if not math.isnan(way.error)]
+        best = min(useful, key=lambda way: way.error, default=None)
+        parts = [
+            f"{len(kept)} of {len(self.ways)} ways to release stayed within the policy's guarantee "
+            "in every stream"
+        ]
+        if best is not None:
+            parts.append(f"of these {best.name} is nearest to the truth ({length(best.error)})")
+        if broke:
+            worst = max(broke, key=lambda way: way.leakage)
+            parts.append(f"{worst.name} moved the odds {_moved(worst.leakage)}")
+        own = [each.own_history for each in self.ways[0].events.values()]
+        beyond = [value for value in own if value is not None]
+        note = ""
+        if beyond:
+            note = (
+                f" To an adversary who holds the person's other hours, {self.ways[0].name} moved "
+                f"the odds {_moved(max(beyond))}: that is not guaranteed."
+            )
+        return "; ".join(parts) + "." + note
+
+    def basis(self) -> str:
+        """Say what the figures rest on."""
+        whose = "of the opened trace" if self.opened else "of simulated people"
+        note = " The guarded hours of the trace were not read." if self.opened else ""
+        return (
+            f"From {self.streams} streams of at most {self.steps} releases {whose}; in "
+            f"{self.happened} of them a guarded event happens. Each leakage is exact for its "
+            f"stream, and the largest is shown.{note} Nothing was released."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; infinite numbers and nan become texts."""
+        found = asdict(self)
+        for way in found["ways"]:
+            way["error"] = number_to_json(way["error"])
+            for name, figures in way["events"].items():
+                way["events"][name] = {
+                    key: value if value is None else number_to_json(value)
+                    for key, value in figures.items()
+                }
+        return {**found, "sentence": self.sentence(), "basis": self.basis()}
+
+
+def _moved(leakage: float) -> str:
+    return odds(leakage) if math.isinf(leakage) else f"by {odds(leakage)}"
+
+
+def compare(
+    policy: Policy,
+    names: Sequence[str] = (),
+    *,
+    trace: Trace | None = None,
+    streams: int = DEFAULT_STREAMS,
+    seed: int = 1,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Comparison:
+    """Measure priste under a policy and what people use in its place, on the same people.
+
+    ``names`` are alternatives as ``kind`` or ``kind:number``; the usual ones unless given. People
+    are drawn from the policy's model, and every second of them is one to whom an event happens; or,
+    with a ``trace``, it is that person, whose guarded hours are not read but drawn from the model.
+    Around the first occurrence of each event streams are followed, 24 h before to 12 h after.
+    """
+    if streams < 1:
+        raise InvalidParameter("must be at least 1", parameter="streams", value=streams)
+    opened = None if trace is None else OpenedTrace.of(policy, trace)
+    chosen = _first_occurrences(policy)
+    followed = _followed(policy, chosen.values())
+    if opened is not None:
+        followed &= opened.released
+    if not followed.any():
+        raise InvalidParameter(
+            "The trace has no fix around the first occurrence of any event, so there is nothing to "
+            "compare."
+        )
+    people = [_person(policy, opened, list(chosen.values()), run, seed) for run in range(streams)]
+    rows = (with_priste(policy), *alternatives_of(policy, names))
+    ways: list[Way] = []
+    total = len(rows) * len(people) * len(chosen)
+    for way in rows:
+        measured = _Measured(policy, way, chosen, opened is not None)
+        for run, person in enumerate(people):
+            bits = bit_source(np.random.default_rng([seed, run, 1]))
+            for _ in measured.add(person, followed, bits):
+                if on_progress is not None:
+                    on_progress(len(ways) * len(people) * len(chosen) + measured.done, total)
+        ways.append(measured.way())
+    happened = sum(any(_holds(each, person) for each in chosen.values()) for person in people)
+    return Comparison(
+        tuple(ways),
+        policy.chosen_adversary.words,
+        streams,
+        int(followed.sum()),
+        happened,
+        seed,
+        opened is not None,
+    )
+
+
+def _first_occurrences(policy: Policy) -> dict[str, PolicyEvent]:
+    first: dict[str, PolicyEvent] = {}
+    for each in policy.events.values():
+        first.setdefault(each.name, each)
+    return first
+
+
+def _followed(policy: Policy, events: Iterable[PolicyEvent]) -> Flags:
+    hour = 3600 / policy.timeline.step.total_seconds()
+    flags = np.zeros(policy.steps, dtype=np.bool_)
+    for each in events:
+        steps = event_steps(each.event)
+        first, last = min(steps, default=0), max(steps, default=0)
+        flags[max(0, first - round(HOURS_BEFORE * hour)) : last + round(HOURS_AFTER * hour) + 1] = 1
+    return every(flags, math.ceil(int(flags.sum()) / MOST_STEPS) or 1)
+
+
+def _person(
+    policy: Policy, opened: OpenedTrace | None, events: list[PolicyEvent], run: int, seed: int
+) -> TrueSteps:
+    """Return whom a stream is about; every second one is such that an event happens, if found."""
+    bits = bit_source(np.random.default_rng([seed, run, 0]))
+    event = events[run // 2 % len(events)] if run % 2 else None
+    if opened is None:
+        return drawn_person(policy, bits, None if event is None else event.event)
+    person = opened.person(bits)
+    for _ in range(TRIES):
+        if event is None or _holds(event, person):
+            break
+        person = opened.person(bits)
+    return person
+
+
+def _holds(each: PolicyEvent, person: TrueSteps) -> bool:
+    cells = person.cells[: (each.event.last_step or 0) + 1].tolist()
+    return NONE not in cells and each.event.holds(cells)
+
+
+class _Measured:
+    """Adds up one way to release, stream by stream."""
+
+    def __init__(
+        self, policy: Policy, way: Alternative, events: dict[str, PolicyEvent], opened: bool
+    ) -> None:
+        self._policy, self._way, self._events, self._opened = policy, way, events, opened
+        self._errors: list[float] = []
+        self._fixes = self._silent = self._off_map = self._all = 0
+        self._leakage: dict[str, list[tuple[float, ...]]] = {name: [] for name in events}
+        self._beliefs: dict[str, list[tuple[bool, float, float]]] = {name: [] for name in events}
+        self.done = 0
+
+    def add(self, person: TrueSteps, followed: Flags, bits: BitSource) -> Iterator[None]:
+        """Release one stream and measure it; yields after every event."""
+        released = self._way.release(person, followed, bits)
+        self._measure(person, followed, released)
+        policy = self._policy
+        asked: list[tuple[Sequence[MarkovModel], Adversary, Family]] = [
+            (policy.models, policy.chosen_adversary.adversary, policy.family),
+            (policy.models, AnyPrior(), policy.family),
+        ]
+        own = own_model(policy, person) if self._opened else None
+        if own is not None:
+            from priste.policy.model_choice import ChosenModel
+
+            other = replace(policy, chosen_models=(ChosenModel(own),))
+            asked.append((other.models, other.chosen_adversary.adversary, "each"))
+        for name, each in self._events.items():
+            found = [
+                _largest(released, models, each, adversary, family)
+                for models, adversary, family in asked
+            ]
+            towards = found[0][1]
+            self._leakage[name].append((towards, *(leakage for leakage, _ in found)))
+            self._beliefs[name].append((_holds(each, person), *_beliefs(policy, each, released)))
+            self.done += 1
+            yield
+
+    def _measure(self, person: TrueSteps, followed: Flags, released: Released) -> None:
+        grid, ring = self._policy.grid, off_map_cells(self._policy)
+        on_map = followed & person.known
+        shown = on_map & ~np.isnan(released.points[:, 0])
+        beyond = np.zeros_like(shown)
+        where = released.points[shown]
+        beyond[shown] = ring[grid.cell_at_xy(where[:, 0], where[:, 1], "nearest")]
+        measured = shown & ~beyond
+        apart = person.places[measured] - released.points[measured]
+        self._errors += (1000.0 * np.hypot(apart[:, 0], apart[:, 1])).tolist()
+        self._fixes += int(on_map.sum())
+        self._silent += int((on_map & ~shown).sum())
+        self._off_map += int(beyond.sum()) + int((followed & person.off_map).sum())
+        self._all += int(followed.sum())
+
+    def way(self) -> Way:
+        """Return what was measured."""
+        events = {}
+        for name, each in self._events.items():
+            towards, leakage, anybody, *own = map(max, zip(*self._leakage[name], strict=True))
+            beliefs = self._beliefs[name]
+            events[name] = EventFigures(
+                leakage,
+                towards,
+                anybody,
+                own[0] if own else None,
+                beliefs[0][1],
+                _mean([after for holds, _, after in beliefs if holds]),
+                _mean([after for holds, _, after in beliefs if not holds]),
+                each.epsilon,
+            )
+        return Way(
+            self._way.name,
+            self._way.words,
+            _mean(self._errors),
+            self._silent / self._fixes if self._fixes else math.nan,
+            self._off_map / self._all,
+            events,
+        )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values) if values else math.nan
+
+
+def _asked(
+    released: Released,
+    models: Sequence[MarkovModel],
+    each: PolicyEvent,
+    adversary: Adversary,
+    family: Family,
+) -> Quantifier | MoveQuantifier:
+    if any(likelihood is not None and likelihood.ndim == 2 for likelihood in released.likelihoods):
+        return MoveQuantifier(models, each.event, adversary, family)
+    return Quantifier(models, each.event, adversary, family=family, method="stream")
+
+
+def _largest(
+    released: Released,
+    models: Sequence[MarkovModel],
+    each: PolicyEvent,
+    adversary: Adversary,
+    family: Family,
+) -> tuple[float, float]:
+    """Return the largest leakage that the guarantee bounds after any release, and for the event."""
+    asked = _asked(released, models, each, adversary, family)
+    largest, towards = 0.0, 0.0
+    for likelihood in released.likelihoods:
+        asked.observe(likelihood)
+        if likelihood is not None:
+            directions = asked.directions()
+            largest = max(largest, each.guarantee.leakage(*directions))
+            towards = max(towards, directions[0])
+    return largest, towards
+
+
+def _beliefs(policy: Policy, each: PolicyEvent, released: Released) -> tuple[float, float]:
+    """Return the belief before and after a stream, of an adversary who knows the population."""
+    asked = _asked(released, [policy.model], each, KnownPrior(policy.population), "joint")
+    before = asked.belief()
+    for likelihood in released.likelihoods:
+        asked.observe(likelihood)
+    return before, asked.belief()
