@@ -1,4 +1,4 @@
-"""Releases whose law depends on a move, from the cell before to the cell now: audited exactly.
+"""Releases that depend on a move, from the cell before to the cell now: audited exactly.
 
 A likelihood of a move multiplies the transition into it, entry by entry: T = P ∘ L. With r the row
 sums of T, T is diag(r) times a transition matrix Q, so that people who move by Q and releases with

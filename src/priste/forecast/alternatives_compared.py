@@ -1,6 +1,6 @@
 """priste and what people use in its place, measured alike: leakage, belief and mean error.
 
-Leakages are exact for each stream: the audit knows the law of every alternative. Over streams the
+Leakages are exact for each stream: the audit knows the table of every alternative. Over streams the
 largest is reported, so a rare stream that leaks more may exist; for priste the guarantee bounds it.
 """
 

@@ -1,4 +1,4 @@
-"""What people use in place of priste, as exact laws: coarser places, zones, other noise.
+"""What people use in place of priste, as exact tables: coarser places, zones, other noise.
 
 A :class:`PointTable` has no memory: an emission table, and the point that each output means. An
 output without a point is silence that depends on the place, and has a likelihood like any other.
