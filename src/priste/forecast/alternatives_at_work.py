@@ -1,6 +1,6 @@
 """What people use in place of priste, at work under a policy: named, parsed and released.
 
-Every alternative is described by its exact table, so the audit knows the likelihood of each release.
+Every alternative is described by its exact table, so the likelihood of each release is known.
 """
 
 from __future__ import annotations
