@@ -24,6 +24,7 @@ ORDER = [
     "results",
     "report",
     "forecast",
+    "display",
 ]
 # The doors stand beside each other; frames use the one path of batch, and only the command line
 # may open all others.
@@ -38,6 +39,7 @@ FREE_TO_ALL = {
     "float_text",
     "late_parts",
     "randomness",
+    "showable",
     "atomic_files",
     "workers",
 }
@@ -140,6 +142,24 @@ def test_the_arrow_check_sees_a_wrong_arrow() -> None:
     assert "events" not in allowed("mobility")
     assert "maps" not in allowed("arguments")
     assert "arguments" not in allowed("errors")
+
+
+def test_only_one_module_looks_upward(trees: dict[Path, ast.Module]) -> None:
+    """Packages that are loaded by name, against the arrows, are two and are named in one place."""
+    from priste.late_parts import PROVIDERS
+
+    assert set(PROVIDERS) == {"frames", "display"}
+    loading = set()
+    for path, tree in trees.items():
+        named = {
+            alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        } | {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        if named & {"import_module", "__import__"}:
+            loading.add(str(path.relative_to(SOURCE)))
+    assert loading == {"__init__.py", "late_parts.py"}
 
 
 def test_names_explain_themselves() -> None:

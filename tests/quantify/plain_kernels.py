@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import astuple
 
 import numpy as np
 from tests.quantify.joint_cases import coarse, curved, far_apart, smooth
@@ -33,13 +34,13 @@ def _digest(kind: str) -> str:
     for _ in range(CASES):
         joint = KINDS[kind](rng, ROWS)
         leakage = worst_prior_leakage(joint)
-        found.append(repr(leakage))
+        found.append(repr(astuple(leakage)))
         bounds = [0.1, 1.0]
         if np.isfinite(leakage.value):
             bounds += [leakage.value * (1 + off) for off in (-1e-9, 1e-9)]
         found += [repr(passes(joint, bound)) for bound in bounds if bound > 0]
         if kind != "far apart":
             weights = rng.random(ROWS) + 0.1
-            found.append(repr(near_leakage(joint, weights, 3.0)))
+            found.append(repr(astuple(near_leakage(joint, weights, 3.0))))
             found.append(repr(near_passes(joint, weights, 3.0, 0.5)))
     return hashlib.sha256("".join(found).encode()).hexdigest()

@@ -45,6 +45,12 @@ class BatchReport:
     continued: int = 0
     sampled: float = 1.0
 
+    def __repr__(self) -> str:
+        return (
+            f"<BatchReport of {self.totals.users} users, {self.totals.releases} releases in "
+            f"{str(self.destination)!r}; {self.verdict}>"
+        )
+
     @property
     def ledgers(self) -> Ledgers:
         """The ledger of each user; they are read one by one."""

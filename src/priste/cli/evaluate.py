@@ -13,7 +13,7 @@ from priste.cli.console import progress
 from priste.cli.options import AS_IT_TELLS, Reading, RunPolicy, open_input
 
 if TYPE_CHECKING:
-    from priste.results import Evaluation, Measures
+    from priste.results import Evaluation
 
 
 @dataclass(frozen=True)
@@ -39,39 +39,12 @@ class Evaluated:
         )
         if self.left_out:
             out.print(f"{self.left_out} users are in one of the files only and were left out.")
-        out.print(worth_table({name: measured(way) for name, way in found.rows().items()}))
+        out.print(worth_table({name: way.lines() for name, way in found.rows().items()}))
         out.print(
             "Errors are from the true fix to the released point. uncalibrated is one draw of the "
             "policy's mechanism without priste; constant is the point that is best for this very "
             "truth. docs/how-to/evaluate.md defines each line."
         )
-
-
-def measured(way: Measures) -> dict[str, str]:
-    """Return the lines of a way of releasing, in words."""
-    from priste.results import length, percent
-
-    lines = {
-        "mean error": length(way.distance.mean),
-        "median error": length(way.distance.median),
-        "95 % within": length(way.distance.p95),
-    }
-    if way.far is not None and way.near is not None:
-        lines["mean, far from events"] = length(way.far.mean)
-        lines["mean, near them"] = length(way.near.mean)
-    lines["mean, between cells"] = length(way.between_cells)
-    lines["in the true cell"] = percent(way.exact)
-    lines |= {f"within {length(1000 * r)}": percent(share) for r, share in way.within.items()}
-    figures = {
-        "density divergence": way.density,
-        "transition divergence": way.transition,
-        "range-query error": way.query,
-        "hotspot NDCG@10": way.hotspots,
-        "trip divergence": way.trips,
-        "trip-length divergence": way.lengths,
-    }
-    lines |= {name: f"{value:.3f}" for name, value in figures.items()}
-    return {**lines, "nearest own place right": percent(way.own_places)}
 
 
 def evaluate(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, NoReturn
 from priste.arguments import check_int
 from priste.errors import InvalidParameter
 from priste.events.trajectories import trajectory_cells
+from priste.showable import Showable
 
 if TYPE_CHECKING:
     from priste.events.automaton import Automaton
@@ -28,7 +29,7 @@ REPR_LENGTH = 200
 _set = object.__setattr__
 
 
-class Event:
+class Event(Showable):
     """Something a trajectory did or did not do: a formula over "in these cells at step t".
 
     Build events with :func:`at`, :func:`presence`, :func:`pattern`, :func:`at_least`

@@ -15,12 +15,14 @@ from priste.arguments import check_float, check_int
 from priste.errors import InvalidParameter, OutsideMap
 from priste.maps.coordinates import as_plain, read_km, read_pair
 from priste.maps.covering import frame_around
+from priste.maps.geojson_cells import cells_as_features
 from priste.maps.projection import (
     LARGEST_RADIUS_KM,
     LocalProjection,
     check_degrees,
     stretch_at,
 )
+from priste.showable import Plottable, Tabular
 
 Outside: TypeAlias = Literal["error", "nearest"]
 Numbers: TypeAlias = NDArray[Any] | Sequence[Any]
@@ -35,7 +37,7 @@ SMALLEST_CELL_KM, LARGEST_CELL_KM = 1e-6, 1e6
 
 
 @dataclass(frozen=True)
-class Grid:
+class Grid(Plottable, Tabular):
     """A map of ``rows`` × ``columns`` square cells with sides of ``cell_size`` km.
 
     Cells count from 0: ``cell = row * columns + column``, row 0 is the southern edge,
@@ -312,6 +314,18 @@ class Grid:
         for row in range(self.rows):
             result[row] = table[np.abs(rows - row)][:, apart].transpose(1, 0, 2)
         return result.reshape(self.size, self.size)
+
+    # For maps and libraries that read GeoJSON
+
+    def to_geojson(self) -> dict[str, Any]:
+        """Return every cell as a GeoJSON feature; InvalidParameter for a map of the plane."""
+        return cells_as_features(self)
+
+    @property
+    def __geo_interface__(self) -> dict[str, Any]:
+        if not self.is_geographic:
+            raise AttributeError("a map of the plane has no longitudes")
+        return self.to_geojson()
 
     # Saving
 

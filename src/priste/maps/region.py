@@ -23,17 +23,19 @@ from priste.maps.coverage import (
     check_cover,
 )
 from priste.maps.earth_shapes import box_on_map, polygon_on_map
+from priste.maps.geojson_cells import cells_as_geometry
 from priste.maps.geojson_shapes import PointPart, PolygonPart, read_geojson
 from priste.maps.grid import Grid
 from priste.maps.projection import LARGEST_RADIUS_KM, check_degrees
 from priste.maps.region_drawing import draw_cells
 from priste.maps.rings import Ring, closed_corners, valid_polygon
+from priste.showable import Plottable, Tabular
 
 SetOperation: TypeAlias = Callable[[frozenset[int], frozenset[int]], frozenset[int]]
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Region:
+class Region(Plottable, Tabular):
     """A set of cells of one map: a value, frozen, compared and hashed by grid and cells.
 
     ``cells`` is sorted. Iterating gives cell numbers, so a region goes wherever cells
@@ -295,6 +297,16 @@ class Region:
         #..
         """
         return draw_cells(self.grid, self.mask, width=width, height=height)
+
+    def to_geojson(self) -> dict[str, Any]:
+        """Return the area of the cells as a GeoJSON geometry; a map of the plane has none."""
+        return cells_as_geometry(self.grid, self.cells)
+
+    @property
+    def __geo_interface__(self) -> dict[str, Any]:
+        if not self.grid.is_geographic:
+            raise AttributeError("a map of the plane has no longitudes")
+        return self.to_geojson()
 
     def __repr__(self) -> str:
         if len(self) <= 20:

@@ -49,12 +49,13 @@ from priste.mobility.validation import (
     sparse_nonnegative,
 )
 from priste.randomness import BitSource, Seed, bit_source
+from priste.showable import Plottable
 
 LONGEST_SHIFT = 10**9
 """How many steps back a cycle may be asked to start: more than any clock has."""
 
 
-class MarkovModel:
+class MarkovModel(Plottable):
     """How people move from step to step on a map; immutable.
 
     ``matrix`` is one (m, m) matrix for every step (array-like or ``scipy.sparse``), or a

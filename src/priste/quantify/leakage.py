@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from priste.quantify.guarantees import Guarantee, as_guarantee
+from priste.showable import Showable
 
 
 @dataclass(frozen=True)
-class Leakage:
+class Leakage(Showable):
     """How far releases move the odds of an event, against every prior that is allowed.
 
     ``for_event`` is the natural logarithm of the supremum, over all priors, of
@@ -32,8 +33,8 @@ class Leakage:
     last rise against any other, and ``against_event`` how far they fall; ``between`` names the two
     answers that ``value`` tells apart, the first against the second or the reverse.
 
-    >>> Leakage(0.5, 0.5, 0.25, {3: 1.0}).value
-    0.5
+    >>> Leakage(0.5, 0.5, 0.25, {3: 1.0}, {3: 1.0})
+    Leakage(0.5, for_event=0.5, against_event=0.25, worst_prior={3: 1.0})
     """
 
     value: float
@@ -47,6 +48,15 @@ class Leakage:
     worst_joint: dict[tuple[int, int], float] = field(default_factory=dict)
     model: int | None = None
     between: tuple[int, int] | tuple[str, str] | None = None
+
+    def __repr__(self) -> str:
+        names = ("worst_prior", "worst_given", "worst_last_seen", "worst_models", "model")
+        told = {name: getattr(self, name) for name in names}
+        worst = "".join(f", {name}={value!r}" for name, value in told.items() if value)
+        return (
+            f"Leakage({self.value:.6g}, for_event={self.for_event:.6g}, "
+            f"against_event={self.against_event:.6g}{worst})"
+        )
 
     def over(self, guarantee: float | Guarantee) -> float:
         """Return the larger of the directions that a guarantee bounds.

@@ -32,6 +32,7 @@ from priste.quantify.model_stream import Method, ModelStream, check_history
 from priste.quantify.smoothing import location_posterior
 from priste.quantify.start_rows import FirstCells, GivenPriors, StartRows
 from priste.quantify.stream_snapshot import StreamSnapshot
+from priste.showable import Showable
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -52,7 +53,7 @@ CHUNK_COLUMNS = 100
 """How many candidate columns are weighed at once. On a map of 400 cells, all 400 took longer."""
 
 
-class Quantifier:
+class Quantifier(Showable):
     """Quantify what releases say about an event, under a mobility model and against an adversary.
 
     The adversary knows the model, the event and P(release | cell) of every release, and
@@ -135,6 +136,9 @@ class Quantifier:
         ]
         self._judge = _judge(self._adversary, self._streams, self._family)
         self._joint: JointProbabilities | None = None
+
+    def __repr__(self) -> str:
+        return f"<Quantifier against {self._adversary!r}, {self.step} releases observed>"
 
     @property
     def adversary(self) -> Adversary:

@@ -22,6 +22,7 @@ from priste.atomic_files import atomic_output, write_file
 from priste.errors import InvalidParameter, LedgerError, PristeError
 from priste.float_text import floats_from_text, number_to_json
 from priste.quantify import Guarantee, guarantee_from_dict
+from priste.showable import Plottable, Showable, Tabular
 
 _FIXED = ("user", "step", "cell", "budget", "attempts", "undecided")
 _LEAKAGE = "leakage:"
@@ -38,7 +39,7 @@ _LONGEST_FIELD = 2**26
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class Release(Showable):
     """One step of the stream, as it may be shown to anybody.
 
     ``cell`` is the released output (a cell of the map for mechanisms whose outputs are cells), or
@@ -67,7 +68,7 @@ class Release:
         return self.cell is None
 
 
-class Ledger(Sequence[Release]):
+class Ledger(Plottable, Tabular, Sequence[Release]):
     """All releases of a stream in order, to read and to export.
 
     ``likelihoods`` has one entry per release: P(release | cell) as text (see :meth:`likelihood`),
@@ -108,6 +109,11 @@ class Ledger(Sequence[Release]):
                 f"Got {len(self._guarantees)}."
             )
         self._against = against
+
+    def __repr__(self) -> str:
+        last = self._releases[-1].leakage if self._releases else ()
+        reached = ", ".join(f"{n} {v:.3g}" for n, v in zip(self._names, last, strict=False))
+        return f"<Ledger of {len(self)} steps{'; leakage ' if reached else ''}{reached}>"
 
     @property
     def event_names(self) -> tuple[str, ...]:

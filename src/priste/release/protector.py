@@ -24,12 +24,13 @@ from priste.release.release_tables import Draw, OutputDistribution
 from priste.release.stream_record import StreamRecord
 from priste.release.stream_tree import StreamNode, StreamTree
 from priste.release.terms import Events, Guarantees, Models, make_terms
+from priste.showable import Plottable
 
 MAX_SKIPPED_STEPS = 100_000
 """How far ahead a release may jump: every skipped step is a silent one and takes time."""
 
 
-class Protector:
+class Protector(Plottable):
     """Release locations one by one so that every guarded event stays deniable.
 
     ``model`` is a mobility model, or a sequence of models: with ``family="each"`` the adversary

@@ -20,6 +20,8 @@ from priste.results.audits import cells_of_outputs
 from priste.results.measures import Floats, Integers
 from priste.results.true_steps import NONE, numbered, off_map_cells, positions, true_steps
 from priste.results.usefulness import neighbours
+from priste.results.wording import length, percent
+from priste.showable import Showable, Tabular
 from priste.traces import CellOfEachStep, Columns, StepCells, Trace
 from priste.traces.frames import is_frame, traces_of
 from priste.traces.zones import Zone
@@ -83,9 +85,33 @@ class Measures:
     lengths: float
     own_places: float
 
+    def lines(self) -> dict[str, str]:
+        """Return the measures in words, by what they are called."""
+        lines = {
+            "mean error": length(self.distance.mean),
+            "median error": length(self.distance.median),
+            "95 % within": length(self.distance.p95),
+        }
+        if self.far is not None and self.near is not None:
+            lines["mean, far from events"] = length(self.far.mean)
+            lines["mean, near them"] = length(self.near.mean)
+        lines["mean, between cells"] = length(self.between_cells)
+        lines["in the true cell"] = percent(self.exact)
+        lines |= {f"within {length(1000 * r)}": percent(share) for r, share in self.within.items()}
+        figures = {
+            "density divergence": self.density,
+            "transition divergence": self.transition,
+            "range-query error": self.query,
+            "hotspot NDCG@10": self.hotspots,
+            "trip divergence": self.trips,
+            "trip-length divergence": self.lengths,
+        }
+        lines |= {name: f"{value:.3f}" for name, value in figures.items()}
+        return {**lines, "nearest own place right": percent(self.own_places)}
+
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Showable, Tabular):
     """What releases are worth, always beside releasing one constant point.
 
     ``constant`` is the centre of the cell that is best for this very truth. ``uncalibrated`` is
@@ -99,6 +125,10 @@ class Evaluation:
     released: Measures
     constant: Measures
     uncalibrated: Measures | None
+
+    def __repr__(self) -> str:
+        errors = ", ".join(f"{k} {length(way.distance.mean)}" for k, way in self.rows().items())
+        return f"<Evaluation of {self.people} people, {self.steps} steps; mean error: {errors}>"
 
     def rows(self) -> dict[str, Measures]:
         """Return the ways of releasing by name, in the order in which they are shown."""

@@ -23,6 +23,7 @@ from priste.results.audits import (
 )
 from priste.results.other_adversaries import other_adversaries
 from priste.results.verdict import Verdict, verdict, within
+from priste.showable import Plottable, Tabular
 from priste.traces import Trace
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ AssumedMechanism = Literal["policy", "identity"]
 
 
 @dataclass(frozen=True)
-class PolicyAudit:
+class PolicyAudit(Plottable, Tabular):
     """What was found, per user; ``ours`` when a ledger tells that the policy was at work."""
 
     policy: Policy
@@ -47,6 +48,10 @@ class PolicyAudit:
     """The policies of users who have one of their own."""
     snapped: float = 0.0
     """The share of positions that were not centres of cells."""
+
+    def __repr__(self) -> str:
+        worst = ", ".join(f"{name} {event.max:.3g}" for name, (_, event) in self.worst().items())
+        return f"<PolicyAudit of {len(self.users)} streams; leakage {worst}; {self.verdict}>"
 
     @property
     def verdict(self) -> Verdict:
