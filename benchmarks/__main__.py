@@ -12,11 +12,13 @@ from collections.abc import Sequence
 
 from benchmarks.arguments import parser_of
 
-BENCHMARKS = ("quantification", "worst_prior", "release", "usefulness", "live", "batch")
+BENCHMARKS = (
+    "quantification", "worst_prior", "release", "usefulness", "live", "batch", "growth",
+)  # fmt: skip
 """Those that need no data of one's own."""
 
-WITH_DATA = ("first_run", "fitting", "usefulness_families")
-"""Those that are told where data is, and run one by one: ``python -m benchmarks.NAME``."""
+WITH_DATA = ("first_run", "fitting", "forecasts", "usefulness_families")
+"""Those that need a folder of data, and run one by one: ``python -m benchmarks.NAME``."""
 
 
 def main(arguments: Sequence[str]) -> None:
