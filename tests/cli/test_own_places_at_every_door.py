@@ -11,9 +11,11 @@ from tests.cli.small_world import GRID, PATHS, QUICK, with_a_short_event, write_
 from priste import Region
 from priste.audit import audit_stream
 from priste.batch import ledger_of
+from priste.errors import PolicyError
 from priste.policy import load_policy, with_regions
 from priste.release import read_ledgers
 from priste.results import columns_of_releases
+from priste.traces import read_traces
 
 CELLS = {"ada": 0, "ben": 15}
 """Where two of three people live; the third has no place of her own."""
@@ -59,7 +61,7 @@ def test_runs_are_audited_and_reported_with_their_table(tmp_path: Path, text: st
     elsewhere = write_homes(tmp_path, {"ada": 5, "ben": 2}, "elsewhere.csv")
     assert told("audit", out)["verdict"] == "kept"  # places and policy are those of the run
     refused = priste("audit", ledger_of(out), "-p", policy, "--places", elsewhere, code=2)
-    assert "places of the user's own (--places)" in complaint_of(refused)
+    assert "personal places (--places)" in complaint_of(refused)
     shared = told("report", out, "-p", policy, "--places", homes, "-o", tmp_path / "r.html")
     assert (shared["verdict"], shared["private"]) == ("kept", True)
     for page in (tmp_path / "page.html", tmp_path / "r.html"):
@@ -109,3 +111,42 @@ def test_places_in_a_column_and_released_traces(tmp_path: Path) -> None:
     assert plain["events"]["homecoming"]["belief"][-1] == pytest.approx(0.0)
     refused = priste("audit", "--procedure", "-p", policy, "--places", homes, code=2)
     assert "leave out --places" in complaint_of(refused)
+
+
+def test_events_may_speak_of_personal_places(tmp_path: Path) -> None:
+    """Everybody is guarded at their own place; somebody without one is left out by name."""
+    text = LIVES.replace(
+        "[events.visit]", "[events.homecoming]\nformula = 'at(home, 3)'\n[events.visit]"
+    )
+    people = (*CELLS, "cleo")
+    trips, homes = write_trips(tmp_path, people), write_homes(tmp_path, CELLS)
+    policy, out = write_policy(tmp_path, text), tmp_path / "o.csv"
+    explained = told("explain", policy, "--no-forecast")
+    assert "homecoming" in {event["name"] for event in explained["events"]}
+    assert any("home is a personal place" in line for line in explained["summary"])
+    ran = priste("protect", trips, "-p", policy, "-o", out, "--places", homes, "--seed", 3, code=4)
+    assert "cleo" in ran.output
+    assert "a personal place (own = true)" in " ".join(ran.output.split())
+    audited = told("audit", out)
+    assert audited["verdict"] == "kept"
+    assert {user["user"] for user in audited["users"]} == set(CELLS)
+    base = load_policy(policy)
+    with pytest.raises(PolicyError, match="a personal place"):
+        base.protector()
+    with pytest.raises(PolicyError, match="a personal place"):
+        _ = base.events["homecoming"].event
+    for trace in read_traces(trips):
+        if (user := str(trace.user)) not in CELLS:
+            continue
+        home = Region(base.grid, frozenset({CELLS[user]}))
+        own = with_regions(base, {"home": home}).for_user(trace)
+        ledger = read_ledgers(ledger_of(out))[user]
+        (expected,) = audit_stream(
+            own.models,
+            {"homecoming": own.events["homecoming"].event},
+            columns_of_releases(own, ledger),
+            adversary=own.chosen_adversary.adversary,
+        ).values()
+        (found,) = [each for each in audited["users"] if each["user"] == user]
+        leakage = found["events"]["homecoming"]["leakage"]
+        assert leakage == pytest.approx(list(expected.leakage), abs=1e-6)

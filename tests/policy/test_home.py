@@ -11,7 +11,7 @@ from tests.cli.small_world import GRID, PATHS, POLICY, trace_of, with_a_short_ev
 from priste import KnownPrior, MarkovModel, PolicyError
 from priste.maps import Region
 from priste.mobility import HomeHabits, home_habits_of, with_home
-from priste.policy import draft_policy, explain_policy, read_policy, with_regions
+from priste.policy import draft_policy, explain_policy, read_policy, somewhere, with_regions
 from priste.policy.formula_models import nights
 from priste.results import other_adversaries
 from priste.traces import Fix, Trace
@@ -84,7 +84,7 @@ def test_a_home_may_be_everybodys_own_and_nobodys_yet() -> None:
     assert moved.chosen_adversary == direct.chosen_adversary
     told = explain_policy(own)
     assert "home" not in told.drawings
-    assert any("home is everybody's own" in line for line in told.summary)
+    assert any("home is a personal place" in line for line in told.summary)
     assert not moved.own_regions
 
 
@@ -93,7 +93,6 @@ def test_a_home_may_be_everybodys_own_and_nobodys_yet() -> None:
     [
         ("own = true\ncells = [0]", "exactly one of"),
         ("own = false", "own"),
-        ("own = true", "empty|cell"),  # the event at home, which nobody has yet
     ],
 )
 def test_regions_of_ones_own_that_are_none(region: str, complaint: str) -> None:
@@ -164,16 +163,23 @@ def test_homes_that_are_none(mobility: str, complaint: str) -> None:
         read_policy(policy_of(mobility))
 
 
-def test_an_event_at_a_personal_place_is_refused_with_the_ways_out() -> None:
-    """The words say why, and two ways to guard such places; one of them works as it is said."""
-    own = POLICY.replace("[regions.clinic]\ncells = [9, 10]", "[regions.clinic]\nown = true")
-    with pytest.raises(PolicyError) as caught:
-        read_policy(own)
-    said = str(caught.value)
-    for words in ("cannot speak of 'clinic'", "same events", "one region", "one policy for each"):
-        assert words in said
-    assert "events.visit" in said
-    assert read_policy(own.replace("own = true", "cells = [2, 9, 13]")).events
+def test_an_event_at_a_personal_place_waits_until_it_is_stated() -> None:
+    """Its times hold for everybody; there is no stream before the place is known."""
+    text = POLICY.replace("[regions.clinic]\ncells = [9, 10]", "[regions.clinic]\nown = true")
+    own, direct = read_policy(text), read_policy(POLICY)
+    assert not own.is_placed
+    assert own.guarded_hours == direct.guarded_hours
+    for ask in (own.protector, lambda: own.events["visit"].event, own.chances):
+        with pytest.raises(PolicyError, match="'visit' speaks of 'clinic', a personal place"):
+            ask()
+    placed = with_regions(own, {"clinic": Region(own.grid, [9, 10])})
+    assert placed.is_placed
+    assert placed.events["visit"].event == direct.events["visit"].event
+    example = somewhere(own)
+    (cell,) = example.regions["clinic"].cells
+    assert own.population[cell] == max(own.population[c] for c in range(GRID.size) if c != 0)
+    assert example.chances().keys() == direct.chances().keys()
+    assert somewhere(direct) is direct
 
 
 def test_a_draft_of_somebody_with_a_home_says_so() -> None:

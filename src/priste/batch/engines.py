@@ -107,7 +107,8 @@ class Work:
 
     def prepare(self) -> None:
         """Compute what all users share, so that workers begin with it."""
-        if self.policy.calibrator.guaranteed:  # others choose when they know the cell
+        # Other calibrators choose when they know the cell, and personal events differ.
+        if self.policy.calibrator.guaranteed and self.policy.is_placed:
             _ = self.policy.protector(rng=0).node.rule
 
 

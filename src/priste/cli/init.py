@@ -27,7 +27,7 @@ FEWEST_FORESEEN = 12
 """A forecast of fewer steps than that, because the time was over, says nothing."""
 
 ONE_USER = "(The option is --as-user NAME.)"
-OF_NOBODY = "It is for somebody whose home nobody knows; for the others it is less, as a rule."
+OF_AN_EXAMPLE = "It is for somebody who lives where people usually are."
 
 MOST_NAMED = 3
 """For so many inputs the next command is written out."""
@@ -158,7 +158,7 @@ def init(
         output,
         tuple(policy.regions),
         (*given.notes, *draft.notes),
-        (*_cost(foreseen), *([] if places is None else [OF_NOBODY])) if forecast else (),
+        (*_cost(foreseen), *([] if places is None else [OF_AN_EXAMPLE])) if forecast else (),
         foreseen,
         tuple(_next_commands(output, inputs, given.reading, places)),
         places,

@@ -15,6 +15,7 @@ from priste.events import near_events, near_reach
 from priste.forecast.neighbours import Neighbour, neighbours_of
 from priste.forecast.simulated_people import OpenedTrace
 from priste.forecast.simulation import FEWEST_RUNS, Cost, Flags, Simulation
+from priste.policy.policy_reader import somewhere
 from priste.results import length, percent
 
 if TYPE_CHECKING:
@@ -154,8 +155,12 @@ class Trial:
         steps: int | None = None,
         most: int = MOST_RELEASES,
     ) -> Trial:
-        """Return the trial of a policy, on the opened trace of somebody if one is given."""
+        """Return the trial of a policy, on the opened trace of somebody if one is given.
+
+        Personal places that are not stated are where people usually are.
+        """
         opened = None
+        policy = somewhere(policy)
         if trace is not None:
             policy = policy.for_user(trace)
             opened = OpenedTrace.of(policy, trace)

@@ -75,7 +75,7 @@ class RollingEvents:
             return None
         like = next(each for each in self._policy.events.values() if each.name == name)
         named = None if period is None else period.name
-        return dataclasses.replace(like, period=named, event=event, partly=False)
+        return dataclasses.replace(like, period=named, stated=event, partly=False)
 
     def _compiled(self, name: str, period: Period | None) -> Event | None:
         """Return the event in steps of the stream; None if the period holds no such event.

@@ -16,7 +16,13 @@ from priste.policy.model_choice import (
     population_model,
 )
 from priste.policy.policy import Policy, PolicyEvent, PolicyOf, Unguarded
-from priste.policy.policy_reader import load_ground, load_policy, read_policy, with_regions
+from priste.policy.policy_reader import (
+    load_ground,
+    load_policy,
+    read_policy,
+    somewhere,
+    with_regions,
+)
 from priste.policy.workload import Workload, workload
 
 __all__ = [
@@ -41,6 +47,7 @@ __all__ = [
     "load_policy",
     "population_model",
     "read_policy",
+    "somewhere",
     "with_regions",
     "workload",
 ]

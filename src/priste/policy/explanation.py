@@ -14,6 +14,7 @@ from priste.mechanisms import Identity, Mechanism, PlanarLaplace, Uniform
 from priste.policy.adversary_choice import ANYBODY
 from priste.policy.draft.text import kilometres
 from priste.policy.policy import Policy, PolicyEvent, event_label
+from priste.policy.policy_reader import somewhere
 from priste.quantify import AnyPrior
 from priste.release.calibrators import CALIBRATORS
 
@@ -91,8 +92,10 @@ def explain_policy(policy: Policy) -> Explanation:
         summary.append(calibrator.explained)
     for name in policy.own_regions:
         summary.append(
-            f"{name} is everybody's own, and nowhere until it is said where: --places or --place."
+            f"{name} is a personal place, stated for each person by --places or --place. Numbers "
+            "of this explanation are for a person who has it where people usually are."
         )
+    example = somewhere(policy)
     for home in policy.homes:
         summary.append(
             f"The adversary is taken to know that you live in {home} and come back there. What you "
@@ -119,8 +122,8 @@ def explain_policy(policy: Policy) -> Explanation:
         not_guaranteed=tuple(_not_guaranteed(policy)),
         unguarded=tuple(gaps_in_the_guard(policy)),
         events=tuple(
-            _explained(policy, policy.events[label], chances)
-            for label, chances in policy.chances().items()
+            _explained(policy, example.events[label], chances)
+            for label, chances in example.chances().items()
         ),
         drawings={
             name: region.drawing() for name, region in policy.regions.items() if region.cells

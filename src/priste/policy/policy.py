@@ -44,16 +44,30 @@ class PolicyEvent:
     ``period`` names the day or week of a recurring event, and is None for an event that happens
     once. ``partly`` tells that the clock cuts off a part of the time that was written, so that
     only the rest is guarded. ``pad`` is how many steps before and after it are guarded hours, None
-    for an event without them: its release tables are calibrated at every step.
+    for an event without them: its release tables are calibrated at every step. ``unplaced`` names
+    a personal place that it speaks of and that is not stated; ``stated`` then has a cell in its
+    stead, and only the times of the event hold.
     """
 
     name: str
     period: str | None
     text: str
-    event: Guarded
+    stated: Guarded
     guarantee: Guarantee
     partly: bool = False
     pad: int | None = None
+    unplaced: str | None = None
+
+    @property
+    def event(self) -> Guarded:
+        """The event; raises PolicyError while it speaks of a personal place that is not stated."""
+        if self.unplaced is not None:
+            raise PolicyError(
+                f"The event {self.name!r} speaks of {self.unplaced!r}, a personal place (own = "
+                "true), and nothing says where that is for this person. State it: in a table "
+                f"(--places) or a column of the input (--place {self.unplaced})."
+            )
+        return self.stated
 
     @property
     def label(self) -> str:
@@ -174,6 +188,11 @@ class Policy:
         """The regions that are everybody's own, and nowhere until it is said where."""
         return tuple(name for name, region in self.regions.items() if not region.cells)
 
+    @property
+    def is_placed(self) -> bool:
+        """Whether every place is stated that an event speaks of; a stream needs that."""
+        return all(each.unplaced is None for each in self.events.values())
+
     @cached_property
     def population(self) -> NDArray[np.float64]:
         """(m,) where people are taken to be: as the policy states, or as the first model does."""
@@ -196,7 +215,7 @@ class Policy:
             return ()
         steps = frozenset[int]().union(
             *(
-                guarded_hours_of(each.event, each.pad)
+                guarded_hours_of(each.stated, each.pad)
                 for each in self.events.values()
                 if each.pad is not None
             )

@@ -10,6 +10,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from priste.errors import EventSyntaxError, PolicyError
 from priste.events import Event, parse_event
 from priste.maps import Grid, Region
@@ -57,15 +59,6 @@ ChooseModels = Callable[
     [MobilitySection, Ground, Mapping[str, Region], Path], Sequence[ChosenModel]
 ]
 """Makes the models of a [mobility] section."""
-
-PERSONAL = (
-    "an event cannot speak of {!r}, which is a personal place (own = true). All people of a run "
-    "are guarded by the same events, and for those whose place nobody states this one could not "
-    "happen. List the places of all people as one region (geojson, or cells): then being at any "
-    "of them is guarded, for everybody. Or write one policy for each person, with that person's "
-    "place as a circle"
-)
-"""Why events and personal places do not go together, and what to do."""
 
 Events = tuple[dict[str, PolicyEvent], list[Unguarded]]
 
@@ -146,6 +139,21 @@ def with_regions(policy: Policy, regions: Mapping[str, Region]) -> Policy:
     return reader.with_places(policy, {**policy.regions, **inside})
 
 
+def somewhere(policy: Policy) -> Policy:
+    """Return the policy of an example person, with personal places where people usually are.
+
+    Each personal place that is not stated is the likeliest cell of the population that no region
+    holds: for explanations and forecasts. The policy itself if all places are stated.
+    """
+    taken = set[int]().union(*(region.cells for region in policy.regions.values()))
+    if policy.outside == OFF_MAP:
+        taken |= policy.grid.border
+    free = (int(cell) for cell in np.argsort(-policy.population, kind="stable"))
+    cells = (cell for cell in free if cell not in taken)
+    stated = {name: Region(policy.grid, [next(cells)]) for name in policy.own_regions}
+    return with_regions(policy, stated) if stated else policy
+
+
 class PolicyReader:
     """One reading of one document: parts that fail are noted, and the others are still read."""
 
@@ -217,7 +225,7 @@ class PolicyReader:
         )
         if try_events:
             with problems.at(("events",)):  # one that the models decide, or that cannot be guarded
-                policy.protector()
+                somewhere(policy).protector()
         problems.raise_if_any()
         return policy
 
@@ -256,6 +264,8 @@ class PolicyReader:
         named = places_of_events(regions, grid, self._document.release.outside)
         # A region that could not be read is one mistake, not one more per event that names it.
         named = dict.fromkeys(self._document.regions, (0,)) | named
+        unstated = [each for each, region in regions.items() if not region.cells]
+        named |= dict.fromkeys(unstated, (0,))
         events: dict[str, PolicyEvent] = {}
         unguarded: list[Unguarded] = []
         for name, section in self._document.events.items():
@@ -266,26 +276,28 @@ class PolicyReader:
                     path, "this event has no guarantee, and there is none for all; give 'epsilon'"
                 )
                 continue
-            nowhere = [
-                each
-                for each, region in regions.items()
-                if self._document.regions[each].own and not region.cells
-            ]
-            if spoken := [each for each in nowhere if _speaks_of(section.formula, each)]:
-                self._mistakes.add((*path, "formula"), PERSONAL.format(spoken[0]))
-                continue
+            spoken = [each for each in unstated if _speaks_of(section.formula, each)]
             with self._mistakes.at((*path, "formula")):
                 found, missed = occurrences(name, section, named, timeline, steps)
                 unguarded += missed
                 for period, event, partly in found:
-                    if (constant := event.automaton().constant) is not None:
+                    constant = None if spoken else event.automaton().constant
+                    if constant is not None:
                         self._mistakes.add(
                             (*path, "formula"),
                             f"this event {'always' if constant else 'never'} happens, whatever "
                             "the user does; there is nothing to protect",
                         )
                         break
-                    made = PolicyEvent(name, period, section.formula, event, guarantee, partly)
+                    made = PolicyEvent(
+                        name,
+                        period,
+                        section.formula,
+                        event,
+                        guarantee,
+                        partly,
+                        unplaced=spoken[0] if spoken else None,
+                    )
                     if made.label in events:
                         self._mistakes.add(
                             path, f"two events are called {made.label!r}; rename one"
@@ -303,7 +315,7 @@ class PolicyReader:
             words = own or self._document.guarantee.guarded_hours or "auto"
             length = PAD if words == "auto" else None if words == "off" else read_length(words)
             asked.append(None if length is None else math.ceil(length / timeline.step))
-        pads = fitting_pads([each.event for each in events.values()], asked, steps)
+        pads = fitting_pads([each.stated for each in events.values()], asked, steps)
         return {
             label: replace(event, pad=pad)
             for (label, event), pad in zip(events.items(), pads, strict=True)
