@@ -32,6 +32,9 @@ MOST_RELEASES = 120
 FAR_HOURS = 6.0
 """Time far from the events is followed in stretches of so many hours."""
 
+GOLDEN = (math.sqrt(5) - 1) / 2
+"""Multiples of it, without their whole parts, lie evenly in [0, 1) however many there are."""
+
 QUICK_RUNS = 4
 QUICK_SECONDS = 3.0
 """How many streams a quick forecast simulates, and how long it may compute, unless given."""
@@ -133,16 +136,18 @@ class Forecast:
 class Trial:
     """How a policy and its neighbours are tried: which steps, on whom, with which random numbers.
 
-    ``near_share`` is the share of near steps among all that would be released, ``share`` that of
-    the steps that are ``followed``, and ``events`` the guarded ones among them.
+    ``released`` (T,) are the steps that a run would release at, and ``near_share`` is the share of
+    near ones among them; ``steps`` and ``most`` are those of :func:`followed_steps`. Streams end
+    before step ``end``.
     """
 
     policy: Policy
-    followed: Flags
+    released: Flags
     seed: int
-    events: tuple[PolicyEvent, ...]
     near_share: float
-    share: float
+    end: int
+    steps: int | None = None
+    most: int = MOST_RELEASES
     opened: OpenedTrace | None = None
 
     @classmethod
@@ -170,19 +175,27 @@ class Trial:
                 "The trace has no fix while the clock of the policy runs, outside its guarded "
                 "hours, so there is nothing to simulate. Forecast without it."
             )
-        followed, events = followed_steps(policy, released, steps, most)
-        reach = near_reach(policy.timeline.step.total_seconds())
-        near = near_events(policy.steps, [each.event for each in policy.events.values()], reach)
-        share = float(followed.sum() / released.sum())
-        return cls(policy, followed, seed, events, float(near[released].mean()), share, opened)
+        near = near_events(
+            policy.steps,
+            [each.event for each in policy.events.values()],
+            near_reach(policy.timeline.step.total_seconds()),
+        )
+        share = float(near[released].mean())
+        return cls(policy, released, seed, share, policy.steps, steps, most, opened)
+
+    def followed(self, run: int = 0) -> Flags:
+        """Return (T,) the steps at which a stream is followed."""
+        flags, _ = followed_steps(self.policy, self.released, self.steps, self.most, run)
+        return flags & (np.arange(self.policy.steps) < self.end)
 
     def simulation(self, each: Neighbour, on_step: Callable[[], None] | None = None) -> Simulation:
         """Return the simulation of one setting."""
+        _, events = followed_steps(self.policy, self.released, self.steps, self.most)
         return Simulation(
             each.policy,
-            every(self.followed, each.every),
+            lambda run: every(self.followed(run), each.every),
             seed=self.seed,
-            events=[event.event for event in self.events],
+            events=[event.event for event in events],
             near_share=self.near_share,
             opened=self.opened,
             on_step=on_step,
@@ -190,7 +203,8 @@ class Trial:
 
     def row(self, each: Neighbour, cost: Cost) -> Row:
         """Return the row of a setting."""
-        return Row(each.name, each.guarantee, cost, self.share, self.opened is not None)
+        share = float(self.followed().sum() / self.released.sum())
+        return Row(each.name, each.guarantee, cost, share, self.opened is not None)
 
 
 def quick_forecast(
@@ -211,7 +225,7 @@ def quick_forecast(
     """
     trial = Trial.of(policy, trace, seed=seed)
     chosen = next(neighbours_of(trial.policy))
-    count = _Count(on_progress, runs * int(trial.followed.sum()))
+    count = _Count(on_progress, runs * int(trial.followed().sum()))
     simulation = trial.simulation(chosen, count.more)
     simulation.add(runs, seconds)
     return trial.row(chosen, simulation.cost())
@@ -237,7 +251,7 @@ def refined_forecast(
     """
     trial = Trial.of(policy, trace, seed=seed)
     chosen = next(neighbours_of(trial.policy))
-    total, done = FEWEST_RUNS * int(trial.followed.sum()), 0
+    total, done = FEWEST_RUNS * int(trial.followed().sum()), 0
     began = thread_time()
 
     def tried() -> None:
@@ -287,12 +301,12 @@ def forecast(
     settings = settings or [next(neighbours_of(trial.policy))]
     few = min(runs, max(FEWEST_RUNS, neighbour_runs))
     wanted = [runs, *[few] * (len(settings) - 1)]
-    count = _Count(on_progress, sum(wanted) * int(trial.followed.sum()))
+    count = _Count(on_progress, sum(wanted) * int(trial.followed().sum()))
     rows: list[Row] = []
     first: Simulation | None = None
     for each, number in zip(settings, wanted, strict=True):
         share = seconds / len(settings) if seconds is not None and first is None else None
-        if not every(trial.followed, each.every).any():
+        if not every(trial.followed(), each.every).any():
             continue
         simulation = trial.simulation(each, count.more)
         interrupted = False
@@ -315,7 +329,7 @@ def forecast(
             return Forecast(tuple(rows), seed, complete=False)
         if first is None:  # all settings are about the steps that the first one reached
             first = simulation
-            trial = replace(trial, followed=_first(trial.followed, cost.steps))
+            trial = replace(trial, end=simulation.end)
     return Forecast(tuple(rows), seed)
 
 
@@ -333,14 +347,18 @@ class _Count:
 
 
 def followed_steps(
-    policy: Policy, released: Flags, steps: int | None = None, most: int = MOST_RELEASES
+    policy: Policy,
+    released: Flags,
+    steps: int | None = None,
+    most: int = MOST_RELEASES,
+    run: int = 0,
 ) -> tuple[Flags, tuple[PolicyEvent, ...]]:
     """Return (T,) at which of the ``released`` steps a forecast releases, and around which events.
 
     The first ``steps``, or all, if they are no more than ``most``. Of more, those near the first
     occurrence of each event that has any, at most half of ``most`` (every so many of them), and far
-    from all events stretches of ``FAR_HOURS``, evenly over the clock. At other steps a forecast is
-    silent.
+    from all events stretches of ``FAR_HOURS``, evenly over the clock, others for each ``run``. At
+    other steps a forecast is silent.
     """
     occurrences: dict[str, PolicyEvent] = {}
     for each in policy.events.values():
@@ -378,7 +396,8 @@ def followed_steps(
     if blocks and room > 0:
         usual = sum(map(len, blocks)) / len(blocks)
         wanted = min(len(blocks), max(1, math.ceil(room / usual)))
-        for place in np.linspace(0, len(blocks) - 1, wanted).round().astype(int):
+        shift = run * GOLDEN % 1.0
+        for place in np.floor((np.arange(wanted) + shift) * len(blocks) / wanted).astype(int):
             followed[blocks[place]] = True
     return followed, tuple(chosen.values()) or first
 
@@ -387,11 +406,4 @@ def every(flags: Flags, number: int) -> Flags:
     """Return every so many of the flags that are set."""
     kept = np.zeros_like(flags)
     kept[np.flatnonzero(flags)[::number]] = True
-    return kept
-
-
-def _first(flags: Flags, most: int) -> Flags:
-    """Return the flags up to the ``most``-th that is set."""
-    kept = np.zeros_like(flags)
-    kept[np.flatnonzero(flags)[:most]] = True
     return kept

@@ -164,8 +164,9 @@ def predictive(values: Sequence[float], model_spread: float = 0.0) -> Estimate:
 class Simulation:
     """Streams under one policy, some more of them whenever they are asked for.
 
-    There is a release at the steps of ``followed`` (T,); at others the stream is silent. ``events``
-    happen in turn to every second person that is drawn. ``near_share`` is the share of near steps
+    There is a release at the steps of ``followed`` (T,), which may depend on the number of the
+    stream; at others the stream is silent. ``events`` happen in turn to every second person that
+    is drawn. ``near_share`` is the share of near steps
     in the time by which "everywhere" is weighed. With an ``opened`` trace every stream is of that
     person. Equal seeds give equal people and draws.
     """
@@ -173,7 +174,7 @@ class Simulation:
     def __init__(
         self,
         policy: Policy,
-        followed: Flags,
+        followed: Flags | Callable[[int], Flags],
         *,
         seed: int,
         events: Sequence[Guarded] = (),
@@ -181,11 +182,11 @@ class Simulation:
         opened: OpenedTrace | None = None,
         on_step: OnStep | None = None,
     ) -> None:
-        if not followed.any():
-            raise InvalidParameter("A forecast needs at least one step with a release.")
         self._policy = policy
-        self._steps = [int(step) for step in np.flatnonzero(followed)]
-        self._reached = self._steps
+        self._followed = followed if callable(followed) else lambda _: followed
+        if not self._followed(0).any():
+            raise InvalidParameter("A forecast needs at least one step with a release.")
+        self._end = policy.steps
         self._seed, self._events = seed, list(events)
         self._near_share = near_share
         self._opened = opened
@@ -195,19 +196,26 @@ class Simulation:
         self._leakage = dict.fromkeys(policy.events, 0.0)
         self._happened = 0
         self._off_map = OffMap()
+        self._releases = 0
 
     @property
     def runs(self) -> int:
         """How many streams are done."""
         return len(self._ways)
 
+    @property
+    def end(self) -> int:
+        """The step before which streams end, as the time was over: that of the clock otherwise."""
+        return self._end
+
     def add(self, runs: int, seconds: float | None = None) -> None:
         """Release so many more streams; the first end ``seconds`` after their first release."""
         first = self.runs == 0
         self._at_work = [self._stream(run) for run in range(self.runs, self.runs + runs)]
-        self._reached = self._release(self._reached, seconds if first else None)
+        self._end = self._release(seconds if first else None)
         for stream in self._at_work:
-            errors = person_errors(self._policy, *stream.measured(self._reached))
+            errors = person_errors(self._policy, *stream.measured())
+            self._releases += stream.releases
             total = RunErrors(self._policy.grid)
             total.add([errors])
             self._ways.append(total.ways())
@@ -226,21 +234,23 @@ class Simulation:
             odd = run % 2 == 1 and bool(self._events)
             event = self._events[run // 2 % len(self._events)] if odd else None
             person = drawn_person(self._policy, bits, event)
-        return _Stream(self._policy, person, _bits(self._seed, run, 1))
+        followed = self._followed(run)
+        return _Stream(self._policy, person, followed, _bits(self._seed, run, 1))
 
-    def _release(self, steps: Sequence[int], seconds: float | None) -> list[int]:
-        """Release the streams at work at these steps; return those that were reached."""
+    def _release(self, seconds: float | None) -> int:
+        """Release the streams at work; return the step before which they ended."""
         over = math.inf
-        for step in steps:
-            for stream in self._at_work:
+        for step in range(self._end):
+            at_step = [stream for stream in self._at_work if stream.followed[step]]
+            for stream in at_step:
                 stream.release(step)
                 if self._on_step is not None:
                     self._on_step()
-            if seconds is not None and math.isinf(over):
+            if at_step and seconds is not None and math.isinf(over):
                 over = thread_time() + seconds  # loading and compiling with the first: not counted
             if thread_time() >= over:
-                return [each for each in steps if each <= step]
-        return list(steps)
+                return step + 1
+        return self._end
 
     def metres_so_far(self) -> float:
         """Return how far the streams at work have been off on average until now; nan before any."""
@@ -253,8 +263,8 @@ class Simulation:
         pairs = [(each[PRISTE], each[CONSTANT]) for each in ways if PRISTE in each]
         return Cost(
             runs=len(ways),
-            steps=len(self._reached),
-            of_steps=len(self._steps),
+            steps=int(self._followed(0)[: self._end].sum()),
+            of_steps=int(self._followed(0).sum()),
             released=self._metres(ways, PRISTE),
             uncalibrated=self._metres(ways, UNCALIBRATED),
             constant=self._metres(ways, CONSTANT),
@@ -264,7 +274,7 @@ class Simulation:
             leakage=self._leakage,
             happened=self._happened,
             off_map=self._off_map,
-            releases=len(ways) * len(self._reached),
+            releases=self._releases,
         )
 
     def _metres(self, ways: Sequence[Mapping[str, Worth]], name: str) -> Metres:
@@ -296,9 +306,10 @@ def _mean(values: Iterable[float]) -> Estimate:
 class _Stream:
     """What is released about one person."""
 
-    def __init__(self, policy: Policy, truth: TrueSteps, bits: BitSource) -> None:
+    def __init__(self, policy: Policy, truth: TrueSteps, followed: Flags, bits: BitSource) -> None:
         self._grid = policy.grid
         self._truth = truth
+        self.followed = followed
         self._protector = policy.protector(rng=bits)
         self._released: dict[int, int | None] = {}
         self.leakage = dict.fromkeys(policy.events, 0.0)
@@ -311,9 +322,14 @@ class _Stream:
         for name, value in zip(self.leakage, release.leakage, strict=True):
             self.leakage[name] = max(self.leakage[name], value)
 
-    def measured(self, steps: Sequence[int]) -> tuple[TrueSteps, list[int | None]]:
-        """Return the truth at these steps, and what was released at each step of the clock."""
-        truth = self._truth
+    @property
+    def releases(self) -> int:
+        """How many releases there were."""
+        return len(self._released)
+
+    def measured(self) -> tuple[TrueSteps, list[int | None]]:
+        """Return the truth of the steps released, and what was released at each step."""
+        truth, steps = self._truth, list(self._released)
         off_map = np.zeros(len(truth), dtype=np.bool_)
         off_map[steps] = truth.off_map[steps]
         released = [self._released.get(step) for step in range(len(truth))]
