@@ -136,7 +136,7 @@ def test_releasing_the_truth_costs_where_one_is_in_the_cell() -> None:
 
 
 def test_the_streams_are_those_of_a_protector_after_silence() -> None:
-    """Errors by hand: the same person and draws, silent at the steps that are not followed."""
+    """Expected errors by hand: the same person and draws, silent at steps not followed."""
     followed = ALL.copy()
     followed[:4] = False
     simulation = Simulation(SMALL, followed, seed=4)
@@ -147,10 +147,13 @@ def test_the_streams_are_those_of_a_protector_after_silence() -> None:
         person = drawn_person(SMALL, bit_source(np.random.default_rng([4, run, 0])))
         stream = SMALL.protector(rng=bit_source(np.random.default_rng([4, run, 1])))
         errors = []
-        for step in range(SMALL.steps):
-            release = stream.release(int(person.cells[step]) if followed[step] else None)
-            if release.cell is not None:
-                errors.append(math.dist(person.places[step], SMALL.grid.centers[release.cell]))
+        for step in np.flatnonzero(followed).tolist():
+            stream.release(None, step=step - 1)
+            cell = int(person.cells[step])
+            chances = stream.distribution().outputs()[cell]
+            apart = np.hypot(*(SMALL.grid.centers - person.places[step]).T)
+            errors.append(chances @ apart)
+            stream.release(cell)
         means.append(1000 * np.mean(errors))
     assert cost.steps == 8
     assert cost.released.all.value == pytest.approx(np.mean(means))

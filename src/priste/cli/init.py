@@ -18,13 +18,16 @@ from priste.cli.options import AS_IT_TELLS, Overwrite, Reading, User
 from priste.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from priste.forecast import Row
+    from priste.forecast import Forecast, Row
     from priste.policy import Policy
     from priste.traces import Trace
     from priste.traces.sources import Source
 
 FEWEST_FORESEEN = 12
 """A forecast of fewer steps than that, because the time was over, says nothing."""
+
+FORECAST_SECONDS = 8.0
+"""How long the forecast of a draft may compute, over the policy and each of its models."""
 
 ONE_USER = "(The option is --as-user NAME.)"
 OF_AN_EXAMPLE = "It is for somebody who lives where people usually are."
@@ -159,7 +162,7 @@ def init(
         tuple(policy.regions),
         (*given.notes, *draft.notes),
         (*_cost(foreseen), *([] if places is None else [OF_AN_EXAMPLE])) if forecast else (),
-        foreseen,
+        None if foreseen is None else foreseen.rows[0],
         tuple(_next_commands(output, inputs, given.reading, places)),
         places,
     )
@@ -237,24 +240,32 @@ def _end_of(until: datetime | None) -> datetime | None:
     return until + timedelta(days=1)
 
 
-def _foreseen(policy: Policy, trace: Trace | None) -> Row | None:
+def _foreseen(policy: Policy, trace: Trace | None) -> Forecast | None:
     """Return what the draft would cost, None where the time was too short to tell.
 
     On the trace of the one person it was drafted from, if there is one outside guarded hours.
     """
-    from priste.forecast import quick_forecast
+    from priste.forecast import QUICK_RELEASES, QUICK_RUNS, forecast
 
     with progress("Forecasting", "releases") as tell:
+        few: dict[str, Any] = {
+            "runs": QUICK_RUNS,
+            "releases": QUICK_RELEASES,
+            "neighbours": "models",
+            "seconds": FORECAST_SECONDS,
+        }
         try:
-            row = quick_forecast(policy, trace=trace, on_progress=tell)
+            found = forecast(policy, trace=trace, on_progress=tell, **few)
         except InvalidParameter:
             if trace is None:
                 raise
-            row = quick_forecast(policy, on_progress=tell)
-    return row if row.cost.steps >= min(FEWEST_FORESEEN, row.cost.of_steps) else None
+            found = forecast(policy, on_progress=tell, **few)
+    cost = found.rows[0].cost
+    return found if cost.steps >= min(FEWEST_FORESEEN, cost.of_steps) else None
 
 
-def _cost(row: Row | None) -> tuple[str, ...]:
-    if row is None:
+def _cost(found: Forecast | None) -> tuple[str, ...]:
+    if found is None:
         return ("What it costs takes longer to simulate than fits here. Ask: priste forecast",)
-    return (f"Forecast: {row.sentence()}", row.basis())
+    row = found.rows[0]
+    return (f"Forecast: {row.sentence()}", *found.model_costs(), row.basis())

@@ -3,6 +3,8 @@
 from priste.forecast.policy_cost import (
     DEFAULT_RUNS,
     NEIGHBOUR_RUNS,
+    QUICK_RELEASES,
+    QUICK_RUNS,
     REFINED_RUNS,
     Forecast,
     Row,
@@ -16,6 +18,8 @@ from priste.forecast.suggestion import Suggestion, suggest
 __all__ = [
     "DEFAULT_RUNS",
     "NEIGHBOUR_RUNS",
+    "QUICK_RELEASES",
+    "QUICK_RUNS",
     "REFINED_RUNS",
     "Cost",
     "Forecast",

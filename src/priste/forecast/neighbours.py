@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 BELIEF_CAP = 0.2
 """The belief that a neighbour guarantees not to be exceeded, if it is not exceeded already."""
 
+WITHOUT = "without the model "
+"""How the name of a setting with one model less begins."""
+
 
 @dataclass(frozen=True, eq=False)
 class Neighbour:
@@ -60,8 +63,17 @@ def neighbours_of(policy: Policy) -> Iterator[Neighbour]:
         yield neighbour(
             "against an adversary who knows the population", against(policy, "population")
         )
+    yield from without_models(policy)
     often = span_words(2 * policy.timeline.step.total_seconds())
     yield neighbour("half as often", policy, every=2, more=f"; a release every {often}")
+
+
+def without_models(policy: Policy) -> Iterator[Neighbour]:
+    """Yield the policy without each of its models but the first: what that one costs."""
+    for chosen in policy.chosen_models[1:]:
+        rest = tuple(each for each in policy.chosen_models if each is not chosen)
+        name = f"{WITHOUT}{chosen.member or 'again'}"
+        yield neighbour(name, replace(policy, chosen_models=rest))
 
 
 def against(policy: Policy, knows: str) -> Policy:

@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from time import thread_time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from priste.errors import InvalidParameter
 from priste.events import near_events, near_reach
-from priste.forecast.neighbours import Neighbour, neighbours_of
+from priste.forecast.neighbours import WITHOUT, Neighbour, neighbours_of, without_models
 from priste.forecast.simulated_people import OpenedTrace
 from priste.forecast.simulation import FEWEST_RUNS, Cost, Flags, Simulation
 from priste.policy.policy_reader import somewhere
@@ -26,7 +26,7 @@ DEFAULT_RUNS = 8
 NEIGHBOUR_RUNS = 2
 """How many streams are simulated for the policy, and for each of its neighbours, unless given."""
 
-MOST_RELEASES = 120
+MOST_RELEASES = 100
 """About how many releases of each stream are simulated at most."""
 
 FAR_HOURS = 6.0
@@ -36,14 +36,27 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 """Multiples of it, without their whole parts, lie evenly in [0, 1) however many there are."""
 
 QUICK_RUNS = 4
+QUICK_RELEASES = 60
 QUICK_SECONDS = 3.0
-"""How many streams a quick forecast simulates, and how long it may compute, unless given."""
+"""How many streams a quick forecast simulates, about how many releases of each, and how long it may
+compute, unless given."""
 
 REFINED_RUNS = 16
 REFINED_SECONDS = 12.0
 PATIENT_SECONDS = 60.0
 """How many streams a refined forecast simulates at most, after how long it begins no more of them,
 and how long the first two may take."""
+
+AGAINST = {
+    "own": "also against somebody who knows your earlier days",
+    "roaming": "also against somebody who does not know your home",
+    "narrow": "also against somebody who takes people to move less far",
+    "wide": "also against somebody who takes people to move farther",
+    "plain": "also against somebody who knows no hours of the day",
+    "day": "also against somebody who knows the hours of the day",
+    "week": "also against somebody who knows the hours of the week",
+}
+"""What is guarded against by each model of a family but the first, in words."""
 
 OnProgress = Callable[[int, int], None]
 OnTrial = Callable[[int, int, float], None]
@@ -125,6 +138,20 @@ class Forecast:
     rows: tuple[Row, ...]
     seed: int
     complete: bool = True
+
+    def model_costs(self) -> list[str]:
+        """Say what each model of a family costs, from the rows without it.
+
+        Nothing where the policy has one model, or the rows are not there.
+        """
+        here, found = self.rows[0].cost.released.all.value, []
+        for row in self.rows[1:]:
+            member = row.name.removeprefix(WITHOUT)
+            if member != row.name:
+                more = here - row.cost.released.all.value
+                much = "nearly nothing" if more < 0.02 * here else f"{length(more)} of that"
+                found.append(f"Guarding {AGAINST.get(member, member)} costs {much}.")
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -223,7 +250,7 @@ def quick_forecast(
     streams are of that person, without what happened in guarded hours. ``on_progress`` (done,
     total) is called after every release; to cancel, raise from it: what it raises passes through.
     """
-    trial = Trial.of(policy, trace, seed=seed)
+    trial = Trial.of(policy, trace, seed=seed, most=QUICK_RELEASES)
     chosen = next(neighbours_of(trial.policy))
     count = _Count(on_progress, runs * int(trial.followed().sum()))
     simulation = trial.simulation(chosen, count.more)
@@ -249,7 +276,7 @@ def refined_forecast(
     ``first_seconds``; ``on_trial`` (done, total, metres) is called after each of their
     releases with how far they were off on average so far. What it raises passes through.
     """
-    trial = Trial.of(policy, trace, seed=seed)
+    trial = Trial.of(policy, trace, seed=seed, most=QUICK_RELEASES)
     chosen = next(neighbours_of(trial.policy))
     total, done = FEWEST_RUNS * int(trial.followed().sum()), 0
     began = thread_time()
@@ -276,9 +303,10 @@ def forecast(
     trace: Trace | None = None,
     runs: int = DEFAULT_RUNS,
     neighbour_runs: int = NEIGHBOUR_RUNS,
+    releases: int = MOST_RELEASES,
     seed: int = 1,
     steps: int | None = None,
-    neighbours: bool = True,
+    neighbours: bool | Literal["models"] = True,
     seconds: float | None = None,
     on_progress: OnProgress | None = None,
     on_row: Callable[[Row], None] | None = None,
@@ -288,17 +316,20 @@ def forecast(
     Nothing is released. People are drawn from the policy's own model, or with a ``trace`` it is
     that person, without what happened in guarded hours. Neighbours are tried on the first
     ``neighbour_runs`` streams of the policy, with the same random numbers; their figures are those
-    of the policy, changed by how these streams differ. Unless ``steps`` asks for the first so many
-    steps of the clock, see :func:`followed_steps`. With ``seconds`` the policy itself ends when its
-    share of the time is over, and its neighbours at the same step. After Ctrl-C the forecast is
-    made of the streams that are done, if there are two. ``on_row`` is called with the first two
-    streams of the policy.
+    of the policy, changed by how these streams differ; with ``"models"`` they are the policy
+    without each of its models but the first. A stream has about ``releases`` releases; unless
+    ``steps`` asks for the first so many steps of the clock, see :func:`followed_steps`. With
+    ``seconds`` the policy itself ends when its share of the time is over, and its neighbours at the
+    same step. After Ctrl-C the forecast is made of the streams that are done, if there are two.
+    ``on_row`` is called with the first two streams of the policy.
     """
     if runs < FEWEST_RUNS:
         raise InvalidParameter(f"A forecast needs at least {FEWEST_RUNS} runs. Got {runs!r}.")
-    trial = Trial.of(policy, trace, seed=seed, steps=steps)
-    settings = list(neighbours_of(trial.policy)) if neighbours else []
-    settings = settings or [next(neighbours_of(trial.policy))]
+    trial = Trial.of(policy, trace, seed=seed, steps=steps, most=releases)
+    listed = neighbours_of(trial.policy)
+    settings = [next(listed)]
+    if neighbours:
+        settings += without_models(trial.policy) if neighbours == "models" else listed
     few = min(runs, max(FEWEST_RUNS, neighbour_runs))
     wanted = [runs, *[few] * (len(settings) - 1)]
     count = _Count(on_progress, sum(wanted) * int(trial.followed().sum()))
@@ -395,7 +426,7 @@ def followed_steps(
     room = most - int(followed.sum())
     if blocks and room > 0:
         usual = sum(map(len, blocks)) / len(blocks)
-        wanted = min(len(blocks), max(1, math.ceil(room / usual)))
+        wanted = min(len(blocks), max(1, math.floor(room / usual)))
         shift = run * GOLDEN % 1.0
         for place in np.floor((np.arange(wanted) + shift) * len(blocks) / wanted).astype(int):
             followed[blocks[place]] = True

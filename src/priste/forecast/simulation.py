@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from priste.events import Guarded
     from priste.policy import Policy
 
+Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 FEWEST_RUNS = 2
@@ -312,12 +313,17 @@ class _Stream:
         self.followed = followed
         self._protector = policy.protector(rng=bits)
         self._released: dict[int, int | None] = {}
+        self._chances: dict[int, Floats] = {}
         self.leakage = dict.fromkeys(policy.events, 0.0)
         self.happened = any(_happens(each.event, truth) for each in policy.events.values())
 
     def release(self, step: int) -> None:
         """Release at one step; steps that were passed over are silent."""
-        release = self._protector.release(int(self._truth.cells[step]), step=step)
+        cell = int(self._truth.cells[step])
+        while self._protector.next_step < step:
+            self._protector.release(None)
+        self._chances[step] = self._protector.node.rule.chances(cell)
+        release = self._protector.release(cell)
         self._released[step] = release.cell
         for name, value in zip(self.leakage, release.leakage, strict=True):
             self.leakage[name] = max(self.leakage[name], value)
@@ -327,13 +333,13 @@ class _Stream:
         """How many releases there were."""
         return len(self._released)
 
-    def measured(self) -> tuple[TrueSteps, list[int | None]]:
-        """Return the truth of the steps released, and what was released at each step."""
+    def measured(self) -> tuple[TrueSteps, list[int | None], dict[int, Floats]]:
+        """Return the truth of the steps, what was released, and what could have been."""
         truth, steps = self._truth, list(self._released)
         off_map = np.zeros(len(truth), dtype=np.bool_)
         off_map[steps] = truth.off_map[steps]
         released = [self._released.get(step) for step in range(len(truth))]
-        return TrueSteps(truth.cells, truth.places, off_map), released
+        return TrueSteps(truth.cells, truth.places, off_map), released, self._chances
 
     def errors(self) -> list[float]:
         """Return the km from the true place to the released point of each release so far."""

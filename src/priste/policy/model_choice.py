@@ -153,11 +153,15 @@ class Home:
 
 @dataclass(frozen=True)
 class ChosenModel:
-    """A model of a policy; ``made`` tells how, unless it was read from a file."""
+    """A model of a policy; ``made`` tells how, unless it was read from a file.
+
+    ``member`` is its name in the family, None for the first one.
+    """
 
     model: MarkovModel
     made: Fitting | Spreading | StayingOrGoing | None = None
     home: Home | None = None
+    member: FamilyMember | None = None
 
     @property
     def fitting(self) -> Fitting | None:
@@ -190,7 +194,7 @@ class ChosenModel:
                 "fit), or write kind = 'fit': then each person is left out of their own model."
             )
         others = self.fitting.without(sources)
-        found = ChosenModel(others.model(), others)
+        found = ChosenModel(others.model(), others, member=self.member)
         home = self.home
         if home is None:
             return found
@@ -315,7 +319,9 @@ def at_home_of(
             section.back_home_at_night,
         )
     drawn = [each.at_home(section.home, regions[section.home], given, timeline) for each in roaming]
-    return tuple(drawn) + tuple(roaming[:1] if "roaming" in section.members else ())
+    if "roaming" not in section.members:
+        return tuple(drawn)
+    return (*drawn, replace(roaming[0], member="roaming"))
 
 
 def own_days(population: ChosenModel, trace: Trace, ground: Ground) -> ChosenModel | None:
@@ -336,14 +342,17 @@ def own_days(population: ChosenModel, trace: Trace, ground: Ground) -> ChosenMod
     shown = timeline.start.astimezone(timeline.zone).replace(tzinfo=None)
     windows = day_windows(shown, timeline.step)
     strength = choose_own_strength(model, [person.cells], windows)
-    return ChosenModel(own_history(model, [person.cells], windows, strength=strength))
+    history = own_history(model, [person.cells], windows, strength=strength)
+    return ChosenModel(history, member="own")
 
 
 def _with_family(
     own: Fitting | Spreading | StayingOrGoing, family: Sequence[FamilyMember]
 ) -> tuple[ChosenModel, ...]:
-    makers = [own, *(own.relative(member) for member in family)]
-    return tuple(ChosenModel(maker.model(), maker) for maker in makers)
+    first = ChosenModel(own.model(), own)
+    makers = {member: own.relative(member) for member in family}
+    others = (ChosenModel(maker.model(), maker, None, name) for name, maker in makers.items())
+    return (first, *others)
 
 
 def on_clock(model: MarkovModel, timeline: Timeline, what: str) -> MarkovModel:

@@ -265,7 +265,7 @@ class PolicyReader:
         # A region that could not be read is one mistake, not one more per event that names it.
         named = dict.fromkeys(self._document.regions, (0,)) | named
         unstated = [each for each, region in regions.items() if not region.cells]
-        named |= dict.fromkeys(unstated, (0,))
+        named |= {each: (number % grid.size,) for number, each in enumerate(unstated)}
         events: dict[str, PolicyEvent] = {}
         unguarded: list[Unguarded] = []
         for name, section in self._document.events.items():

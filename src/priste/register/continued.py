@@ -142,8 +142,8 @@ def _moved(event: PolicyEvent, steps: int) -> PolicyEvent:
         return event
     guarded = event.event
     if isinstance(guarded, Secret):
-        return replace(event, event=guarded.with_events(lambda each: moved(each, steps)))
-    return replace(event, event=moved(guarded, steps))
+        return replace(event, stated=guarded.with_events(lambda each: moved(each, steps)))
+    return replace(event, stated=moved(guarded, steps))
 
 
 def moved(event: Event, steps: int) -> Event:

@@ -80,6 +80,10 @@ class ReleaseRule(ABC):
     def distribution(self) -> OutputDistribution:
         """Return the exact distribution of :meth:`draw` at every true cell."""
 
+    def chances(self, cell: int) -> Floats:
+        """Return (outputs,), the chance of each output at one true cell."""
+        return np.asarray(self.distribution().outputs()[cell])
+
     @abstractmethod
     def outcome(self, output: int, budget: float) -> Draw:
         """Return what :meth:`draw` returns when it draws this output at this budget."""
@@ -138,6 +142,12 @@ class _TableRule(ReleaseRule):
             np.array(table.likelihoods[:, place]),
             hints=table.hints,
         )
+
+    def chances(self, cell: int) -> Floats:
+        """Return (outputs,), the chance of each output at one true cell."""
+        found = np.zeros(self.table.width)
+        found[self.table.outputs] = self.table.likelihoods[cell]
+        return found
 
     def distribution(self) -> OutputDistribution:
         """Return the table over all outputs as one layer; refused where it would be too large."""

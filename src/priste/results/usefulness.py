@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -189,9 +189,33 @@ class PersonErrors:
     off_map: OffMap = field(default_factory=OffMap)
 
 
-def person_errors(policy: Policy, truth: TrueSteps, released: CellOfEachStep) -> PersonErrors:
-    """Measure what was released for one person: the cell of the map of each step, or None."""
-    return _measured(policy, truth, released, curve=False)[0]
+def person_errors(
+    policy: Policy,
+    truth: TrueSteps,
+    released: CellOfEachStep,
+    chances: Mapping[int, Floats] | None = None,
+) -> PersonErrors:
+    """Measure what was released for one person: the cell of the map of each step, or None.
+
+    With the ``chances`` (outputs,) of each step the errors are expected ones, over all points that
+    could have been released at it, given the releases before it.
+    """
+    person = _measured(policy, truth, released, curve=False)[0]
+    if chances is None:
+        return person
+    steps = [step for step in chances if truth.known[step] and truth.cells[step] != NONE]
+    rows = np.array([chances[step] for step in steps])
+    near = near_steps(policy, len(truth))[steps]
+    places, cells = truth.places[steps], truth.cells[steps]
+    which = np.arange(len(steps))
+    expected = _over_rows(policy, places, cells, near, rows, which, curve=False)
+    return replace(person, released=expected)
+
+
+def near_steps(policy: Policy, steps: int) -> Flags:
+    """Tell (steps,) which steps are near an event of the policy."""
+    events = [each.event for each in policy.events.values()]
+    return near_events(steps, events, near_reach(policy.timeline.step.total_seconds()))
 
 
 def _measured(
@@ -203,8 +227,7 @@ def _measured(
     told = numbered(released)
     beyond = (told != NONE) & ring[told]
     both = np.flatnonzero(truth.known & (truth.cells != NONE) & (told != NONE) & ~beyond)
-    events = [each.event for each in policy.events.values()]
-    near = near_events(len(truth), events, near_reach(policy.timeline.step.total_seconds()))[both]
+    near = near_steps(policy, len(truth))[both]
     places, cells = truth.places[both], truth.cells[both]
     offsets = _offsets(grid.cell_size, policy.points == "random")
     apart = _apart(places, grid.centers[told[both]], offsets)
@@ -215,7 +238,7 @@ def _measured(
     fine = fine_cells(grid, places)
     person = PersonErrors(
         Sums.over(apart, weights, between, near, grid.cell_size, curve=curve),
-        _uncalibrated(policy, places, cells, near, ring, curve=curve),
+        _uncalibrated(policy, places, cells, near, curve=curve),
         (fine[~near], fine[near]),
         OffMap(
             int(truth.off_map.sum()),
@@ -240,23 +263,41 @@ def _apart(places: Floats, centers: Floats, offsets: Floats) -> Floats:
 
 
 def _uncalibrated(
-    policy: Policy, places: Floats, cells: Integers, near: Flags, ring: Flags, *, curve: bool
+    policy: Policy, places: Floats, cells: Integers, near: Flags, *, curve: bool
 ) -> Sums | None:
     """Return the expected errors of the mechanism without a calibrator, over its released points.
 
     None where the table of the mechanism depends on past releases.
     """
-    outputs = policy.mechanism.output_cells()
-    if policy.mechanism.uses_belief or outputs is None:
+    if policy.mechanism.uses_belief or policy.mechanism.output_cells() is None:
         return None
-    grid = policy.grid
-    there = np.asarray(outputs, dtype=np.int64)
-    there_on_map = there[~ring[there]]
     distinct, which = np.unique(cells, return_inverse=True)
     rows = np.array([np.asarray(policy.mechanism.row(int(cell))) for cell in distinct])
-    rows = rows.reshape(len(distinct), len(there))[:, ~ring[there]]
+    return _over_rows(policy, places, cells, near, rows, which, curve=curve)
+
+
+def _over_rows(
+    policy: Policy,
+    places: Floats,
+    cells: Integers,
+    near: Flags,
+    rows: Floats,
+    which: Integers,
+    *,
+    curve: bool,
+) -> Sums:
+    """Return the expected errors of steps whose outputs have the chances ``rows[which]``.
+
+    Outputs off the map count for nothing, as releases do.
+    """
+    grid, ring = policy.grid, off_map_cells(policy)
+    there = np.asarray(policy.mechanism.output_cells(), dtype=np.int64)
+    there_on_map = there[~ring[there]]
+    rows = rows.reshape(-1, len(there))[:, ~ring[there]]
     shares = rows.sum(axis=1, keepdims=True)
     rows = np.divide(rows, shares, out=np.zeros_like(rows), where=shares > 0)
+    kept = shares[which, 0] > 0
+    places, cells, near, which = places[kept], cells[kept], near[kept], which[kept]
     centers = grid.centers[there_on_map]
     total = Sums.none()
     at_once = max(1, MOST_AT_ONCE // max(1, len(there_on_map)))
