@@ -181,27 +181,27 @@ def test_a_workspace_that_was_removed_is_not_begun_anew(begun: Path) -> None:
 
 def test_grown_input_goes_on(tmp_path: Path) -> None:
     """Old steps stay as drawn, new ones are drawn, new people begin; many times."""
-    half = {"ada": PATHS["ada"][:5]}
+    half = {"ada": PATHS["ada"][:4]}
     first = cells_of(run(tmp_path, half))
-    assert len(first["ada"]) == 5
-    again = run(tmp_path, {"ada": PATHS["ada"][:8], "ben": PATHS["ben"][:3]})
-    assert again.to_dict()["drawn_now"] == 3 + 3
+    assert len(first["ada"]) == 4
+    again = run(tmp_path, {"ada": PATHS["ada"][:10], "ben": PATHS["ben"][:3]})
+    assert again.to_dict()["drawn_now"] == 6 + 3
     second = cells_of(again)
-    assert second["ada"][:5] == first["ada"]
+    assert second["ada"][:4] == first["ada"]
     last = run(tmp_path, TWO)
-    assert last.to_dict()["drawn_now"] == (STEPS - 8) + (STEPS - 3)
-    assert cells_of(last)["ada"][:8] == second["ada"]
+    assert last.to_dict()["drawn_now"] == (STEPS - 10) + (STEPS - 3)
+    assert cells_of(last)["ada"][:10] == second["ada"]
     assert len(list(read_traces(tmp_path / "out.csv", format="geojson"))) == 2
 
 
 def test_changed_rows_are_refused(tmp_path: Path) -> None:
     """A row of an old step that moved, vanished or appeared is said; nothing is drawn."""
-    run(tmp_path, {"ada": PATHS["ada"][:6]})
+    run(tmp_path, {"ada": PATHS["ada"][:4]})
     moved = [*PATHS["ada"][:3], 15, *PATHS["ada"][4:9]]
     refused(tmp_path, "rows of ada have changed", {"ada": moved})
-    refused(tmp_path, "now ends after 4", {"ada": PATHS["ada"][:4]})
-    grown = run(tmp_path, {"ada": PATHS["ada"][:7]})
-    assert grown.to_dict()["drawn_now"] == 1
+    refused(tmp_path, "now ends after 2", {"ada": PATHS["ada"][:2]})
+    grown = run(tmp_path, {"ada": PATHS["ada"][:10]})
+    assert grown.to_dict()["drawn_now"] == 6
 
 
 def test_a_second_destination_gets_the_first_draws(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_two_destinations_grow_together(tmp_path: Path) -> None:
     short = {"ada": PATHS["ada"][:4]}
     run(tmp_path, short)
     run(tmp_path, short, "second.csv")
-    longer = {"ada": PATHS["ada"][:9]}
+    longer = {"ada": PATHS["ada"][:10]}
     drawn = cells_of(run(tmp_path, longer, "second.csv"))
     first = run(tmp_path, longer)
     assert cells_of(first) == drawn
@@ -232,8 +232,8 @@ def test_another_policy_for_the_same_locations_draws_nothing(tmp_path: Path) -> 
     first = cells_of(run(tmp_path, TWO))
     again = run(tmp_path, TWO, "second.csv", policy=OTHER_POLICY)
     assert (again.drawn_now, again.continued, cells_of(again)) == (0, 2, first)
-    shorter = run(tmp_path, {"ada": PATHS["ada"][:6]}, "third.csv", policy=OTHER_POLICY + "\n")
-    assert (shorter.drawn_now, cells_of(shorter)["ada"]) == (0, first["ada"][:6])
+    shorter = run(tmp_path, {"ada": PATHS["ada"][:4]}, "third.csv", policy=OTHER_POLICY + "\n")
+    assert (shorter.drawn_now, cells_of(shorter)["ada"]) == (0, first["ada"][:4])
     made = run(tmp_path, TWO, "fourth.csv", policy=OTHER_POLICY, beside_earlier=True)
     assert made.to_dict()["drawn_now"] == 2 * STEPS
 

@@ -231,7 +231,8 @@ def test_protect_in_json(tmp_path: Path) -> None:
     assert result.stderr == ""
     found = json.loads(result.stdout)
     assert set(found) == {
-        "destination", "ledger", "users", "releases", "drawn_now", "given_again", "sampled",
+        "destination", "ledger", "users", "releases", "drawn_now", "given_again", "continued",
+        "sampled",
         "quarantined", "notes", "unguarded", "metres", "events", "adversary", "any_prior",
         "verdict", "reading", "writing", "report", "off_map",
     }  # fmt: skip

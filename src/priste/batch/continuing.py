@@ -7,13 +7,13 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from priste.batch.earlier_streams import EarlierStreams, Missing
+from priste.batch.earlier_streams import AnotherStream, EarlierStreams, ReleasedBefore
 from priste.batch.engines import ENDED, Job
 from priste.batch.gathering import Chunk, Gathering, place_of
 from priste.batch.groups import belongs_to, check_kept, errors_of, true_cells
 from priste.batch.parts import journals_in, problems_in
 from priste.batch.workspace import Workspace
-from priste.errors import PristeError, StateError
+from priste.errors import PristeError
 from priste.policy import Policy
 from priste.register import KeptStream, Person, Recognition, Register, RegisterTransaction, Released
 from priste.register.continued import CannotGoOn, step_of_clock
@@ -92,7 +92,7 @@ class Continuation:
                 if past is not None and user in self._elsewhere:
                     check_kept(past, self._recognition, self._named, user, cells, places)
                     self._check_steps(user, past, cells)
-            except (_ReleasedBefore, _AnotherStream):
+            except (ReleasedBefore, AnotherStream):
                 raise
             except PristeError as problem:
                 raise workspace.refusal(str(problem).rstrip(".")) from None
@@ -103,14 +103,14 @@ class Continuation:
         try:
             before = step_of_clock(self._policy, past)
         except CannotGoOn as problem:
-            raise _AnotherStream(user, last.place, problem.reason) from None
+            raise AnotherStream(user, last.place, problem.reason) from None
         held = [step + before for step, cell in enumerate(cells) if cell is not None]
         if any(step < 0 for step in held):
-            raise _AnotherStream(user, last.place, "some of these days are before its first step")
+            raise AnotherStream(user, last.place, "some of these days are before its first step")
         if any(each.same_fixes for each in self._elsewhere[user]):
             return
         if any(step < len(past.records) for step in held):
-            raise _AnotherStream(
+            raise AnotherStream(
                 user, last.place, "it has released steps of the same time, from other locations"
             )
 
@@ -136,38 +136,20 @@ class Continuation:
                 if not workspace.was_at_work and (
                     place_of(user) % count not in workspace.known.parts
                 ):
-                    raise _ReleasedBefore(user, own, "the same policy, and what it drew is gone")
+                    raise ReleasedBefore(user, own, "the same policy, and what it drew is gone")
             elif found and not named:
-                raise _ReleasedBefore(user, found[-1].place, "another name")
+                raise ReleasedBefore(user, found[-1].place, "another name")
             if any(each.place != own for each in named):
                 self._elsewhere[user] = named
 
     def _past(self, workspace: Workspace, user: str | None, own: bytes | None) -> KeptStream | None:
-        """Return all that was released about a user so far, None if nothing.
-
-        What was written down last holds everything before it, or else streams were released side
-        by side.
-        """
+        """Return all that was released about a user so far, None if nothing."""
         place = str(workspace.folder.resolve())
         mine = next(iter(_read(own)), None)
         if user not in self._elsewhere:
             return mine
-        found: list[tuple[str, KeptStream | Missing]] = []
-        for each in self._elsewhere[user]:
-            kept = mine if each.place == place else self._places.at(each.place, user)
-            if kept is not None:
-                found.append((each.place, kept))
-        if not found:
-            return None
-        last, past = found[-1]
-        if isinstance(past, Missing):
-            raise _ReleasedBefore(user, last, f"a run of which {past.reason}")
-        for other, kept in found:
-            if not isinstance(kept, Missing) and not kept.begins(past):
-                raise _AnotherStream(
-                    user, other, f"another one was released beside it, see {last!r}"
-                )
-        if last == place or "user" in past.binding:
+        past = self._places.latest(user, self._elsewhere[user], place, mine)
+        if past is None or "user" in past.binding:
             return past
         # Kept by another door: bound to the same person, under another policy.
         return replace(past, binding=belongs_to(self._recognition, "", user, (), None))
@@ -216,36 +198,6 @@ class Continuation:
                 own, _ = true_cells(self._policy, trace, chunk.places.get(user), kept)
                 found.append(errors_of(own, trace, kept.cells))
         self.errors.add(found, chunk.number)
-
-
-class _ReleasedBefore(StateError):
-    """Fixes were released before, and drawing again would tell more than the guarantee allows."""
-
-    def __init__(self, user: str | None, place: str, under: str) -> None:
-        super().__init__(
-            f"{_whose(user)} were released before, under {under}: see {place!r}. Both releases "
-            "together may tell more than is guaranteed, so nothing was drawn. Hand out the first "
-            "release. If nothing of it was or will be handed out, remove it and use "
-            "--beside-earlier-releases."
-        )
-
-
-class _AnotherStream(StateError):
-    """Something was released about the same person, and these locations cannot be added to it."""
-
-    def __init__(self, user: str | None, place: str, reason: str) -> None:
-        name = "" if user is not None else " If this is another person, name them (--as-user)."
-        super().__init__(
-            f"{_whose(user)} cannot be added to what was released about the same person before "
-            f"(see {place!r}): {reason}. The guarantee is about one stream per person: two streams "
-            "together may tell more. Use the map and the step of the earlier policy, and a clock "
-            f"that goes on where it ended.{name} To release them as a second stream, without a "
-            "guarantee about both together, use --beside-earlier-releases."
-        )
-
-
-def _whose(user: str | None) -> str:
-    return "Some of these locations" if user is None else f"Locations of {user}"
 
 
 def _read(journal: bytes | None) -> Iterator[KeptStream]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -11,10 +12,40 @@ from priste.batch.gathering import place_of
 from priste.batch.parts import checked_bytes, journals_in
 from priste.batch.workspace import MANIFEST, part_name, read_manifest
 from priste.errors import StateError
-from priste.register import KeptStream
+from priste.register import KeptStream, Released
 
 LIVE = "stream.json"
 """The file by which the state folder of a person in priste live is known."""
+
+
+class ReleasedBefore(StateError):
+    """Fixes were released before, and drawing again would tell more than the guarantee allows."""
+
+    def __init__(self, user: str | None, place: str, under: str) -> None:
+        super().__init__(
+            f"{_whose(user)} were released before, under {under}: see {place!r}. Both releases "
+            "together may tell more than is guaranteed, so nothing was drawn. Hand out the first "
+            "release. If nothing of it was or will be handed out, remove it and use "
+            "--beside-earlier-releases."
+        )
+
+
+class AnotherStream(StateError):
+    """Something was released about the same person, and these locations cannot be added to it."""
+
+    def __init__(self, user: str | None, place: str, reason: str) -> None:
+        name = "" if user is not None else " If this is another person, name them (--as-user)."
+        super().__init__(
+            f"{_whose(user)} cannot be added to what was released about the same person before "
+            f"(see {place!r}): {reason}. The guarantee is about one stream per person: two streams "
+            "together may tell more. Use the map and the step of the earlier policy, and a clock "
+            f"that goes on where it ended.{name} To release them as a second stream, without a "
+            "guarantee about both together, use --beside-earlier-releases."
+        )
+
+
+def _whose(user: str | None) -> str:
+    return "Some of these locations" if user is None else f"Locations of {user}"
 
 
 @dataclass(frozen=True)
@@ -44,6 +75,36 @@ class EarlierStreams:
             return self._of_run(path, place, user)
         except (OSError, ValueError, KeyError, TypeError) as problem:
             return Missing(f"the stream cannot be read ({type(problem).__name__})")
+
+    def latest(
+        self,
+        user: str | None,
+        found: Sequence[Released],
+        own: str = "",
+        mine: KeptStream | None = None,
+    ) -> KeptStream | None:
+        """Return all that was released about a user so far, None if nothing.
+
+        ``found`` are the streams under the user's name in the order in which they were written
+        down, and ``mine`` is that of the place ``own``. The last one holds everything before it,
+        or else streams were released side by side.
+        """
+        held: list[tuple[str, KeptStream | Missing]] = []
+        for place in (each.place for each in found):
+            kept = mine if place == own else self.at(place, user)
+            if kept is not None:
+                held.append((place, kept))
+        if not held:
+            return None
+        last, past = held[-1]
+        if isinstance(past, Missing):
+            raise ReleasedBefore(user, last, f"a run of which {past.reason}")
+        for other, kept in held:
+            if not isinstance(kept, Missing) and not kept.begins(past):
+                raise AnotherStream(
+                    user, other, f"another one was released beside it, see {last!r}"
+                )
+        return past
 
     def _of_run(self, folder: Path, place: str, user: str | None) -> KeptStream | Missing | None:
         manifest = read_manifest(folder / MANIFEST)

@@ -207,17 +207,12 @@ def without_a_stream(user: str | None, policy: Policy, problem: str | None) -> O
 def true_cells(
     policy: Policy, trace: Trace, places: Places | None, past: KeptStream | None = None
 ) -> tuple[Policy, tuple[int | None, ...]]:
-    """Return a user's own policy, and their true cells up to the last step with any.
-
-    A stream ends with its last fix, so that it can go on when the input has grown.
-    """
+    """Return a user's own policy, and the cells that their stream is released from."""
     # Nobody is guarded by a model that was fitted on them.
     own = policy.for_user(trace, None if past is None else past.start)
     if places:
         own = policy_with(own, places)
-    cells = own.cells(trace).cells
-    last = max((step for step, cell in enumerate(cells) if cell is not None), default=-1)
-    return own, cells[: last + 1]
+    return own, own.stream_cells(trace)
 
 
 def errors_of(policy: Policy, trace: Trace, outputs: Sequence[int | None]) -> PersonErrors:

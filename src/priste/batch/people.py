@@ -47,8 +47,9 @@ def nothing_to_release(policy: Policy, source: str, earliest: int, latest: int) 
         )
     return (
         f"Nothing in {source} can be released: no fix lies within the clock of the policy, "
-        f"{_said(begin)} to {_said(end)}, and on its map of {policy.grid.rows} by "
-        f"{policy.grid.columns} cells. Is this the right file? If so, change [clock] or [map]."
+        f"{_said(begin)} to {_said(end)}, outside guarded hours, and on its map of "
+        f"{policy.grid.rows} by {policy.grid.columns} cells. Is this the right file? If so, change "
+        "[clock] or [map]."
     )
 
 

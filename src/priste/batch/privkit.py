@@ -108,9 +108,7 @@ class PristePPM:
         trace = Trace(uid, distinct, lat[first], lon[first])
         own = self._policy.for_user(trace)  # nobody is guarded by a model that was fitted on them
         seed = None if self._seed is None else seed_of_user(self._seed, uid)
-        cells = own.cells(trace).cells
-        last = max((step for step, cell in enumerate(cells) if cell is not None), default=-1)
-        return protect_stream(own, uid, cells[: last + 1], seed=seed).ledger
+        return protect_stream(own, uid, own.stream_cells(trace), seed=seed).ledger
 
     def _instants(self, times: Iterable[Any]) -> NDArray[np.int64]:
         zone = self._policy.timeline.zone

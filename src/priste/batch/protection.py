@@ -299,7 +299,7 @@ def _gather(
 def _is_off_the_map(policy: Policy, trace: Trace) -> bool:
     """Tell whether a person has a position off the map within the clock."""
     try:
-        policy.true_cells(trace)
+        policy.stream_cells(trace)
     except OutsideMap:
         return True
     except PristeError:

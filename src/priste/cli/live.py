@@ -20,6 +20,7 @@ from priste.cli.console import (
     results,
     warn_of_seed,
 )
+from priste.cli.options import BesideEarlier
 from priste.errors import InvalidParameter
 from priste.extras import need
 
@@ -97,6 +98,7 @@ def live(
     seed: Annotated[
         int | None, typer.Option(min=0, help="Repeatable draws, for experiments: NOT private.")
     ] = None,
+    beside_earlier_releases: BesideEarlier = False,
     demo: Annotated[
         bool, typer.Option("--demo", help="Show it at work on this machine, without a phone.")
     ] = False,
@@ -149,7 +151,7 @@ def live(
                 }
             )
             settings = document.settings(Path(), seed=seed)
-        _run(settings)
+        _run(settings, beside_earlier_releases)
 
 
 @app.command()
@@ -192,14 +194,15 @@ def _text(path: Path | None) -> str | None:
     return None if path is None else str(path)
 
 
-def _run(settings: Settings) -> None:
+def _run(settings: Settings, beside_earlier: bool) -> None:
     import asyncio
 
+    from priste.cli.released_before import LiveReleases
     from priste.live.logs import log_to_stderr
     from priste.live.service import Service
 
     async def serve() -> None:
-        service = Service(settings)
+        service = Service(settings, releases=None if beside_earlier else LiveReleases())
         with progress("Reading policies and continuing streams"):
             service.open()
         log_to_stderr()

@@ -44,6 +44,14 @@ AsUser = Annotated[
     typer.Option(help="Everything is this one user's, as the many files of one person's export."),
 ]
 User = Annotated[list[str] | None, typer.Option(help="Only this user. May be repeated.")]
+BesideEarlier = Annotated[
+    bool,
+    typer.Option(
+        "--beside-earlier-releases",
+        help="Release although something was released about these people before that cannot be "
+        "counted. Nothing is guaranteed about both together.",
+    ),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing result.")]
 ShowTruth = Annotated[
     bool, typer.Option("--show-truth", help="Draw the true points in the report: keep it private.")

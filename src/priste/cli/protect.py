@@ -13,6 +13,7 @@ from rich.console import Console
 from priste.cli.console import progress, warn, warn_of_seed
 from priste.cli.options import (
     AS_IT_TELLS,
+    BesideEarlier,
     Overwrite,
     PolicyFile,
     Reading,
@@ -142,14 +143,7 @@ def protect(
     seed: Annotated[
         int | None, typer.Option(min=0, help="Repeatable draws, for experiments: NOT private.")
     ] = None,
-    beside_earlier_releases: Annotated[
-        bool,
-        typer.Option(
-            "--beside-earlier-releases",
-            help="Draw although something was released about these people before. Nothing is "
-            "guaranteed about both together.",
-        ),
-    ] = False,
+    beside_earlier_releases: BesideEarlier = False,
     report: Annotated[
         Path | None, typer.Option(help="Write an HTML report with the costs: keep it private.")
     ] = None,

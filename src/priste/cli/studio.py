@@ -40,7 +40,7 @@ def studio(
     """Open a page on this machine: see a week, paint what is secret, choose the adversary."""
     with clean_errors():
         need("studio", "priste studio")
-        from priste.cli.studio_register import ReleasesOfThisUser
+        from priste.cli.released_before import StudioReleases
         from priste.studio.basemap import open_basemap
         from priste.studio.routes import Studio
         from priste.studio.server import Server
@@ -54,7 +54,7 @@ def studio(
             basemap=None if basemap is None else open_basemap(basemap),
             tiles=None if tiles is None else checked_tiles(tiles),
             seed=seed,
-            register=ReleasesOfThisUser(),
+            register=StudioReleases(),
         )
         server = Server(pages, port)
 

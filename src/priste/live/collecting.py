@@ -46,6 +46,17 @@ class Collector:
         slots[int(into * SLOTS / timeline.step)] = fix
         return True
 
+    def held(self, step: int) -> list[Fix]:
+        """Return the fixes of a step that is not over."""
+        with self._turn:
+            return sorted(self._open.get(step, {}).values(), key=_when)
+
+    def drop(self, step: int) -> None:
+        """Forget the fixes of a step, and the last fix before: neither counts for later steps."""
+        with self._turn:
+            self._open.pop(step, None)
+            self._last = None
+
     def cell(self, step: int) -> int | None:
         """Close a step, and all before it, and return its cell; None if no fix counts for it.
 

@@ -14,7 +14,7 @@ import hashlib
 import json
 import secrets
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +86,8 @@ class StateFolder:
                 "person": self.person,
                 "stream": secrets.token_hex(16),
                 "origin": origin,
+                "start": (policy.timeline.time_of(0) + origin * policy.timeline.step).isoformat(),
+                "step": policy.timeline.step // timedelta(microseconds=1),
                 "ground": ground_of(policy),
                 "journal": False,
             },

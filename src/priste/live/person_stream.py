@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 from priste.errors import InvalidParameter, ReleaseRefused, StateError
 from priste.exact_draws import ExactDistribution
@@ -23,16 +23,30 @@ from priste.live.rolling import RollingEvents, first_step
 from priste.policy import Policy, PolicyEvent
 from priste.quantify import Guarantee
 from priste.randomness import BitSource, SystemBits
-from priste.register import settled
+from priste.register import ContinuedStreams, KeptStream, settled
+from priste.register.continued import step_of_clock
 from priste.release import Protector
 from priste.release.seeded_steps import SeededSteps
-from priste.traces import Fix
+from priste.traces import Fix, Trace
 from priste.traces.fixes import microseconds
 
 AHEAD = timedelta(minutes=1)
 """How far ahead of ours the clock of a device may be."""
 
 _MICROSECOND = timedelta(microseconds=1)
+
+
+class Releases(Protocol):
+    """What was released about people before, by any door."""
+
+    def begin(self, person: str, policy: Policy, folder: Path) -> KeptStream | None:
+        """Write down that a person's stream goes on in a folder.
+
+        Returns what another place holds of the stream, None if it is all in the folder.
+        """
+
+    def released_before(self, person: str, policy: Policy, folder: Path, fixes: Trace) -> bool:
+        """Write down fixes that are about to be released; True if another stream has some."""
 
 
 class Taken(StrEnum):
@@ -43,6 +57,7 @@ class Taken(StrEnum):
     EARLY = "early: its time is ahead of the clock"
     BEFORE = "before the policy's clock begins"
     CROWDED = "ahead of too many steps"
+    RELEASED = "released before, in another stream"
 
 
 @dataclass(frozen=True)
@@ -103,7 +118,13 @@ class Stream:
     """
 
     def __init__(
-        self, state: StateFolder, policy: Policy, options: StreamOptions, origin: int
+        self,
+        state: StateFolder,
+        policy: Policy,
+        options: StreamOptions,
+        origin: int,
+        releases: Releases | None = None,
+        past: KeptStream | None = None,
     ) -> None:
         self.person = state.person
         self.policy = policy
@@ -123,16 +144,26 @@ class Stream:
         self._guarded: dict[str, PolicyEvent] = {}
         self._refused: dict[str, PolicyEvent] = {}
         self._collector = Collector(policy, options.hold)
-        self._protector = self._open_protector()
+        self._releases = releases
+        self._protector = self._open_protector(past)
         self.latest = self._last_point()
         self.trouble: str | None = None
         """Why only covers go out, if that is so."""
 
     @classmethod
     def open(
-        cls, person: str, policy: Policy, folder: Path, options: StreamOptions, now: datetime
+        cls,
+        person: str,
+        policy: Policy,
+        folder: Path,
+        options: StreamOptions,
+        now: datetime,
+        releases: Releases | None = None,
     ) -> Stream:
-        """Continue the stream of a folder, or begin one at ``now``.
+        """Continue the stream of a folder, or what was released before, or begin one at ``now``.
+
+        ``releases`` says what other doors released about the person; a stream with a seed takes
+        no part in that.
 
         Raises StateError if the folder holds a stream of somebody else or on other ground, is in
         use or damaged; OutputError if others may enter it; InvalidParameter if the policy's clock
@@ -140,10 +171,16 @@ class Stream:
         """
         state = StateFolder(folder, person)
         origin = state.origin(policy)
+        if options.seed is not None:
+            releases = None
+        past = None if releases is None else releases.begin(person, policy, state.folder)
         if origin is None:
-            origin = first_step(policy, policy.timeline.step_at(now))
+            if past is not None:
+                origin = -step_of_clock(policy, past)
+            else:
+                origin = first_step(policy, policy.timeline.step_at(now))
             state.begin(policy, origin)
-        return cls(state, policy, options, origin)
+        return cls(state, policy, options, origin, releases, past)
 
     def recover(self) -> None:
         """Open the journal again after it could not be written; the disk decides what counts.
@@ -211,6 +248,7 @@ class Stream:
         """
         if step < self.next_step:
             return None
+        self._refuse_released(step)
         cell = self._collector.cell(step)
         self._roll(step)
         if self._refused:
@@ -226,24 +264,42 @@ class Stream:
         self.latest = point
         return point
 
+    def _refuse_released(self, step: int) -> None:
+        """Forget fixes that another stream has released: a second draw would tell more."""
+        if self._releases is None or not (fixes := self._collector.held(step)):
+            return
+        trace = Trace.of(Fix(None, fix.time, fix.lat, fix.lon) for fix in fixes)
+        if self._releases.released_before(self.person, self.policy, self._state.folder, trace):
+            self._collector.drop(step)
+            self.counts.reasons[str(Taken.RELEASED)] += len(fixes)
+
     def _output(self, cell: int | None, step: int) -> int | None:
-        """Return the released output of a step of the Protector, a cover, or None for silence."""
-        if cell is not None:
+        """Return the released output of a step of the Protector, a cover, or None for silence.
+
+        In guarded hours the release says nothing, so it is made whether or not there is a fix.
+        """
+        guarded = step in self._protector.guarded_hours and not self._refused
+        if guarded:
+            self._collector.drop(step + self.origin)  # it must not count after the guarded hours
+        output = None
+        if cell is not None or guarded:
             try:
-                output = self._protector.release(cell, step=step).cell
-                self.counts.released += 1
-                self.counts.covers_since = None
+                output = self._protector.release(0 if guarded else cell, step=step).cell
                 self.trouble = None
-                return output
             except ReleaseRefused as refusal:
-                self.trouble = str(refusal)
+                cell, self.trouble = None, str(refusal)
+        if cell is not None:
+            self.counts.released += 1
+            self.counts.covers_since = None
+            return output
         if self.counts.covers_since is None:
             since = self.policy.timeline.time_of(step + self.origin).astimezone(UTC)
             self.counts.covers_since = f"{since:%Y-%m-%dT%H:%M:%SZ}"
-        cover = self._cover(step) if self.options.missing == "cover" else None
-        self._protector.release(None, step=step)
-        self.counts.covered += cover is not None
-        return cover
+        if output is None:
+            output = self._cover(step) if self.options.missing == "cover" else None
+            self._protector.release(None, step=step)
+        self.counts.covered += output is not None
+        return output
 
     def _cover(self, step: int) -> int:
         """Draw what a release would look like, from public knowledge alone.
@@ -278,9 +334,8 @@ class Stream:
         left = settled(self._protector)
         for label in self._guarded:
             if label not in wanted and label not in left:
-                kept = self._events.labelled(label, step)
-                if kept is not None:
-                    wanted[label] = kept
+                # What was guaranteed stays so, also where the policy has lost the event.
+                wanted[label] = self._events.labelled(label, step) or self._guarded[label]
         if not wanted:  # all is settled, and a Protector guards one event at least
             return
         self._take_on(wanted)
@@ -309,8 +364,10 @@ class Stream:
 
     # ------------------------------------------------------------------ opening and closing
 
-    def _open_protector(self) -> Protector:
+    def _open_protector(self, past: KeptStream | None = None) -> Protector:
         journal = self._state.journal()
+        if past is not None:
+            return self._go_on(past)
         if journal is not None:
             protector = Protector.resume(journal, rng=self._bits, binding=self._state.binding)
             self._state.has_journal()
@@ -343,6 +400,22 @@ class Stream:
         self._guarded = events
         return protector
 
+    def _go_on(self, past: KeptStream) -> Protector:
+        """Take in what was released in another place, into a journal of this folder."""
+        events = self._events.due(max(self.origin + len(past.records), 0))
+        stream, _ = ContinuedStreams().protector(self.policy, past, self._bits, events)
+        self._guarded = _as_policy_events(stream)
+        protector = stream.with_policy(
+            {name: each.event for name, each in self._guarded.items()},
+            {name: each.guarantee for name, each in self._guarded.items()},
+            guarded_hours={name: each.pad for name, each in self._guarded.items()},
+            journal=self._state.next_journal(),
+            binding=self._state.binding,
+        )
+        self._state.has_journal()
+        self._state.drop_old_journals()
+        return protector
+
     def _last_point(self) -> Point | None:
         """Return what apps were last given, or should have been when the process ended."""
         latest = self._state.latest()
@@ -352,7 +425,7 @@ class Stream:
                 "its journal does not know: an older copy was put back. It was left as it is."
             )
         last = self._protector.next_step - 1
-        if last < 0:
+        if last + self.origin < 0 or last < 0:
             return latest
         released = self._protector.ledger[last]
         if released.cell is None or (latest is not None and latest.step >= last + self.origin):

@@ -61,7 +61,7 @@ class RollingEvents:
         """Return the event of a period up to a step by its label, if the policy still has it."""
         for name, every in self._every.items():
             period = _period(self._policy.timeline, step, every)
-            begin = _period(self._policy.timeline, self._origin, every).first
+            begin = _period(self._policy.timeline, max(self._origin, 0), every).first
             while period.last >= begin - timedelta(days=1):  # a night may begin the evening before
                 if label == event_label(name, period.name):
                     return self._made(name, period)

@@ -16,7 +16,7 @@ from priste.errors import OutputError, StateError
 from priste.live.access import owner_token
 from priste.live.clock import SteadyClock
 from priste.live.logs import quiet_libraries, tell
-from priste.live.person_stream import Stream
+from priste.live.person_stream import Releases, Stream
 from priste.live.point import Point
 from priste.live.protocol_table import sinks, sources
 from priste.live.retrying import Line
@@ -206,9 +206,18 @@ class Person:
 
 
 class Service:
-    """Everything that runs; ``seed`` in people's options makes it repeatable."""
+    """Everything that runs; ``seed`` in people's options makes it repeatable.
 
-    def __init__(self, settings: Settings, clock: SteadyClock | None = None) -> None:
+    ``releases`` says what was released about people before, by any door.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: SteadyClock | None = None,
+        releases: Releases | None = None,
+    ) -> None:
+        self._releases = releases
         self.settings = settings
         self.clock = clock or SteadyClock()
         self.people: dict[str, Person] = {}
@@ -241,7 +250,12 @@ class Service:
     def _open_person(self, person: PersonSettings, policy: Policy) -> Person:
         begin = policy.timeline.start if person.clock == "fixes" else self.clock.now()
         stream = Stream.open(
-            person.name, policy, self.settings.state / person.name, person.options, begin
+            person.name,
+            policy,
+            self.settings.state / person.name,
+            person.options,
+            begin,
+            self._releases,
         )
         stream.warm_up()
         return Person(person, stream, self.clock)

@@ -208,7 +208,7 @@ class Policy:
         """
         return None if self.chosen_adversary.adversary.states_prior else self.population
 
-    @property
+    @cached_property
     def guarded_hours(self) -> tuple[range, ...]:
         """The stretches of steps at which the best public guess is released, wherever one is."""
         if not self.calibrator.guaranteed:
@@ -347,6 +347,10 @@ class Policy:
 
         Raises PolicyError if the model was fitted on this very trace: see :meth:`for_user`.
         """
+        self._refuse_fitted(trace)
+        return self.true_cells(trace)
+
+    def _refuse_fitted(self, trace: Trace) -> None:
         sources = self._fingerprints(trace)
         origins = (model.origin for model in self.models)
         if any(origin is not None and origin.knows(sources) for origin in origins):
@@ -354,7 +358,38 @@ class Policy:
                 "The model was fitted on the very days that are to be protected, so how much is "
                 "released would tell about them. Ask for_user(trace) for a policy without them."
             )
-        return self.true_cells(trace)
+
+    def stream_cells(self, trace: Trace) -> tuple[int | None, ...]:
+        """Return the cells that a trace is released from, up to the last step with a fix.
+
+        What happened in guarded hours, and whether there was a fix, is not read. A stretch of
+        them is released whole where the trace has fixes before and after it, and otherwise not
+        at all; since a release in guarded hours does not depend on the cell, that is cell 0. The
+        other cells follow from the rest of the trace. A stream ends with its last fix outside
+        guarded hours, so that it can go on when there are more.
+
+        Raises PolicyError as :meth:`cells` does.
+        """
+        self._refuse_fitted(trace)
+        rest = self._outside_guarded_hours(trace) if trace.times.size else None
+        cells = list(self.true_cells(rest).cells) if rest is not None else []
+        known = [step for step, cell in enumerate(cells) if cell is not None]
+        for hours in self.guarded_hours if known else ():
+            if known[0] < hours.start and hours.stop <= known[-1]:
+                cells[hours.start : hours.stop] = [0] * len(hours)
+        return tuple(cells[: known[-1] + 1]) if known else ()
+
+    def _outside_guarded_hours(self, trace: Trace) -> Trace | None:
+        """Return a trace without what lies in steps of guarded hours, None if nothing is left."""
+        begin, free = int(trace.times[0]), []
+        for stretch in self.guarded_hours:
+            start, stop = (
+                microseconds(self.timeline.time_of(step)) for step in (stretch.start, stretch.stop)
+            )
+            free.append((begin, start - 1))
+            begin = max(begin, stop)
+        free.append((begin, int(trace.until[-1])))
+        return within(trace, [(first, last) for first, last in free if first <= last])
 
     def true_cells(self, trace: Trace) -> StepCells:
         """Return the cell of each step for one person's trace, to compare releases with.

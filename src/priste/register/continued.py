@@ -48,9 +48,15 @@ class ContinuedStreams:
         self._trees: dict[tuple[object, ...], StreamTree] = {}
 
     def protector(
-        self, policy: Policy, kept: KeptStream, rng: Seed | BitSource = None
+        self,
+        policy: Policy,
+        kept: KeptStream,
+        rng: Seed | BitSource = None,
+        events: Events | None = None,
     ) -> tuple[Protector, int]:
         """Return the stream, ready for its next step, and the step at which the clock begins.
+
+        ``events`` are those to guard in steps of the stream, the policy's unless given.
 
         Under the terms that the stream was kept with, the numbers measured then are taken in.
         Otherwise all releases are counted anew, under the terms of this policy. Raises CannotGoOn
@@ -59,15 +65,16 @@ class ContinuedStreams:
         """
         before = step_of_clock(policy, kept)
         begun = self._policy(policy, before)
+        wanted = dict(begun.events) if events is None else events
         stream = self._begin(begun, kept.events, rng)
         left: set[str] = set()
         if ground_of(stream.state.terms, policy.calibrator) == kept.ground:
             stream.replay(kept.records)
-            if all(_same(kept.events.get(name), each) for name, each in begun.events.items()):
+            if all(_same(kept.events.get(name), each) for name, each in wanted.items()):
                 return stream, before
             left = settled(stream)
-        carried = _carried(kept.events, begun.events, left, policy.timeline.time_of(0))
-        stream = self._begin(begun, {**begun.events, **carried}, rng)
+        carried = _carried(kept.events, wanted, left, policy.timeline.time_of(0))
+        stream = self._begin(begun, {**wanted, **carried}, rng)
         stream.replay(kept.records, anew=True)
         if stream.over_limit:
             raise ReleaseRefused(
@@ -85,8 +92,7 @@ class ContinuedStreams:
             if len(self._begun) >= MOST_POLICIES:
                 self._begun.clear()
                 self._trees.clear()
-            events = {name: _moved(each, before) for name, each in policy.events.items()}
-            self._begun[key] = policy, policy.starting_at(-before, events)
+            self._begun[key] = policy, policy_of_stream(policy, before)
         return self._begun[key][1]
 
     def _begin(self, policy: Policy, events: Events, rng: Seed | BitSource) -> Protector:
@@ -105,6 +111,12 @@ class ContinuedStreams:
             )
             self._trees[key] = StreamTree.of(terms, policy.calibrator, memory=0)
         return Protector.sharing(self._trees[key], rng)
+
+
+def policy_of_stream(policy: Policy, before: int) -> Policy:
+    """Return a policy in the steps of a stream in which its clock begins at step ``before``."""
+    events = {name: _moved(each, before) for name, each in policy.events.items()}
+    return policy.starting_at(-before, events)
 
 
 def step_of_clock(policy: Policy, kept: KeptStream) -> int:

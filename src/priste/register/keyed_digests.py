@@ -27,7 +27,9 @@ from priste.traces import Trace
 RELEASED = "released"
 """The folder of the register in that of the user's state."""
 
-_HOUR = 3_600_000_000
+ME = "me"
+"""Whose a trace without a name is: the person of ``priste live`` unless another is named."""
+
 _SECOND = 1_000_000
 _METRE = 10**5
 """Fixes count as the same to the second and to about a metre: what survives a change of format."""
@@ -92,8 +94,8 @@ class Recognition:
         return self._digest(b"name")[:16]
 
     def user(self, user: str | None) -> str:
-        """Return the digest of a user's name."""
-        return self._digest(b"user", repr(user).encode())[:24]
+        """Return the digest of a user's name; a trace without one is that of ``ME``."""
+        return self._digest(b"user", repr(ME if user is None else user).encode())[:24]
 
     def steps(self, user: str | None, cells: Sequence[int | None]) -> str:
         """Return the digest of a user's true cells from the first step on."""

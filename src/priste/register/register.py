@@ -18,7 +18,7 @@ from pathlib import Path
 
 from priste.atomic_files import private_folder
 from priste.errors import StateError
-from priste.register.keyed_digests import FIX_BYTES, RELEASED, state_folder
+from priste.register.keyed_digests import FIX_BYTES, MOST_FIXES, RELEASED, state_folder
 
 PATIENCE = 60.0
 """Seconds to wait for another run that is writing to the register."""
@@ -57,8 +57,17 @@ class Person:
 
     @property
     def levels(self) -> list[int]:
-        """The levels of the fixes; the least is that of the sample they are."""
+        """The levels of the fixes."""
         return list(self.fixes[FIX_BYTES - 1 :: FIX_BYTES])
+
+    @property
+    def level(self) -> int:
+        """The level of the sample that the fixes are: 0 where all fixes are there.
+
+        A sample is taken of more than ``MOST_FIXES`` fixes, and about half as many are left.
+        """
+        levels = self.levels
+        return min(levels) if len(levels) > MOST_FIXES // 4 else 0
 
 
 class Register:
@@ -140,7 +149,7 @@ class RegisterTransaction:
 
     def _is_same(self, stream: int, level: int, person: Person) -> bool:
         """Compare a person with a stream on the sample that both of them are known by."""
-        common = max(level, min(person.levels))
+        common = max(level, person.level)
         asked = sum(each >= common for each in person.levels)
         at_least = bytes([common])
         count = "SELECT count(*) FROM fixes {} WHERE stream = ? AND substr(digest, 8) >= ?"
@@ -160,7 +169,7 @@ class RegisterTransaction:
                 "INSERT INTO streams(person, policy, place, level, turn) VALUES (?, ?, ?, ?, ?)"
                 " ON CONFLICT DO UPDATE SET level = max(level, excluded.level),"
                 " turn = excluded.turn RETURNING id",
-                (person.digest, policy, place, min(person.levels, default=0), turn),
+                (person.digest, policy, place, person.level, turn),
             ).fetchone()
             self._connection.executemany(
                 "INSERT OR IGNORE INTO fixes VALUES (?, ?)",

@@ -75,7 +75,8 @@ class Ledger(Plottable, Tabular, Sequence[Release]):
     None for silence and where it is not known. ``guarantees`` are those of the events, in order,
     and ``against`` tells in words whom they are against; None and empty where that is not known.
     Exports name guarantees and adversary once, on their first line, and leave empty what is not
-    known.
+    known. ``past`` are the likelihoods of the steps that earlier runs released of the same stream:
+    leakages count them. In a file of ledgers they are the lines of negative steps.
 
     >>> ledger = Ledger(("clinic",), [Release(0, 7, 0.5, (0.25,), 1)])
     >>> len(ledger), ledger[0].cell
@@ -93,7 +94,9 @@ class Ledger(Plottable, Tabular, Sequence[Release]):
         *,
         guarantees: Sequence[Guarantee] | None = None,
         against: str = "",
+        past: Sequence[str | None] = (),
     ) -> None:
+        self._past = past
         self._names = tuple(event_names)
         self._releases = tuple(releases)
         self._likelihoods = (None,) * len(releases) if likelihoods is None else likelihoods
@@ -134,6 +137,11 @@ class Ledger(Plottable, Tabular, Sequence[Release]):
     def against(self) -> str:
         """Whom the guarantees are against, in words; empty if that is not known."""
         return self._against
+
+    @property
+    def past(self) -> Sequence[str | None]:
+        """The likelihoods of the steps before the first release, of earlier runs."""
+        return self._past
 
     def likelihood(self, index: int) -> NDArray[np.float64] | None:
         """Return (m,) P(release | cell), None if it is not stored.
@@ -249,7 +257,11 @@ def _write_csv(file: TextIO, events: Sequence[str], ledgers: Ledgers, *, with_us
     out = csv.writer(file, lineterminator="\n")
     titles = _titles(events)
     out.writerow(titles if with_users else titles[1:])
+    nothing = [0.0] * len(events) + [""] * (2 * len(events) + 1)
     for user, ledger in ledgers.items():
+        for number, likelihood in enumerate(ledger.past if with_users else ()):
+            step = number - len(ledger.past)
+            out.writerow([user or "", step, "", 0.0, 0, 0, *nothing, likelihood or ""])
         for number in range(len(ledger)):
             row = [user or "", *_row(ledger, number)]
             out.writerow(row if with_users else row[1:])
@@ -293,6 +305,7 @@ class _Read:
     likelihoods: list[str | None]
     guarantees: tuple[Guarantee, ...] | None
     against: str
+    past: list[str | None] = field(default_factory=list)
 
     def ledger(self, names: Sequence[str]) -> Ledger:
         return Ledger(
@@ -301,6 +314,7 @@ class _Read:
             self.likelihoods,
             guarantees=self.guarantees,
             against=self.against,
+            past=self.past,
         )
 
 
@@ -354,11 +368,12 @@ def _read_row(row: Sequence[str], events: tuple[str, ...], found: dict[str | Non
         leakage=tuple(map(float, leakage)),
         belief=tuple(float(text) for text in beliefs if any(beliefs)),
     )
-    if (user or None) not in found:
-        said = tuple(
-            guarantee_from_dict(json.loads(text)) for text in guarantees if any(guarantees)
-        )
-        found[user or None] = _Read([], [], said or None, against)
-    read = found[user or None]
+    read = found.setdefault(user or None, _Read([], [], None, ""))
+    if release.step < 0:
+        read.past.append(likelihood or None)
+        return
+    if not read.releases:
+        said = (guarantee_from_dict(json.loads(text)) for text in guarantees if any(guarantees))
+        read.guarantees, read.against = tuple(said) or None, against
     read.releases.append(release)
     read.likelihoods.append(likelihood or None)

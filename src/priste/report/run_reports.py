@@ -11,6 +11,7 @@ from priste.report.assembly import cells_of, stream_report, uncalibrated_release
 from priste.report.outline import Line
 from priste.report.stream_report import StreamReport
 from priste.results import RunSummary, TrueSteps, policy_of_ledger, true_steps
+from priste.results.audits import begin_of_stream
 from priste.traces import Traces
 
 MOST_SHOWN = 6
@@ -99,7 +100,8 @@ def _truths(
     for trace in traces:
         if trace.user in ledgers:
             # Nobody is guarded by a model that was fitted on them.
-            own = whose(trace.user).for_user(trace)
+            own = whose(trace.user)
+            own = own.for_user(trace, begin_of_stream(own, ledgers[trace.user]))
             found[trace.user] = own, true_steps(own, trace, len(ledgers[trace.user]))
     missing = [str(user) for user in ledgers if user not in found]
     if missing:

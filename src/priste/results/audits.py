@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import islice
 from time import process_time
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from priste.audit import EventAudit, audit_stream
 from priste.audit.stream import asked_at_every_step
 from priste.errors import InvalidParameter
+from priste.float_text import floats_from_text
 from priste.quantify import AnyPrior, passes
 from priste.release import AccountantState, Draw, Ledger, Release
 from priste.results.verdict import ledger_keeps
@@ -127,11 +129,33 @@ def _agrees(policy: Policy, releases: Ledger, steps: int) -> bool:
     """Tell whether the first leakages of a ledger are those that its releases have here."""
     if releases.event_names != tuple(policy.events):
         return False
-    columns = columns_of_releases(policy, releases, steps)
+    past, begun, columns = _whole_stream(policy, releases, steps)
     return all(
-        _first_difference(leakages(policy, name, columns), releases, number) is None
+        _first_difference(leakages(begun, name, columns)[past:], releases, number) is None
         for number, name in enumerate(policy.events)
     )
+
+
+def _whole_stream(
+    policy: Policy, releases: Ledger, steps: int | None = None
+) -> tuple[int, Policy, list[NDArray[np.float64] | None]]:
+    """Return how many steps earlier runs released, the policy in steps of the stream, and columns.
+
+    The columns are those of all steps since the stream began.
+    """
+    own, past = columns_of_releases(policy, releases, steps), len(releases.past)
+    if not past:
+        return 0, policy, own
+    from priste.register.continued import policy_of_stream  # only policies have a past
+
+    before = [None if text is None else floats_from_text(text) for text in releases.past]
+    return past, policy_of_stream(policy, past), before + own
+
+
+def begin_of_stream(policy: Policy, releases: Ledger) -> datetime | None:
+    """Return when a stream began that earlier runs released a part of, None if none did."""
+    past = len(releases.past)
+    return policy.timeline.start - past * policy.timeline.step if past else None
 
 
 def _first_difference(found: Sequence[float], releases: Ledger, number: int) -> int | None:
@@ -161,10 +185,10 @@ def audit_releases(
             f"The ledger is about {', '.join(releases.event_names)}, the policy about "
             f"{', '.join(policy.events)}. Give the policy that the releases were made under."
         )
-    columns = columns_of_releases(policy, releases)
+    past, begun, columns = _whole_stream(policy, releases)
     found = {}
     for number, name in enumerate(policy.events):
-        audited = audit_columns(policy, name, columns, beside=beside)
+        audited = _since(past, audit_columns(begun, name, columns, beside=beside))
         ledger = tuple(release.leakage[number] for release in releases)
         step = _first_difference(audited.leakage, releases, number)
         if step is not None:
@@ -179,6 +203,13 @@ def audit_releases(
         if on_event is not None:
             on_event(number + 1, len(policy.events))
     return found
+
+
+def _since(step: int, audit: EventAudit) -> EventAudit:
+    """Return what an audit says from a step on."""
+    series = ("leakage", "belief", "any_movement", "for_event", "against_event", "highest_belief")
+    cut = {name: getattr(audit, name)[step:] for name in (*series, "anybody")}
+    return replace(audit, **cut) if step else audit
 
 
 def audit_columns(

@@ -17,6 +17,7 @@ from priste.release import Ledger
 from priste.results.audits import (
     audit_cells,
     audit_releases,
+    begin_of_stream,
     columns_of_cells,
     columns_of_releases,
     policy_of_ledger,
@@ -176,7 +177,8 @@ def audit_ledgers(
     }
     for trace in traces:
         if trace.user in own:
-            own[trace.user] = own[trace.user].for_user(trace)
+            since = begin_of_stream(own[trace.user], ledgers[trace.user])
+            own[trace.user] = own[trace.user].for_user(trace, since)
     for number, (user, ledger) in enumerate(ledgers.items(), start=1):
         own[user] = policy_of_ledger(own[user], ledger)
         found[user] = audit_releases(own[user], ledger)

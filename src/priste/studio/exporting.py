@@ -16,6 +16,7 @@ from urllib.parse import quote
 from starlette.responses import Response
 
 from priste.policy import Policy
+from priste.release import Ledger
 from priste.studio.following import RunMade
 from priste.studio.jobs_at_work import LONG_AGO, ExportOrder
 from priste.studio.opening import Source
@@ -35,11 +36,12 @@ Fetch = Callable[[str], Awaitable[bytes]]
 class Releases(Protocol):
     """What this user has handed out before, by any command."""
 
-    def earlier(self, trace: Trace) -> str | None:
-        """Return where days of a trace were released before, None if nowhere."""
+    def claim(self, policy: Policy, trace: Trace, ledger: Ledger, *, again: bool) -> str | None:
+        """Write down what is about to be exported, in one transaction with looking up.
 
-    def write_down(self, policy: Policy, trace: Trace) -> None:
-        """Remember that the days of a trace are released under a policy."""
+        Returns where something about this person was released before, and then writes nothing
+        unless ``again`` asks for a second stream.
+        """
 
 
 class HandedOut:
@@ -55,32 +57,28 @@ class HandedOut:
         self._runs: dict[bytes, str] = {}
         self._register = register
 
-    def check(self, run: str, made: RunMade) -> None:
-        """Refuse to export another run of days of which one was released."""
+    def claim(self, run: str, made: RunMade, policy: Policy, *, again: bool) -> None:
+        """Remember that a run is exported; refuse another run of a person who was released."""
         if made.order.seed is not None or (first := self._runs.get(self._days(made))) == run:
             return
-        if first is not None:
+        if first is not None and not again:
             raise Refused(
                 409,
                 "Another run of these days was exported already. Whoever sees both learns more "
                 "than either guarantees.",
                 "Hand out the first. If nothing of it was or will be handed out, ask again.",
             )
-        place = None if self._register is None else self._register.earlier(made.order.trace)
-        if place is not None:
-            raise Refused(
-                409,
-                f"Something about this person was released before: see {place}. Whoever sees both "
-                "releases may learn more than is guaranteed about each.",
-                "Hand out the first. If nothing of it was or will be handed out, ask again.",
-            )
-
-    def note(self, run: str, made: RunMade, policy: Policy) -> None:
-        """Remember that a run is exported."""
-        if made.order.seed is None and self._runs.get(self._days(made)) != run:
-            self._runs[self._days(made)] = run
-            if self._register is not None:
-                self._register.write_down(policy, made.order.trace)
+        if self._register is not None:
+            place = self._register.claim(policy, made.order.trace, made.ledger, again=again)
+            if place is not None:
+                raise Refused(
+                    409,
+                    f"Something about this person was released before: see {place}. Whoever sees "
+                    "both releases may learn more than is guaranteed about each.",
+                    "Export the policy and run priste protect with it: that goes on from what was "
+                    "released. If nothing of it was or will be handed out, ask again.",
+                )
+        self._runs[self._days(made)] = run
 
     def _days(self, made: RunMade) -> bytes:
         trace = made.order.trace

@@ -69,7 +69,8 @@ def own_policy(policies: Policies, order: RunOrder) -> Policy:
 def follow(policies: Policies, order: RunOrder, tell: Tell) -> tuple[dict[str, Any], RunMade]:
     """Release a person's steps one by one, telling of each; return a summary and what was made."""
     policy = own_policy(policies, order)
-    truth = true_cells(policy, order.trace)
+    cells = policy.stream_cells(order.trace)
+    truth = policy.cells(order.trace).cells[: len(cells)]
     positions = true_steps(policy, order.trace, len(truth))
     population = KnownPrior(policy.population)
     known = [Quantifier(policy.models, each.event, population) for each in policy.events.values()]
@@ -80,19 +81,12 @@ def follow(policies: Policies, order: RunOrder, tell: Tell) -> tuple[dict[str, A
     for step, cell in enumerate(truth):
         if seeded is not None:
             seeded.begin(step)
-        shown, beside = guarded.take(cell), uncalibrated.take(cell)
+        shown, beside = guarded.take(cells[step]), uncalibrated.take(cell)
         for told, found in zip(shown["events"], guarded.protector.leakages(), strict=True):
             told["worst"] = heaviest(worst_prior(policy, found), MOST_WORST)
         tell("step", _step(policy, step, cell, positions.places[step], shown, beside))
     made = RunMade(order, guarded.ledger, uncalibrated.ledger, truth)
     return _done(policy, guarded, made), made
-
-
-def true_cells(policy: Policy, trace: Trace) -> tuple[int | None, ...]:
-    """Return the cells of a person's steps up to the last with a fix: a stream ends with it."""
-    cells = policy.cells(trace).cells
-    last = max((step for step, cell in enumerate(cells) if cell is not None), default=-1)
-    return cells[: last + 1]
 
 
 class _Side:

@@ -363,8 +363,10 @@ class Studio:
         report = "report to share" if query.get("shared") == "1" else report
         source = session.opened()
         handed_out = what in ("released", "all.zip") and source.kind != "town"
-        if handed_out and query.get("again") != "1":
-            await asyncio.to_thread(self._handed_out.check, run, made)
+        if handed_out:
+            policy = await asyncio.to_thread(source.policies.policy, made.order.text)
+            again = query.get("again") == "1"
+            await asyncio.to_thread(self._handed_out.claim, run, made, policy, again=again)
         reading = session.reading if source.kind != "town" else {}
 
         async def fetch(kind: str) -> bytes:
@@ -374,11 +376,7 @@ class Studio:
                 session.exports[run, kind] = exporting.content(found)
             return session.exports[run, kind]
 
-        found = await exporting.exported(what, made, source, report, fetch)
-        if handed_out:
-            policy = await asyncio.to_thread(source.policies.policy, made.order.text)
-            await asyncio.to_thread(self._handed_out.note, run, made, policy)
-        return found
+        return await exporting.exported(what, made, source, report, fetch)
 
     # ------------------------------------------------------------------ a running priste live
 
