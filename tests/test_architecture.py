@@ -25,6 +25,7 @@ ORDER = [
     "report",
     "forecast",
     "display",
+    "testing",
 ]
 # The doors stand beside each other; frames use the one path of batch, and only the command line
 # may open all others.
