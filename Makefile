@@ -22,7 +22,7 @@ export OPENBLAS_NUM_THREADS := 1
 # pytest rewrites tests and its plugins before it runs them; kept, this is done once for all workers.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup home-assistant lock demo docs test test-floats lint types bench reproduce clean
+.PHONY: setup home-assistant lock demo docs test test-floats lint lint-page types bench reproduce clean
 
 setup: $(VENV)/.ready
 
@@ -74,6 +74,15 @@ test-floats: setup
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(if $(shell command -v npm),$(MAKE) --no-print-directory lint-page,@echo "The checks of the studio's page need node and npm, which are not here: left out.")
+
+# Types, style and unit tests of the page's modules: see frontend/. Needs node >= 20 and npm.
+lint-page: frontend/node_modules/.ready
+	cd frontend && npm run --silent check
+
+frontend/node_modules/.ready: frontend/package-lock.json
+	cd frontend && npm ci --silent
+	touch $@
 
 types: setup
 	$(BIN)/mypy

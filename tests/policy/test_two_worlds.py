@@ -15,7 +15,8 @@ from priste.cli.application import app
 from priste.policy import Document, drafted, read_policy
 from priste.policy.lattice import box_of, lattice_grid, zone_origin
 from priste.policy.windows import Windows
-from priste.studio.opening import open_file, opened
+from priste.studio.opened_world import opened
+from priste.studio.opening import open_file
 from priste.traces import Trace, write_traces
 from priste.traces.town import ada, residents
 from priste.traces.zones import zone_of

@@ -99,6 +99,19 @@ class Tab:
         """Go to one of the steps of the story."""
         self.page.click(f"#tab-{name}")
 
+    def days_map_and_steps(self) -> None:
+        """Unfold what is said of days, cells and steps on the page of the week."""
+        self.page.evaluate("document.querySelector('#view-week details').open = true")
+
+    def cut(self, kilometres: str) -> None:
+        """Lay out the map with cells of another size, and wait until it is there."""
+        self.days_map_and_steps()
+        self.page.get_by_label("Size of a cell").select_option(kilometres)
+        self.until(
+            "!document.querySelector('#view-week .busy') && [...document.querySelectorAll("
+            f"'#view-week select')].some((each) => each.value === '{kilometres}')"
+        )
+
     def until(self, expression: str) -> None:
         """Wait until an expression of the page is true.
 

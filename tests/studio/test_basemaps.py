@@ -15,11 +15,16 @@ from pmtiles.tile import Compression, TileType
 from tests.studio.small_archives import COLUMN, ROW, ZOOM, archive, tile
 
 from priste.errors import InvalidParameter
-from priste.studio.basemap import open_basemap
-from priste.studio.vector_tiles import geojson_of_tile
+from priste.studio.basemap import geojson_of_tile, open_basemap
 
 PNG = b"\x89PNG\r\n\x1a\n and so on"
 STREETS = {"type": "FeatureCollection", "features": []}
+
+
+def features_of(data: bytes) -> list[Any]:
+    """Return the features that are made of a tile."""
+    found: list[Any] = json.loads(geojson_of_tile(data, ZOOM, COLUMN, ROW))["features"]
+    return found
 
 
 def test_geojson_is_served_as_it_is(tmp_path: Path) -> None:
@@ -59,9 +64,9 @@ def test_vector_tiles_become_geojson(tmp_path: Path) -> None:
     content, media_type = open_basemap(path).tile(ZOOM, COLUMN, ROW) or (b"", "")
     assert media_type == "application/geo+json"
     (feature,) = json.loads(content)["features"]
-    assert feature["properties"] == {"name": "Große Straße", "layer": "roads"}
-    assert feature["geometry"]["type"] == "MultiLineString"
-    for (x, y), (lon, lat) in zip(line, feature["geometry"]["coordinates"][0], strict=True):
+    assert feature["properties"] == {"layer": "roads"}
+    assert feature["geometry"]["type"] == "LineString"
+    for (x, y), (lon, lat) in zip(line, feature["geometry"]["coordinates"], strict=True):
         assert lon == pytest.approx(360 * (COLUMN + x / 4096) / 2**ZOOM - 180, abs=1e-6)
         south = math.pi * (1 - 2 * (ROW + y / 4096) / 2**ZOOM)
         assert lat == pytest.approx(
@@ -69,9 +74,9 @@ def test_vector_tiles_become_geojson(tmp_path: Path) -> None:
         )
     outer = [(0, 0), (100, 0), (100, 100), (0, 100)]
     hole = [(10, 10), (10, 20), (20, 20), (20, 10)]
-    (feature,) = geojson_of_tile(tile(3, [outer, hole, outer]), ZOOM, COLUMN, ROW)["features"]
+    (feature,) = features_of(tile(3, [outer, hole, outer]))
     assert [len(polygon) for polygon in feature["geometry"]["coordinates"]] == [2, 1]
-    (feature,) = geojson_of_tile(tile(1, [[(5, 5)], [(6, 6)]]), ZOOM, COLUMN, ROW)["features"]
+    (feature,) = features_of(tile(1, [[(5, 5)], [(6, 6)]]))
     assert len(feature["geometry"]["coordinates"]) == 2
 
 
@@ -82,10 +87,9 @@ def test_vector_tiles_become_geojson(tmp_path: Path) -> None:
 def test_damaged_tiles_are_told_or_read(data: bytes) -> None:
     """Any bytes give features or an error of ours, never anything else."""
     try:
-        found: dict[str, Any] = geojson_of_tile(data, ZOOM, COLUMN, ROW)
+        assert isinstance(features_of(data), list)
     except InvalidParameter:
         return
-    json.dumps(found, allow_nan=False)
 
 
 def test_other_files_are_no_basemaps(tmp_path: Path) -> None:

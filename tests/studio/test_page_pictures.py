@@ -57,7 +57,7 @@ def test_pictures_for_the_docs(tmp_path: Path, chromium: Browser) -> None:
         at.tab("compare")
         page.get_by_role("button", name="Keep the setting at hand as A").click()
         at.tab("protection")
-        page.get_by_label("How sure may anybody get?").press("ArrowRight")
+        page.get_by_label("How sure may the adversary get?").press("ArrowRight")
         at.tab("run")
         page.get_by_role("button", name="Run again").click()
         at.until("document.querySelector('#view-run .card.verdict') === null")

@@ -96,16 +96,7 @@ def album(studio: RunningStudio, chromium: Browser) -> Iterator[Album]:
 def cells_of(at: Tab, kilometres: str) -> None:
     """Cut the map into cells of a size."""
     at.tab("week")
-    at.page.get_by_label("Size of a cell").select_option(kilometres)
-    wait_for_cells(at, kilometres)
-
-
-def wait_for_cells(at: Tab, kilometres: str) -> None:
-    """Wait until the map is cut."""
-    at.until(
-        "!document.querySelector('#view-week .busy') && "
-        f"document.querySelector('#view-week select').value === '{kilometres}'"
-    )
+    at.cut(kilometres)
 
 
 def test_opening(album: Album, week: Path, tmp_path: Path) -> None:
@@ -134,11 +125,14 @@ def test_opening(album: Album, week: Path, tmp_path: Path) -> None:
     at.open_file(week)
     album.take("06-file")
     waiting = held(at, "**/ground")
+    at.days_map_and_steps()
     page.get_by_label("Size of a cell").select_option("2")
     page.locator("#view-week .busy").wait_for()
+    # What was chosen stays in sight meanwhile.
+    assert page.get_by_label("Size of a cell").input_value() == "2"
     album.take("07-cutting")
     let_go(at, "**/ground", waiting)
-    wait_for_cells(at, "2")
+    at.until("!document.querySelector('#view-week .busy')")
 
 
 def test_places(album: Album, week: Path) -> None:
@@ -207,7 +201,7 @@ def test_protection(album: Album, week: Path) -> None:
     album.take("17-forecast-moving")
     let_go(at, "**/forecasts", waiting)
     page.get_by_text("A cap on how sure").click()
-    page.get_by_label("How sure may anybody get?").press("Home")
+    page.get_by_label("How sure may the adversary get?").press("Home")
     page.wait_for_selector("#view-protection .computing", state="detached")
     album.take("18-cap")
     page.get_by_label("Which adversary?").press("Home")
@@ -287,8 +281,8 @@ def test_comparing_and_exporting(album: Album, week: Path) -> None:
     album.take("33-compare-empty")
     page.get_by_role("button", name="Keep the setting at hand as A").click()
     at.tab("protection")
-    page.get_by_label("How sure may anybody get?").press("ArrowRight")
-    page.get_by_label("How sure may anybody get?").press("ArrowRight")
+    page.get_by_label("How sure may the adversary get?").press("ArrowRight")
+    page.get_by_label("How sure may the adversary get?").press("ArrowRight")
     at.tab("compare")
     page.wait_for_timeout(500)
     album.take("34-compare-half")

@@ -113,9 +113,11 @@ def test_two_tabs_do_not_mix(address: str, chromium: Browser, week: Path) -> Non
             other.page.set_viewport_size({"width": DESK["width"], "height": height})
             other.drawn()
         assert other.page.evaluate(frame) == before
-        # A reload loses the week and nothing else; the other tab goes on.
+        # A reload finds the week and the place again; the other tab goes on.
         one.page.reload()
         one.page.wait_for_selector("html[data-ready]")
-        assert one.page.locator("#start").is_visible()
+        assert one.page.locator("#source").inner_text() == "week.csv"
+        again = one.page.locator("#view-places li[data-row]").last.get_by_label("Name of the place")
+        assert again.input_value() == "only here"
         other.tab("secrets")
         other.page.locator("#view-secrets .chance").first.wait_for()

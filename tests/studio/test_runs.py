@@ -103,7 +103,7 @@ def test_a_run_is_told_step_by_step(made: Any) -> None:
     assert done["verdict"] == "kept"
     assert set(done["ways"]) == {"with priste", "uncalibrated", "constant point"}
     assert done["strip"][0]["label"] == "Wed 04 Mar"
-    assert "Not guaranteed" in done["events"][0]["anybody_words"]
+    assert "Not guaranteed" in done["events"][0]["other_words"]
 
 
 def test_exports_are_what_the_command_line_writes(made: Any, tmp_path: Path) -> None:
@@ -255,14 +255,14 @@ def test_what_any_command_released_is_not_released_again_unasked(
     tab.close()
 
 
-def test_forecasts_say_what_it_costs_and_what_others_learn(tab: Tab, tmp_path: Path) -> None:
-    """Metres beside the mechanism alone and a constant; and what those outside the class learn."""
+def test_forecasts_say_what_it_costs(tab: Tab, tmp_path: Path) -> None:
+    """Metres on the opened trace, beside the uncalibrated mechanism and a constant point."""
     tab.open_small_world(tmp_path)
     job = tab.post("forecasts", {"setting": SMALL_SETTING})["job"]
     said = list(tab.messages(job))
     assert [event for event, _ in said][:2] == ["queued", "started"]
     words = [value["words"] for event, value in said if event == "progress"]
-    assert any("releases, " in each and "off so far" in each for each in words)
+    assert any("trying it on your own days" in each for each in words)
     # Soon from two streams, then from more; each says how sure it is.
     streams = [value["runs"] for event, value in said if event == "estimate"]
     assert streams[0] == 2
@@ -271,11 +271,16 @@ def test_forecasts_say_what_it_costs_and_what_others_learn(tab: Tab, tmp_path: P
     assert event == "done"
     assert done["runs"] == streams[-1] > 2
     assert done["everywhere"]["low"] <= done["everywhere"]["metres"] <= done["everywhere"]["high"]
-    assert "on average" in done["sentence"]
-    assert "One constant cell" in done["sentence"]
-    for way in (done, done["alone"], done["constant"]):
+    assert "mean error" in done["sentence"]
+    assert done["is_stable"]
+    for way in (done, done["uncalibrated"], done["constant"]):
         assert way["everywhere"]["metres"] >= 0
-    assert "Nothing was released" in done["basis"]
+    assert "on the opened trace" in done["basis"]
+    # The same setting once more, and the same figures: only settings make a difference.
+    again = list(tab.messages(tab.post("forecasts", {"setting": SMALL_SETTING})["job"]))
+    assert next(value for event, value in again if event == "estimate") == next(
+        value for event, value in said if event == "estimate"
+    )
     refused = tab.post("forecasts", {"setting": SMALL_SETTING, "runs": 1}, 422)
     assert "runs" in refused["error"]["message"]
 

@@ -28,7 +28,8 @@ from priste.policy.policy_reader import ringed as ringed_numbers
 from priste.quantify import Quantifier
 from priste.studio.event_picture import formula_of, structure_of
 from priste.studio.event_sentence import sentence
-from priste.studio.opening import draft_setting, open_file
+from priste.studio.opened_world import draft_setting
+from priste.studio.opening import open_file
 from priste.studio.setting import alpha_of, ground_of_setting, metres_of, policy_text
 from priste.studio.size_limits import slow, too_large
 from priste.studio.sliders import adversaries

@@ -17,6 +17,10 @@ def studio(
     file: Annotated[
         Path | None, typer.Argument(help="A trace to begin with, in any format priste reads.")
     ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option("--policy", "-p", help="A policy to begin with, for the FILE; else a draft."),
+    ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 0,
     no_open: Annotated[
         bool, typer.Option("--no-open", help="Only print the address; open no browser.")
@@ -47,9 +51,14 @@ def studio(
 
         if file is not None and not file.exists():
             raise InvalidParameter(f"There is no file {str(file)!r} to begin with.")
+        if policy is not None and (file is None or not policy.is_file()):
+            raise InvalidParameter(
+                f"The --policy is a file to begin with, together with a FILE. Got {str(policy)!r}."
+            )
         warn_of_seed(seed)
         pages = Studio(
             file=None if file is None else file.resolve(),
+            policy=None if policy is None else policy.resolve(),
             reading={"format": format, "zone": zone},
             basemap=None if basemap is None else open_basemap(basemap),
             tiles=None if tiles is None else checked_tiles(tiles),

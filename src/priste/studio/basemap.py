@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import math
 import threading
 import zlib
 from pathlib import Path
@@ -106,10 +107,42 @@ class PmtilesMap(Basemap):
             found = _unpacked(found)
         if self._type != "MVT":
             return found, _MEDIA[self._type]
-        from priste.studio.vector_tiles import geojson_of_tile
+        return geojson_of_tile(found, zoom, column, row), "application/geo+json"
 
-        features = geojson_of_tile(found, zoom, column, row)
-        return json.dumps(features, separators=(",", ":")).encode(), "application/geo+json"
+
+def geojson_of_tile(tile: bytes, zoom: int, column: int, row: int) -> bytes:
+    """Return the features of a vector tile in degrees; each knows its layer, and nothing else.
+
+    Raises InvalidParameter for bytes that are no such tile.
+    """
+    from google.protobuf.message import DecodeError
+    from mapbox_vector_tile import decode
+
+    def in_degrees(place: Any, extent: int) -> Any:
+        if not place or isinstance(place[0], list):
+            return [in_degrees(each, extent) for each in place]
+        across, down = (column + place[0] / extent) / 2**zoom, (row + place[1] / extent) / 2**zoom
+        south = math.pi * (1 - 2 * down)
+        return [360 * across - 180, math.degrees(2 * math.atan(math.exp(south)) - math.pi / 2)]
+
+    try:
+        layers = decode(tile, default_options={"y_coord_down": True, "geojson": True})
+        features = [
+            {
+                "type": "Feature",
+                "properties": {"layer": name},
+                "geometry": {
+                    "type": feature["geometry"]["type"],
+                    "coordinates": in_degrees(feature["geometry"]["coordinates"], layer["extent"]),
+                },
+            }
+            for name, layer in layers.items()
+            for feature in layer["features"]
+        ]
+        found = {"type": "FeatureCollection", "features": features}
+        return json.dumps(found, separators=(",", ":"), allow_nan=False).encode()
+    except (DecodeError, ArithmeticError, AssertionError, IndexError, ValueError, RecursionError):
+        raise InvalidParameter("A tile of the basemap is damaged.") from None
 
 
 def _unpacked(packed: bytes) -> bytes:

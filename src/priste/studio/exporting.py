@@ -90,7 +90,7 @@ class HandedOut:
 
 def order(made: RunMade, what: str, path: Path, reading: Mapping[str, str | None]) -> ExportOrder:
     """Return the wish for one file."""
-    return ExportOrder(made, what, path, reading.get("format"), reading.get("zone"))
+    return ExportOrder(made, what, path, reading)
 
 
 def content(found: dict[str, Any]) -> bytes:

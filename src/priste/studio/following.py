@@ -237,20 +237,20 @@ def _done(policy: Policy, guarded: _Side, made: RunMade) -> dict[str, Any]:
 
 
 def _ends(policy: Policy, guarded: _Side) -> Iterator[dict[str, Any]]:
-    """Yield what was reached about each event, and what anybody else could have learnt."""
+    """Yield what was reached about each event, and what other adversaries could have learnt."""
     learnt = any_prior_leakage([(policy, guarded.ledger)])
-    anybody: list[float | None] = [
+    others: list[float | None] = [
         None if learnt is None else learnt.leakage[name] for name in policy.events
     ]
-    rows = zip(policy.events, guarded.highest, guarded.surest, anybody, strict=True)
+    rows = zip(policy.events, guarded.highest, guarded.surest, others, strict=True)
     for name, highest, surest, other in rows:
         yield {
             "name": name,
             "leakage": highest,
             "reached": f"odds moved by at most {odds(max(highest, 0.0))}; the surest believes "
             f"{percent(surest)}",
-            "anybody": other,
-            "anybody_words": "" if other is None else outsider_words(other),
+            "any_prior": other,
+            "other_words": "" if other is None else outsider_words(other),
         }
 
 

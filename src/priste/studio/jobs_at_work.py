@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 import zipfile
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from priste.quantify import KnownPrior, Leakage, Quantifier
 from priste.release import write_ledgers
 from priste.report import render, run_reports
 from priste.report.shared import PublicPart, shared_page
-from priste.results import columns_of_releases, length, percent, released_cells
+from priste.results import columns_of_releases, length, released_cells, true_steps
 from priste.studio.following import (
     RunMade,
     RunOrder,
@@ -34,7 +35,7 @@ from priste.studio.following import (
 from priste.studio.policies import Policies
 from priste.studio.wire import Refused, floats
 from priste.studio.worker import Tell
-from priste.traces import Traces, read_traces, released_suffix, write_released
+from priste.traces import Trace, Traces, read_traces, released_suffix, write_released
 
 Floats = NDArray[np.float64]
 Made = tuple[dict[str, Any], Any]
@@ -42,8 +43,9 @@ Made = tuple[dict[str, Any], Any]
 LONG_AGO = (1980, 1, 1, 0, 0, 0)
 """The time of every file in an archive, so that the same run gives the same bytes."""
 
-FEWEST_TO_COMPARE = 4
-"""From fewer streams nothing is said of whether one constant cell would be nearer."""
+FEWEST_TO_SHOW = 4
+STEADY = 0.15
+"""From fewer streams no figure is shown, and none that may still change by a larger share."""
 
 MOST_DRAWN = 200
 """How many cells of a worst prior are drawn."""
@@ -62,29 +64,30 @@ def _policies_of(folder: Path) -> Policies:
 
 @dataclass(frozen=True)
 class ForecastOrder:
-    """What a forecast is made from: nothing of anybody."""
+    """What a forecast is made from. ``trace`` is the truth: it is never printed."""
 
     folder: Path
     text: str
     runs: int
+    trace: Trace = field(repr=False)
 
 
 def forecast(order: ForecastOrder, tell: Tell) -> Made:
     """Say what a policy will cost in metres: soon from two streams, then from more."""
     tell("progress", {"words": "laying out the map and how people move"})
-    policy = _policies_of(order.folder).policy(order.text)
-    tell("progress", {"words": "trying it on people drawn from the model"})
+    policy = _policies_of(order.folder).policy(order.text).for_user(order.trace)
+    truth = true_steps(policy, order.trace)
 
-    def tried(done: int, total: int, metres: float) -> None:
-        words = f"trying it on two people drawn from the model: {done} of {total} releases"
-        words += f", {length(metres)} off so far" if done < total else ""
+    def tried(done: int, total: int, _: float) -> None:
+        words = f"trying it on your own days: {done} of {total} releases"
         tell("progress", {"done": done, "total": total, "words": words})
 
     found: dict[str, Any] = {}
-    for row in refined_forecast(policy, runs=order.runs, on_trial=tried):
+    # The same seed for every setting: two settings differ by what they do, not by the draws.
+    for row in refined_forecast(policy, runs=order.runs, truth=truth, on_trial=tried):
         found = _foretold(row)
         tell("estimate", found)
-    return found, None
+    return found | {"is_stable": True}, None
 
 
 def _foretold(row: Row) -> dict[str, Any]:
@@ -92,9 +95,11 @@ def _foretold(row: Row) -> dict[str, Any]:
     what, _, against = row.guarantee.partition("; against ")
     return {
         **_metres(cost.released),
-        "alone": _metres(cost.uncalibrated),
+        "uncalibrated": _metres(cost.uncalibrated),
         "constant": _metres(cost.constant),
         "over_constant": cost.over_constant,
+        "constant_does": cost.constant_does,
+        "is_stable": is_stable(cost),
         "runs": cost.runs,
         "steps": cost.steps,
         "of_steps": cost.of_steps,
@@ -105,23 +110,28 @@ def _foretold(row: Row) -> dict[str, Any]:
     }
 
 
-def foretold_words(cost: Cost) -> str:
-    """Say how far off releases will be, how surely, and whether that beats one constant cell."""
-    off, beyond = cost.released.all, cost.beyond_constant
-    rough = off.high - off.value >= off.value
-    sure = "very roughly" if rough else f"between {length(off.low)} and {length(off.high)}"
-    constant = f"One constant cell would be {length(cost.constant.all.value)} off"
-    if cost.runs < FEWEST_TO_COMPARE or beyond.low <= 0 <= beyond.high:
-        compared = f"{constant}: from {cost.runs} streams the two cannot be told apart."
-    elif beyond.high < 0:
-        compared = f"{constant}, so this is nearer than telling nothing."
-    else:
-        compared = f"{constant}: nearer than this."
-    exact = percent(cost.released.exact.value)
-    return (
-        f"Expect releases about {length(off.value)} from the truth on average, {sure}. {compared} "
-        f"{exact} of the steps are told as they are."
+def is_stable(cost: Cost) -> bool:
+    """Tell whether more streams would hardly change the figures.
+
+    The interval of an estimate is for one more stream; that of the mean of n is narrower by the
+    root of n + 1. Figures are stable when it is within ``STEADY`` of each of them.
+    """
+    found = [cost.released.all, cost.released.near, cost.released.far]
+    return cost.runs >= FEWEST_TO_SHOW and all(
+        (each.high - each.low) / 2 <= STEADY * each.value * math.sqrt(cost.runs + 1)
+        for each in found
+        if each is not None
     )
+
+
+def foretold_words(cost: Cost) -> str:
+    """Say how far off releases will be, how surely, and whether that beats one constant point."""
+    off = cost.released.all
+    sure = f"in 80 of 100 cases between {length(off.low)} and {length(off.high)}"
+    said = f"Expect a mean error of {length(off.value)}, {sure}."
+    if cost.constant_does:
+        return f"{said} Near the secret this is no better than a constant point."
+    return said
 
 
 def _metres(found: Metres) -> dict[str, Any]:
@@ -227,8 +237,7 @@ class ExportOrder:
     made: RunMade
     what: str
     path: Path
-    format: str | None
-    zone: str | None
+    reading: Mapping[str, str | None]
 
 
 def export(order: ExportOrder, tell: Tell) -> Made:
@@ -238,7 +247,10 @@ def export(order: ExportOrder, tell: Tell) -> Made:
     user = made.order.trace.user
     policy = _policies_of(made.order.folder).policy(made.order.text)
     own = own_policy(_policies_of(made.order.folder), made.order)
-    traces = read_traces(order.path, order.format, zone=order.zone)
+    reading = order.reading
+    traces = read_traces(
+        order.path, reading.get("format"), zone=reading.get("zone"), user=reading.get("user")
+    )
     with scratch_folder() as folder:
         target = folder / f"{order.path.stem}.released{released_suffix(traces)}"
         if order.what == "released":

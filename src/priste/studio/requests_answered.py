@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from priste.errors import PristeError
 from priste.studio.job_queue import Job, Jobs
-from priste.studio.wire import Refused, read_numbers
+from priste.studio.wire import Problem, Refused, read_numbers
 
 LARGEST_BODY = 4_000_000
 """Bytes of a request that is not an upload: a setting with every cell painted fits."""
@@ -33,7 +33,8 @@ def answering(handler: Handler) -> Handler:
         except Refused as refusal:
             return refusal.response()
         except PristeError as error:
-            return Refused(422, str(error)).response()
+            named = [Problem(error.parameter, str(error))] if error.parameter else []
+            return Refused(422, str(error), problems=named).response()
         except ClientDisconnect:
             return Response(status_code=400)
         except MemoryError:

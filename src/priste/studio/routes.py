@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from zoneinfo import available_timezones
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -33,7 +34,14 @@ from priste.studio.following import RunOrder
 from priste.studio.job_queue import Jobs
 from priste.studio.jobs_at_work import ForecastOrder, PriorOrder
 from priste.studio.live_watch import Watch
-from priste.studio.opening import Source, another_person, open_file, open_town, opened, regrounded
+from priste.studio.opened_world import opened, regrounded
+from priste.studio.opening import (
+    Source,
+    another_person,
+    open_file,
+    open_town,
+    with_policy,
+)
 from priste.studio.policies import Policies
 from priste.studio.requests_answered import (
     Handler,
@@ -45,7 +53,6 @@ from priste.studio.requests_answered import (
     setting_of,
 )
 from priste.studio.sessions import Session, Sessions
-from priste.studio.setting import policy_text
 from priste.studio.sliders import noise_words
 from priste.studio.uploads import LARGEST_UPLOAD, receive
 from priste.studio.wire import Refused, answer
@@ -70,6 +77,7 @@ class Studio:
         self,
         *,
         file: Path | None = None,
+        policy: Path | None = None,
         reading: dict[str, str | None] | None = None,
         basemap: Basemap | None = None,
         tiles: str | None = None,
@@ -79,6 +87,7 @@ class Studio:
         self.jobs = Jobs()
         self.sessions = Sessions(self.jobs)
         self._file = file
+        self._policy_file = policy
         self._reading = reading or {}
         self._basemap = basemap
         self._tiles = tiles
@@ -98,11 +107,15 @@ class Studio:
             ("GET", "/api/basemap/geojson", self._features),
             ("GET", "/api/basemap/tiles/{zoom:int}/{column:int}/{row:int}", self._tile),
             ("POST", "/api/sessions", self._begin),
+            ("GET", session, self._again),
             ("DELETE", session, self._end),
+            ("POST", f"{session}/leave", self._leave),
+            ("POST", f"{session}/work", self._work),
             ("POST", f"{session}/town", self._town),
             ("POST", f"{session}/file", self._open_file),
             ("POST", f"{session}/upload", self._upload),
             ("POST", f"{session}/person", self._person),
+            ("POST", f"{session}/policy/open", self._open_policy),
             ("POST", f"{session}/ground", self._ground),
             ("POST", f"{session}/events", self._events),
             ("POST", f"{session}/chances", self._chances),
@@ -158,6 +171,7 @@ class Studio:
                 else {"url": self._tiles, "host": urlsplit(self._tiles).hostname},
                 "seed": self._seed,
                 "formats": sorted(formats()),
+                "zones": sorted(available_timezones()),
                 "calibrators": [
                     {"name": name, "guarantee": each.guaranteed, "words": each.explained}
                     for name, each in CALIBRATORS.items()
@@ -186,6 +200,23 @@ class Studio:
     async def _begin(self, request: Request) -> Response:
         self.jobs.warm()
         return answer({"session": self.sessions.begin().id})
+
+    async def _again(self, request: Request) -> Response:
+        """Answer a page that was loaded again: what is open, and what was made of it."""
+        session = self._session(request)
+        work = session.work
+        shown = None
+        if session.source is not None:
+            shown = await asyncio.to_thread(opened, session.source, work.get("base"))
+        return answer({"opened": shown, "work": work, "runs": list(session.runs)})
+
+    async def _work(self, request: Request) -> Response:
+        self._session(request).work = await body_of(request)
+        return answer({})
+
+    async def _leave(self, request: Request) -> Response:
+        self.sessions.leave(request.path_params["session"])
+        return answer({})
 
     async def _end(self, request: Request) -> Response:
         self.sessions.end(request.path_params["session"])
@@ -219,16 +250,34 @@ class Studio:
         if self._file is None:
             raise Refused(409, "No file was named on the command line.")
         session.reading = dict(self._reading)
-        return await self._take(session, partial(open_file, self._file, "file", **self._reading))
+        return await self._take(session, self._open_named)
+
+    def _open_named(self) -> Source:
+        """Return the file of the command line, under its policy if it names one."""
+        if self._file is None:
+            raise Refused(409, "No file was named on the command line.")
+        found = open_file(self._file, "file", **self._reading)
+        if self._policy_file is None:
+            return found
+        text = self._policy_file.read_text(encoding="utf-8")
+        return with_policy(found, text, self._policy_file.parent)
 
     async def _upload(self, request: Request) -> Response:
         session = self._session(request)
-        folder = session.folder / f"upload-{secrets.token_hex(4)}"
-        folder.mkdir(mode=0o700)
+        query = request.query_params
+        batch = query.get("batch") or secrets.token_hex(4)
+        if not (batch.isalnum() and batch.isascii() and len(batch) <= 20):
+            raise Refused(422, "A batch of uploads is named by letters and digits.")
+        folder = session.folder / f"upload-{batch}"
+        folder.mkdir(mode=0o700, exist_ok=True)
         try:
             path = await receive(request, folder)
-            reading = {name: request.query_params.get(name) or None for name in ("format", "zone")}
-            taken = await self._take(session, partial(open_file, path, "upload", **reading))
+            if query.get("more") == "1":
+                return answer({})
+            others = [each for each in folder.rglob("*") if each.is_file() and each != path]
+            whole = folder if others else path
+            reading = {name: query.get(name) or None for name in ("format", "zone", "user")}
+            taken = await self._take(session, partial(open_file, whole, "upload", **reading))
         except BaseException:  # also of one whose connection ends
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -240,6 +289,13 @@ class Studio:
         return await self._take(
             session, partial(another_person, session.opened(), body.get("user"))
         )
+
+    async def _open_policy(self, request: Request) -> Response:
+        session, body = self._session(request), await body_of(request)
+        text = body.get("policy")
+        if not isinstance(text, str):
+            raise Refused(422, "The request must hold the text of a 'policy'.")
+        return await self._take(session, partial(with_policy, session.opened(), text))
 
     async def _take(self, session: Session, open_source: Callable[[], Source]) -> Response:
         source = await asyncio.to_thread(open_source)
@@ -302,7 +358,7 @@ class Studio:
     async def _forecast(self, request: Request) -> Response:
         session, body = self._session(request), await body_of(request)
         source = session.opened()
-        text = policy_text(setting_of(body), source.files)
+        text = source.text(setting_of(body))
         runs = body.get("runs", REFINED_RUNS)
         if type(runs) is not int or not 2 <= runs <= MOST_FORECAST_RUNS:
             raise Refused(
@@ -310,13 +366,15 @@ class Studio:
             )
         if session.forecast is not None:
             self.jobs.cancel(session.forecast)
-        session.forecast = self.jobs.start("forecast", ForecastOrder(source.folder, text, runs))
+        session.forecast = self.jobs.start(
+            "forecast", ForecastOrder(source.folder, text, runs, source.trace)
+        )
         return answer({"job": session.forecast.id})
 
     async def _run(self, request: Request) -> Response:
         session, body = self._session(request), await body_of(request)
         source = session.opened()
-        text = policy_text(setting_of(body), source.files)
+        text = source.text(setting_of(body))
         seed = body.get("seed", self._seed)
         if seed is not None and (type(seed) is not int or not 0 <= seed < 2**63):
             raise Refused(422, "A seed is a whole number >= 0, or null for real randomness.")

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from priste.atomic_files import scratch_folder
 from priste.studio.following import RunMade
@@ -21,6 +21,9 @@ Answer = TypeVar("Answer")
 
 MOST_SESSIONS = 16
 """When one more tab opens, the session that was idle longest ends."""
+
+LINGER = 600.0
+"""Seconds for which the work of a closed tab is kept: Back, and a reload, find it again."""
 
 MOST_RUNS = 6
 """How many runs of a session are kept; the oldest goes first."""
@@ -40,6 +43,8 @@ class Session:
         self.forecast: Job | None = None
         self.exports: dict[tuple[str, str], bytes] = {}
         self.watches: dict[str, object] = {}
+        self.work: dict[str, Any] = {}
+        self.left: asyncio.TimerHandle | None = None
         self._turn = asyncio.Lock()
         self._newest: dict[str, object] = {}
 
@@ -65,6 +70,7 @@ class Session:
         self.cancel_all()
         self.runs.clear()
         self.exports.clear()
+        self.work = {}
         self.source = source
 
     def job(self, number: str) -> Job:
@@ -103,6 +109,8 @@ class Session:
     def close(self) -> None:
         """End the session, and leave nothing."""
         self.cancel_all()
+        if self.left is not None:
+            self.left.cancel()
         self.watches.clear()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -129,7 +137,16 @@ class Sessions:
         if number not in self._all:
             raise Refused(404, "This tab's session is over.", "Reload the page.")
         self._all.move_to_end(number)
-        return self._all[number]
+        found = self._all[number]
+        if found.left is not None:
+            found.left.cancel()
+            found.left = None
+        return found
+
+    def leave(self, number: str) -> None:
+        """End a session in a while, unless something is asked of it before."""
+        session = self.session(number)
+        session.left = asyncio.get_running_loop().call_later(LINGER, self.end, number)
 
     def end(self, number: str) -> None:
         """End a session; one that is over already is fine."""

@@ -40,10 +40,16 @@ PARTS = {
 """What may stand in each part of a setting: what stands in that section of a policy, but for files,
 because a page has no business on this machine's disk."""
 
+GUARANTEE = PARTS["guarantee"]
 RELEASE = frozenset(ReleaseSection.model_fields)
 SHAPE = frozenset(RegionSection.model_fields) - {"cells", "geojson"}
 EVENT = frozenset({"name", "formula", "every", "guarantee", "structure"})
 KNOWN = frozenset({*PARTS, *RELEASE, "regions", "events"})
+
+_TABLES = frozenset({"release", "regions", "events"})
+
+SEVERAL = "several"
+"""The kind of movement that stands on the page for several models of an opened policy."""
 
 MOST_STEPS = 20_000
 MOST_NAMED = 200
@@ -64,29 +70,73 @@ def metres_of(alpha: float) -> float:
     return 2000.0 / alpha
 
 
-def policy_text(setting: object, files: Collection[str] = ()) -> str:
+def carried_of(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a policy says that the page neither shows nor sends, to be put back.
+
+    These are sections and keys of events that the page does not know, several models of movement,
+    and ``files``: the names of all files of the policy. They never come from a page.
+    """
+    mobility, adversary = tables["mobility"], tables.get("adversary", {})
+    listed = mobility if isinstance(mobility, list) else [mobility]
+    named = [each.get(key) for each in listed for key in ("path", "traces")]
+    named += [adversary.get("population")]
+    named += [place.get("geojson") for place in tables.get("regions", {}).values()]
+    texts = [text for each in named if each for text in ([each] if isinstance(each, str) else each)]
+    return {
+        "sections": only(tables, tables.keys() - PARTS.keys() - _TABLES),
+        "mobility": mobility if isinstance(mobility, list) else only(mobility, {"path"}),
+        "adversary": only(adversary, {"population"}),
+        "events": {
+            name: only(event, event.keys() - EVENT - GUARANTEE)
+            for name, event in tables["events"].items()
+        },
+        "files": texts,
+    }
+
+
+def only(table: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:
+    """Return the part of a table that has these keys."""
+    return {key: each for key, each in table.items() if key in keys}
+
+
+def policy_text(
+    setting: object, files: Collection[str] = (), carried: Mapping[str, Any] | None = None
+) -> str:
     """Return the policy file that a setting means; see :func:`document_of`."""
-    return (
-        f"# A policy of priste, written by its studio.\n\n{document_of(setting, files).to_toml()}"
-    )
+    text = document_of(setting, files, carried).to_toml()
+    return f"# A policy of priste, written by its studio.\n\n{text}"
 
 
-def document_of(setting: object, files: Collection[str] = ()) -> Document:
+def document_of(
+    setting: object, files: Collection[str] = (), carried: Mapping[str, Any] | None = None
+) -> Document:
     """Return the policy that a setting means; ``files`` are what a model may be fitted on.
 
-    Raises Refused with every mistake of form.
+    ``carried`` is what :func:`carried_of` kept of a policy. Raises Refused with every mistake of
+    form.
     """
-    parts = _sections(setting, files)
+    kept = carried or {"sections": {}, "mobility": {}, "adversary": {}, "events": {}, "files": ()}
+    parts = _sections(setting, {*files, *kept["files"]})
+    if parts["mobility"].get("kind") == SEVERAL:
+        parts["mobility"] = kept["mobility"]
+    else:
+        parts["mobility"] |= only(kept["mobility"], {"path"})
+    if kept["adversary"] and parts.get("adversary", {}).get("knows") == "population":
+        parts["adversary"] |= kept["adversary"]
     grid = ground_of_setting(setting, files).grid if _is_ringed(parts) else None
     parts["regions"] = {
         _name(each): _place(_object(each, "A region", frozenset({"name", "cells", "shape"})), grid)
         for each in _listed(setting, "regions")
     }
     parts["events"] = {
-        _name(each): _event(_object(each, "An event", EVENT)) for each in _listed(setting, "events")
+        _name(each): {
+            **kept["events"].get(_name(each), {}),
+            **_event(_object(each, "An event", EVENT)),
+        }
+        for each in _listed(setting, "events")
     }
     try:
-        return Document.from_json(parts, "The setting")
+        return Document.from_json({**kept["sections"], **parts}, "The setting")
     except (PolicyError, ValueError) as error:
         raise mistakes(error) from None
 
@@ -177,7 +227,7 @@ def _place(region: Mapping[str, Any], ringed: Any) -> dict[str, Any]:
 
 def _event(event: Mapping[str, Any]) -> dict[str, Any]:
     guarantee = event.get("guarantee")
-    own = {} if guarantee is None else _object(guarantee, "A guarantee", PARTS["guarantee"])
+    own = {} if guarantee is None else _object(guarantee, "A guarantee", GUARANTEE)
     return _without_none({"formula": event.get("formula"), "every": event.get("every"), **own})
 
 

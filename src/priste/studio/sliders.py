@@ -13,7 +13,7 @@ from priste.policy.sections import AdversarySection, GuaranteeSection
 from priste.results import length, odds, percent
 from priste.studio.setting import alpha_of, metres_of
 
-ADVERSARYS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+ADVERSARIES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("Knows the population", "Knows the population and your home", {"knows": "population"}),
     *(
         (
@@ -31,9 +31,9 @@ ADVERSARYS: tuple[tuple[str, str, dict[str, Any]], ...] = (
             ("Saw you 2 hours before", 2.0),
         )
     ),
-    ("Anybody, whatever they know", "Anybody, whatever they know", {"knows": "anything"}),
+    ("Any prior: whatever it knows", "Any prior: whatever it knows", {"knows": "anything"}),
 )
-"""From whom little is feared to whom everything is: without a home that is known, and with one."""
+"""From the adversary who knows least to any prior: without a home that is known, and with one."""
 
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0)
 BELIEFS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
@@ -48,9 +48,9 @@ def adversaries(policy: Policy) -> list[dict[str, Any]]:
     """
     found: list[dict[str, Any]] = []
     step: timedelta = policy.timeline.step
-    for plain, at_home, section in ADVERSARYS:
+    for plain, at_home, section in ADVERSARIES:
         if section.get("hours", math.inf) * 3600 < step.total_seconds():
-            continue  # the same as anybody: it is where the user began
+            continue  # the same as any prior: it is where the user began
         choice = AdversaryChoice(AdversarySection.model_validate(section), None, {}, step)
         try:
             words = choice.adversary(policy.models, policy.homes).words
@@ -87,9 +87,9 @@ def upward_guarantees() -> list[dict[str, Any]]:
 
 
 def beliefs() -> list[dict[str, Any]]:
-    """Return how sure anybody may get, strongest first."""
+    """Return how sure the adversary may get, strongest first."""
     return [
-        _guarantee(position, f"Nobody surer than {percent(cap)}", {"belief_at_most": cap})
+        _guarantee(position, f"At most {percent(cap)} sure", {"belief_at_most": cap})
         for position, cap in enumerate(BELIEFS)
     ]
 

@@ -1,6 +1,7 @@
 // Talking to the server on this machine. Nothing here, and nothing on the page, asks anybody else.
 
 const KEPT = "priste-token";
+const SESSION = "priste-session";
 
 /** The token is in the fragment of the address, which browsers never send; it does not stay there. */
 export function takeToken() {
@@ -17,6 +18,7 @@ export class Problem extends Error {
   constructor({ message, hint = "", problems = [] }, status = 0) {
     super(message);
     this.hint = hint;
+    /** @type {{ path: string, message: string }[]} */
     this.problems = problems;
     this.status = status;
   }
@@ -43,13 +45,17 @@ const UNREACHABLE = {
 
 export class Api {
   #token;
-  #session = null;
+  #session = sessionStorage.getItem(SESSION);
   #opening = null;
 
   constructor(token) {
     this.#token = token;
   }
 
+  /**
+   * @param {string} path
+   * @param {{ method?: string, body?: any, headers?: object, signal?: AbortSignal, keepalive?: boolean }} options
+   */
   async #request(path, { method = "GET", body, headers = {}, signal, keepalive } = {}) {
     const raw = body instanceof Blob;
     let answer;
@@ -103,6 +109,7 @@ export class Api {
     if (!this.#session) {
       this.#opening ??= this.#json("/api/sessions", { method: "POST" }).then(({ session }) => {
         this.#session = session;
+        sessionStorage.setItem(SESSION, session);
       });
       try {
         await this.#opening;
@@ -121,13 +128,40 @@ export class Api {
     return this.#json(await this.#own(path), { ...options, method: "POST", body });
   }
 
-  /** Send a file as it is; its name goes in a header because it may hold anything. */
-  async upload(file) {
-    return this.#json(await this.#own("/upload"), {
-      method: "POST",
-      body: file,
-      headers: { "X-Priste-Name": encodeURIComponent(file.name) },
-    });
+  /**
+   * Send files as they are, one after the other; names go in a header because they may hold anything.
+   * `reading` says how they are to be read: { zone, user }.
+   */
+  async upload(files, reading = {}) {
+    const batch = crypto.randomUUID().replaceAll("-", "").slice(0, 12);
+    let answer = null;
+    for (const [number, file] of files.entries()) {
+      const query = new URLSearchParams({ batch, ...reading });
+      if (number < files.length - 1) query.set("more", "1");
+      answer = await this.#json(await this.#own(`/upload?${query}`), {
+        method: "POST",
+        body: file,
+        headers: { "X-Priste-Name": encodeURIComponent(file.webkitRelativePath || file.name) },
+      });
+    }
+    return answer;
+  }
+
+  /** What this tab was at work on before it was loaded again; null if that is gone. */
+  async again() {
+    if (!this.#session) return null;
+    try {
+      return await this.#json(`/api/sessions/${this.#session}`);
+    } catch {
+      this.forget();
+      return null;
+    }
+  }
+
+  /** Begin anew: the next question opens another session. */
+  forget() {
+    this.#session = null;
+    sessionStorage.removeItem(SESSION);
   }
 
   async remove(path) {
@@ -138,7 +172,11 @@ export class Api {
     return this.#request(await this.#own(path), options);
   }
 
-  /** Read server-sent events with `fetch`, which can carry the token; breaks are mended by resuming. */
+  /**
+   * Read server-sent events with `fetch`, which can carry the token; breaks are mended by resuming.
+   * @param {string} path
+   * @param {{ signal?: AbortSignal }} options
+   */
   async *events(path, { signal } = {}) {
     let last = null;
     let missed = 0;
@@ -165,13 +203,19 @@ export class Api {
     }
   }
 
-  /** Tell the server that this tab is gone; it frees what it held for it. */
+  /** Tell the server that this tab is gone; unless it comes back soon, what it held is freed. */
   leave() {
     if (this.#session)
-      void this.#request(`/api/sessions/${this.#session}`, { method: "DELETE", keepalive: true }).catch(
+      void this.#request(`/api/sessions/${this.#session}/leave`, { method: "POST", keepalive: true }).catch(
         () => {},
       );
-    this.#session = null;
+  }
+
+  /** End the work of this tab for good. */
+  async end() {
+    const session = this.#session;
+    this.forget();
+    if (session) await this.#request(`/api/sessions/${session}`, { method: "DELETE" }).catch(() => {});
   }
 }
 

@@ -12,7 +12,6 @@ export async function basemap(map, api, info) {
     const shapes = await (await api.basemap("geojson")).json();
     return L.geoJSON(shapes, {
       interactive: false,
-      className: "streets",
       pointToLayer: () => null,
       style: () => ({ className: "streets", weight: 1 }),
     });
@@ -34,6 +33,7 @@ const between = ({ bounds, min_zoom: minNativeZoom, max_zoom: maxNativeZoom }) =
 
 /** Images come by `fetch`, because only that carries the token. */
 function rasterTiles(api, own) {
+  /** @type {any} */
   const Tiles = L.GridLayer.extend({
     createTile(at, done) {
       const image = element("img", { alt: "" });
@@ -56,6 +56,7 @@ const FINER = 4;
 
 /** Vector tiles arrive as shapes in degrees and are drawn on a canvas in the page's own colours. */
 function vectorTiles(api, own) {
+  /** @type {any} */
   const Tiles = L.GridLayer.extend({
     createTile(at, done) {
       const size = this.getTileSize();

@@ -49,7 +49,7 @@ export class Brush {
     context.globalAlpha = opacity;
     context.fillStyle = colour;
     context.beginPath();
-    for (let place = 0; place < cells.length; ) {
+    for (let place = 0; place < cells.length;) {
       const first = cells[place];
       const column = first % columns;
       let last = first;
@@ -170,6 +170,33 @@ export class Brush {
     context.strokeStyle = colour;
     context.stroke();
     context.setLineDash([]);
+  }
+
+  /** The outlines of the world that are in view, and the names of its cities. */
+  world({ lines, cities }, colour, ink, ground) {
+    const { context } = this;
+    const { scale, left, top, width, height } = this.view;
+    context.beginPath();
+    for (const { x, y, box } of lines) {
+      if (box[2] * scale < left || box[0] * scale > left + width) continue;
+      if (box[3] * scale < top || box[1] * scale > top + height) continue;
+      context.moveTo(x[0] * scale - left, y[0] * scale - top);
+      for (let k = 1; k < x.length; k += 1) context.lineTo(x[k] * scale - left, y[k] * scale - top);
+    }
+    context.lineWidth = 1.2;
+    context.lineJoin = "round";
+    context.strokeStyle = colour;
+    context.stroke();
+    const taken = [];
+    for (const { name, lat, lon } of cities) {
+      const at = this.place([lat, lon]);
+      if (at.x < 0 || at.x > width || at.y < 0 || at.y > height) continue;
+      // Names that would lie over each other are left out.
+      if (taken.some(({ x, y }) => Math.abs(x - at.x) < 90 && Math.abs(y - at.y) < 18)) continue;
+      taken.push(at);
+      this.dot([lat, lon], 2.5, ink);
+      this.label([lat, lon], name, ink, ground, 12);
+    }
   }
 
   path(latlons, colour, width, { dash = [], opacity = 1 } = {}) {

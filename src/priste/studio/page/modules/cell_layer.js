@@ -12,7 +12,11 @@ export function cellLayer(geometry, painters) {
     onAdd(map) {
       this._asked = new Set();
       this._canvases = names.map((name) => {
-        const canvas = L.DomUtil.create("canvas", `cells ${name} leaflet-zoom-animated`, map.getPane("overlayPane"));
+        const canvas = L.DomUtil.create(
+          "canvas",
+          `cells ${name} leaflet-zoom-animated`,
+          map.getPane("overlayPane"),
+        );
         canvas.setAttribute("aria-hidden", "true");
         return canvas;
       });
@@ -57,7 +61,15 @@ export function cellLayer(geometry, painters) {
       const { min } = map.getPixelBounds();
       const zoom = map.getZoom();
       const ratio = window.devicePixelRatio || 1;
-      this._view = { zoom, scale: 2 ** zoom, left: min.x, top: min.y, width, height, bounds: map.getBounds() };
+      this._view = {
+        zoom,
+        scale: 2 ** zoom,
+        left: min.x,
+        top: min.y,
+        width,
+        height,
+        bounds: map.getBounds(),
+      };
       for (const canvas of this._canvases) {
         L.DomUtil.setPosition(canvas, map.containerPointToLayerPoint([0, 0]));
         if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {

@@ -10,22 +10,17 @@ export const finiteMost = (values) =>
   known(values).reduce((most, value) => (Number.isFinite(value) ? Math.max(most, value) : most), 0);
 
 /**
+ * @typedef {{ title?: string, words?: string, steps?: number, curves?: [string, Iterable<number>][],
+ *   limits?: number[], level?: number, top?: number, format?: (value: number) => string,
+ *   marks?: Iterable<number>, now?: number, moments?: string[] }} Curves
+ */
+
+/**
  * Draw curves, pairs of a class and its values, over `steps` moments.
  * `marks` are the steps that the event speaks of; `limits` are what was guaranteed; `now` the moment shown.
+ * @param {Curves} drawn
  */
-export function chart({
-  title,
-  words,
-  steps,
-  curves,
-  limits,
-  level,
-  top,
-  format,
-  marks,
-  now,
-  moments,
-}) {
+export function chart({ title, words, steps, curves, limits, level, top, format, marks, now, moments }) {
   const most = rounded(top ?? 1);
   const x = (step) => LEFT + ((WIDTH - LEFT - RIGHT) * step) / Math.max(1, steps - 1);
   const drawn = (value) => Math.max(0, Math.min(value, most * 1.04));
@@ -118,7 +113,7 @@ export function leakageChart({ curves, bound, ...rest }) {
   const words = `With priste at most ${odds(guarded)}${bound ? `, of ${odds(bound)} guaranteed` : ""}; without it ${odds(alone)}.`;
   return [
     chart({
-      title: "How far odds can have moved",
+      title: "How far odds have moved",
       words,
       curves: [
         ["without", curves.uncalibratedLeakage],
@@ -138,7 +133,13 @@ export function beliefChart({ curves, cap, ...rest }) {
     1,
     Math.max(
       0.05,
-      1.15 * Math.max(finiteMost(curves.belief), finiteMost(curves.uncalibratedBelief), curves.before ?? 0, cap ?? 0),
+      1.15 *
+        Math.max(
+          finiteMost(curves.belief),
+          finiteMost(curves.uncalibratedBelief),
+          curves.before ?? 0,
+          cap ?? 0,
+        ),
     ),
   );
   const upto = (values) => known(values.slice(0, (rest.now ?? values.length) + 1)).at(-1);
@@ -147,7 +148,7 @@ export function beliefChart({ curves, cap, ...rest }) {
   const words = `Before any release ${percent(curves.before)}; at this moment ${percent(last)} with priste${uncalibrated === undefined ? "" : `, ${percent(uncalibrated)} without it`}.`;
   return [
     chart({
-      title: "How sure that it happened",
+      title: "How sure the adversary is that it happened",
       words,
       curves: [
         ["without", curves.uncalibratedBelief],
@@ -168,12 +169,20 @@ export const chartKeys = () =>
     "ul",
     { class: "keys", "aria-hidden": "true" },
     element("li", {}, element("span", { class: "line is-released" }), "with priste"),
-    element("li", {}, element("span", { class: "line is-uncalibrated" }), "noise alone"),
+    element("li", {}, element("span", { class: "line is-uncalibrated" }), "without calibration"),
     element("li", {}, element("span", { class: "line is-limit" }), "guaranteed"),
-    element("li", {}, element("span", { class: "box when-key" }), "the event’s time"),
+    element("li", {}, element("span", { class: "box when-key" }), "the secret’s time"),
   );
 
-const COLUMNS = ["time", "released cell", "distance", "leakage (ln)", "alone", "belief", "alone"];
+const COLUMNS = [
+  "time",
+  "released cell",
+  "distance",
+  "leakage (ln)",
+  "uncalibrated",
+  "belief",
+  "uncalibrated",
+];
 
 /** The same numbers as a table. It stays while charts are drawn anew, and is filled only while it is open. */
 export function chartTable() {

@@ -30,7 +30,7 @@ export function openCompare(store, view) {
   );
   show(
     view,
-    element("h2", {}, "Compare two settings"),
+    element("h2", { tabindex: "-1" }, "Compare two settings"),
     element(
       "p",
       { class: "quiet" },
@@ -105,7 +105,12 @@ function together(kept, hand, now) {
   const longer = kept.start.steps > hand.start.steps ? kept : hand;
   const top = (part, pick) =>
     Math.max(...both.flatMap(({ a, b }) => [finiteMost(a[part]), finiteMost(b[part])]), ...both.map(pick));
-  const leakage = 1.25 * Math.max(0.08, top("leakage", ({ event, other }) => limit(event, kept, other, "bound")));
+  const leakage =
+    1.25 *
+    Math.max(
+      0.08,
+      top("leakage", ({ event, other }) => limit(event, kept, other, "bound")),
+    );
   const sure = ({ b, event, other }) => Math.max(b.before ?? 0, limit(event, kept, other, "cap"));
   const belief = Math.min(1, 1.15 * Math.max(0.05, top("belief", sure)));
   return element(
@@ -118,7 +123,7 @@ function together(kept, hand, now) {
       element("li", {}, element("span", { class: "line is-kept" }), "A"),
       element("li", {}, element("span", { class: "line is-released" }), "B"),
       element("li", {}, element("span", { class: "line is-limit" }), "guaranteed"),
-      element("li", {}, element("span", { class: "box when-key" }), "the event’s time"),
+      element("li", {}, element("span", { class: "box when-key" }), "the secret’s time"),
     ),
     both.map(({ event, a, b, other }) => {
       const common = {
@@ -187,9 +192,6 @@ function side(name, { words, forecast, run }, clock) {
         ? forecast.message
         : (found?.sentence ?? (forecast?.state === "computing" ? "" : "Not computed.")),
     ),
-    (found?.anybody ?? []).map((each) =>
-      element("p", { class: "small quiet" }, `${each.event}: ${each.words}`),
-    ),
     element("h4", {}, "Run"),
     run
       ? [element("p", { class: "small" }, run.done.sentence), smallStrip(run, clock, name)]
@@ -244,15 +246,15 @@ function table(kept, hand) {
         element("td", { class: format(a) === format(b) ? null : "differs" }, format(b)),
       ),
     );
-  const way = (side) => side.run?.done.ways["with priste"] ?? null;
-  const cost = (side, part) => side.forecast?.found?.[part]?.metres ?? null;
-  line("run: mean distance", finite(way(kept)?.everywhere), finite(way(hand)?.everywhere), metres);
+  const way = (each) => each.run?.done.ways["with priste"] ?? null;
+  const cost = (each, part) => each.forecast?.found?.[part]?.metres ?? null;
+  line("run: mean error", finite(way(kept)?.everywhere), finite(way(hand)?.everywhere), metres);
   line("run: far from the secret", finite(way(kept)?.far), finite(way(hand)?.far), metres);
   line("run: near it", finite(way(kept)?.near), finite(way(hand)?.near), metres);
   line("run: released exactly", finite(way(kept)?.exact), finite(way(hand)?.exact), percent);
-  const most = (side) =>
-    side.run
-      ? Math.max(...side.run.steps.flatMap((step) => step.events.map((event) => event.leakage)))
+  const most = (each) =>
+    each.run
+      ? Math.max(...each.run.steps.flatMap((step) => step.events.map((event) => event.leakage)))
       : null;
   line("run: odds moved at most", most(kept), most(hand), odds);
   line("forecast: far", cost(kept, "far"), cost(hand, "far"), metres);

@@ -43,6 +43,30 @@ export function show(node, ...children) {
   return node;
 }
 
+/**
+ * Keep the children of a node in step with a list: `make(item)` returns { node, update(item, place) } once
+ * for every key, and what stays is updated where it is, so that it keeps its focus.
+ */
+export function keyed(holder, keyOf, make) {
+  const kept = new Map();
+  return (items) => {
+    const keys = new Set(items.map(keyOf));
+    for (const [key, row] of kept) {
+      if (keys.has(key)) continue;
+      row.node.remove();
+      kept.delete(key);
+    }
+    items.forEach((item, place) => {
+      const key = keyOf(item);
+      if (!kept.has(key)) kept.set(key, make(item));
+      const row = kept.get(key);
+      if (holder.children[place] !== row.node) holder.insertBefore(row.node, holder.children[place] ?? null);
+      row.update?.(item, place);
+    });
+    return kept;
+  };
+}
+
 let count = 0;
 /** Return an id that no other element of the page has. */
 export const freshId = (stem) => `${stem}-${(count += 1)}`;

@@ -84,7 +84,7 @@ export function eventCard(store, id, change) {
     ]);
     if (key !== drawn) {
       drawn = key;
-      const focus = document.activeElement?.dataset?.part;
+      const focus = document.activeElement?.getAttribute("data-part");
       widgets = [];
       show(
         kinds,

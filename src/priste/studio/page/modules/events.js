@@ -1,7 +1,7 @@
 // Secrets: what must stay deniable. The picture (kind, places, times) and the text of the event
 // language are two views of one event; the server's parser turns each into the other.
 
-import { button, element, show } from "./elements.js";
+import { button, element, keyed, show } from "./elements.js";
 import { eventCard } from "./event_card.js";
 import { WHOLE_TIME, shapeOf, structureOf } from "./event_shape.js";
 import { latest } from "./lateness.js";
@@ -10,15 +10,27 @@ import { inWords, unpacked } from "./api.js";
 
 let numbers = 0;
 
-/** The event as the page holds it, from the draft of the server. */
-export const eventOf = ({ name, formula, every }) => ({
+/**
+ * The event as the page holds it. `example` tells that it stands in a draft and nobody has looked at it yet,
+ * `made` that it was made because somebody painted a place.
+ */
+export const eventOf = ({
+  name,
+  formula,
+  every = null,
+  guarantee = null,
+  example = false,
+  made = false,
+}) => ({
   id: (numbers += 1),
   name,
   formula,
-  every: every ?? null,
+  every,
+  guarantee,
+  example,
+  made,
   shape: null,
   answer: null,
-  chances: null,
 });
 
 /** Give a place its new name in every event. */
@@ -45,11 +57,11 @@ export function openEvents(store, view, api) {
   const list = element("div", { class: "list" });
   show(
     view,
-    element("h2", {}, "What must stay deniable?"),
+    element("h2", { tabindex: "-1" }, "What must stay deniable?"),
     element(
       "p",
       { class: "quiet" },
-      "A place and a time make a secret: from all releases together, nobody shall be able to tell whether it happened.",
+      "A place and a time make a secret: from all releases together, the adversary cannot tell whether it happened.",
     ),
     list,
     element(
@@ -67,7 +79,9 @@ export function openEvents(store, view, api) {
   // --- the server reads every event: text, structure, sentence, steps -----------------------------------
   const change = (id, part) =>
     store.set({
-      events: store.get("events").map((event) => (event.id === id ? { ...event, ...part } : event)),
+      events: store
+        .get("events")
+        .map((event) => (event.id === id ? { ...event, example: false, ...part } : event)),
     });
 
   let reading = false;
@@ -175,44 +189,36 @@ export function openEvents(store, view, api) {
   });
 
   // --- the cards -----------------------------------------------------------------------------------------------
-  const cards = new Map();
+  const empty = element("p", { class: "empty" }, "Nothing is secret yet. Press New secret.");
+  view.insertBefore(empty, list);
+  const fill = keyed(
+    list,
+    ({ id }) => id,
+    ({ id }) => eventCard(store, id, change),
+  );
   store.watch(["events", "regions", "chances"], () => {
-    const events = store.get("events");
-    for (const [id, card] of cards) {
-      if (events.some((event) => event.id === id)) continue;
-      card.node.remove();
-      cards.delete(id);
-    }
-    list.querySelector(".empty")?.remove();
-    if (events.length === 0)
-      list.append(element("div", { class: "empty" }, "Nothing is secret yet. Press New secret."));
-    for (const event of events) {
-      if (!cards.has(event.id)) {
-        cards.set(event.id, eventCard(store, event.id, change));
-        list.append(cards.get(event.id).node);
-      }
-      cards.get(event.id).update(event);
-    }
+    empty.hidden = store.get("events").length > 0;
+    if (store.get("world")) fill(store.get("events"));
   });
   store.watch(["world"], () => {
-    for (const card of cards.values()) card.node.remove();
-    cards.clear();
     lastRead = lastAsked = null;
   });
 }
 
-/** Make a secret out of the last painted place. */
+/** Make a secret out of the chosen place. */
 export function addEvent(store) {
+  const painted = store.get("regions").filter((region) => region.cells.length);
+  const chosen = store.get("regions")[store.get("activeRegion")];
+  addSecret(store, (chosen?.cells.length ? chosen : painted[0])?.name ?? "", false);
+}
+
+/** Make a secret of being at a place, at all times until somebody chooses fewer. */
+export function addSecret(store, region, made = true) {
   const events = store.get("events");
-  const regions = store.get("regions").filter((region) => region.cells.length);
-  const region =
-    (store.get("regions")[store.get("activeRegion")]?.cells.length
-      ? store.get("regions")[store.get("activeRegion")]
-      : regions[0]
-    )?.name ?? "";
   const taken = new Set(events.map((event) => event.name));
-  let name = region ? `at ${region}` : "secret";
-  for (let number = 2; taken.has(name); number += 1) name = `${region ? `at ${region}` : "secret"} ${number}`;
+  const stem = region ? `at ${region}` : "secret";
+  let name = stem;
+  for (let number = 2; taken.has(name); number += 1) name = `${stem} ${number}`;
   const shape = { kind: "presence", stages: [{ region, when: [WHOLE_TIME] }], times: 2 };
-  store.set({ events: [...events, { ...eventOf({ name, formula: "", every: null }), shape }] });
+  store.set({ events: [...events, { ...eventOf({ name, formula: "", every: "week", made }), shape }] });
 }

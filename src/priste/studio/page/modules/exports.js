@@ -3,6 +3,9 @@
 import { button, element, show } from "./elements.js";
 import { inWords } from "./api.js";
 import { missing, same, settingOf } from "./setting.js";
+import { markSaved } from "./work.js";
+
+const LIVE = "priste live --policy policy.toml --state live-state";
 
 export function openExport(store, view, api) {
   const state = element("div", { class: "list outcome", "aria-live": "polite" });
@@ -17,7 +20,7 @@ export function openExport(store, view, api) {
   });
   show(
     view,
-    element("h2", {}, "Take it along"),
+    element("h2", { tabindex: "-1" }, "Take it along"),
     element(
       "p",
       { class: "quiet" },
@@ -43,6 +46,7 @@ export function openExport(store, view, api) {
       link.remove();
       // The browser needs the address until it has begun to save.
       setTimeout(() => URL.revokeObjectURL(address), 60_000);
+      markSaved(store);
       show(state, `Saved ${words} as ${called}.`);
     } catch (error) {
       // Two runs of the same days tell more than one: the server asks whether that is meant.
@@ -109,7 +113,7 @@ export function openExport(store, view, api) {
       ),
       row(
         "The report",
-        "The same, and how far releases are from the truth and what noise alone would tell. Both come from the truth: keep it to yourself.",
+        "The same, and how far releases are from the truth and what uncalibrated noise would reveal. Both come from the truth: keep it to yourself.",
         () => save("the report", fromRun("report.html"), "report.html"),
         !finished,
         first,
@@ -117,14 +121,32 @@ export function openExport(store, view, api) {
       row(
         "The report with the truth",
         "The same with the true path drawn: for your eyes only.",
-        () =>
-          save(
-            "the report with the truth",
-            fromRun("report.html?truth=1"),
-            "report-with-the-truth.html",
-          ),
+        () => save("the report with the truth", fromRun("report.html?truth=1"), "report-with-the-truth.html"),
         !finished,
         first,
+      ),
+      element(
+        "section",
+        { class: "card" },
+        element("h3", {}, "Use it with priste live"),
+        element(
+          "p",
+          { class: "quiet small" },
+          "The same policy guards locations as they come, from the day on which the service starts. Save it, then start the service beside it; a phone with OwnTracks or any gpsd receiver can feed it.",
+        ),
+        element("pre", { class: "scroll", tabindex: "0", "aria-label": "The command" }, LIVE),
+        element(
+          "div",
+          { class: "row" },
+          button("Save the policy for live", () => save("the policy", policyOf, "policy.toml"), {
+            disabled: Boolean(wrong),
+          }),
+          button("Watch it here", () => {
+            store.set({ tab: "week" });
+            document.getElementById("watch").setAttribute("open", "");
+            document.getElementById("watch").scrollIntoView();
+          }),
+        ),
       ),
       row(
         "The ledger",

@@ -50,6 +50,7 @@ export function openForecast(store, { node, glance, words }, api) {
   let job = null;
   let asked = null;
   let stop = () => {};
+  let last = null; // the forecast of the setting before, on the same days and with the same random numbers
   const foretell = latest(
     500,
     async (signal, setting) => {
@@ -58,14 +59,17 @@ export function openForecast(store, { node, glance, words }, api) {
       job = started.job;
       store.set({ forecastJob: job });
       let soFar = null;
+      const before = last;
       for await (const { name, data } of api.events(`/jobs/${job}/events`, { signal })) {
         if (signal.aborted) break;
         if (name === "progress" && !soFar)
           store.set({ forecast: { ...store.get("forecast"), progress: data } });
-        if (name === "estimate") {
+        // A figure that may still jump is not shown.
+        if (name === "estimate" && (data.is_stable || soFar)) {
           soFar = data;
-          store.set({ forecast: { state: "refining", found: data, setting } });
-        }
+          store.set({ forecast: { state: "refining", found: data, setting, before } });
+        } else if (name === "estimate")
+          store.set({ forecast: { ...store.get("forecast"), progress: { words: notYet(data) } } });
         if (name === "done") return data;
         if (name === "failed") throw new Problem(data);
         if (name === "cancelled") break;
@@ -73,11 +77,12 @@ export function openForecast(store, { node, glance, words }, api) {
       return soFar;
     },
     {
-      waiting: () =>
-        store.set({ forecast: { ...store.get("forecast"), state: "computing", progress: null } }),
+      waiting: () => store.set({ forecast: { state: "computing", progress: null } }),
       answer: (found, setting) => {
-        if (found) store.set({ forecast: { state: "known", found, setting } });
-        else {
+        if (found) {
+          store.set({ forecast: { state: "known", found, setting, before: last } });
+          last = found;
+        } else {
           // A run took its place; it is asked for again when this step is opened again.
           asked = null;
           store.set({ forecast: { state: "stopped" } });
@@ -86,6 +91,9 @@ export function openForecast(store, { node, glance, words }, api) {
       failed: (error) => store.set({ forecast: { state: "failed", message: inWords(error) } }),
     },
   );
+  store.watch(["world"], () => {
+    last = null;
+  });
   store.watch(["events", "regions", "protection", "tab", "world"], () => {
     const world = store.get("world");
     // Asked for when somebody looks at it: a forecast takes the processor that a run needs.
@@ -107,6 +115,7 @@ export function openForecast(store, { node, glance, words }, api) {
   });
   store.watch(["forecast"], () => {
     const forecast = store.get("forecast");
+    node.classList.toggle("computing", forecast?.state === "computing");
     show(node, forecastParts(forecast));
     const line = atAGlance(forecast);
     show(glance, line ? element("span", { class: isBusy(forecast) ? "busy" : null }, line) : null);
@@ -118,8 +127,8 @@ export const isBusy = (forecast) => forecast?.state === "computing" || forecast?
 
 /** What is at work, in words. */
 export function atWork({ state, found, progress }) {
-  if (state === "refining") return `from ${plural(found.runs, "person", "people")} so far; trying it on more`;
-  return progress?.words ?? "trying it on people drawn from the model";
+  if (state === "refining") return `from ${plural(found.runs, "stream")} so far; trying more`;
+  return progress?.words ?? "trying it on your own days";
 }
 
 /** The forecast in one line. */
@@ -128,9 +137,12 @@ function atAGlance(forecast) {
   if (state === "computing") return `What it will cost: ${atWork(forecast)}`;
   if (state === "failed") return "What it will cost cannot be said: see below.";
   if (!found || state === "missing" || state === "stopped") return "";
-  const parts = [["near the secret", found.near], ["far from it", found.far]].filter(([, value]) => value);
+  const parts = [
+    ["near the secret", found.near],
+    ["far from it", found.far],
+  ].filter(([, value]) => value);
   const each = parts.map(([where, value]) => `${metres(value.metres)} ${where}`).join(", ");
-  return `It will cost about ${metres(found.everywhere.metres)} on average${each ? `: ${each}` : ""}.`;
+  return `Mean error about ${metres(found.everywhere.metres)}${each ? `: ${each}` : ""}.`;
 }
 
 /** What somebody should hear who does not see the page: beginnings and ends, not every release. */
@@ -166,14 +178,35 @@ function forecastParts(forecast) {
         ),
       bar,
     ];
-  return [element("div", { class: state === "computing" ? "computing list" : "list" }, costs(found)), bar, busy];
+  return [
+    element("div", { class: state === "computing" ? "computing list" : "list" }, costs(found)),
+    bar,
+    busy,
+  ];
 }
+
+/** What another setting changes, on the same days and with the same random numbers. */
+export function changeWords(found, before) {
+  if (!before || before.runs !== found.runs) return null;
+  const more = found.everywhere.metres - before.everywhere.metres;
+  const small = Math.abs(more) < 0.01 * before.everywhere.metres;
+  return element(
+    "p",
+    { class: "small" },
+    small
+      ? "As much as the setting before."
+      : `${metres(Math.abs(more))} ${more > 0 ? "more" : "less"} than the setting before, on the same days with the same random numbers.`,
+  );
+}
+
+const notYet = ({ runs }) =>
+  `from ${plural(runs, "stream")} so far, which still differ too much to name a figure`;
 
 function costs(found) {
   const ways = [
     ["with priste", "is-priste", found],
-    ["noise alone", "is-alone", found.alone],
-    ["one constant cell", "is-constant", found.constant],
+    ["uncalibrated", "is-uncalibrated-bar", found.uncalibrated],
+    ["constant point", "is-constant", found.constant],
   ].filter(([, , way]) => way);
   const values = ways.flatMap(([, , way]) => [way.near, way.far]).filter(Boolean);
   const largest = Math.max(...values.map((value) => value.metres), 1);
@@ -199,18 +232,7 @@ function costs(found) {
               "--high": String(Math.min(1, (value?.high ?? 0) / most)),
             },
           }),
-          element(
-            "b",
-            {},
-            value ? metres(value.metres) : "–",
-            value?.half
-              ? element(
-                  "small",
-                  { class: "quiet" },
-                  value.half < value.metres ? ` ± ${metres(value.half)}` : " roughly",
-                )
-              : null,
-          ),
+          element("b", {}, value ? metres(value.metres) : "–"),
         );
       }),
     );
@@ -221,19 +243,7 @@ function costs(found) {
     element(
       "p",
       { class: "quiet small" },
-      `${found.basis} Thin lines and ± say how far that may be off, 19 times of 20.`,
+      `${found.basis} Thin lines are where one more stream lies in 80 of 100 cases.`,
     ),
-    found.anybody?.length
-      ? element(
-          "div",
-          {},
-          element("h4", {}, "Adversaries outside the class could learn"),
-          element(
-            "ul",
-            { class: "list small" },
-            found.anybody.map((each) => element("li", {}, element("b", {}, each.event), `: ${each.words}`)),
-          ),
-        )
-      : null,
   ];
 }

@@ -12,7 +12,13 @@ export class Geometry {
 
   /** `lat` and `lon` hold (rows + 1) × (columns + 1) corners, row by row from the south. */
   constructor({ rows, columns, lat, lon, border = false }) {
-    Object.assign(this, { rows, columns, lat, lon, border, size: rows * columns, wide: columns + 1 });
+    this.rows = rows;
+    this.columns = columns;
+    this.lat = lat;
+    this.lon = lon;
+    this.border = border;
+    this.size = rows * columns;
+    this.wide = columns + 1;
     this.x = new Float64Array(lat.length);
     this.y = new Float64Array(lat.length);
     for (let k = 0; k < lat.length; k += 1) [this.x[k], this.y[k]] = mercator(lat[k], lon[k]);
@@ -119,6 +125,11 @@ export class Geometry {
     ];
   }
 
+  /** The middle of the whole map. */
+  middle() {
+    return this.corner(this.rows >> 1, this.columns >> 1);
+  }
+
   /** Return the cell that holds a position, or null beyond the map. */
   cellAt(lat, lon) {
     // The map is nearly a rectangle of degrees: a linear guess, corrected by the corners it lands on.
@@ -162,7 +173,10 @@ export class Geometry {
       last = cell;
     }
     // A line is drawn with hundreds of points: only cells between its ends are compared with all of them.
-    const [south, north] = [Math.min(...outline.map(([lat]) => lat)), Math.max(...outline.map(([lat]) => lat))];
+    const [south, north] = [
+      Math.min(...outline.map(([lat]) => lat)),
+      Math.max(...outline.map(([lat]) => lat)),
+    ];
     const [west, east] = [
       Math.min(...outline.map(([, lon]) => lon)),
       Math.max(...outline.map(([, lon]) => lon)),

@@ -8,16 +8,18 @@ import { openExport } from "./exports.js";
 import { Geometry } from "./geometry.js";
 import { say } from "./heard.js";
 import { openLive } from "./live.js";
+import { followHistory } from "./history.js";
 import { openMap } from "./map.js";
 import { openPlayer } from "./player.js";
 import { openProtection } from "./protection.js";
-import { openRegions } from "./regions.js";
+import { openRegions, regionOf } from "./regions.js";
 import { openRun } from "./run.js";
 import { openStart } from "./start.js";
 import { Store } from "./store.js";
 import { openTabs } from "./tabs.js";
 import { openTwin } from "./twin_map.js";
 import { openWeek } from "./week.js";
+import { isUnsaved, keepWork, restore } from "./work.js";
 
 const FRESH = {
   world: null,
@@ -38,13 +40,14 @@ const FRESH = {
   chosenEvent: 0,
   prior: "worst",
   paintedPrior: new Map(),
-  worstShown: [],
   kept: null,
   live: null,
   cursor: null,
   camera: null,
   seen: null,
   readFor: null,
+  touched: false,
+  saved: null,
   tool: "move",
 };
 
@@ -63,6 +66,9 @@ const at = (id) => document.getElementById(id);
 function begin(opened) {
   const first = store.get("phase") !== "bench";
   const { map, clock, trace, setting } = opened;
+  // Another map or clock keeps what somebody painted, and what nobody has looked at.
+  const was = new Map(store.get("regions").map(({ name, painted }) => [name, painted]));
+  const examples = new Set(store.get("events").flatMap(({ name, example }) => (example ? [name] : [])));
   const points = { lat: unpacked(trace.points.lat), lon: unpacked(trace.points.lon) };
   const geometry = new Geometry({
     rows: map.rows,
@@ -75,6 +81,7 @@ function begin(opened) {
     ...FRESH,
     phase: "bench",
     opening: null,
+    touched: !first,
     geometry,
     world: {
       ...opened,
@@ -94,13 +101,12 @@ function begin(opened) {
       cells: Array.from(unpacked(place.cells)),
       at: [place.lat, place.lon],
     })),
-    regions: setting.regions.map((region, tone) => ({
-      name: region.name,
-      cells: Array.from(unpacked(region.cells)),
-      shape: region.shape ?? null,
-      tone,
-    })),
-    events: setting.events.map(eventOf),
+    regions: setting.regions.map((region, tone) =>
+      regionOf({ ...region, cells: Array.from(unpacked(region.cells)), painted: was.get(region.name) }, tone),
+    ),
+    events: setting.events.map((event) =>
+      eventOf({ ...event, example: first ? opened.source.drafted : examples.has(event.name) }),
+    ),
     protection: {
       ...known(setting.adversary),
       guarantee: setting.guarantee,
@@ -111,11 +117,24 @@ function begin(opened) {
       seed: store.get("info")?.seed ?? null,
     },
   });
-  const { rows, columns } = map;
-  say(`${first ? "Your week is open" : "The week is laid out anew"}: ${rows} by ${columns} cells, ${clock.steps} steps.`);
+  const size = `${map.columns} columns and ${map.rows} rows of cells, ${clock.steps} steps`;
+  say(`${first ? "Your week is open" : "The week is laid out anew"}: ${size}.`);
   // What was pressed is gone with the first page; whoever goes by keys goes on where the story does.
-  if (first) queueMicrotask(() => at("view-week").focus({ preventScroll: true }));
+  if (first)
+    queueMicrotask(() =>
+      at(`view-${store.get("tab")}`)
+        .querySelector("h2")
+        .focus({ preventScroll: true }),
+    );
 }
+
+/** What somebody decides about an event; the server's reading of it is no change of theirs. */
+const essence = ({ name, every, example, shape, formula, writer }) => [
+  name,
+  every,
+  example,
+  writer ? [shape, formula] : "",
+];
 
 /** An adversary and, apart from it, the places where they may know that the week began. */
 function known({ also, ...adversary }) {
@@ -128,13 +147,26 @@ async function open(ask, what) {
   try {
     begin(await ask());
   } catch (error) {
-    store.set({ opening: { state: "failed", message: inWords(error) } });
+    const parameter = error.problems?.map(({ path }) => path).find(Boolean) ?? "";
+    store.set({ opening: { state: "failed", message: inWords(error), parameter } });
   }
 }
 
+/** Put a policy of the user's own in the place of the draft. */
+async function openPolicy(file) {
+  const policy = await file.text();
+  await open(async () => {
+    const found = await api.post("/policy/open", { policy });
+    store.set({ phase: "start" }); // what was chosen for the draft has no place in it
+    return found;
+  }, `“${file.name}”`);
+}
+
 function close() {
+  if (isUnsaved(store) && !confirm("What you painted and ran was not exported. Leave it?")) return;
   endLive();
   endWatch();
+  void api.end();
   store.set({ ...FRESH, phase: "start", tab: "week", opening: null });
   queueMicrotask(() => at("main").focus({ preventScroll: true }));
 }
@@ -161,11 +193,11 @@ store.watch(["phase", "world"], () => {
 
 openTabs(store, at("tabs"), at("views"));
 openStart(store, at("start"), { open, api });
-const endWatch = openWeek(store, at("view-week"), { open, api, close: () => close() });
+const endWatch = openWeek(store, at("view-week"), { open, api, openPolicy, close: () => close() });
 openRegions(store, at("view-places"), { renameInEvents: renameInEvents(store) });
 openEvents(store, at("view-secrets"), api);
-openProtection(store, at("view-protection"), api);
-openRun(store, at("view-run"), api);
+openProtection(store, at("view-protection"), at("glance"), api);
+const runner = openRun(store, at("view-run"), api);
 openCompare(store, at("view-compare"));
 openExport(store, at("view-export"), api);
 openPlayer(store, at("player"));
@@ -189,12 +221,30 @@ store.watch(["live", "phase"], () => {
   });
 });
 
-addEventListener("pagehide", () => api.leave());
-// A page from the browser's memory has lost its session; begin anew rather than fail at the first press.
+// A page from the browser's memory asks for its session again.
 addEventListener("pageshow", (event) => event.persisted && location.reload());
+addEventListener("beforeunload", (event) => isUnsaved(store) && event.preventDefault());
+keepWork(store, api);
+// Anything that somebody does to what was opened is work that leaving would lose.
+let drafted = null;
+store.watch(["world", "protection", "regions", "events", "run"], () => {
+  const world = store.get("world");
+  const made = [store.get("protection"), store.get("regions"), store.get("run")?.id];
+  const key = world ? JSON.stringify([...made, store.get("events").map(essence)]) : null;
+  if (world !== drafted?.world) drafted = { world, key };
+  else if (key !== drafted.key && !store.get("touched")) store.set({ touched: true });
+});
 
 try {
   store.set({ info: await api.info() });
+  const before = await api.again();
+  if (before?.opened) {
+    begin(before.opened);
+    restore(store, before.work);
+    const { run } = before.work;
+    if (run && before.runs.includes(run.id)) void runner.resume(run);
+  }
+  followHistory(store);
 } catch (error) {
   show(
     at("start"),

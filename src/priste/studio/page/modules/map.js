@@ -5,9 +5,10 @@
 import { button, checkbox, element, show } from "./elements.js";
 import { basemap } from "./basemap.js";
 import { cellLayer } from "./cell_layer.js";
-import { openSuggestions, paintCells } from "./regions.js";
-import { paintGround, paintMoving, sceneAtHand } from "./map_drawing.js";
+import { adopt, openSuggestions, paintCells } from "./regions.js";
+import { paintGround, paintMoving, paintWorld, sceneAtHand } from "./map_drawing.js";
 import { PriorBrush } from "./prior.js";
+import { loadWorld } from "./world.js";
 
 const TOOLS = [
   ["move", "Move", "Drag to move the map"],
@@ -64,7 +65,7 @@ export function openMap(store, frame, legend, api) {
     });
     if (hasRoom(container)) map.fitBounds(geometry.bounds(), { padding: [14, 14], animate: false });
     else map.setView(geometry.center(0), 12, { animate: false });
-    map.setMinZoom(map.getZoom() - 2);
+    map.setMinZoom(Math.min(3, map.getZoom()));
     const look = () => {
       if (!map) return; // a window that was resized tells a map that has just been closed
       const seen = map.getBounds();
@@ -78,6 +79,7 @@ export function openMap(store, frame, legend, api) {
     look();
     L.control.scale({ imperial: false }).addTo(map);
     cells = cellLayer(geometry, {
+      world: (brush) => world && (store.get("layers").world ?? true) && paintWorld(world, brush),
       ground: (brush) => paintGround(store, sceneAtHand(store), brush),
       moving: (brush) =>
         paintMoving(store, sceneAtHand(store), brush, {
@@ -103,11 +105,16 @@ export function openMap(store, frame, legend, api) {
     following = false;
   });
 
+  let world = null;
+  void loadWorld().then((found) => {
+    world = found;
+    cells?.redraw("world");
+  });
   const redraw = () => cells?.redraw("moving");
-  store.watch(["regions", "activeRegion", "layers", "tab", "paintedPrior", "prior", "kept"], () =>
+  store.watch(["regions", "events", "activeRegion", "layers", "tab", "paintedPrior", "prior", "kept"], () =>
     cells?.redraw(),
   );
-  store.watch(["run", "shown", "cursor", "worstShown", "live"], redraw);
+  store.watch(["run", "shown", "cursor", "view", "chosenEvent", "live"], redraw);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => cells?.redraw());
   let [width, height] = [0, 0];
   const another = (now, before) => Math.abs(now - before) > 0.25 * before;
@@ -129,8 +136,8 @@ export function openMap(store, frame, legend, api) {
     tools.hidden = !mayPaint();
     show(
       tools,
-      TOOLS.map(([name, words, title]) =>
-        button(words, () => store.set({ tool: name }), { title, "aria-pressed": store.get("tool") === name }),
+      TOOLS.map(([tool, words, title]) =>
+        button(words, () => store.set({ tool }), { title, "aria-pressed": store.get("tool") === tool }),
       ),
     );
     applyTool();
@@ -162,7 +169,8 @@ export function openMap(store, frame, legend, api) {
 
   container.addEventListener("pointerdown", (event) => {
     if (!map || !container.classList.contains("painting") || event.button !== 0) return;
-    if (event.target.closest(".leaflet-control, .place-mark")) return;
+    // A mark under the brush does not take the stroke: see .painting in style/map.css.
+    if (event.target.closest(".leaflet-control")) return;
     event.preventDefault();
     container.focus({ preventScroll: true });
     container.setPointerCapture(event.pointerId);
@@ -253,12 +261,12 @@ export function openMap(store, frame, legend, api) {
         icon: L.divIcon({ html: face, className: "", iconSize: [30, 30], iconAnchor: [15, 34] }),
         keyboard: true,
       });
-      mark.on("click", () => store.get("adopt")(place));
-      mark.on("keypress", (event) => event.originalEvent.key === "Enter" && store.get("adopt")(place));
+      mark.on("click", () => adopt(store, place));
+      mark.on("keypress", (event) => event.originalEvent.key === "Enter" && adopt(store, place));
       mark.addTo(marks);
       const node = mark.getElement();
-      node.setAttribute("aria-label", `Make a place here: ${place.words}`);
-      mark.bindTooltip(element("span", {}, `${place.words}. Click to make it a place.`), {
+      node.setAttribute("aria-label", `Guard this place: ${place.words}`);
+      mark.bindTooltip(element("span", {}, `${place.words}. Click to guard it.`), {
         direction: "top",
         offset: [0, -32],
       });
@@ -286,7 +294,7 @@ export function openMap(store, frame, legend, api) {
   // --- legend ---------------------------------------------------------------------------------------
   store.watch(["layers", "run", "tab", "world", "live", "info", "geometry"], () => {
     const layers = store.get("layers");
-    const toggle = (name) => (on) => store.set({ layers: { ...store.get("layers"), [name]: on } });
+    const toggle = (layer) => (on) => store.set({ layers: { ...store.get("layers"), [layer]: on } });
     const run = store.get("run");
     const rows = [];
     const line = (kind) => element("span", { class: `line ${kind}`, "aria-hidden": "true" });
@@ -294,10 +302,19 @@ export function openMap(store, frame, legend, api) {
       rows.push(checkbox([line("is-true"), "true path"], layers.truth, toggle("truth")));
     if (run || store.get("live"))
       rows.push(checkbox([line("is-released"), "released path"], layers.released, toggle("released")));
-    if (run) rows.push(checkbox([line("is-uncalibrated"), "noise alone"], layers.uncalibrated, toggle("uncalibrated")));
+    if (run)
+      rows.push(
+        checkbox(
+          [line("is-uncalibrated"), "without calibration"],
+          layers.uncalibrated,
+          toggle("uncalibrated"),
+        ),
+      );
     if (store.get("world")?.population)
       rows.push(checkbox("where you are expected", layers.population, toggle("population")));
-    if (run) rows.push(checkbox("worst prior’s cells", layers.worst, toggle("worst")));
+    if (run)
+      rows.push(checkbox("where the worst adversary believes you began", layers.worst, toggle("worst")));
+    rows.push(checkbox("coasts, borders and cities", layers.world ?? true, toggle("world")));
     const info = store.get("info");
     if (info?.basemap) rows.push(checkbox("streets", layers.streets ?? true, toggle("streets")));
     else if (info?.tiles)
@@ -322,8 +339,7 @@ export function openMap(store, frame, legend, api) {
     const active = store.get("regions")[store.get("activeRegion")];
     const empty = store.get("phase") === "live" && !store.get("geometry");
     note.classList.toggle("alone", empty);
-    if (empty)
-      note.textContent = "The map opens with the first release.";
+    if (empty) note.textContent = "The map opens with the first release.";
     else if (!mayPaint()) note.textContent = "";
     else if (paintsPrior()) note.textContent = "Paint where this adversary believes the week began.";
     else if (!active) note.textContent = "Make a place first, or click a numbered mark.";

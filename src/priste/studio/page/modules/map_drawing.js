@@ -1,10 +1,13 @@
 // What is drawn on the map, in order: where the model expects people, cells, places, paths, and the cursor.
 
 import { tint, tone } from "./colours.js";
+import { worstAt } from "./prior.js";
+import { secretPlaces } from "./secrets.js";
 import { homeStays, same, settingOf } from "./setting.js";
 
-/** How many of the last positions of a path stand out. */
-const RECENT = 24;
+/** Hours of a path that are drawn: more is a tangle that says nothing about the moment shown. */
+const HOURS = 12;
+const LIVE_POINTS = 24;
 
 /** What the map of the setting at hand shows. */
 export function sceneAtHand(store) {
@@ -14,10 +17,10 @@ export function sceneAtHand(store) {
   const strange = tab === "compare" && run && !same(run.setting, settingOf(store));
   return {
     tab,
-    regions: store.get("regions"),
+    regions: marked(store.get("regions"), store.get("events")),
     active: tab === "places" ? store.get("activeRegion") : null,
     run: strange ? null : run,
-    worst: tab === "run" ? (store.get("worstShown") ?? []) : [],
+    worst: tab === "run" ? worstShown(store, run) : [],
     painted: tab === "run" && store.get("prior") === "painted" ? store.get("paintedPrior") : null,
     live: store.get("live"),
   };
@@ -29,7 +32,10 @@ export function sceneKept(store) {
   const tones = new Map(store.get("regions").map(({ name, tone: number }) => [name, number]));
   return {
     tab: "compare",
-    regions: setting.regions.map((region, place) => ({ ...region, tone: tones.get(region.name) ?? place })),
+    regions: marked(
+      setting.regions.map((region, place) => ({ ...region, tone: tones.get(region.name) ?? place })),
+      setting.events,
+    ),
     active: null,
     run,
     worst: [],
@@ -38,9 +44,29 @@ export function sceneKept(store) {
   };
 }
 
+/** Where the adversary who learns most believes that the week began, at the moment shown. */
+function worstShown(store, run) {
+  if (!run?.start) return [];
+  const shown = Math.min(store.get("shown") ?? run.steps.length - 1, run.steps.length - 1);
+  const number = Math.min(store.get("chosenEvent"), run.start.events.length - 1);
+  return worstAt(run, shown, number, store.get("view")).map(([cell, share]) => ({ cell, share }));
+}
+
+/** Places, each with whether a secret speaks of it. */
+function marked(regions, events) {
+  const secret = secretPlaces(regions, events);
+  return regions.map((region) => ({ ...region, secret: secret.has(region.name) }));
+}
+
 function inks() {
   const colours = getComputedStyle(document.documentElement);
   return (name) => colours.getPropertyValue(name).trim();
+}
+
+/** Draw the outlines of the world under everything else. */
+export function paintWorld(world, brush) {
+  const colour = inks();
+  brush.world(world, colour("--coast"), colour("--quiet"), colour("--map-ground"));
 }
 
 /** Draw what stays while time goes on: where the model expects people, the cells, and the places. */
@@ -71,14 +97,14 @@ export function paintGround(store, scene, brush) {
   scene.regions.forEach((region, number) => {
     if (!region.cells.length) return;
     const active = number === scene.active;
-    const ink = colour(tone(region.tone));
+    const ink = colour(tone(region.tone, region.secret));
     brush.fill(region.cells, ink, tint(active));
-    brush.outline(region.cells, ink, active ? 3 : 2);
+    brush.outline(region.cells, ink, active ? 3.5 : region.secret ? 3 : 2);
   });
 }
 
 /** Draw what moves: paths up to the moment that is shown, names above cells, the cursor. */
-export function paintMoving(store, scene, brush, { cursor, outline }) {
+export function paintMoving(store, scene, brush, { cursor = null, outline = null }) {
   const colour = inks();
   const layers = store.get("layers");
   const { run, worst, live } = scene;
@@ -86,40 +112,41 @@ export function paintMoving(store, scene, brush, { cursor, outline }) {
   const shown = run ? Math.min(store.get("shown") ?? -1, run.steps.length - 1) : null;
   const done = run ? run.steps.slice(0, shown + 1) : [];
   const truth = store.get("world")?.trace;
+  const recent = done.slice(-stepsOf(HOURS, store.get("world")?.clock));
   const edge = colour("--paper");
   if (layers.truth && truth) {
     if (done.length) {
-      brush.path(truth.points, colour("--true"), 2, { opacity: 0.18 });
       trail(
         brush,
-        done.map((step) => step.truth),
+        recent.map((step) => step.truth),
         colour("--true"),
         [],
       );
-    } else brush.path(truth.points, colour("--true"), 2, { opacity: 0.75 });
+    } else brush.path(truth.points, colour("--true"), 2, { opacity: 0.55 });
   }
   // Names lie over cells and under paths: what is shown moving must be seen.
   for (const region of scene.regions) {
     if (!region.cells.length) continue;
     const middle = geometry.middleOf(region.cells);
     const lower = Math.min(20, brush.cellWidth / 3);
-    brush.label(middle, region.name, colour(tone(region.tone)), edge, lower);
+    const name = region.secret ? `${region.name} (secret)` : region.name;
+    brush.label(middle, name, colour(tone(region.tone, region.secret)), edge, lower);
   }
-  for (const [name, ink, dash] of [
+  for (const [name, ink, dash] of /** @type {[string, string, number[]][]} */ ([
     ["uncalibrated", "--uncalibrated", [5, 4]],
     ["released", "--released", []],
-  ])
+  ]))
     if (layers[name] && done.length)
       trail(
         brush,
-        done.map((step) => step[name]),
+        recent.map((step) => step[name]),
         colour(ink),
         dash,
       );
   if (layers.worst && worst.length) {
     brush.outline(
       worst.map(({ cell }) => cell),
-      colour("--bad"),
+      colour("--kept"),
       3,
       [6, 3],
     );
@@ -129,7 +156,7 @@ export function paintMoving(store, scene, brush, { cursor, outline }) {
         brush.label(
           geometry.center(cell),
           share < 0.01 ? "< 1 %" : `${Math.round(100 * share)} %`,
-          colour("--bad"),
+          colour("--kept"),
           edge,
           -16,
         );
@@ -137,11 +164,12 @@ export function paintMoving(store, scene, brush, { cursor, outline }) {
   const now = done.at(-1);
   if (now) {
     if (layers.truth && now.truth) brush.dot(now.truth, 7, colour("--true"), edge);
-    if (layers.uncalibrated && now.uncalibrated) brush.dot(now.uncalibrated, 6, colour("--uncalibrated"), edge);
+    if (layers.uncalibrated && now.uncalibrated)
+      brush.dot(now.uncalibrated, 6, colour("--uncalibrated"), edge);
     if (layers.released && now.released) brush.dot(now.released, 8, colour("--released"), edge);
   }
   if (live?.points.length) {
-    trail(brush, live.points, colour("--released"), []);
+    trail(brush, live.points.slice(-LIVE_POINTS), colour("--released"), []);
     brush.dot(live.points.at(-1), 8, colour("--released"), edge);
   }
   if (outline) brush.path(outline, colour("--accent"), 2, { dash: [4, 4] });
@@ -151,10 +179,13 @@ export function paintMoving(store, scene, brush, { cursor, outline }) {
   }
 }
 
-/** The last day or so of a path stands out; what is older fades. */
+/** How many steps such a time is, two at least: a path needs a beginning and an end. */
+const stepsOf = (hours, clock) => Math.max(2, Math.round((3600 * hours) / (clock?.step_seconds ?? 3600)));
+
+/** A path with its positions: the older half of it is fainter. */
 function trail(brush, positions, colour, dash) {
-  if (positions.length > RECENT)
-    brush.path(positions.slice(0, 1 - RECENT), colour, 1.2, { opacity: 0.16, dash });
-  brush.path(positions.slice(-RECENT), colour, 2.5, { opacity: 0.9, dash });
-  for (const position of positions.slice(-RECENT)) if (position) brush.dot(position, 2.5, colour);
+  const middle = Math.floor(positions.length / 2);
+  if (middle > 0) brush.path(positions.slice(0, middle + 1), colour, 2, { opacity: 0.4, dash });
+  brush.path(positions.slice(middle), colour, 2.5, { opacity: 0.9, dash });
+  for (const position of positions) if (position) brush.dot(position, 2.5, colour);
 }

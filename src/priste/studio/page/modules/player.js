@@ -17,7 +17,10 @@ const STEPS_A_SECOND = 8;
 /** The run whose moments are gone through: of two that are compared, the longer one. */
 function longest(store) {
   const runs = [store.get("run"), store.get("tab") === "compare" ? store.get("kept")?.run : null];
-  return runs.reduce((most, run) => ((run?.steps.length ?? 0) > (most?.steps.length ?? 0) ? run : most), null);
+  return runs.reduce(
+    (most, run) => ((run?.steps.length ?? 0) > (most?.steps.length ?? 0) ? run : most),
+    null,
+  );
 }
 
 export function openPlayer(store, node) {

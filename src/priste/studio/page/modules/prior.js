@@ -1,5 +1,5 @@
-// Through whose eyes the releases are read: the worst of the class, one who knows the population,
-// one who knows nothing, or a belief that is painted on the map.
+// As which adversary the releases are read: the one who learns most, one who knows the population, one who
+// knows nothing, or one whose belief is painted on the map.
 
 import { choice, element, field, show } from "./elements.js";
 import { latest } from "./lateness.js";
@@ -7,7 +7,7 @@ import { finite, inWords, unpacked } from "./api.js";
 import { knower } from "./setting.js";
 
 const priors = (known) => [
-  ["worst", "the worst adversary of the class"],
+  ["worst", "the adversary who learns most"],
   ["population", known],
   ["uniform", "one who thinks every start equally likely"],
   ["painted", "one whose belief I paint on the map"],
@@ -63,7 +63,7 @@ export function openPrior(store, api) {
       store.set({ view: null });
       tell(
         prior === "worst"
-          ? "Of everybody in the class, whoever has learnt most by each moment."
+          ? "Of all adversaries that the guarantee is against, the one who has learnt most by each moment."
           : `One adversary: ${knower(store)}.`,
       );
     } else if (run.state === "running" || run.state === "queued") {
@@ -81,7 +81,14 @@ export function openPrior(store, api) {
   return node;
 }
 
-function curves({ before, leakage, belief, uncalibrated_leakage: uncalibratedLeakage, uncalibrated_belief: uncalibratedBelief, worst }) {
+function curves({
+  before,
+  leakage,
+  belief,
+  uncalibrated_leakage: uncalibratedLeakage,
+  uncalibrated_belief: uncalibratedBelief,
+  worst,
+}) {
   return {
     before,
     leakage: unpacked(leakage),
@@ -112,3 +119,7 @@ export function curvesOf(run, number, prior, view) {
     ),
   };
 }
+
+/** The cells where the adversary who learns most believes that the week began: [cell, share] pairs. */
+export const worstAt = (run, shown, number, view) =>
+  view?.events[number]?.worst ?? run?.steps[shown]?.events[number]?.worst ?? [];

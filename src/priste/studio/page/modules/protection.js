@@ -1,24 +1,27 @@
-// Protection: whom it is against and how sure anybody may get, in words; the expert's numbers one click away.
+// Protection: the adversary and the guarantee in words; the expert's numbers one click away.
 
 import { button, checkbox, choice, element, field, freshId, segments, show } from "./elements.js";
 import { openForecast } from "./forecast.js";
+import { openKnowledge } from "./knowledge.js";
 import { isOneOfMany, knowsHome } from "./setting.js";
 import { exact, metres } from "./words.js";
 
 const KINDS = [
-  ["both", "Nobody learns either way"],
-  ["up", "That it did not happen may be told"],
-  ["belief", "A cap on how sure"],
+  ["both", "Neither that it happened nor that it did not"],
+  ["up", "Only that it happened"],
+  ["belief", "How sure the adversary gets"],
 ];
 
-const kindOf = (guarantee) => ("belief_at_most" in guarantee ? "belief" : "epsilon" in guarantee ? "both" : "up");
+const kindOf = (guarantee) =>
+  "belief_at_most" in guarantee ? "belief" : "epsilon" in guarantee ? "both" : "up";
 
 /** The number of a guarantee that its slider moves. */
-const size = (guarantee) => guarantee.belief_at_most ?? guarantee.epsilon ?? guarantee.odds_up ?? guarantee.odds_down;
+const size = (guarantee) =>
+  guarantee.belief_at_most ?? guarantee.epsilon ?? guarantee.odds_up ?? guarantee.odds_down;
 
-export function openProtection(store, view, api) {
-  const whom = slider("Which adversary?", "knows the population", "anybody");
-  const sure = slider("How sure may anybody get?", "no surer at all", "quite sure");
+export function openProtection(store, view, glance, api) {
+  const whom = slider("Which adversary?", "knows the population", "any prior");
+  const sure = slider("How sure may the adversary get?", "no surer at all", "quite sure");
   const blur = slider("How much noise at most, before that?", "exact where allowed", "very vague");
   const besides = element("fieldset", {});
   const sizeNote = element("p", { class: "says note small", hidden: true });
@@ -26,13 +29,13 @@ export function openProtection(store, view, api) {
   const expert = element("div", { class: "expert" });
   const words = element("div", { class: "list" });
   const forecast = element("div", { class: "list" });
-  const glance = element("p", { class: "glance", "aria-hidden": "true" });
   show(
     view,
-    element("h2", {}, "Against which adversary, and how strictly?"),
+    element("h2", { tabindex: "-1" }, "Against which adversary, and how strictly?"),
     element("section", { class: "card" }, whom.node, besides, sizeNote),
     element("section", { class: "card" }, kinds, sure.node),
     element("section", { class: "card" }, blur.node),
+    openKnowledge(store, (part) => change(part), api),
     element(
       "details",
       {},
@@ -51,8 +54,10 @@ export function openProtection(store, view, api) {
       { class: "row next" },
       button("Next: watch the adversary", () => store.set({ tab: "run" }), { class: "main" }),
     ),
-    glance,
   );
+  store.watch(["tab"], () => {
+    glance.hidden = store.get("tab") !== "protection";
+  });
   const change = (part) => store.set({ protection: { ...store.get("protection"), ...part } });
 
   // --- sliders -------------------------------------------------------------------------------------------
@@ -66,7 +71,12 @@ export function openProtection(store, view, api) {
     };
   };
   whom.move((place) => change({ adversary: ladders().adversaries[place].adversary }));
-  sure.move((place) => change({ guarantee: ladders().guarantees[place].guarantee }));
+  /** Another guarantee; guarded hours are a choice of their own. */
+  const bound = (guarantee) => {
+    const { guarded_hours: hours } = store.get("protection").guarantee;
+    change({ guarantee: { ...guarantee, ...(hours ? { guarded_hours: hours } : {}) } });
+  };
+  sure.move((place) => bound(ladders().guarantees[place].guarantee));
   blur.move((place) =>
     change({ mechanism: { kind: "planar-laplace", alpha: ladders().noises[place].alpha } }),
   );
@@ -151,21 +161,16 @@ export function openProtection(store, view, api) {
       show(
         kinds,
         segments(
-          "What is bounded",
+          "What stays deniable",
           KINDS,
           kind,
           (value) => {
             const world = store.get("world");
             const number = size(store.get("protection").guarantee);
-            if (value === "belief")
-              change({
-                guarantee:
-                  world.beliefs[Math.min(world.beliefs.length - 1, Math.floor(world.beliefs.length / 2))]
-                    .guarantee,
-              });
+            if (value === "belief") bound(world.beliefs[Math.floor(world.beliefs.length / 2)].guarantee);
             else {
               const epsilon = kindOf(store.get("protection").guarantee) === "belief" ? 1 : number;
-              change({ guarantee: value === "up" ? { odds_up: epsilon } : { epsilon } });
+              bound(value === "up" ? { odds_up: epsilon } : { epsilon });
             }
           },
           { heard: true },
@@ -180,9 +185,9 @@ export function openProtection(store, view, api) {
   function showExpert() {
     if (expert.contains(document.activeElement) && document.activeElement.matches("input")) return;
     const { adversary, guarantee, mechanism, calibrator, seed } = store.get("protection");
-    const number = (words, value, set, more = {}) =>
+    const number = (label, value, set, more = {}) =>
       field(
-        words,
+        label,
         element("input", {
           type: "number",
           step: "any",
@@ -200,17 +205,13 @@ export function openProtection(store, view, api) {
     const kind = kindOf(guarantee);
     const rows = [];
     if (kind === "both")
-      rows.push(number("ε, both ways", guarantee.epsilon, (epsilon) => change({ guarantee: { epsilon } })));
-    if (kind === "up")
-      rows.push(number("ε, upwards", guarantee.odds_up, (up) => change({ guarantee: { odds_up: up } })));
+      rows.push(number("ε, both ways", guarantee.epsilon, (epsilon) => bound({ epsilon })));
+    if (kind === "up") rows.push(number("ε, upwards", guarantee.odds_up, (up) => bound({ odds_up: up })));
     if (kind === "belief")
       rows.push(
-        number(
-          "belief at most",
-          guarantee.belief_at_most,
-          (most) => change({ guarantee: { belief_at_most: most } }),
-          { max: "1" },
-        ),
+        number("belief at most", guarantee.belief_at_most, (most) => bound({ belief_at_most: most }), {
+          max: "1",
+        }),
       );
     if (mechanism.kind === "planar-laplace")
       rows.push(
@@ -235,7 +236,9 @@ export function openProtection(store, view, api) {
     );
     if (adversary.knows === "near")
       rows.push(
-        number("within a factor", adversary.factor, (factor) => change({ adversary: { ...adversary, factor } })),
+        number("within a factor", adversary.factor, (factor) =>
+          change({ adversary: { ...adversary, factor } }),
+        ),
       );
     if (adversary.knows === "stale")
       rows.push(
@@ -270,7 +273,7 @@ export function openProtection(store, view, api) {
               }),
           },
         }),
-        "Empty: drawn anew by the system, which is what protects. A number repeats a run, for experiments.",
+        "Empty: random numbers of the system, which is what protects. A number repeats a run, for experiments.",
       ),
     );
     show(expert, rows);
@@ -282,7 +285,7 @@ export function openProtection(store, view, api) {
 /** Titles for guarantees of any number, also those that no stop of the slider has. */
 function guaranteeTitle(guarantee) {
   if ("belief_at_most" in guarantee)
-    return `Nobody gets more than ${exact(100 * guarantee.belief_at_most, 1)} % sure`;
+    return `The adversary gets at most ${exact(100 * guarantee.belief_at_most, 1)} % sure`;
   const factor = exact(Math.exp(size(guarantee)), 2);
   return "epsilon" in guarantee
     ? `Odds move at most ${factor} times, up or down`

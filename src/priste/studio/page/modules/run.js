@@ -1,11 +1,13 @@
 // A run: releases are made one by one on this machine, and shown as they are made.
 
-import { button, choice, element, field, show } from "./elements.js";
+import { button, choice, element, field, keyed, show } from "./elements.js";
 import { finite, inWords, unpacked } from "./api.js";
 import { beliefChart, chartKeys, chartTable, leakageChart } from "./charts.js";
 import { describe } from "./description.js";
 import { say } from "./heard.js";
-import { curvesOf, openPrior } from "./prior.js";
+import { addSecret } from "./events.js";
+import { curvesOf, openPrior, worstAt } from "./prior.js";
+import { cellsOf, secretMoment, unguarded, untouchedExamples } from "./secrets.js";
 import { openStrip } from "./strip.js";
 import { missing, same, settingOf } from "./setting.js";
 import { exact, metres, offWords, percent, plural } from "./words.js";
@@ -16,6 +18,7 @@ function stepOf(message) {
     time: message.time,
     label: message.label,
     truth: message.true_at,
+    trueCell: message.true,
     released: message.released_at,
     releasedCell: message.released,
     error: message.error_m,
@@ -24,7 +27,8 @@ function stepOf(message) {
     events: message.events.map((event) => ({ ...event, leakage: finite(event.leakage) })),
     uncalibrated: message.uncalibrated?.at ?? null,
     uncalibratedError: message.uncalibrated?.error_m ?? null,
-    uncalibratedEvents: message.uncalibrated?.events.map((event) => ({ ...event, leakage: finite(event.leakage) })) ?? null,
+    uncalibratedEvents:
+      message.uncalibrated?.events.map((event) => ({ ...event, leakage: finite(event.leakage) })) ?? null,
   };
 }
 
@@ -38,13 +42,30 @@ export class Runner {
     this.#api = api;
   }
 
+  /** Release every step under the setting at hand. */
   async start() {
     const setting = settingOf(this.#store);
     const { seed } = this.#store.get("protection");
+    await this.#follow({ setting, seed }, async () => {
+      const forecast = this.#store.get("forecastJob");
+      // A forecast that is still at work would keep the run waiting.
+      if (forecast && ["computing", "refining"].includes(this.#store.get("forecast")?.state))
+        await this.#api.post(`/jobs/${forecast}/cancel`).catch(() => {});
+      const made = await this.#api.post("/runs", { setting, ...(seed === null ? {} : { seed }) });
+      return made.run;
+    });
+  }
+
+  /** Go on with a run that the server has: a page that was loaded again hears all of it again. */
+  async resume({ id, setting, seed }) {
+    await this.#follow({ setting, seed }, async () => id);
+  }
+
+  async #follow(begun, ask) {
     this.#reading?.abort();
     const reading = new AbortController();
     this.#reading = reading;
-    // `touched` grows with every change of the steps, which are one array that only ever gets longer.
+    // The steps are one array that only ever gets longer.
     let run = {
       id: null,
       state: "queued",
@@ -53,9 +74,8 @@ export class Runner {
       steps: [],
       done: null,
       message: null,
-      setting,
-      seed,
     };
+    run = { ...run, ...begun };
     const tell = (part) => {
       if (reading.signal.aborted) return;
       run = { ...run, ...part };
@@ -63,39 +83,37 @@ export class Runner {
     };
     this.#store.set({ run, shown: null, follow: true, view: null, playing: false });
     try {
-      const forecast = this.#store.get("forecastJob");
-      // A forecast that is still at work would keep the run waiting.
-      if (forecast && ["computing", "refining"].includes(this.#store.get("forecast")?.state))
-        await this.#api.post(`/jobs/${forecast}/cancel`).catch(() => {});
-      const { run: id } = await this.#api.post("/runs", { setting, ...(seed === null ? {} : { seed }) });
+      const id = await ask();
       tell({ id });
       for await (const { name, data } of this.#api.events(`/jobs/${id}/events`, { signal: reading.signal })) {
         if (reading.signal.aborted) return;
         if (name === "started" || name === "progress") tell({ words: data.words });
-        else if (name === "start")
-          tell({
-            state: "running",
-            start: {
-              ...data,
-              events: data.events.map((event) => ({
-                ...event,
-                bound: finite(event.bound),
-                steps: unpacked(event.steps),
-              })),
-            },
-          });
+        else if (name === "start") tell({ state: "running", start: startOf(data) });
         else if (name === "step") {
           run.steps[data.step] = stepOf(data);
           tell({});
           if (this.#store.get("follow")) this.#store.set({ shown: data.step });
-        } else if (name === "done") tell({ state: "done", done: data });
-        else if (name === "failed")
+        } else if (name === "done") {
+          tell({ state: "done", done: data });
+          // To the moment that all of this is about, unless somebody is looking at another one.
+          if (this.#store.get("follow")) this.#store.set({ ...this.#moment(run), follow: false });
+        } else if (name === "failed")
           tell({ state: "failed", message: [data.message, data.hint].filter(Boolean).join(" ") });
         else if (name === "cancelled") tell({ state: "cancelled" });
       }
     } catch (error) {
       tell({ state: "failed", message: inWords(error) });
     }
+  }
+
+  #moment(run) {
+    const [events, regions] = [this.#store.get("events"), this.#store.get("regions")];
+    return secretMoment(run, ({ event }) =>
+      cellsOf(
+        events.find(({ name }) => name === event),
+        regions,
+      ),
+    );
   }
 
   async cancel() {
@@ -106,56 +124,73 @@ export class Runner {
   }
 }
 
+const startOf = (data) => ({
+  ...data,
+  events: data.events.map((event) => ({
+    ...event,
+    bound: finite(event.bound),
+    steps: unpacked(event.steps),
+  })),
+});
+
 export function openRun(store, view, api) {
   const runner = new Runner(store, api);
-  const head = element("div", { class: "list" });
-  const results = element("div", { class: "list" });
   const prior = openPrior(store, api);
   const strip = openStrip(store);
   const charts = element("div", { class: "list" });
   const table = chartTable();
-  const pick = element("div", {});
+  const which = choice([], "0", (value) => store.set({ chosenEvent: Number(value) }));
+  const pick = field("Which secret", which);
   const tiles = element("div", { class: "tiles" });
-  const verdict = element("div", {});
-  show(
-    results,
+  const verdict = element("div", { class: "list verdict-slot" });
+  const moment = element("p", { class: "moment-words" });
+  const toSecret = button("Show the secret’s hours", () => {
+    const events = store.get("events");
+    const cells = ({ event }) =>
+      cellsOf(
+        events.find(({ name }) => name === event),
+        store.get("regions"),
+      );
+    store.set({ ...secretMoment(store.get("run"), cells), follow: false, playing: false });
+  });
+  const heading = element("h3", { class: "only-heard" }, "What the adversary learns");
+  const more = element("div", { class: "list" });
+  const results = element(
+    "div",
+    { class: "list results" },
     verdict,
+    element("section", { class: "card" }, heading, moment, chartKeys(), charts, pick, table.node, prior),
     tiles,
-    element(
-      "section",
-      { class: "card" },
-      element("h3", {}, "What the adversary learns"),
-      pick,
-      prior,
-      chartKeys(),
-      charts,
-      table.node,
-    ),
+    more,
     element("section", { class: "card" }, element("h3", {}, "When it is vague"), strip),
     element(
       "div",
       { class: "row next" },
+      toSecret,
       button("Compare with another setting", () => store.set({ tab: "compare" })),
       button("Export", () => store.set({ tab: "export" }), { class: "main" }),
     ),
   );
-  show(view, element("h2", {}, "Watch the adversary"), head, results);
 
   // --- start, stop, state ---------------------------------------------------------------------------------
-  const go = button("Run the week", () => runner.start(), { class: "main large" });
+  const go = button("Run the week", () => runner.start(), { class: "main" });
   const stop = button("Stop", () => runner.cancel());
   const bar = element("progress", { max: "1", value: "0", "aria-label": "Releases made" });
-  const state = element("div", {});
+  const state = element("div", { class: "list" });
+  const checks = openChecks(store);
   show(
-    head,
+    view,
     element(
-      "p",
-      { class: "quiet" },
-      "Every step of the week is released as the setting says, in order, with nothing leaving this machine.",
+      "div",
+      { class: "row spread" },
+      element("h2", { tabindex: "-1" }, "Watch the adversary"),
+      go,
+      stop,
     ),
-    element("div", { class: "row" }, go, stop),
+    checks,
     bar,
     state,
+    results,
   );
 
   store.watch(["run", "events", "regions", "protection", "world"], () => {
@@ -165,6 +200,7 @@ export function openRun(store, view, api) {
     const busy = run && (run.state === "queued" || run.state === "running");
     go.disabled = Boolean(wrong) || Boolean(busy);
     go.textContent = run && !busy ? "Run again" : "Run the week";
+    go.classList.toggle("large", !run);
     stop.hidden = !busy;
     bar.hidden = !busy;
     results.hidden = !run?.start;
@@ -206,6 +242,20 @@ export function openRun(store, view, api) {
       if (store.get("tab") === "run" && store.get("run")?.start) draw(store.get("run"));
     });
   });
+  store.watch(["run"], () => {
+    const run = store.get("run");
+    show(verdict, run?.done ? verdictCard(run) : null);
+    show(more, run?.done ? costCard(run) : null);
+    toSecret.hidden = !run?.done;
+    const names = (run?.start?.events ?? []).map((event) => event.name);
+    pick.hidden = names.length < 2;
+    if (names.join("|") === which.dataset.names) return;
+    which.dataset.names = names.join("|");
+    show(
+      which,
+      names.map((name, place) => element("option", { value: String(place) }, name)),
+    );
+  });
 
   const sentenceOf = ({ event, text }) =>
     store.get("events").find((each) => each.name === event)?.answer?.sentence ?? text;
@@ -213,42 +263,25 @@ export function openRun(store, view, api) {
   function draw(run) {
     const shown = store.get("shown") ?? run.steps.length - 1;
     const done = run.steps.slice(0, shown + 1);
-    const mean = (pick) => {
-      const values = done.map(pick).filter((value) => value !== null && value !== undefined);
+    const mean = (part) => {
+      const values = done.map(part).filter((value) => value !== null && value !== undefined);
       return values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : null;
     };
     const now = done.at(-1);
     show(
       tiles,
-      tile(metres(mean((step) => step.error)), "mean distance so far"),
-      tile(metres(mean((step) => step.uncalibratedError)), "noise alone, so far"),
+      tile(metres(mean((step) => step.error)), "mean error so far"),
+      tile(metres(mean((step) => step.uncalibratedError)), "uncalibrated, so far"),
       tile(now ? metres(now.error) : "–", now ? now.label : "nothing yet"),
     );
-    show(verdict, run.done ? verdictCard(run) : null);
     const events = run.start.events;
     const number = Math.min(store.get("chosenEvent"), events.length - 1);
-    const key = events.map((event) => event.name).join("|");
-    if (pick.dataset.key !== key) {
-      pick.dataset.key = key;
-      show(
-        pick,
-        events.length > 1
-          ? field(
-              "Which secret",
-              choice(
-                events.map((event, place) => [String(place), event.name]),
-                String(number),
-                (value) => store.set({ chosenEvent: Number(value) }),
-              ),
-            )
-          : null,
-      );
-    }
+    which.value = String(number);
     const event = events[number];
     if (!event) return show(charts, element("p", { class: "quiet" }, "No secret was named."));
+    show(moment, momentWords(now, store.get("regions")));
     const curves = curvesOf(run, number, store.get("prior"), store.get("view"));
-    const worst = store.get("view")?.events[number]?.worst ?? now?.events[number]?.worst ?? [];
-    store.set({ worstShown: worst.map(([cell, share]) => ({ cell, share })) });
+    const worst = worstAt(run, shown, number, store.get("view"));
     const common = {
       curves,
       steps: run.start.steps,
@@ -272,21 +305,74 @@ export function openRun(store, view, api) {
     );
     return show(
       charts,
+      beliefChart({ ...common, cap: event.cap }),
+      leakageChart({ ...common, bound: event.bound }),
       element(
         "p",
         { class: "small" },
-        event.sentence ?? sentenceOf(event),
+        sentenceOf(event),
         " ",
         element("span", { class: "quiet" }, `Guaranteed: ${event.guarantee}.`),
       ),
-      leakageChart({ ...common, bound: event.bound }),
-      beliefChart({ ...common, cap: event.cap }),
       worst.length && store.get("prior") === "worst"
         ? element("p", { class: "small quiet" }, worstWords(worst, store.get("regions")))
         : null,
     );
   }
   return runner;
+}
+
+/** What somebody should look at before a run: places that nothing guards, and examples that nobody chose. */
+function openChecks(store) {
+  const node = element("div", { class: "list", "aria-live": "polite" });
+  const fill = keyed(
+    node,
+    ({ key }) => key,
+    ({ words, action, press, keep }) => ({
+      node: element(
+        "div",
+        { class: "says note row spread" },
+        element("span", { class: "grow" }, words),
+        button(action, press),
+        keep ? button("Keep it", keep, { class: "plain" }) : null,
+      ),
+    }),
+  );
+  store.watch(["events", "regions", "run"], () => {
+    const [events, regions] = [store.get("events"), store.get("regions")];
+    const change = (id, part) =>
+      store.set({
+        events: store.get("events").map((each) => (each.id === id ? { ...each, ...part } : each)),
+      });
+    fill([
+      ...unguarded(regions, events).map(({ name }) => ({
+        key: `place ${name}`,
+        words: `“${name}” is painted, but no secret speaks of it: it is not guarded.`,
+        action: "Guard it",
+        press: () => addSecret(store, name),
+      })),
+      ...untouchedExamples(events).map(({ id, name, answer }) => ({
+        key: `example ${id} ${Boolean(answer?.sentence)}`,
+        words: `“${name}” is an example of the draft, not yours. ${answer?.sentence ?? ""}`,
+        action: "Remove it",
+        press: () => store.set({ events: store.get("events").filter((each) => each.id !== id) }),
+        keep: () => change(id, { example: false }),
+      })),
+    ]);
+  });
+  return node;
+}
+
+/** Where the person is at the moment shown, and what was released. */
+function momentWords(step, regions) {
+  if (!step) return [];
+  const at = (cell) => regions.find((region) => region.cells.includes(cell))?.name;
+  const here = step.truth
+    ? `you are ${at(step.trueCell) ? `at ${at(step.trueCell)}` : "between your places"}`
+    : "there is no position";
+  const there = at(step.releasedCell);
+  const where = there && there !== at(step.trueCell) ? `, at ${there}` : "";
+  return [element("b", {}, step.label), `: ${here}; ${offWords(step)}${step.released ? where : ""}.`];
 }
 
 /** What is said of a run: its beginning and end, the first release, and every quarter of them. */
@@ -306,7 +392,10 @@ function worthHearing(run, total) {
 
 /** What will be run: nobody should have to go back to see it. */
 function beforehand(store) {
-  const said = store.get("events").map((event) => event.answer?.sentence).filter(Boolean);
+  const said = store
+    .get("events")
+    .map((event) => event.answer?.sentence)
+    .filter(Boolean);
   return element(
     "section",
     { class: "card" },
@@ -319,7 +408,7 @@ function beforehand(store) {
     element(
       "p",
       { class: "quiet small" },
-      "Each release appears on the map and in the curves as it is made. You can stop at any time, scrub back, and read it through other eyes.",
+      "Each release appears on the map and in the curves as it is made. You can stop at any time, go back, and read it as another adversary does.",
     ),
   );
 }
@@ -345,55 +434,62 @@ const tile = (number, words) =>
 
 function verdictCard(run) {
   const kind = { kept: "", broken: " broken" }[run.done.verdict] ?? " unguaranteed";
-  const ways = Object.entries(run.done.ways ?? {});
   return element(
     "section",
     { class: `card verdict${kind}` },
     element("h3", {}, run.done.sentence),
-    (run.done.events ?? []).map((event) =>
+    element(
+      "details",
+      {},
+      element("summary", {}, "How far odds moved about each secret"),
       element(
-        "p",
-        { class: "small" },
-        element("b", {}, event.name),
-        `: ${event.reached}. `,
-        element("span", { class: "quiet" }, event.anybody_words ?? ""),
+        "ul",
+        { class: "list small" },
+        (run.done.events ?? []).map((event) =>
+          element(
+            "li",
+            {},
+            element("b", {}, event.name),
+            `: ${event.reached}. `,
+            element("span", { class: "quiet" }, event.other_words ?? ""),
+          ),
+        ),
       ),
     ),
-    ways.length
-      ? element(
-          "div",
-          { class: "scroll", tabindex: "0", role: "region", "aria-label": "Mean distances" },
+  );
+}
+
+/** What the run cost in metres, beside the uncalibrated mechanism and a constant point. */
+function costCard(run) {
+  const ways = Object.entries(run.done.ways ?? {});
+  const cells = (way) =>
+    [way.everywhere, way.far, way.near].map((value) => element("td", {}, metres(finite(value))));
+  return element(
+    "section",
+    { class: "card" },
+    element("h3", {}, "What it cost"),
+    element(
+      "div",
+      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Mean errors" },
+      element(
+        "table",
+        {},
+        element(
+          "thead",
+          {},
           element(
-            "table",
+            "tr",
             {},
-            element(
-              "thead",
-              {},
-              element(
-                "tr",
-                {},
-                ["mean distance", "everywhere", "far", "near"].map((head) =>
-                  element("th", { scope: "col" }, head),
-                ),
-              ),
-            ),
-            element(
-              "tbody",
-              {},
-              ways.map(([name, way]) =>
-                element(
-                  "tr",
-                  {},
-                  element("td", {}, name),
-                  [way.everywhere, way.far, way.near].map((value) =>
-                    element("td", {}, metres(finite(value))),
-                  ),
-                ),
-              ),
-            ),
+            ["mean error", "everywhere", "far", "near"].map((head) => element("th", { scope: "col" }, head)),
           ),
-        )
-      : null,
+        ),
+        element(
+          "tbody",
+          {},
+          ways.map(([name, way]) => element("tr", {}, element("td", {}, name), cells(way))),
+        ),
+      ),
+    ),
     run.done.usefulness ? element("p", { class: "small quiet" }, run.done.usefulness) : null,
   );
 }

@@ -21,7 +21,12 @@ export function settingOf(store) {
     calibrator,
     ...(outside ? { outside } : {}),
     regions,
-    events: store.get("events").map(({ name, formula, every }) => ({ name, formula, every })),
+    events: store.get("events").map(({ name, formula, every, guarantee: own }) => ({
+      name,
+      formula,
+      every,
+      ...(own ? { guarantee: own } : {}),
+    })),
   };
 }
 
@@ -33,7 +38,8 @@ function livingIn(regions, mobility) {
 }
 
 /** Whether the model knows where somebody lives. */
-export const knowsHome = (store) => Boolean(livingIn(store.get("regions"), store.get("protection").mobility).home);
+export const knowsHome = (store) =>
+  Boolean(livingIn(store.get("regions"), store.get("protection").mobility).home);
 
 /** Whether the home that the model knows lies where it lay when the week was opened. */
 export function homeStays(store) {
@@ -49,7 +55,8 @@ export const knower = (store) => `one who knows the population${knowsHome(store)
 export const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
 /** Whether the adversary at hand may believe anything about where the week began: that costs most. */
-export const isOneOfMany = (store) => !["population", "starts"].includes(store.get("protection").adversary.knows);
+export const isOneOfMany = (store) =>
+  !["population", "starts"].includes(store.get("protection").adversary.knows);
 
 /** What is still missing before anything can be computed, in words; empty when nothing is. */
 export function missing(store) {

@@ -6,7 +6,13 @@ import { clockTime, metres } from "./words.js";
 
 const LABEL = 76;
 const ROW = 17;
-export const LEVEL_WORDS = ["within 1 cell", "within 2 cells", "within 3 cells", "within 10 cells", "farther off"];
+export const LEVEL_WORDS = [
+  "within 1 cell",
+  "within 2 cells",
+  "within 3 cells",
+  "within 10 cells",
+  "farther off",
+];
 
 /** Where each step lies: its day's row, and the shares of the day where it begins and ends. */
 export function placesOf(times, stepSeconds) {
@@ -98,7 +104,7 @@ export function openStrip(store) {
         context.fillRect(x(place.begin), y + 1, Math.max(1, x(place.end) - x(place.begin) + 0.4), ROW - 3);
       }
     });
-    context.fillStyle = colour("--ink");
+    context.fillStyle = colour("--secret");
     for (const event of run.start?.events ?? []) {
       for (const step of event.steps) {
         const place = places[step];

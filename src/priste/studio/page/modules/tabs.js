@@ -69,7 +69,8 @@ export function openTabs(store, list, views) {
     const view = document.getElementById(`view-${chosen}`);
     if (view.dataset.focus) {
       delete view.dataset.focus;
-      view.focus({ preventScroll: false });
+      // The heading, not the panel: a frame around everything would tell nothing.
+      (view.querySelector("h2") ?? view).focus({ preventScroll: false });
     }
     if (before !== null && before !== chosen) view.scrollTop = 0;
     tabs.find((tab) => tab.dataset.tab === chosen).scrollIntoView({ block: "nearest", inline: "nearest" });

@@ -1,35 +1,54 @@
-// Numbers in the words of the report: metres, shares, odds, days and hours.
+// Numbers in words, in the very forms of priste.results.wording: what the page composes and what the server
+// sends stand side by side, and a test holds one against the other.
 
 const number = (value, digits) =>
   value.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: 0 });
+const fixed = (value, digits) =>
+  value.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: digits });
+const absent = (value) => value === null || value === undefined || Number.isNaN(value);
 
+/** Python rounds halves to even; so do we. */
+function rounded(value, unit) {
+  const whole = Math.round(value / unit);
+  const half = Math.abs(value / unit - Math.trunc(value / unit)) === 0.5;
+  return unit * (half ? 2 * Math.round(value / unit / 2) : whole);
+}
+
+/** A length: metres below a kilometre, kilometres above, in two figures that mean something. */
 export function metres(value) {
-  if (value === null || value === undefined || Number.isNaN(value)) return "–";
-  if (value >= 9950) return `${number(value / 1000, 0)} km`;
-  if (value >= 995) return `${number(value / 1000, 1)} km`;
-  return `${number(value < 100 ? Math.round(value) : Math.round(value / 10) * 10, 0)} m`;
+  if (absent(value)) return "–";
+  const shown = value >= 99.5 ? rounded(value, 10) : value;
+  if (shown < 1000) return `${rounded(shown, 1)} m`;
+  return value < 9950 ? `${fixed(value / 1000, 1)} km` : `${fixed(value / 1000, 0)} km`;
 }
 
 /** How far a release of a run is from the truth, in words. */
 export const offWords = ({ released, error }) =>
-  released === null ? "nothing released" : error === null ? "released" : `released ${metres(error)} from the truth`;
+  released === null
+    ? "nothing released"
+    : error === null
+      ? "released"
+      : `released ${metres(error)} from the truth`;
 
+/** A probability, without claiming certainty that is not there. */
 export function percent(share) {
-  if (share === null || share === undefined || Number.isNaN(share)) return "–";
-  const value = 100 * share;
-  // A small probability is not nothing, and a large one is not certain.
-  if (value > 0 && value < 0.1) return "under 0.1 %";
-  if (value < 100 && value > 99.9) return "over 99.9 %";
-  return `${number(value, value < 10 ? 1 : 0)} %`;
+  if (absent(share)) return "–";
+  if (share === 0 || share === 1) return `${100 * share} %`;
+  if (share < 0.001) return "< 0.1 %";
+  if (share > 0.999) return "> 99.9 %";
+  return `${fixed(100 * share, 1)} %`;
 }
 
-/** A leakage as the factor by which odds can move. */
+const LARGEST_SAID = Math.log(1e6);
+
+/** A leakage as the factor by which odds may move. */
 export function odds(leakage) {
-  if (leakage === null || leakage === undefined) return "–";
+  if (absent(leakage)) return "–";
   if (!Number.isFinite(leakage)) return "without limit";
+  if (leakage > LARGEST_SAID) return "more than a million×";
   const factor = Math.exp(leakage);
-  if (factor >= 1000) return `more than ${number(10 ** Math.floor(Math.log10(factor)), 0)} times`;
-  return `${number(factor, factor < 10 ? 2 : 0)} times`;
+  if (factor < 10) return `${fixed(factor, 2)}×`;
+  return `${number(rounded(factor, 10 ** Math.max(0, Math.floor(Math.log10(factor)) - 1)), 0)}×`;
 }
 
 /** The same on an axis: short. */
@@ -62,6 +81,12 @@ export function clockTime(text) {
     label: `${DAY_NAMES[(date.getUTCDay() + 6) % 7].slice(0, 3)} ${Number(day)} ${MONTHS[Number(month) - 1]}`,
     clock: `${hour ?? "00"}:${minute ?? "00"}`,
   };
+}
+
+/** A day in words: "9 Mar 2009". */
+export function dateWords(text) {
+  const [year, month, day] = text.slice(0, 10).split("-");
+  return `${Number(day)} ${MONTHS[Number(month) - 1]} ${year}`;
 }
 
 export const clock = (minutes) =>
