@@ -6,7 +6,7 @@ import pytest
 
 from priste.audit.estimates import Estimate
 from priste.forecast import Cost, Metres
-from priste.studio.jobs_at_work import STEADY, foretold_words, is_stable
+from priste.studio.jobs_at_work import foretold_words, is_stable
 
 
 def metres(value: float, half: float, near: float | None = None) -> Metres:
@@ -25,20 +25,16 @@ def cost(runs: int, value: float, half: float, near: float | None = None) -> Cos
 
 
 @pytest.mark.parametrize(
-    ("runs", "half", "near", "stable"),
-    [
-        (2, 1.0, None, False),  # two streams that agree by chance
-        (8, 100.0 * STEADY * 3.0, None, True),  # the mean of eight: a third of the interval
-        (8, 100.0 * STEADY * 3.1, None, False),
-        (8, 100.0 * STEADY * 2.0, 20.0, False),  # the figure near the secret still moves
-        (15, 100.0 * STEADY * 4.0, None, True),
-    ],
+    ("now", "near", "stable"),
+    [(100.0, None, True), (105.0, None, True), (120.0, None, False), (101.0, 300.0, False)],
 )
 def test_figures_are_shown_when_they_are_stable(
-    runs: int, half: float, near: float | None, stable: bool
+    now: float, near: float | None, stable: bool
 ) -> None:
-    """The mean of n streams is known better than one more stream, by the root of n + 1."""
-    assert is_stable(cost(runs, 100.0, half, near)) is stable
+    """Two more streams changed every figure by a tenth at most, near the secret too."""
+    before = cost(4, 100.0, 30.0, None if near is None else 200.0)
+    assert is_stable(cost(6, now, 30.0, near), before) is stable
+    assert not is_stable(before, None)  # two streams that agree by chance
 
 
 def test_a_constant_point_that_does_as_well_is_named() -> None:

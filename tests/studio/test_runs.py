@@ -258,8 +258,8 @@ def test_what_any_command_released_is_not_released_again_unasked(
 def test_forecasts_say_what_it_costs(tab: Tab, tmp_path: Path) -> None:
     """Metres on the opened trace, beside the uncalibrated mechanism and a constant point."""
     tab.open_small_world(tmp_path)
-    job = tab.post("forecasts", {"setting": SMALL_SETTING})["job"]
-    said = list(tab.messages(job))
+    setting = {**SMALL_SETTING, "guarantee": {"epsilon": 0.8, "guarded_hours": "off"}}
+    said = list(tab.messages(tab.post("forecasts", {"setting": setting})["job"]))
     assert [event for event, _ in said][:2] == ["queued", "started"]
     words = [value["words"] for event, value in said if event == "progress"]
     assert any("trying it on your own days" in each for each in words)
@@ -277,10 +277,14 @@ def test_forecasts_say_what_it_costs(tab: Tab, tmp_path: Path) -> None:
         assert way["everywhere"]["metres"] >= 0
     assert "on the opened trace" in done["basis"]
     # The same setting once more, and the same figures: only settings make a difference.
-    again = list(tab.messages(tab.post("forecasts", {"setting": SMALL_SETTING})["job"]))
+    again = list(tab.messages(tab.post("forecasts", {"setting": setting})["job"]))
     assert next(value for event, value in again if event == "estimate") == next(
         value for event, value in said if event == "estimate"
     )
+    # With guarded hours no position of this short trace is left: people are drawn instead.
+    drawn = list(tab.messages(tab.post("forecasts", {"setting": SMALL_SETTING})["job"]))[-1]
+    assert drawn[0] == "done"
+    assert "of these people" in drawn[1]["basis"]
     refused = tab.post("forecasts", {"setting": SMALL_SETTING, "runs": 1}, 422)
     assert "runs" in refused["error"]["message"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import math
 import zipfile
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -18,12 +17,13 @@ from numpy.typing import NDArray
 from priste.atomic_files import scratch_folder
 from priste.audit.estimates import Estimate
 from priste.forecast import Cost, Metres, Row, refined_forecast
+from priste.forecast.simulated_people import OpenedTrace
 from priste.policy import Policy
 from priste.quantify import KnownPrior, Leakage, Quantifier
 from priste.release import write_ledgers
 from priste.report import render, run_reports
 from priste.report.shared import PublicPart, shared_page
-from priste.results import columns_of_releases, length, released_cells, true_steps
+from priste.results import columns_of_releases, length, released_cells
 from priste.studio.following import (
     RunMade,
     RunOrder,
@@ -43,9 +43,8 @@ Made = tuple[dict[str, Any], Any]
 LONG_AGO = (1980, 1, 1, 0, 0, 0)
 """The time of every file in an archive, so that the same run gives the same bytes."""
 
-FEWEST_TO_SHOW = 4
-STEADY = 0.15
-"""From fewer streams no figure is shown, and none that may still change by a larger share."""
+STEADY = 0.1
+"""A figure that two more streams changed by a larger share is not shown yet."""
 
 MOST_DRAWN = 200
 """How many cells of a worst prior are drawn."""
@@ -75,17 +74,23 @@ class ForecastOrder:
 def forecast(order: ForecastOrder, tell: Tell) -> Made:
     """Say what a policy will cost in metres: soon from two streams, then from more."""
     tell("progress", {"words": "laying out the map and how people move"})
-    policy = _policies_of(order.folder).policy(order.text).for_user(order.trace)
-    truth = true_steps(policy, order.trace)
+    policy = _policies_of(order.folder).policy(order.text)
+
+    # Where every position lies in guarded hours, the trace shows nothing that may be tried.
+    on_trace = bool(OpenedTrace.of(policy.for_user(order.trace), order.trace).released.any())
+    whom = "your own days" if on_trace else "people drawn from the model"
 
     def tried(done: int, total: int, _: float) -> None:
-        words = f"trying it on your own days: {done} of {total} releases"
+        words = f"trying it on {whom}: {done} of {total} releases"
         tell("progress", {"done": done, "total": total, "words": words})
 
     found: dict[str, Any] = {}
+    before: Cost | None = None
+    trace = order.trace if on_trace else None
     # The same seed for every setting: two settings differ by what they do, not by the draws.
-    for row in refined_forecast(policy, runs=order.runs, truth=truth, on_trial=tried):
-        found = _foretold(row)
+    for row in refined_forecast(policy, trace=trace, runs=order.runs, on_trial=tried):
+        found = _foretold(row) | {"is_stable": is_stable(row.cost, before)}
+        before = row.cost
         tell("estimate", found)
     return found | {"is_stable": True}, None
 
@@ -99,7 +104,6 @@ def _foretold(row: Row) -> dict[str, Any]:
         "constant": _metres(cost.constant),
         "over_constant": cost.over_constant,
         "constant_does": cost.constant_does,
-        "is_stable": is_stable(cost),
         "runs": cost.runs,
         "steps": cost.steps,
         "of_steps": cost.of_steps,
@@ -110,17 +114,15 @@ def _foretold(row: Row) -> dict[str, Any]:
     }
 
 
-def is_stable(cost: Cost) -> bool:
-    """Tell whether more streams would hardly change the figures.
-
-    The interval of an estimate is for one more stream; that of the mean of n is narrower by the
-    root of n + 1. Figures are stable when it is within ``STEADY`` of each of them.
-    """
-    found = [cost.released.all, cost.released.near, cost.released.far]
-    return cost.runs >= FEWEST_TO_SHOW and all(
-        (each.high - each.low) / 2 <= STEADY * each.value * math.sqrt(cost.runs + 1)
-        for each in found
-        if each is not None
+def is_stable(cost: Cost, before: Cost | None) -> bool:
+    """Tell whether more streams would hardly change the figures: the last two did not."""
+    if before is None:
+        return False
+    parts = [(each.all, each.near, each.far) for each in (cost.released, before.released)]
+    return all(
+        one is not None and other is not None and abs(one.value - other.value) <= STEADY * one.value
+        for one, other in zip(*parts, strict=True)
+        if one is not other
     )
 
 
