@@ -144,7 +144,7 @@ def predictive(values: Sequence[float], model_spread: float = 0.0) -> Estimate:
 
     >>> found = predictive([100.0, 200.0, 400.0])
     >>> round(found.value), round(found.low), round(found.high)
-    (233, 112, 486)
+    (233, 114, 479)
     """
     from scipy.special import stdtrit
 
