@@ -120,7 +120,11 @@ def test_the_extras_of_the_package_are_those_of_the_error() -> None:
     assert set(extras) - {"all", "dev", "solvers"} == set(EXTRAS)
     (everything,) = extras["all"]
     assert set(re.findall(r"\w+", everything)) - {"priste"} == set(EXTRAS)
-    modules = {"pynacl": "nacl", "xstatic-leaflet": "xstatic.pkg.leaflet"}
+    modules = {
+        "mapbox-vector-tile": "mapbox_vector_tile",
+        "pynacl": "nacl",
+        "xstatic-leaflet": "xstatic.pkg.leaflet",
+    }
     for extra, wanted in EXTRAS.items():
         named = [re.split(r"[>=\[]", each)[0] for each in extras[extra]]
         assert {modules.get(name, name) for name in named} - {"priste"} == set(wanted)

@@ -17,7 +17,14 @@ EXTRAS = {
     "fast": ("numba",),
     "plots": ("matplotlib",),
     "live": ("aiomqtt", "httpx", "nacl", "starlette", "uvicorn"),
-    "studio": ("httpx", "pmtiles", "starlette", "uvicorn", "xstatic.pkg.leaflet"),
+    "studio": (
+        "httpx",
+        "mapbox_vector_tile",
+        "pmtiles",
+        "starlette",
+        "uvicorn",
+        "xstatic.pkg.leaflet",
+    ),
     "cluster": ("distributed",),
 }
 """The modules that each extra brings."""
