@@ -43,14 +43,15 @@ FEWEST_RUNS = 2
 INTERVAL = 0.8
 """The mean error of a run lies in the interval of a forecast with this probability."""
 
-USUAL_SPREAD = 0.2
+USUAL_SPREAD = 0.12
 SPREAD_COUNTS = 4
-"""The spread of ln(mean error) from stream to stream, measured on Geolife, and as how many streams
-it counts beside those of the forecast."""
+"""The usual spread of ln(mean error) from stream to stream, and as how many streams it counts
+beside those of the forecast."""
 
-MODEL_SPREAD = 0.4
-"""The spread of ln(mean error) of real people around the forecast for people drawn from the model
-of their policy: ``python -m benchmarks.forecasts``."""
+NEAR_SPREAD, NEAR_SPREAD_OPENED = 0.4, 0.25
+"""How much more ln(mean error) near the events spreads from person to person than over the streams
+of a forecast: for people drawn from the model, and on an opened trace, whose guarded hours are not
+read. Chosen with USUAL_SPREAD on the people ``SEEN`` of ``python -m benchmarks.forecasts``."""
 
 OnStep = Callable[[], None]
 
@@ -135,16 +136,16 @@ class Cost:
         return near is not None and constant is not None and near.value >= 0.95 * constant.value
 
 
-def predictive(values: Sequence[float], model_spread: float = 0.0) -> Estimate:
+def predictive(values: Sequence[float], more: float = 0.0) -> Estimate:
     """Return the mean, and where the mean error of a run lies in 80 of 100 cases.
 
     Errors are taken for log-normal. The spread of few values is uncertain, so ``USUAL_SPREAD``
     counts as ``SPREAD_COUNTS`` more (a scaled inverse χ² prior, which makes the interval that of
-    Student's t). ``model_spread`` is what real people add to it.
+    Student's t). ``more`` is what real people add to it.
 
     >>> found = predictive([100.0, 200.0, 400.0])
     >>> round(found.value), round(found.low), round(found.high)
-    (233, 114, 479)
+    (233, 118, 463)
     """
     from scipy.special import stdtrit
 
@@ -157,7 +158,7 @@ def predictive(values: Sequence[float], model_spread: float = 0.0) -> Estimate:
     shares = np.log(np.maximum(found, 1e-3 * middle) / middle)
     count, freedom = len(found), SPREAD_COUNTS + len(found) - 1
     squares = SPREAD_COUNTS * USUAL_SPREAD**2 + float(((shares - shares.mean()) ** 2).sum())
-    spread = math.sqrt(squares / freedom * (1 + 1 / count) + model_spread**2)
+    spread = math.sqrt(squares / freedom * (1 + 1 / count) + more**2)
     half = float(stdtrit(freedom, (1 + INTERVAL) / 2)) * spread
     return Estimate(middle, middle * math.exp(-half), middle * math.exp(half))
 
@@ -280,12 +281,12 @@ class Simulation:
 
     def _metres(self, ways: Sequence[Mapping[str, Worth]], name: str) -> Metres:
         found = [each[name] for each in ways if name in each]
-        spread = 0.0 if self._opened is not None else MODEL_SPREAD
+        more = NEAR_SPREAD if self._opened is None else NEAR_SPREAD_OPENED
         near, far = ([getattr(worth, side) for worth in found] for side in ("near", "far"))
         return Metres(
-            all=predictive([self._everywhere(worth) for worth in found], spread),
-            near=None if np.isnan(near).all() else predictive(near, spread),
-            far=None if np.isnan(far).all() else predictive(far, spread),
+            all=predictive([self._everywhere(worth) for worth in found]),
+            near=None if np.isnan(near).all() else predictive(near, more),
+            far=None if np.isnan(far).all() else predictive(far),
             exact=_mean(worth.exact for worth in found),
         )
 
