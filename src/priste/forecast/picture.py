@@ -55,7 +55,7 @@ def groups_of(rows: Sequence[Row]) -> tuple[Group, ...]:
     first = rows[0].cost
     told = [
         ("uncalibrated", "no guarantee at all", first.uncalibrated),
-        ("constant point", "nothing is told", first.constant),
+        ("constant point", "the same point always", first.constant),
         *((row.name, row.guarantee, row.cost.released) for row in rows),
     ]
     widest = max(_high(metres) for _, _, metres in told) or 1.0

@@ -48,10 +48,12 @@ SPREAD_COUNTS = 4
 """The usual spread of ln(mean error) from stream to stream, and as how many streams it counts
 beside those of the forecast."""
 
-NEAR_SPREAD, NEAR_SPREAD_OPENED = 0.4, 0.25
-"""How much more ln(mean error) near the events spreads from person to person than over the streams
-of a forecast: for people drawn from the model, and on an opened trace, whose guarded hours are not
-read. Chosen with USUAL_SPREAD on the people ``SEEN`` of ``python -m benchmarks.forecasts``."""
+DRAWN_SPREAD, DRAWN_SPREAD_NEAR = 0.15, 0.4
+OPENED_SPREAD, OPENED_SPREAD_NEAR = 0.0, 0.25
+"""By how much more ln(mean error) spreads from person to person than over the streams of one
+forecast, everywhere and near the events: around people drawn from the model, and around an opened
+trace, whose guarded hours are not read. Chosen on the people ``SEEN`` of
+``python -m benchmarks.forecasts``."""
 
 OnStep = Callable[[], None]
 
@@ -281,12 +283,14 @@ class Simulation:
 
     def _metres(self, ways: Sequence[Mapping[str, Worth]], name: str) -> Metres:
         found = [each[name] for each in ways if name in each]
-        more = NEAR_SPREAD if self._opened is None else NEAR_SPREAD_OPENED
+        more, more_near = DRAWN_SPREAD, DRAWN_SPREAD_NEAR
+        if self._opened is not None:
+            more, more_near = OPENED_SPREAD, OPENED_SPREAD_NEAR
         near, far = ([getattr(worth, side) for worth in found] for side in ("near", "far"))
         return Metres(
-            all=predictive([self._everywhere(worth) for worth in found]),
-            near=None if np.isnan(near).all() else predictive(near, more),
-            far=None if np.isnan(far).all() else predictive(far),
+            all=predictive([self._everywhere(worth) for worth in found], more),
+            near=None if np.isnan(near).all() else predictive(near, more_near),
+            far=None if np.isnan(far).all() else predictive(far, more),
             exact=_mean(worth.exact for worth in found),
         )
 

@@ -231,8 +231,7 @@ class MechanismSection(Section):
 class GuaranteeSection(Section):
     """What is bounded: odds both ways, odds in one direction or each its own, or a belief.
 
-    ``guarded_hours`` is how long before and after an event nothing is told: a length, "auto" or
-    "off".
+    ``guarded_hours`` is how long they last before and after an event: a length, "auto" or "off".
     """
 
     epsilon: Positive | None = None

@@ -1,4 +1,4 @@
-"""What is shown of one protected stream: plain values, computed elsewhere."""
+"""What is shown of one protected stream: plain values, which other modules compute."""
 
 from __future__ import annotations
 

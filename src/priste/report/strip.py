@@ -40,7 +40,7 @@ class Stretch:
 @dataclass(frozen=True)
 class Day:
     """One row of the strip: its date, what was released when, when its events are, and when its
-    guarded hours are, in which nothing is told."""
+    guarded hours are, in which releases do not depend on the truth."""
 
     label: str
     stretches: tuple[Stretch, ...]

@@ -496,7 +496,7 @@ def price_sentence(
         said += (
             f" Far from the events (more than {NEAR_HOURS:g} hours) they are "
             f"{length(way.far)} off on average, near them {length(way.near)}; one constant "
-            f"point would be {length(constant.everywhere)} off."
+            f"point would be {length(constant.far)} and {length(constant.near)} off."
         )
     if way.near >= constant.near:
         said += " Near the events a constant point would have done as well."

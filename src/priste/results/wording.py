@@ -142,7 +142,7 @@ def who_learns_most(audit: EventAudit, grid: Grid, regions: Mapping[str, Contain
         return f"{said}where the given prior puts people: at no few places."
     listed = " or ".join(f"{place} ({percent(likely[place])})" for place in sorted(likely))
     rest = 1.0 - sum(likely.values())
-    return f"{said}{listed}{' or elsewhere' if rest > REST else ''}."
+    return f"{said}{listed}{' or at other places' if rest > REST else ''}."
 
 
 def reached_words(guarantee: Guarantee, audit: EventAudit) -> str:
