@@ -75,8 +75,7 @@ def main(arguments: Sequence[str] = ()) -> None:
         print(line_of(done[person]), flush=True)
     rows = [done[person] for person in people if "realised" in done[person]]
     summary = {way: summary_of(rows, way) for way in ("model", "trace")}
-    for way, found in summary.items():
-        print(f"{way}: {json.dumps(found)}")
+    print(table(summary))
     if options.write:
         held = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
         held[options.group] = {
@@ -85,6 +84,27 @@ def main(arguments: Sequence[str] = ()) -> None:
             "circumstances": circumstances(),
         }
         RESULTS.write_text(json.dumps(held, indent=1) + "\n", encoding="utf-8")
+
+
+def table(summary: dict[str, Figures]) -> str:
+    """Return the summary as a table in Markdown, as docs/how-to/forecast.md has it."""
+    lines = [
+        "| forecast on | mean error | people | first release in the interval | all releases | "
+        "ln(realised / forecast) | interval, high / low |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    ways = {"model": "people drawn from the model", "trace": "the opened trace"}
+    for way, words in ways.items():
+        for side, where in (("all", "everywhere"), ("far", "far"), ("near", "near")):
+            found = summary[way][side]
+            lines.append(
+                f"| {words} | {where} | {found['people']} | "
+                f"{found['first release in the interval']} | "
+                f"{found['share of releases in the interval']:.0%} | "
+                f"{found['mean of ln(realised / forecast)']:+.2f} ± "
+                f"{found['its standard deviation']:.2f} | {found['median of high / low']:.1f} |"
+            )
+    return "\n".join(lines)
 
 
 def figures_of(person: str, folder: Path, turns: int) -> Figures:

@@ -108,8 +108,8 @@ def forecast(
         int | None, typer.Option(min=1, help="The first so many steps, not those around events.")
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option(min=0.1, help="Stop after about so long with what there is.")
-    ] = None,
+        float, typer.Option(min=0.1, help="About how long to compute: shorter streams take less.")
+    ] = 30.0,
     seed: Annotated[int, typer.Option(min=0, help="Makes the forecast repeatable.")] = 1,
     alone: Annotated[
         bool, typer.Option("--no-neighbours", help="Only the policy as it is.")

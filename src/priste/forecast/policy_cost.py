@@ -29,6 +29,13 @@ NEIGHBOUR_RUNS = 2
 MOST_RELEASES = 100
 """About how many releases of each stream are simulated at most."""
 
+FEWEST_RELEASES = 24
+PROBED = 16
+"""How many releases a stream has at least where time is short, and how many are timed to know."""
+
+LENIENT = 2.0
+"""A stream that takes so many times as long as it should is ended where it is."""
+
 FAR_HOURS = 6.0
 """Time far from the events is followed in stretches of so many hours."""
 
@@ -210,6 +217,24 @@ class Trial:
         share = float(near[released].mean())
         return cls(policy, released, seed, share, policy.steps, steps, most, opened)
 
+    def within(self, seconds: float | None, streams: int) -> Trial:
+        """Return the trial with as many releases of a stream as so many streams have time for.
+
+        A few releases are timed for that. It has ``FEWEST_RELEASES`` at least.
+        """
+        if seconds is None or self.steps is not None:
+            return self
+        few = replace(self, most=PROBED)
+        times: list[float] = []
+        probe = few.simulation(Neighbour("", "", self.policy), lambda: times.append(thread_time()))
+        probe.add(1, seconds)
+        if len(times) <= PROBED // 2:
+            return self
+        later = times[PROBED // 4 :]  # loading and compiling with the first ones: not counted
+        each = max((later[-1] - later[0]) / max(1, len(later) - 1), 1e-6)
+        most = int(seconds / (streams * each))
+        return replace(self, most=min(self.most, max(most, FEWEST_RELEASES)))
+
     def followed(self, run: int = 0) -> Flags:
         """Return (T,) the steps at which a stream is followed."""
         flags, _ = followed_steps(self.policy, self.released, self.steps, self.most, run)
@@ -250,11 +275,11 @@ def quick_forecast(
     streams are of that person, without what happened in guarded hours. ``on_progress`` (done,
     total) is called after every release; to cancel, raise from it: what it raises passes through.
     """
-    trial = Trial.of(policy, trace, seed=seed, most=QUICK_RELEASES)
+    trial = Trial.of(policy, trace, seed=seed, most=QUICK_RELEASES).within(seconds, runs)
     chosen = next(neighbours_of(trial.policy))
     count = _Count(on_progress, runs * int(trial.followed().sum()))
     simulation = trial.simulation(chosen, count.more)
-    simulation.add(runs, seconds)
+    simulation.add(runs, None if seconds is None else LENIENT * seconds)
     return trial.row(chosen, simulation.cost())
 
 
@@ -319,9 +344,9 @@ def forecast(
     of the policy, changed by how these streams differ; with ``"models"`` they are the policy
     without each of its models but the first. A stream has about ``releases`` releases; unless
     ``steps`` asks for the first so many steps of the clock, see :func:`followed_steps`. With
-    ``seconds`` the policy itself ends when its share of the time is over, and its neighbours at the
-    same step. After Ctrl-C the forecast is made of the streams that are done, if there are two.
-    ``on_row`` is called with the first two streams of the policy.
+    ``seconds`` of computing streams have fewer releases where that would take longer; how many
+    depends on the machine. After Ctrl-C the forecast is made of the streams that are done, if there
+    are two. ``on_row`` is called with the first two streams of the policy.
     """
     if runs < FEWEST_RUNS:
         raise InvalidParameter(f"A forecast needs at least {FEWEST_RUNS} runs. Got {runs!r}.")
@@ -332,11 +357,14 @@ def forecast(
         settings += without_models(trial.policy) if neighbours == "models" else listed
     few = min(runs, max(FEWEST_RUNS, neighbour_runs))
     wanted = [runs, *[few] * (len(settings) - 1)]
+    trial = trial.within(seconds, sum(wanted))
     count = _Count(on_progress, sum(wanted) * int(trial.followed().sum()))
     rows: list[Row] = []
     first: Simulation | None = None
     for each, number in zip(settings, wanted, strict=True):
-        share = seconds / len(settings) if seconds is not None and first is None else None
+        share = None
+        if seconds is not None and first is None:
+            share = LENIENT * seconds * runs / sum(wanted)
         if not every(trial.followed(), each.every).any():
             continue
         simulation = trial.simulation(each, count.more)
