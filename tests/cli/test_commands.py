@@ -232,7 +232,7 @@ def test_protect_in_json(tmp_path: Path) -> None:
     found = json.loads(result.stdout)
     assert set(found) == {
         "destination", "ledger", "users", "releases", "drawn_now", "given_again", "continued",
-        "sampled",
+        "sampled", "combinations",
         "quarantined", "notes", "unguarded", "metres", "events", "adversary", "any_prior",
         "verdict", "reading", "writing", "report", "off_map",
     }  # fmt: skip

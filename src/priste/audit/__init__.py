@@ -43,6 +43,7 @@ from priste.audit.other_models import (
     leakage_by_model,
     moves_scaled,
 )
+from priste.audit.recurrences import RecurrenceAudit, audit_recurrence
 from priste.audit.sampled import SampledLeakage, sampled_leakage
 from priste.audit.stream import EventAudit, audit_stream, columns_of
 from priste.audit.true_leakage import (
@@ -65,11 +66,13 @@ __all__ = [
     "History",
     "LocalisationAttack",
     "ProcedureRow",
+    "RecurrenceAudit",
     "SampledLeakage",
     "TooManyHistories",
     "TrueLeakage",
     "at_level",
     "audit_procedure",
+    "audit_recurrence",
     "audit_stream",
     "audit_under_models",
     "averaging_attack",

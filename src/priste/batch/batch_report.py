@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from priste.batch.parts import Ledgers, Parts, Totals
+from priste.policy import PolicyEvent
 from priste.quantify import Guarantee
 from priste.release import Calibrator
 from priste.results import RunErrors, Verdict, verdict
@@ -34,7 +35,7 @@ class BatchReport:
     parts: Parts
     reading: ReadingReport
     writing: WritingReport
-    guarantees: Mapping[str, Guarantee]
+    guarded: Mapping[str, PolicyEvent]
     against: str
     calibrator: Calibrator
     totals: Totals
@@ -50,6 +51,11 @@ class BatchReport:
             f"<BatchReport of {self.totals.users} users, {self.totals.releases} releases in "
             f"{str(self.destination)!r}; {self.verdict}>"
         )
+
+    @property
+    def guarantees(self) -> dict[str, Guarantee]:
+        """The guarantee about each event."""
+        return {name: event.guarantee for name, event in self.guarded.items()}
 
     @property
     def ledgers(self) -> Ledgers:
@@ -100,13 +106,13 @@ class BatchReport:
             "verdict": str(self.verdict),
             "events": {
                 name: {
-                    "guarantee": guarantee.words(),
-                    "epsilon": epsilon_of(guarantee),
+                    "guarantee": event.guaranteed,
+                    "epsilon": epsilon_of(event.guarantee),
                     "max": leakage[name],
                     "belief": belief[name],
                     "of_users": spread.get(name, {}),
                 }
-                for name, guarantee in self.guarantees.items()
+                for name, event in self.guarded.items()
             },
             "adversary": self.against,
             "metres": {

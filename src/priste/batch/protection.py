@@ -200,7 +200,7 @@ def protect_file(
         parts,
         traces.report,
         writing,
-        {name: event.guarantee for name, event in policy.events.items()},
+        policy.events,
         policy.chosen_adversary.words,
         policy.calibrator,
         totals,

@@ -178,7 +178,7 @@ def _manifest(policy: Policy, files: list[dict[str, Any]], left_out: int, sample
         "format": FORMAT,
         "version": VERSION,
         "policy": policy.fingerprint(),
-        "guarantees": {name: event.guarantee.words() for name, event in policy.events.items()},
+        "guarantees": {name: event.guaranteed for name, event in policy.events.items()},
         "against": policy.chosen_adversary.words,
         "priste": priste.__version__,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),

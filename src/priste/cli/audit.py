@@ -45,7 +45,12 @@ class Audited:
         from priste.quantify import AnyPrior
         from priste.results import odds, percent, who_learns_most, within
         from priste.results.verdict import ASSUMED
-        from priste.results.wording import any_prior_words, from_to, reached_words
+        from priste.results.wording import (
+            any_prior_words,
+            from_to,
+            reached_words,
+            recurrence_words,
+        )
 
         of = self.audit
         who = "one stream" if len(of.users) == 1 else f"{len(of.users)} streams"
@@ -59,16 +64,16 @@ class Audited:
             )
         line = of.policy.timeline
         for name, (user, found) in of.worst().items():
-            guarantee = of.policy.events[name].guarantee
-            good = within(found.max, of.policy.events[name].epsilon) and found.kept
+            event = of.policy.events[name]
+            good = within(found.max, event.epsilon) and found.kept
             whose = f" (user {user})" if len(of.users) > 1 else ""
             word = Text("within" if good else "ABOVE", style="green" if good else "bold red")
             out.print(Text.assemble((name, "bold"), whose))
             out.print(
                 Text.assemble(
-                    f"  {reached_words(guarantee, found)}, ",
+                    f"  {reached_words(event.guarantee, found)}, ",
                     word,
-                    f" the policy's bound: {guarantee.words()} (leakage {found.max:.3f})",
+                    f" the policy's bound: {event.guaranteed} (leakage {found.max:.3f})",
                 )
             )
             out.print(f"  [cyan]{sparkline(found.leakage)}[/cyan]")
@@ -93,6 +98,8 @@ class Audited:
             after = found.belief[-1] if found.belief else found.prior_belief
             beliefs = from_to(found.prior_belief, after)
             out.print(f"  an adversary to whom every start is alike believes {beliefs}\n")
+        for name, recurring in of.recurrences().items():
+            out.print(f"Not guaranteed: {recurrence_words(name, recurring)}", markup=False)
         out.print(f"{of.verdict.sentence} {ASSUMED}" if of.ours else ASSUMED)
 
 

@@ -42,6 +42,8 @@ class Protection:
     page: Path | None = None
     any_prior: AnyPriorLeakage | None = None
     unguarded: Sequence[str] = ()
+    covered: Sequence[str] = ()
+    uncovered: Sequence[str] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -62,6 +64,7 @@ class Protection:
             "report": None if self.page is None else str(self.page),
             "any_prior": None if self.any_prior is None else asdict(self.any_prior),
             "unguarded": list(self.unguarded),
+            "combinations": {"covered": list(self.covered), "uncovered": list(self.uncovered)},
         }
 
     def show(self, out: Console) -> None:
@@ -99,6 +102,10 @@ class Protection:
             out.print(f"Note: {note}", markup=False)
         for gap in self.unguarded:
             out.print(f"Not guarded: {gap}", markup=False)
+        for covered in self.covered:
+            out.print(f"Guarded together: {covered}", markup=False)
+        for open_still in self.uncovered:
+            out.print(f"Not guarded together: {open_still}", markup=False)
         out.print(
             guarantee_table(
                 batch.guarantees, batch.largest_leakage(), batch.largest_belief(), self.any_prior
@@ -112,8 +119,8 @@ class Protection:
         if self.verdict == "not guaranteed":
             out.print("Nothing was guaranteed: this calibrator keeps no guarantee.\n")
         else:
-            for name, guarantee in batch.guarantees.items():
-                out.print(f"  {name}: {guarantee.words()},", markup=False)
+            for name, event in batch.guarded.items():
+                out.print(f"  {name}: {event.guaranteed},", markup=False)
             out.print(f"  against {batch.against}. {self.verdict.sentence}", markup=False)
             out.print(f"  {ASSUMED}\n")
         out.print(f"  {batch.destination}    what may be handed out", markup=False)
@@ -166,7 +173,13 @@ def protect(
         preload("priste.batch.preloaded")  # first, beside what this process loads
     from priste.atomic_files import check_apart, check_writable
     from priste.batch import ledger_of, protect_file, remember_sources, workspace_of
-    from priste.policy import gaps_in_the_guard, load_policy, workload
+    from priste.policy import (
+        covered_combinations,
+        gaps_in_the_guard,
+        load_policy,
+        uncovered_combinations,
+        workload,
+    )
     from priste.report import MOST_SHOWN, run_reports, write_html
     from priste.results import summarise_run
     from priste.traces import released_suffix
@@ -250,7 +263,14 @@ def protect(
             )
         with progress("Drawing the report"):
             write_html(reports, report, summary=summary, overwrite=overwrite)
-    return Protection(batch, report, any_prior, gaps_in_the_guard(loaded))
+    return Protection(
+        batch,
+        report,
+        any_prior,
+        gaps_in_the_guard(loaded),
+        covered_combinations(loaded),
+        uncovered_combinations(loaded),
+    )
 
 
 def _any_prior(

@@ -40,7 +40,7 @@ class Neighbour:
 
 def neighbour(name: str, policy: Policy, *, every: int = 1, more: str = "") -> Neighbour:
     """Return a policy with its guarantee in words."""
-    said = {event.guarantee.words() for event in policy.events.values()}
+    said = {event.guaranteed for event in policy.events.values()}
     what = said.pop() if len(said) == 1 else "a guarantee of its own for each event"
     return Neighbour(name, f"{what}; against {policy.chosen_adversary.words}{more}", policy, every)
 

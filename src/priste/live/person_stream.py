@@ -204,6 +204,16 @@ class Stream:
         listed = zip(protector.guarantees, protector.leakage, protector.belief, strict=True)
         return dict(zip(protector.event_names, listed, strict=True))
 
+    def guaranteed(self) -> dict[str, str]:
+        """Return for each guarded event what is guaranteed, in words."""
+        terms = self._protector.state.terms
+        return {
+            name: guarantee.words(len(event.answers))
+            for name, event, guarantee in zip(
+                terms.event_names, terms.events, terms.guarantees, strict=True
+            )
+        }
+
     @property
     def leakage(self) -> dict[str, float]:
         """How much the stream has told so far about each event that it guards now."""

@@ -17,7 +17,7 @@ from priste.errors import EventSyntaxError, PolicyError
 from priste.events import Event, parse_event
 from priste.policy import Policy, PolicyEvent
 from priste.policy.calendar import NoSteps, Period, StepReader, period_of
-from priste.policy.policy import event_label
+from priste.policy.guarded_rules import GuardedRule, rules_of
 from priste.policy.policy_reader import places_of_events
 from priste.traces import Timeline
 
@@ -33,51 +33,81 @@ class RollingEvents:
     def __init__(self, policy: Policy, origin: int) -> None:
         self._policy = policy
         self._origin = origin
-        sections = policy.document.events
-        self._every: dict[str, str] = {n: s.every for n, s in sections.items() if s.every}
-        self._once = [name for name in sections if name not in self._every]
-        self._known: dict[str, PolicyEvent | None] = {}
-        self._formulas = {name: section.formula for name, section in sections.items()}
+        self.rules = rules_of(policy.document)
+        self._known: dict[tuple[str, Period | None], tuple[str, PolicyEvent] | None] = {}
         self._places = places_of_events(policy.regions, policy.grid, policy.outside)
 
     def due(self, step: int) -> Events:
         """Return what must be guarded at a step: this period and the next, and all that come once.
 
-        Events that were over before the stream began are left out.
+        Neighbouring periods that are guarded together are there while one of these two is among
+        them. Events that were over before the stream began are left out.
         """
-        asked: list[tuple[str, str, Period | None]] = [(name, name, None) for name in self._once]
-        for name, every in self._every.items():
-            here = _period(self._policy.timeline, step, every)
-            for period in (here, period_of(here.last + timedelta(days=1), every)):
-                asked.append((event_label(name, period.name), name, period))
+        asked: list[tuple[GuardedRule, Period | None]] = []
+        for rule in self.rules:
+            if rule.every is None:
+                asked.append((rule, None))
+                continue
+            last = _period(self._policy.timeline, step, rule.every)
+            for _ in range(rule.span + 1):
+                asked.append((rule, last))
+                last = period_of(last.last + timedelta(days=1), rule.every)
         # Compiled once a period, not once a step.
         self._known = {
-            label: self._known[label] if label in self._known else self._made(name, period)
-            for label, name, period in asked
+            (rule.name, last): self._known[rule.name, last]
+            if (rule.name, last) in self._known
+            else self._made(rule, last)
+            for rule, last in asked
         }
-        return {label: made for label, made in self._known.items() if made is not None}
+        return dict(found for found in self._known.values() if found is not None)
 
     def labelled(self, label: str, step: int) -> PolicyEvent | None:
         """Return the event of a period up to a step by its label, if the policy still has it."""
-        for name, every in self._every.items():
-            period = _period(self._policy.timeline, step, every)
-            begin = _period(self._policy.timeline, max(self._origin, 0), every).first
+        for rule in self.rules:
+            if rule.every is None:
+                continue
+            period = _period(self._policy.timeline, step, rule.every)
+            begin = _period(self._policy.timeline, max(self._origin, 0), rule.every).first
             while period.last >= begin - timedelta(days=1):  # a night may begin the evening before
-                if label == event_label(name, period.name):
-                    return self._made(name, period)
-                period = period_of(period.first - timedelta(days=1), every)
+                found = self._made(rule, period) if label.startswith(rule.name) else None
+                if found is not None and found[0] == label:
+                    return found[1]
+                period = period_of(period.first - timedelta(days=1), rule.every)
         return None
 
-    def _made(self, name: str, period: Period | None) -> PolicyEvent | None:
-        """Return the event of a period with the guarantee that the policy gives to its kind."""
-        event = self._compiled(name, period)
-        if event is None:
+    def _made(self, rule: GuardedRule, last: Period | None) -> tuple[str, PolicyEvent] | None:
+        """Return label and event of the periods up to ``last``, guarded as their kind is."""
+        like = next(each for each in self._policy.events.values() if each.name == rule.name)
+        if rule.every is None or last is None:
+            parts = self._parts(rule, None)
+            if len(parts) < len(rule.formulas):
+                return None
+            return rule.name, dataclasses.replace(like, stated=rule.guarded(parts))
+        window: dict[str, dict[str, Event]] = {}
+        period = last
+        for _ in range(rule.span):
+            parts = self._parts(rule, period)
+            if parts:
+                window = {period.name: parts, **window}
+            period = period_of(period.first - timedelta(days=1), rule.every)
+        if not window:
             return None
-        like = next(each for each in self._policy.events.values() if each.name == name)
-        named = None if period is None else period.name
-        return dataclasses.replace(like, period=named, stated=event, partly=False)
+        found = rule.occurrence(window)
+        made = dataclasses.replace(
+            like,
+            period=found.period,
+            stated=found.guarded,
+            partly=False,
+            recurrences=found.recurrences,
+        )
+        return made.label, made
 
-    def _compiled(self, name: str, period: Period | None) -> Event | None:
+    def _parts(self, rule: GuardedRule, period: Period | None) -> dict[str, Event]:
+        """Return the events of a rule in a period, without those that it does not hold."""
+        found = {n: self._compiled(n, f, period) for n, f in rule.formulas.items()}
+        return {name: event for name, event in found.items() if event is not None}
+
+    def _compiled(self, name: str, formula: str, period: Period | None) -> Event | None:
         """Return the event in steps of the stream; None if the period holds no such event.
 
         Nor does it hold one that was over before the stream began. One that had begun by then
@@ -88,7 +118,7 @@ class RollingEvents:
             steps = _steps_of(timeline, period, days_after=2).stop
         read = StepReader(timeline, steps, period)
         try:
-            event = parse_event(self._formulas[name], self._places, steps=read)
+            event = parse_event(formula, self._places, steps=read)
         except EventSyntaxError as error:
             if isinstance(error.__cause__, NoSteps):
                 return None
@@ -101,7 +131,7 @@ class RollingEvents:
                 "whole. Begin a new stream in another state folder, or name later times."
             )
         return parse_event(
-            self._formulas[name],
+            formula,
             self._places,
             steps=lambda word, last: [step - self._origin for step in read(word, last)],
         )
@@ -116,14 +146,17 @@ def first_step(policy: Policy, now: int) -> int:
     """
     events = RollingEvents(policy, 0)
     first = now
-    under_way: list[Event | None] = [events._compiled(name, None) for name in events._once]
-    for name, every in events._every.items():
-        here = _period(policy.timeline, now, every)
+    under_way: list[Event] = []
+    for rule in events.rules:
+        if rule.every is None:
+            under_way += events._parts(rule, None).values()
+            continue
+        here = _period(policy.timeline, now, rule.every)
         first = min(first, _steps_of(policy.timeline, here).start)
-        before = period_of(here.first - timedelta(days=1), every)
-        under_way.append(events._compiled(name, before))
+        before = period_of(here.first - timedelta(days=1), rule.every)
+        under_way += events._parts(rule, before).values()
     for event in under_way:
-        if event is not None and (event.last_step or 0) >= now:
+        if (event.last_step or 0) >= now:
             first = min(first, event.first_step or 0)
     return first
 

@@ -89,7 +89,7 @@ class Person:
     def guarantee(self) -> dict[str, Any]:
         """Return what is guaranteed and against whom; it follows from the policy alone."""
         policy = self.stream.policy
-        events = {each.name: each.guarantee.words() for each in policy.events.values()}
+        events = {each.name: each.guaranteed for each in policy.events.values()}
         return {
             "person": self.name,
             "adversary": policy.chosen_adversary.words,
@@ -99,9 +99,10 @@ class Person:
     def leakage(self) -> dict[str, Any]:
         """Return how much the releases have told about each event so far, for the owner alone."""
         found = self.guarantee()
+        words = self.stream.guaranteed()
         found["events"] = {
-            name: {"guarantee": guarantee.words(), "leakage": leakage, "belief": belief}
-            for name, (guarantee, leakage, belief) in self.stream.told().items()
+            name: {"guarantee": words[name], "leakage": leakage, "belief": belief}
+            for name, (_, leakage, belief) in self.stream.told().items()
         }
         return {**found, "step": None if self.latest is None else self.latest.step}
 

@@ -6,16 +6,19 @@ from priste.policy.draft.text import PolicyDraft, draft_policy, drafted
 from priste.policy.explanation import (
     ExplainedEvent,
     Explanation,
+    covered_combinations,
     explain_policy,
     gaps_in_the_guard,
+    uncovered_combinations,
 )
 from priste.policy.formula_models import Ground
+from priste.policy.guarded_rules import Unguarded
 from priste.policy.model_choice import (
     cell_sequences,
     chosen_memory,
     population_model,
 )
-from priste.policy.policy import Policy, PolicyEvent, PolicyOf, Unguarded
+from priste.policy.policy import Policy, PolicyEvent, PolicyOf
 from priste.policy.policy_reader import (
     load_ground,
     load_policy,
@@ -39,6 +42,7 @@ __all__ = [
     "Workload",
     "cell_sequences",
     "chosen_memory",
+    "covered_combinations",
     "draft_policy",
     "drafted",
     "explain_policy",
@@ -48,6 +52,7 @@ __all__ = [
     "population_model",
     "read_policy",
     "somewhere",
+    "uncovered_combinations",
     "with_regions",
     "workload",
 ]

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import ConfigDict, Field, ValidationError, field_validator
+from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from priste.errors import PolicyError
 from priste.policy.mistakes import Mistakes
@@ -22,14 +23,20 @@ from priste.policy.sections import (
     MobilitySection,
     RegionSection,
     ReleaseSection,
+    SecretSection,
     Section,
 )
 
 ORDER = (
     "map", "clock", "mobility", "mechanism", "adversary", "guarantee", "release", "regions",
-    "events",
+    "events", "secrets",
 )  # fmt: skip
 """The order in which sections are written."""
+
+
+NOTHING_GUARDED = PydanticCustomError(
+    "nothing_guarded", "name at least one event; write [events.NAME]"
+)
 
 
 class GroundDocument(Section):
@@ -73,12 +80,19 @@ class Document(GroundDocument):
     mechanism: MechanismSection
     guarantee: GuaranteeSection = GuaranteeSection()
     regions: dict[str, RegionSection] = Field(default_factory=dict)
-    events: dict[str, EventSection] = Field(min_length=1)
+    events: dict[str, EventSection] = Field(default_factory=dict)
+    secrets: dict[str, SecretSection] = Field(default_factory=dict)
 
     @field_validator("mobility", mode="before")
     @classmethod
     def _one_or_several(cls, given: Any) -> Any:
         return [given] if isinstance(given, Mapping) else given
+
+    @model_validator(mode="after")
+    def _something_to_guard(self) -> Document:
+        if not self.events and not self.secrets:
+            raise NOTHING_GUARDED
+        return self
 
     @classmethod
     def from_toml(cls, text: str, name: str = "The policy") -> Document:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from priste.events import Secret
 from priste.mechanisms import Identity, Mechanism, PlanarLaplace, Uniform
 from priste.policy.adversary_choice import ANYBODY
 from priste.policy.draft.text import kilometres
@@ -111,14 +112,16 @@ def explain_policy(policy: Policy) -> Explanation:
             )
         )
     guaranteed = [
-        f"{event.label}: from all releases together, {event.guarantee.words()}"
+        f"{event.label}: from all releases together, {event.guaranteed}"
         f"{'' if event.epsilon == math.inf else f' (ε = {event.epsilon:g})'}."
         for event in policy.events.values()
     ]
     return Explanation(
         summary=tuple(summary),
         against=f"The guarantee is against {policy.chosen_adversary.words}.",
-        guaranteed=tuple(guaranteed) if policy.calibrator.guaranteed else (),
+        guaranteed=(*guaranteed, *covered_combinations(policy))
+        if policy.calibrator.guaranteed
+        else (),
         not_guaranteed=tuple(_not_guaranteed(policy)),
         unguarded=tuple(gaps_in_the_guard(policy)),
         events=tuple(
@@ -222,11 +225,56 @@ def _not_guaranteed(policy: Policy) -> list[str]:
         "it.",
         "An adversary who knows better how this user moves than the mobility model does: the "
         "guarantee is against those who know the model, not against those who know more.",
-        "Two events together: what is guaranteed holds for each event by itself.",
+        *uncovered_combinations(policy),
         "What else the application sees: network addresses, names, the times at which it is used.",
         "Whether a fix was missing: silence is taken to be independent of where the user was.",
     ]
     return found
+
+
+def covered_combinations(policy: Policy) -> list[str]:
+    """Say which combinations of events the guarantees cover."""
+    said: dict[str, None] = {}
+    for event in policy.events.values():
+        guarded = event.stated
+        if not isinstance(guarded, Secret):
+            continue
+        names = _listed(list(guarded.events))
+        if guarded.kind == "answers":
+            said[f"{event.name}: which of its answers holds: {', '.join(guarded.answers)}."] = None
+        elif event.period is not None and len(event.recurrences) == len(guarded.events):
+            periods = {period for _, period, _ in event.recurrences}
+            if len(periods) > 1:
+                said[
+                    f"{event.name}: every combination of {len(periods)} neighbouring periods, such "
+                    "as in both, in none, or in exactly one of them."
+                ] = None
+                continue
+            said[f"{event.name}: every combination of {names} in one period."] = None
+        else:
+            said[f"{event.name}: every combination of {names}."] = None
+    return list(said)
+
+
+def uncovered_combinations(policy: Policy) -> list[str]:
+    """Say which combinations of events no guarantee covers."""
+    names = list(dict.fromkeys(each.name for each in policy.events.values()))
+    found = []
+    if len(names) > 1:
+        found.append(
+            f"Combinations of {_listed(names)}: each is guarded by itself, and together they may "
+            "be told. List events under together = [...] in [secrets.NAME] to guard them so."
+        )
+    for name, events in policy.recurring().items():
+        found.append(
+            f"{name}: that it happened at least once, or every time, in its {len(events)} periods. "
+            "`priste audit` says how far both have moved."
+        )
+    return found
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def gaps_in_the_guard(policy: Policy) -> list[str]:
@@ -249,7 +297,7 @@ def _explained(policy: Policy, event: PolicyEvent, chances: NDArray[np.float64])
     return ExplainedEvent(
         name=event.label,
         formula=event.text,
-        guarantee=event.guarantee.words(),
+        guarantee=event.guaranteed,
         epsilon=None if event.epsilon == math.inf else event.epsilon,
         steps=len(automaton.layers),
         first_time=f"{policy.timeline.time_of(first):%a %d %b %H:%M}",

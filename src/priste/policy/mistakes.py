@@ -63,8 +63,8 @@ class Mistakes:
                 )
             elif fault["type"] in ("model_type", "dict_type"):
                 self.add(path, f"this must be a table, written [{'.'.join(path)}]")
-            elif path == ("events",) and fault["type"] == "too_short":
-                self.add(path, "name at least one event; write [events.NAME]")
+            elif fault["type"] == "nothing_guarded":
+                self.add(("events",), fault["msg"])
             else:
                 message = fault["msg"].removeprefix("Value error, ")
                 value = fault.get("input")

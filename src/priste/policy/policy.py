@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter, PolicyError
-from priste.events import Guarded
+from priste.events import Event, Guarded
 from priste.maps import Grid, Region
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
 from priste.policy.adversary_choice import AdversaryChoice, ChosenAdversary
 from priste.policy.document import Document
 from priste.policy.formula_models import Ground, Rule
+from priste.policy.guarded_rules import Recurrence, Unguarded, all_formulas
 from priste.policy.model_choice import ChosenModel, own_days
 from priste.policy.sections import Outside
 from priste.policy.windows import Windows, within
@@ -43,8 +44,10 @@ class PolicyEvent:
 
     ``period`` names the day or week of a recurring event, and is None for an event that happens
     once. ``partly`` tells that the clock cuts off a part of the time that was written, so that
-    only the rest is guarded. ``pad`` is how many steps before and after it are guarded hours, None
-    for an event without them: its release tables are calibrated at every step. ``unplaced`` names
+    only the rest is guarded. ``recurrences`` names each recurring event in it, its period and the
+    event then: one for a day or week, several where neighbouring ones or several events are guarded
+    together. ``pad`` is how many steps before and after it are guarded hours, None for an event
+    without them: its release tables are calibrated at every step. ``unplaced`` names
     a personal place that it speaks of and that is not stated; ``stated`` then has a cell in its
     stead, and only the times of the event hold.
     """
@@ -57,6 +60,7 @@ class PolicyEvent:
     partly: bool = False
     pad: int | None = None
     unplaced: str | None = None
+    recurrences: tuple[Recurrence, ...] = ()
 
     @property
     def event(self) -> Guarded:
@@ -75,6 +79,11 @@ class PolicyEvent:
         return event_label(self.name, self.period)
 
     @property
+    def guaranteed(self) -> str:
+        """What is guaranteed about it, as part of a sentence."""
+        return self.guarantee.words(len(self.stated.answers))
+
+    @property
     def epsilon(self) -> float:
         """The largest ln of the likelihood ratio that is allowed in a bounded direction.
 
@@ -90,15 +99,6 @@ def event_label(name: str, period: str | None) -> str:
     ('visit', 'visit, 2026-03-04')
     """
     return name if period is None else f"{name}, {period}"
-
-
-@dataclass(frozen=True)
-class Unguarded:
-    """A day or week of a recurring event that is not guarded, and why."""
-
-    event: str
-    period: str
-    reason: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +128,7 @@ class Policy:
     def windows(self) -> Windows:
         """The time that the events guard."""
         places = {*self.regions, OFF_MAP}
-        return Windows.of_events(self.document.events, places, self.timeline, self.steps)
+        return Windows.of_formulas(all_formulas(self.document), places, self.timeline, self.steps)
 
     @property
     def guarded_time(self) -> Windows:
@@ -233,6 +233,26 @@ class Policy:
                 for cells in layer.classes
             )
         )
+
+    def recurring(self) -> dict[str, tuple[Event, ...]]:
+        """Return each recurring event, by name, as it is in each of its days or weeks.
+
+        Without those that recur once only, and those all of whose days or weeks are guarded in one
+        secret.
+        """
+        found: dict[str, dict[str, Event]] = {}
+        whole: set[str] = set()
+        for each in self.events.values():
+            for name, period, event in each.recurrences:
+                found.setdefault(name, {})[period] = event
+        for each in self.events.values():
+            names = [name for name, _, _ in each.recurrences]
+            whole |= {name for name in names if names.count(name) == len(found[name])}
+        return {
+            name: tuple(periods.values())
+            for name, periods in found.items()
+            if len(periods) > 1 and name not in whole
+        }
 
     def chances(self) -> dict[str, NDArray[np.float64]]:
         """Return Pr(event | first cell) of each event before any release, under every model."""

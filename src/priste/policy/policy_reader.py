@@ -8,12 +8,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from priste.errors import EventSyntaxError, PolicyError
-from priste.events import Event, parse_event
+from priste.errors import PolicyError
 from priste.maps import Grid, Region
 from priste.mechanisms import (
     Identity,
@@ -24,17 +22,22 @@ from priste.mechanisms import (
     Uniform,
 )
 from priste.policy.adversary_choice import AdversaryChoice
-from priste.policy.calendar import NoSteps, StepReader, periods
 from priste.policy.document import Document, GroundDocument, text_of
 from priste.policy.formula_models import Ground
+from priste.policy.guarded_rules import (
+    Unguarded,
+    all_formulas,
+    check_secrets,
+    occurrences,
+    rules_of,
+)
 from priste.policy.lattice import lattice_grid
 from priste.policy.mistakes import Mistakes
 from priste.policy.model_choice import ChosenModel, chosen_models
-from priste.policy.policy import OFF_MAP, Policy, PolicyEvent, Unguarded
+from priste.policy.policy import OFF_MAP, Policy, PolicyEvent
 from priste.policy.sections import (
     MOST_STEPS,
     ClockSection,
-    EventSection,
     MapSection,
     MechanismSection,
     MobilitySection,
@@ -268,51 +271,62 @@ class PolicyReader:
         named |= {each: (number % grid.size,) for number, each in enumerate(unstated)}
         events: dict[str, PolicyEvent] = {}
         unguarded: list[Unguarded] = []
-        for name, section in self._document.events.items():
-            path = ("events", name)
-            guarantee = section.guarantee() or self._document.guarantee.guarantee()
+        wrong = check_secrets(self._document)
+        for path, message in wrong:
+            self._mistakes.add(path, message)
+        rules = [] if wrong else rules_of(self._document)
+        for rule in rules:
+            guarantee = rule.section.guarantee() or self._document.guarantee.guarantee()
             if guarantee is None:
                 self._mistakes.add(
-                    path, "this event has no guarantee, and there is none for all; give 'epsilon'"
+                    rule.path,
+                    "this event has no guarantee, and there is none for all; give 'epsilon'",
                 )
                 continue
-            spoken = [each for each in unstated if _speaks_of(section.formula, each)]
-            with self._mistakes.at((*path, "formula")):
-                found, missed = occurrences(name, section, named, timeline, steps)
+            place = (*rule.path, "formula") if rule.joined == "alone" else rule.path
+            spoken = [n for n in unstated if any(_speaks_of(f, n) for f in rule.formulas.values())]
+            with self._mistakes.at(place):
+                found, missed = occurrences(rule, named, timeline, steps)
                 unguarded += missed
-                for period, event, partly in found:
-                    constant = None if spoken else event.automaton().constant
+                for each in found:
+                    constant = None if spoken else each.guarded.automaton().constant
                     if constant is not None:
                         self._mistakes.add(
-                            (*path, "formula"),
+                            place,
                             f"this event {'always' if constant else 'never'} happens, whatever "
                             "the user does; there is nothing to protect",
                         )
                         break
+                    guarantee.comparisons(len(each.guarded.answers), each.guarded.has_rest)
                     made = PolicyEvent(
-                        name,
-                        period,
-                        section.formula,
-                        event,
+                        rule.name,
+                        each.period,
+                        rule.text,
+                        each.guarded,
                         guarantee,
-                        partly,
+                        each.partly,
                         unplaced=spoken[0] if spoken else None,
+                        recurrences=each.recurrences,
                     )
                     if made.label in events:
                         self._mistakes.add(
-                            path, f"two events are called {made.label!r}; rename one"
+                            rule.path, f"two events are called {made.label!r}; rename one"
                         )
                     events[made.label] = made
-        return self._with_guarded_hours(events, timeline, steps), unguarded
+        pads = {rule.name: rule.section.guarded_hours for rule in rules}
+        return self._with_guarded_hours(events, pads, timeline, steps), unguarded
 
     def _with_guarded_hours(
-        self, events: dict[str, PolicyEvent], timeline: Timeline, steps: int
+        self,
+        events: dict[str, PolicyEvent],
+        own: Mapping[str, str | None],
+        timeline: Timeline,
+        steps: int,
     ) -> dict[str, PolicyEvent]:
         """Return the events with their pads; see :data:`PAD` and ``fitting_pads``."""
         asked = []
         for event in events.values():
-            own = self._document.events[event.name].guarded_hours
-            words = own or self._document.guarantee.guarded_hours or "auto"
+            words = own[event.name] or self._document.guarantee.guarded_hours or "auto"
             length = PAD if words == "auto" else None if words == "off" else read_length(words)
             asked.append(None if length is None else math.ceil(length / timeline.step))
         pads = fitting_pads([each.stated for each in events.values()], asked, steps)
@@ -350,7 +364,8 @@ def _timeline(clock: ClockSection, mistakes: Mistakes) -> tuple[Timeline | None,
 
 def windows_of(document: Document, timeline: Timeline, steps: int) -> Windows:
     """Return the time that the events of a document guard."""
-    return Windows.of_events(document.events, {*document.regions, OFF_MAP}, timeline, steps)
+    places = {*document.regions, OFF_MAP}
+    return Windows.of_formulas(all_formulas(document), places, timeline, steps)
 
 
 def _speaks_of(formula: str, name: str) -> bool:
@@ -403,39 +418,6 @@ def unringed(grid: Grid, cells: Collection[int]) -> list[int]:
         raise ValueError("a place must lie on the map itself, not in the ring around it")
     inner = grid.columns - 2
     return [(cell // grid.columns - 1) * inner + cell % grid.columns - 1 for cell in cells]
-
-
-def occurrences(
-    name: str,
-    section: EventSection,
-    regions: Mapping[str, Any],
-    timeline: Timeline,
-    steps: int,
-) -> tuple[list[tuple[str | None, Event, bool]], list[Unguarded]]:
-    """Return the event with period None, or one per period in which each of its times has a step.
-
-    Each with whether the clock cuts a part of it off; and the periods that have to be left out.
-    """
-    if section.every is None:
-        reader = StepReader(timeline, steps)
-        return [(None, parse_event(section.formula, regions, steps=reader), False)], []
-    found: list[tuple[str | None, Event, bool]] = []
-    missed = []
-    opening = timeline.time_of(0).date()
-    for period in periods(timeline, steps, section.every):
-        reader = StepReader(timeline, steps, period)
-        try:
-            event = parse_event(section.formula, regions, steps=reader)
-        except EventSyntaxError as error:
-            if not isinstance(error.__cause__, NoSteps):
-                raise
-            if period.last >= opening:  # the period before the clock is not missed
-                missed.append(Unguarded(name, period.name, str(error.__cause__)))
-            continue
-        found.append((period.name, event, reader.cut))
-    if not found:
-        raise NoSteps(f"no {section.every} of the timeline holds a step for every time in it")
-    return found, missed
 
 
 def _region(grid: Grid, section: RegionSection, outside: Outside, folder: Path) -> Region:

@@ -399,10 +399,47 @@ class RegionSection(Section):
 
 
 class EventSection(GuaranteeSection):
-    """Something that must stay deniable."""
+    """Something that must stay deniable.
+
+    With ``together`` so many neighbouring days or weeks of a recurring event, its ``span``, are
+    guarded together.
+    """
 
     formula: str
     every: Literal["day", "week"] | None = None
+    together: Literal["days", "weeks"] | None = None
+    span: Annotated[int, Field(ge=2, le=4)] | None = None
+
+    @model_validator(mode="after")
+    def _neighbours_of_a_recurring_event(self) -> EventSection:
+        if (self.together is None) != (self.span is None):
+            raise ValueError("give 'together' and 'span' together, as together = 'weeks', span = 2")
+        if self.together is not None and self.together != f"{self.every}s":
+            raise ValueError(f"together = {self.together!r} needs every = {self.together[:-1]!r}")
+        return self
+
+
+class SecretSection(GuaranteeSection):
+    """Several answers of which no two may be told apart: events together, or one event an answer.
+
+    ``together`` names events of the policy, which are then guarded here and not by themselves.
+    ``answers`` maps the names of answers to formulas that exclude each other, in every day or week
+    if ``every`` says so.
+    """
+
+    together: list[str] | None = Field(default=None, min_length=2)
+    answers: dict[str, str] | None = Field(default=None, min_length=1)
+    every: Literal["day", "week"] | None = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> SecretSection:
+        if (self.together is None) == (self.answers is None):
+            raise ValueError("give 'together' (names of events) or 'answers' (name = formula)")
+        if self.together is not None and self.every is not None:
+            raise ValueError("'every' belongs to the events that are guarded together")
+        if self.together is not None and len(set(self.together)) < len(self.together):
+            raise ValueError("'together' names each event once")
+        return self
 
 
 def unknown_key(name: str, known: list[str]) -> PydanticCustomError:

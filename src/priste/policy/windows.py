@@ -7,7 +7,7 @@ from traces that may be released reads them without these windows.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, timedelta, tzinfo
 
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from priste.events import parse_event
 from priste.policy.calendar import StepReader, When, read_when
-from priste.policy.sections import EventSection
 from priste.traces import Timeline, Trace
 from priste.traces.fixes import microseconds, utc_datetime
 
@@ -40,21 +39,21 @@ class Windows:
     margin: timedelta = timedelta(0)
 
     @classmethod
-    def of_events(
+    def of_formulas(
         cls,
-        events: Mapping[str, EventSection],
+        formulas: Iterable[str],
         places: Collection[str],
         timeline: Timeline,
         steps: int,
     ) -> Windows:
-        """Return the windows of the events of a policy, which speak of ``places`` by name.
+        """Return the windows of the formulas of a policy, which speak of ``places`` by name.
 
         A time of the day or week is guarded on all days, also on those that the clock of the
         policy does not hold: the same habit shows there.
         """
         reader = StepReader(timeline, steps)
-        for section in events.values():
-            parse_event(section.formula, dict.fromkeys(places, (0,)), steps=reader)
+        for formula in formulas:
+            parse_event(formula, dict.fromkeys(places, (0,)), steps=reader)
         spans = tuple(
             (microseconds(timeline.time_of(held.start)), microseconds(timeline.time_of(held.stop)))
             for held in reader.numbered

@@ -22,9 +22,10 @@ from priste.results import (
     released_cells,
     usefulness,
 )
-from priste.results.audits import OnEvent
+from priste.results.audits import OnEvent, audit_recurrences
 from priste.results.run_summary import check_same_steps
 from priste.results.true_steps import NONE
+from priste.results.wording import recurrence_words
 from priste.traces import CellOfEachStep
 
 
@@ -84,7 +85,11 @@ def stream_report(
         grid=grid,
         times=tuple(f"{line.time_of(step):%a %d %b %H:%M}" for step in range(len(releases))),
         guarantee=(*explained.summary, explained.against, *explained.guaranteed),
-        not_guaranteed=(*explained.not_guaranteed, *explained.unguarded),
+        not_guaranteed=(
+            *explained.not_guaranteed,
+            *explained.unguarded,
+            *(recurrence_words(*each) for each in audit_recurrences(policy, columns).items()),
+        ),
         regions={name: each.cells for name, each in policy.regions.items() if each.cells},
         events=tuple(
             EventTrack(

@@ -58,7 +58,7 @@ class PublicPart:
         return cls(
             policy.grid,
             policy.timeline,
-            tuple(sorted({each.guarantee.words() for each in policy.events.values()})),
+            tuple(sorted({each.guaranteed for each in policy.events.values()})),
             KINDS.get(type(policy.chosen_adversary.adversary).__name__, OTHER_KIND),
             str(policy.mechanism.describe()["kind"]),
             str(policy.calibrator.describe()["kind"]),

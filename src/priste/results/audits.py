@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.audit import EventAudit, audit_stream
+from priste.audit import EventAudit, RecurrenceAudit, audit_recurrence, audit_stream
 from priste.audit.stream import asked_at_every_step
 from priste.errors import InvalidParameter
 from priste.float_text import floats_from_text
-from priste.quantify import AnyPrior, passes
+from priste.quantify import AnyPrior
 from priste.release import AccountantState, Draw, Ledger, Release
 from priste.results.verdict import ledger_keeps
 from priste.results.wording import odds
@@ -212,6 +212,26 @@ def _since(step: int, audit: EventAudit) -> EventAudit:
     return replace(audit, **cut) if step else audit
 
 
+def audit_recurrences(
+    policy: Policy, columns: Sequence[NDArray[np.float64] | None]
+) -> dict[str, RecurrenceAudit]:
+    """Return what a stream tells about each recurring event over all its days or weeks, by name.
+
+    Where all of them are guarded together their secret says it already; one that recurs once only
+    is an event.
+    """
+    found = {}
+    for name, events in policy.recurring().items():
+        found[name] = audit_recurrence(
+            policy.models,
+            events,
+            columns,
+            policy.chosen_adversary.adversary,
+            family=policy.family,
+        )
+    return found
+
+
 def audit_columns(
     policy: Policy,
     name: str,
@@ -302,7 +322,7 @@ def any_prior_leakage(
             for column in columns:
                 asked.observe(column)
                 # A verdict on what was found already costs less than a new bound.
-                if not passes(asked.joint_probabilities(), found[name])[0]:
+                if not asked.judge.passes(asked.joint_probabilities(), found[name])[0]:
                     found[name] = max(found[name], asked.leakage().value)
                 looked += 1
                 if on_progress is not None:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.audit import EventAudit, at_level, share_off_centre
+from priste.audit import EventAudit, RecurrenceAudit, at_level, share_off_centre
 from priste.errors import InvalidParameter
 from priste.mechanisms import Identity, Mechanism
 from priste.release import Ledger
 from priste.results.audits import (
     audit_cells,
+    audit_recurrences,
     audit_releases,
     begin_of_stream,
     columns_of_cells,
@@ -49,6 +50,8 @@ class PolicyAudit(Plottable, Tabular):
     """The policies of users who have one of their own."""
     snapped: float = 0.0
     """The share of positions that were not centres of cells."""
+    recurring: Mapping[str | None, Mapping[str, RecurrenceAudit]] = field(default_factory=dict)
+    """What the streams of the worst users tell about recurring events over all their periods."""
 
     def __repr__(self) -> str:
         worst = ", ".join(f"{name} {event.max:.3g}" for name, (_, event) in self.worst().items())
@@ -74,6 +77,19 @@ class PolicyAudit(Plottable, Tabular):
             found[name] = (user, self.users[user][name])
         return found
 
+    def recurrences(self) -> dict[str, RecurrenceAudit]:
+        """Return for each recurring event the largest of the users that were looked at."""
+        found: dict[str, RecurrenceAudit] = {}
+        for audits in self.recurring.values():
+            for name, audit in audits.items():
+                known = found.get(name, audit)
+                found[name] = RecurrenceAudit(
+                    max(known.periods, audit.periods),
+                    _larger(known.at_least_once, audit.at_least_once),
+                    _larger(known.every_time, audit.every_time),
+                )
+        return found
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; see docs/reference/cli.md."""
         found: dict[str, Any] = {
@@ -89,6 +105,14 @@ class PolicyAudit(Plottable, Tabular):
                 }
                 for name, (user, audit) in self.worst().items()
             },
+            "recurring": {
+                name: {
+                    "periods": audit.periods,
+                    "at_least_once": audit.at_least_once,
+                    "every_time": audit.every_time,
+                }
+                for name, audit in self.recurrences().items()
+            },
         }
         if len(self.users) > 1:
             found["users"] = [
@@ -103,7 +127,7 @@ class PolicyAudit(Plottable, Tabular):
     def _event(self, name: str, audit: EventAudit) -> dict[str, Any]:
         return {
             "epsilon": self.policy.events[name].epsilon,
-            "guarantee": self.policy.events[name].guarantee.words(),
+            "guarantee": self.policy.events[name].guaranteed,
             "leakage": list(audit.leakage),
             "max": audit.max,
             "for_event": list(audit.for_event),
@@ -195,9 +219,19 @@ def _with_other_models(
     audit: PolicyAudit,
     stream: Callable[[str | None], tuple[Policy, Sequence[Floats | None]]],
 ) -> PolicyAudit:
-    """Add what the worst users' streams tell if people move otherwise than the model says."""
-    worst = {user for user, _ in audit.worst().values()}
-    return replace(audit, otherwise={user: other_adversaries(*stream(user)) for user in worst})
+    """Add what the worst users' streams tell if people move otherwise than the model says, and what
+    they tell about recurring events over all their periods.
+    """
+    streams = {user: stream(user) for user, _ in audit.worst().values()}
+    return replace(
+        audit,
+        otherwise={user: other_adversaries(*each) for user, each in streams.items()},
+        recurring={user: audit_recurrences(*each) for user, each in streams.items()},
+    )
+
+
+def _larger(one: float | None, other: float | None) -> float | None:
+    return max((x for x in (one, other) if x is not None), default=None)
 
 
 def audit_traces(

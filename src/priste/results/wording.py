@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping
 
 import numpy as np
 
-from priste.audit import EventAudit
+from priste.audit import EventAudit, RecurrenceAudit
 from priste.maps import Grid
 from priste.quantify import AnyPrior, Guarantee, KnownPrior
 
@@ -143,6 +143,22 @@ def who_learns_most(audit: EventAudit, grid: Grid, regions: Mapping[str, Contain
     listed = " or ".join(f"{place} ({percent(likely[place])})" for place in sorted(likely))
     rest = 1.0 - sum(likely.values())
     return f"{said}{listed}{' or at other places' if rest > REST else ''}."
+
+
+def recurrence_words(name: str, audit: RecurrenceAudit) -> str:
+    """Say how far statements about all periods of a recurring event have moved.
+
+    >>> recurrence_words("visit", RecurrenceAudit(6, 0.5, None))
+    'visit, over its 6 periods: the odds of "at least once" moved by at most 1.65×.'
+    """
+    asked = {"at least once": audit.at_least_once, "every time": audit.every_time}
+    said = [
+        f'of "{what}" moved by at most {odds(value)}'
+        for what, value in asked.items()
+        if value is not None
+    ]
+    moved = f"the odds {', and '.join(said)}" if said else "how far the odds moved is not known"
+    return f"{name}, over its {audit.periods} periods: {moved}."
 
 
 def reached_words(guarantee: Guarantee, audit: EventAudit) -> str:

@@ -13,8 +13,8 @@ from priste.events import Guarded
 from priste.maps import Region
 from priste.policy import Ground, Policy, PolicyEvent
 from priste.policy.calendar import StepReader, periods
+from priste.policy.guarded_rules import occurrences, rule_of
 from priste.policy.policy import OFF_MAP, event_label
-from priste.policy.policy_reader import occurrences
 from priste.policy.sections import EventSection
 from priste.quantify import KnownPrior, Quantifier
 from priste.results import percent
@@ -56,7 +56,8 @@ def _read(event: Any, regions: Mapping[str, Any], ground: Ground, steps: int) ->
         if event.get("structure") is not None:
             formula = formula_of(event["structure"])
         section = EventSection.model_validate({"formula": formula, "every": event.get("every")})
-        found, missed = occurrences(name, section, regions, ground.timeline, steps)
+        rule = rule_of(name, section)
+        found, missed = occurrences(rule, regions, ground.timeline, steps)
     except Refused as refusal:
         return _unread(name, formula, refusal.message, None)
     except ValidationError:
@@ -66,7 +67,7 @@ def _read(event: Any, regions: Mapping[str, Any], ground: Ground, steps: int) ->
     except (PristeError, ValueError) as error:
         return _unread(name, formula, str(error), None)
     tree = _structure(section, regions, ground, steps)
-    every = {step for _, each, _ in found for step in steps_of(each)}
+    every = {step for each in found for step in steps_of(each.guarded)}
     return {
         "name": name,
         "ok": True,
@@ -76,11 +77,11 @@ def _read(event: Any, regions: Mapping[str, Any], ground: Ground, steps: int) ->
         "steps": whole_numbers(sorted(every)),
         "occurrences": [
             {
-                "name": event_label(name, period),
-                "steps": whole_numbers(steps_of(each)),
-                "partly": partly,
+                "name": event_label(name, each.period),
+                "steps": whole_numbers(steps_of(each.guarded)),
+                "partly": each.partly,
             }
-            for period, each, partly in found
+            for each in found
         ],
         "unguarded": [{"period": gap.period, "reason": gap.reason} for gap in missed],
     }

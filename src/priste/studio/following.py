@@ -167,7 +167,7 @@ def _event(policy: Policy, event: PolicyEvent, known: Quantifier) -> dict[str, A
         "name": event.label,
         "event": event.name,
         "text": event.text,
-        "guarantee": guarantee.words(),
+        "guarantee": event.guaranteed,
         "bound": event.epsilon if guarantee.belief_cap is None else None,
         "cap": guarantee.belief_cap,
         "steps": whole_numbers(steps_of(event.event)),

@@ -138,7 +138,7 @@ def draft_setting(source: Source) -> dict[str, Any]:
                 "every": table.get("every"),
                 **({"guarantee": own} if (own := only(table, GUARANTEE)) else {}),
             }
-            for name, table in tables["events"].items()
+            for name, table in tables.get("events", {}).items()
         ],
     }
 

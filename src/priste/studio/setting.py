@@ -88,7 +88,7 @@ def carried_of(tables: Mapping[str, Any]) -> dict[str, Any]:
         "adversary": only(adversary, {"population"}),
         "events": {
             name: only(event, event.keys() - EVENT - GUARANTEE)
-            for name, event in tables["events"].items()
+            for name, event in tables.get("events", {}).items()
         },
         "files": texts,
     }

@@ -58,6 +58,7 @@ class BeliefBound(Guarantee):
         """Return what ``guarantee_from_dict`` reads, ready for JSON."""
         return {"guarantee": self.kind, "at_most": self.at_most}
 
-    def words(self) -> str:
-        """Return the guarantee as part of a sentence."""
-        return f"nobody gets more than {100.0 * self.at_most:.4g} % sure that it happened"
+    def words(self, answers: int = 2) -> str:
+        """Return the guarantee as part of a sentence, for a secret with so many answers."""
+        sure = f"nobody gets more than {100.0 * self.at_most:.4g} % sure"
+        return f"{sure} that it happened" if answers == 2 else f"{sure} of one of its answers"

@@ -65,8 +65,8 @@ class Guarantee(ABC):
         """The largest Pr(EVENT | releases) that is allowed; None: no cap."""
 
     @abstractmethod
-    def words(self) -> str:
-        """Return the guarantee as part of a sentence."""
+    def words(self, answers: int = 2) -> str:
+        """Return the guarantee as part of a sentence, for a secret with so many answers."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, object]:

@@ -91,8 +91,14 @@ class OddsBound(Guarantee):
         up, down = number_to_json(self.up), number_to_json(self.down)
         return {"guarantee": self.kind, "up": up, "down": down}
 
-    def words(self) -> str:
-        """Return the guarantee as part of a sentence."""
+    def words(self, answers: int = 2) -> str:
+        """Return the guarantee as part of a sentence, for a secret with so many answers.
+
+        >>> OddsBound(1.0, 1.0).words(answers=4)
+        'the odds between any two of its 4 answers change by at most a factor 2.72'
+        """
+        if answers > 2:
+            return self._words_of_answers(answers)
         if self.up == self.down == math.inf:
             return "the odds that it happened may change without bound: nothing is guaranteed"
         if self.up == self.down:
@@ -105,6 +111,20 @@ class OddsBound(Guarantee):
             fall = f"the odds that it happened fall by at most a factor {_factor(self.down)}"
             return f"{fall}; releases may show that it did"
         return f"{rise} and fall by at most a factor {_factor(self.down)}"
+
+    def _words_of_answers(self, answers: int) -> str:
+        least = min(self.up, self.down)
+        between = f"the odds between any two of its {answers} answers change"
+        if least == math.inf:
+            return f"{between} without bound: nothing is guaranteed"
+        if self.up == self.down:
+            return f"{between} by at most a factor {_factor(least)}"
+        between += f' by at most a factor {_factor(least)}, but those against "neither"'
+        rise, fall = (
+            "without bound" if bound == math.inf else f"by at most a factor {_factor(bound)}"
+            for bound in (self.up, self.down)
+        )
+        return f"{between}, which rise {rise} and fall {fall}"
 
 
 def _factor(bound: float) -> str:

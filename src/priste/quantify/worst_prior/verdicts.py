@@ -177,6 +177,11 @@ def lines_of(columns: Floats) -> Floats:
 
 def _shared(joint: JointProbabilities) -> tuple[Floats, Floats, NDArray[np.int64], Floats, float]:
     """What all columns share, as the kernels take it: a, ā, exponents, scales, absolute error."""
+    if joint.answers != 2:
+        raise InvalidParameter(
+            "Two answers are compared at a time; compared() picks them, and a Quantifier compares "
+            f"each two. Got {joint.answers}."
+        )
     a = np.array(joint.prior_event)
     c = np.array(joint.prior_complement)
     if not (a + c).min() > 0.0:
