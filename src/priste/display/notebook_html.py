@@ -165,7 +165,7 @@ def _(shown: PolicyAudit) -> Facts:
         **{
             f"{name}, worst user": f"odds moved by {odds(event.max)}; the policy's bound: {limit}"
             for name, (_, event) in shown.worst().items()
-            for limit in [shown.policy.events[name].guarantee.words()]
+            for limit in [shown.policy.events[name].guaranteed]
         },
         "verdict": str(shown.verdict),
     }
