@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from benchmarks.arguments import parser_of
 
 BENCHMARKS = (
-    "quantification", "worst_prior", "release", "usefulness", "live", "batch", "growth",
+    "quantification", "worst_prior", "release", "usefulness", "live", "batch", "growth", "answers",
 )  # fmt: skip
 """Those that need no data of one's own."""
 
