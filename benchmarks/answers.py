@@ -3,9 +3,9 @@
 - speed: CPU seconds of one release in the middle of a stream on 400 cells: with one event (two
   answers), with two events guarded together (four answers), and with the two guarded apart. Ratios
   are of one run.
-- town: mean error (m) of the built-in town's resident, with a treatment and an evening in the office
-  quarter guarded apart and together at the same ε, and the leakage of "both" and "exactly one" of the
-  first week that the releases of each have.
+- town: mean error (m) of the built-in town's resident, with a treatment and an evening in the
+  office quarter guarded apart and together at the same ε, and the leakage of "both" and "exactly
+  one" of the first week that the releases of each have.
 
 Writes ``benchmarks/results/answers.json`` part by part.
 """
