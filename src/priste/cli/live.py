@@ -200,6 +200,9 @@ def _run(settings: Settings, beside_earlier: bool) -> None:
     from priste.cli.released_before import LiveReleases
     from priste.live.logs import log_to_stderr
     from priste.live.service import Service
+    from priste.quantify.worst_prior.compilation import spare_memory
+
+    spare_memory()
 
     async def serve() -> None:
         service = Service(settings, releases=None if beside_earlier else LiveReleases())

@@ -7,6 +7,7 @@ A release is on the disk before it is returned, so nothing is ever drawn twice.
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -324,9 +325,14 @@ class Stream:
         expected = ExactDistribution(node.state.predicted()).draw(self._bits)
         return node.rule.draw(expected, self._bits).output
 
-    def warm_up(self) -> None:
-        """Draw a cover and throw it away, so that the first step need not wait for compilers."""
-        self._cover(self._protector.next_step)
+    def prepare(self) -> None:
+        """Choose the table of the next step before it is over: it follows from past releases.
+
+        Then the end of a step waits for a draw and the disk only.
+        """
+        self._roll(self.next_step)
+        with suppress(ReleaseRefused):  # which the release will meet, and say
+            _ = self._protector.node.rule
 
     def _point(self, cell: int, step: int) -> Point:
         lat, lon, accuracy, place = self._points.of(cell, self._bits)

@@ -29,7 +29,7 @@ from priste.traces import Fix
 if TYPE_CHECKING:
     from priste.live.web_server import WebServer
 
-GRACE = timedelta(seconds=3)
+GRACE = timedelta(seconds=0.5)
 """How long after its end a step waits for fixes on their way (a tenth of a step at most)."""
 
 MOST_RECENT = 100
@@ -160,6 +160,8 @@ class Person:
                 continue
             async with self._turn:
                 await self._release(over)
+                with suppress(OSError, OutputError, StateError):  # the next release says so
+                    await asyncio.to_thread(self.stream.prepare)
 
     def _until_next(self) -> float:
         timeline = self.stream.policy.timeline
@@ -258,7 +260,7 @@ class Service:
             begin,
             self._releases,
         )
-        stream.warm_up()
+        stream.prepare()
         return Person(person, stream, self.clock)
 
     @property

@@ -7,10 +7,12 @@ the same order on the same doubles, so the same verdicts, some hundred times slo
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from collections.abc import Callable
 from functools import cache, wraps
-from types import FunctionType, SimpleNamespace
+from importlib.util import find_spec, module_from_spec
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -42,7 +44,8 @@ def compile_kernels(module: dict[str, Any]) -> None:
 
     The guarantees of the kernels rest on IEEE rounding, so no option that lets the
     compiler reorder or drop floating-point operations is ever set. A machine where
-    nothing can be written compiles anew in each process instead of failing.
+    nothing can be written compiles anew in each process instead of failing. A module loaded by
+    :func:`plain_copy` is left as plain Python.
     """
     marked = [
         (name, function, *function.__dict__["kernel"])
@@ -50,9 +53,12 @@ def compile_kernels(module: dict[str, Any]) -> None:
         if isinstance(function, FunctionType) and "kernel" in function.__dict__
     ]
     try:
+        if _PLAIN in module:
+            raise ImportError
         import numba
     except ImportError:
-        _warn_once()
+        if _PLAIN not in module:
+            _warn_once()
         module["math"] = _AS_COMPILED
         for name, function, _, inner in marked:
             if not inner:
@@ -64,6 +70,35 @@ def compile_kernels(module: dict[str, Any]) -> None:
             module[name] = numba.njit(signature, cache=True, **options)(function)
         except RuntimeError:  # numba found no directory in which to keep the machine code
             module[name] = numba.njit(signature, **options)(function)
+
+
+_PLAIN = "__plain__"
+_SPARED = "PRISTE_SPARE_MEMORY"
+
+
+def spare_memory() -> None:
+    """Let this process search a few priors without numba, for a service that mostly waits."""
+    os.environ[_SPARED] = "1"
+
+
+def is_memory_spared() -> bool:
+    """Tell whether :func:`spare_memory` was called, or the environment asks for it."""
+    return bool(os.environ.get(_SPARED))
+
+
+@cache
+def plain_copy(name: str) -> ModuleType:
+    """Return a module of kernels as plain Python, beside the compiled one; numba is not loaded.
+
+    The same verdicts (see above), without the third of a second and the 110 MB that numba takes.
+    """
+    found = find_spec(name)
+    if found is None or found.loader is None:
+        raise ModuleNotFoundError(name=name)
+    module = module_from_spec(found)
+    module.__dict__[_PLAIN] = True
+    found.loader.exec_module(module)
+    return module
 
 
 @cache
