@@ -16,7 +16,7 @@ EXTRAS = {
     "traces": ("duckdb", "pyarrow", "narwhals", "pynmeagps", "ijson", "fitdecode"),
     "fast": ("numba",),
     "plots": ("matplotlib",),
-    "live": ("aiomqtt", "httpx", "nacl", "starlette", "uvicorn"),
+    "live": ("aiomqtt", "httpx", "nacl", "segno", "starlette", "uvicorn"),
     "studio": (
         "httpx",
         "mapbox_vector_tile",

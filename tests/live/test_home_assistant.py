@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -9,12 +11,15 @@ import httpx
 from tests.live.home_assistant import RunningHome, home_assistant
 from tests.live.running import InThread, free_port, mosquitto, serving, wait_for
 from tests.live.small_town import GRID, POLICY, assert_no_truth, fix_of, write_policy
+from typer.testing import CliRunner
 
+from priste.cli.application import app
 from priste.live.addresses import read_output
 from priste.live.output_points import NamedPoint
 from priste.live.person_stream import StreamOptions
+from priste.live.setting_up.trying import try_output
 from priste.live.setting_up.webhook_registration import HomeAssistant
-from priste.live.settings import PersonSettings, Settings
+from priste.live.settings import PersonSettings, Settings, load_settings
 
 CLINIC = GRID.latlon(5)
 """At the very centre of its cell, so that the centre of that cell lies in its zone."""
@@ -40,6 +45,7 @@ def test_presence(tmp_path: Path) -> None:
         with home_assistant(tmp_path / "ha", HOME, CLINIC) as home:
             _check_presence(tmp_path, home, port)
             _check_that_zones_answer(home)
+            _check_set_up(tmp_path, home)
     finally:
         broker.end()
 
@@ -101,3 +107,22 @@ def _check_that_zones_answer(home: RunningHome) -> None:
 
 def _states(home: RunningHome) -> set[str]:
     return {state["state"] for state in home.trackers().values()}
+
+
+def _check_set_up(folder: Path, home: RunningHome) -> None:
+    """With its token ``priste live setup`` gets a webhook and the home, and tries the webhook."""
+    (folder / "token").write_text(home.token)
+    made = folder / "set-up"
+    place = f"clinic={CLINIC[0]},{CLINIC[1]}"
+    done = CliRunner().invoke(
+        app,
+        ["live", "setup", str(made), "--person", "eve", "--guard", place, "--yes",
+         "--home-assistant", home.url, "--home-assistant-token-file", str(folder / "token")],
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "answers" in done.output
+    (person,) = load_settings(made / "live.toml").people
+    assert person.options.avoid_guarded
+    assert person.options.points == (NamedPoint("home", *HOME),)
+    wrong = dataclasses.replace(person.outputs[0], path="/api/webhook/unknown")
+    assert asyncio.run(try_output(wrong)) == "Home Assistant does not know this webhook"

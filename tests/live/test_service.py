@@ -35,7 +35,7 @@ from tests.live.soaking import soak
 from priste.errors import InvalidParameter, PolicyError
 from priste.live import service as service_module
 from priste.live import web, web_server
-from priste.live.addresses import read_input, read_output
+from priste.live.addresses import Reach, read_input, read_output
 from priste.live.clock import SteadyClock
 from priste.live.person_stream import StreamOptions
 from priste.live.point import Point
@@ -401,7 +401,7 @@ def test_secrets_are_shown_nowhere(tmp_path: Path) -> None:
     ("change", "words"),
     [
         ({"listen": ("0.0.0.0", 1)}, "--expose"),
-        ({"listen": ("0.0.0.0", 1), "expose": True}, "needs 'certificate'"),
+        ({"listen": ("0.0.0.0", 1), "reach": Reach.EXPOSED}, "needs 'certificate'"),
         ({"certificate": Path("x")}, "both"),
         ({"people": ()}, "one person"),
     ],

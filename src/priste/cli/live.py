@@ -20,6 +20,7 @@ from priste.cli.console import (
     results,
     warn_of_seed,
 )
+from priste.cli.live_setup import setup
 from priste.cli.options import BesideEarlier
 from priste.errors import InvalidParameter
 from priste.extras import need
@@ -95,6 +96,14 @@ def live(
     expose: Annotated[
         bool, typer.Option("--expose", help="Allow addresses beyond this machine.")
     ] = False,
+    plain_lan: Annotated[
+        bool,
+        typer.Option(
+            "--plain-lan",
+            help="Allow addresses of the local network without encryption: everybody in it can "
+            "read tokens and true locations on their way.",
+        ),
+    ] = False,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Repeatable draws, for experiments: NOT private.")
     ] = None,
@@ -147,11 +156,15 @@ def live(
                     "certificate": _text(certificate),
                     "key": _text(key),
                     "expose": expose,
+                    "plain_lan": plain_lan,
                     "people": {person: person_section},
                 }
             )
             settings = document.settings(Path(), seed=seed)
         _run(settings, beside_earlier_releases)
+
+
+app.command()(setup)
 
 
 @app.command()

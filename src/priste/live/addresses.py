@@ -13,6 +13,7 @@ import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -33,6 +34,15 @@ SECRETS = {
 
 _SECRET_NAMES = {"api_key", "token", "key", "secret", "password", "access_token"}
 _QUERY_NAME = re.compile(r"[A-Za-z0-9_.-]{1,40}")
+
+
+class Reach(StrEnum):
+    """How far beyond this machine addresses may go."""
+
+    HERE = "here"
+    EXPOSED = "expose"
+    PLAIN = "plain_lan"
+    """As exposed, and without encryption in a local network: others there can read along."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +109,7 @@ class Address:
         return ssl.create_default_context() if self.secure else None
 
 
-def read_input(text: str, *, expose: bool = False, folder: Path = Path()) -> Address:
+def read_input(text: str, *, reach: Reach = Reach.HERE, folder: Path = Path()) -> Address:
     """Read the address of a source.
 
     >>> read_input("gpsd://127.0.0.1").port
@@ -112,17 +122,30 @@ def read_input(text: str, *, expose: bool = False, folder: Path = Path()) -> Add
     from priste.live.protocol_table import sources
 
     address = _read(text, sources(), "--in", folder)
-    _check_reach(address, expose)
+    _check_reach(address, reach)
     return address
 
 
-def read_output(text: str, *, expose: bool = False, folder: Path = Path()) -> Address:
+def read_output(text: str, *, reach: Reach = Reach.HERE, folder: Path = Path()) -> Address:
     """Read the address of a sink; see :func:`read_input`."""
     from priste.live.protocol_table import sinks
 
     address = _read(text, sinks(), "--out", folder)
-    _check_reach(address, expose)
+    _check_reach(address, reach)
     return address
+
+
+def is_local_network(host: str) -> bool:
+    """Tell whether a host is of a local network by its very name; nothing is looked up.
+
+    >>> is_local_network("192.168.1.7"), is_local_network("ha.local"), is_local_network("8.8.8.8")
+    (True, True, False)
+    """
+    try:
+        found = ipaddress.ip_address(host)
+        return found.is_private and not found.is_unspecified
+    except ValueError:
+        return "." not in host or host.endswith((".local", ".lan", ".internal", ".home.arpa"))
 
 
 def is_loopback(host: str) -> bool:
@@ -215,20 +238,22 @@ def secret_from(path: Path) -> str:
     return found
 
 
-def _check_reach(address: Address, expose: bool) -> None:
+def _check_reach(address: Address, reach: Reach) -> None:
     if not address.host or is_loopback(address.host):
+        return
+    if reach is Reach.PLAIN and is_local_network(address.host):
         return
     if address.kind.endswith(("mqtt", "http")):
         raise InvalidParameter(
-            f"{address.shown} is not on this machine, and {address.kind} is not encrypted. "
-            f"Use {address.kind}s."
+            f"{address.shown} is not on this machine, and {address.kind} is not encrypted. Use "
+            f"{address.kind}s; or --plain-lan in a local network whose users may read along."
         )
     if address.kind.endswith("mqtts") and (address.user is None or address.password is None):
         raise InvalidParameter(
             f"{address.shown} is not on this machine: give its user, and its password in a file, "
             f"as {address.kind}://USER@HOST/TOPIC?password_file=PATH."
         )
-    if not address.secure and not expose:
+    if not address.secure and reach is Reach.HERE:
         raise InvalidParameter(
             f"{address.shown} is not on this machine, and the protocol has neither passwords nor "
             "encryption. Use a tunnel to a loopback address, or allow it with --expose."

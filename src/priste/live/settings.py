@@ -14,6 +14,8 @@ from pydantic import Field, ValidationError
 from priste.errors import InvalidParameter, NoValue
 from priste.live.addresses import (
     Address,
+    Reach,
+    is_local_network,
     is_loopback,
     read_input,
     read_output,
@@ -68,7 +70,7 @@ class Settings:
     listen: tuple[str, int] | None = ("127.0.0.1", 8787)
     certificate: Path | None = None
     key: Path | None = None
-    expose: bool = False
+    reach: Reach = Reach.HERE
 
     def __post_init__(self) -> None:
         if not self.people:
@@ -90,12 +92,13 @@ class Settings:
             raise InvalidParameter("TLS needs both 'certificate' and 'key'.")
         if self.listen is None or is_loopback(self.listen[0]):
             return
-        if not self.expose:
+        if self.reach is Reach.HERE:
             raise InvalidParameter(
                 f"Listening on {self.listen[0]} lets other machines in. If that is meant, add "
                 "--expose, with a certificate and a token for every person."
             )
-        if self.certificate is None or not all(person.token for person in self.people):
+        plain = self.reach is Reach.PLAIN and is_local_network(self.listen[0])
+        if (self.certificate is None and not plain) or not all(p.token for p in self.people):
             raise InvalidParameter(
                 f"Listening on {self.listen[0]} needs 'certificate' and 'key' for TLS, and a "
                 "'token_file' for every person. Or listen on 127.0.0.1 behind a proxy."
@@ -176,14 +179,14 @@ class PersonSection(Section):
     clock: Literal["wall", "fixes"] | None = None
 
     def settings(
-        self, name: str, folder: Path, expose: bool, seed: int | None = None
+        self, name: str, folder: Path, reach: Reach = Reach.HERE, seed: int | None = None
     ) -> PersonSettings:
         """Return the person; relative paths start at ``folder``.
 
         Guarded places are avoided where Home Assistant gets releases, unless it is stated.
         """
-        inputs = tuple(read_input(text, expose=expose, folder=folder) for text in self.inputs)
-        outputs = tuple(read_output(text, expose=expose, folder=folder) for text in self.outputs)
+        inputs = tuple(read_input(text, reach=reach, folder=folder) for text in self.inputs)
+        outputs = tuple(read_output(text, reach=reach, folder=folder) for text in self.outputs)
         key, avoid = self.owntracks_key_file, self.avoid_guarded
         return PersonSettings(
             name=name,
@@ -213,6 +216,7 @@ class ServiceDocument(Section):
     certificate: str | None = None
     key: str | None = None
     expose: bool = False
+    plain_lan: bool = False
     people: dict[str, PersonSection] = Field(min_length=1)
 
     def settings(
@@ -220,9 +224,10 @@ class ServiceDocument(Section):
     ) -> Settings:
         """Return the service; relative paths start at ``folder``, mistakes are collected."""
         people = []
+        reach = Reach.PLAIN if self.plain_lan else Reach.EXPOSED if self.expose else Reach.HERE
         for name, section in self.people.items():
             with nullcontext() if mistakes is None else mistakes.at(("people", name)):
-                people.append(section.settings(name, folder, self.expose, seed))
+                people.append(section.settings(name, folder, reach, seed))
         if mistakes is not None:
             mistakes.raise_if_any()
         return Settings(
@@ -231,7 +236,7 @@ class ServiceDocument(Section):
             listen=None if self.listen == "none" else read_listen(self.listen),
             certificate=None if self.certificate is None else folder / self.certificate,
             key=None if self.key is None else folder / self.key,
-            expose=self.expose,
+            reach=reach,
         )
 
 

@@ -28,6 +28,7 @@ from starlette.routing import Route
 
 from priste.float_text import number_to_json
 from priste.live.access import Access, Refused, basic, refuse_pages
+from priste.live.addresses import Reach
 from priste.live.logs import tell
 from priste.live.point import Point
 from priste.live.protocol import Message, Post
@@ -75,7 +76,7 @@ class _Door:
             service.owner_token,
             [person.token for person in service.people.values()],
             None if listen is None else listen[0],
-            service.settings.expose,
+            service.settings.reach is not Reach.HERE,
         )
         self._listeners: dict[str, int] = {}
 
