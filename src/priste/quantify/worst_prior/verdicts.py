@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
@@ -247,7 +246,9 @@ def _kernels(rows: int) -> Any:
     """Return the kernels, as plain Python where that spares memory and little is to be searched."""
     if rows <= PLAIN_ROWS and is_memory_spared() and _KERNELS not in sys.modules:
         return plain_copy(_KERNELS)
-    return import_module(_KERNELS)  # which takes a third of a second to load
+    from priste.quantify.worst_prior import kernels  # which takes a third of a second to load
+
+    return kernels
 
 
 def _searched(
