@@ -50,7 +50,7 @@ def opened(source: Source, setting: dict[str, Any] | None = None) -> dict[str, A
     return {
         "source": {
             "kind": source.kind,
-            "name": source.path.name,
+            "name": _name(source),
             "format": str(source.traces.format),
             "people": list(source.people),
             "counts": list(source.counts),
@@ -97,6 +97,13 @@ def _true_cells(policy: Policy, trace: Trace) -> tuple[int | None, ...]:
     except PristeError:
         line = own.timeline
         return line.cells(trace, own.grid, outside="gap", steps=own.steps).cells
+
+
+def _name(source: Source) -> str:
+    """Return what was opened: the name of a file, or how many files there are."""
+    if source.kind == "upload" and source.path.is_dir():
+        return f"{len(source.traces.source.files)} files"
+    return source.path.name
 
 
 def _within(line: Timeline, steps: int, trace: Trace) -> np.ndarray[Any, np.dtype[np.bool_]]:
