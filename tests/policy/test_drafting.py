@@ -123,7 +123,7 @@ def test_the_draft_is_against_those_who_know_the_population() -> None:
     text = draft_policy([ada()])
     policy = read_policy(text)
     assert "perhaps that you began in home" in policy.chosen_adversary.words
-    assert "# Whom the guarantee is against" in text
+    assert "# The adversary. Against one with any prior" in text
 
 
 def test_many_people_are_their_own_model(tmp_path) -> None:

@@ -3,7 +3,8 @@
 An event and its negation are two answers. A :class:`Secret` has one answer for each of several
 events that exclude each other, and :func:`together` one for each combination of events that can
 happen. A guarantee about a secret bounds what tells any two of its answers apart, so it covers
-every statement that is made of its events by "and", "or" and "not".
+every statement that is made of its events by "and", "or" and "not" (Theorems 7 and 8 of
+docs/explanation/proofs.md).
 """
 
 from __future__ import annotations

@@ -147,8 +147,8 @@ def _guarded_hours(policy: Policy) -> list[str]:
             silent[event.name] = event.pad
     found = [
         f"{name}: guarded hours. From {_duration(pad * policy.timeline.step)} before it to as "
-        "long after it the best public guess is released, whatever you do. Whatever "
-        "anybody knows about you, these hours themselves tell them nothing."
+        "long after it the best public guess is released, whatever you do. The releases of "
+        "these hours reveal nothing about them, also to an adversary with another model."
         for name, pad in silent.items()
     ]
     found += [

@@ -1,7 +1,8 @@
 """How sure releases make an adversary: bounds on Pr(EVENT | releases) over rows and mixtures.
 
 Pr(EVENT | o) <= p under a prior w means w·b <= c w·d with c = p / (1 - p): linear in w, so every
-mixture of rows keeps it iff every row does. With |x̂ - x| <= γ x + δ,
+mixture of rows keeps it iff every row does (Theorem 6 of docs/explanation/proofs.md). With
+|x̂ - x| <= γ x + δ,
 
     b <= (b̂ + δ) / (1 - γ),    d >= (d̂ - δ) / (1 + γ),
 

@@ -7,7 +7,7 @@ on the way from the inputs to a result, in whatever order a matrix product adds,
 result is the exact one times a factor within ``1 ± N u / (1 - N u)``. Fused
 multiply-adds only round less.
 
-Two more factors separate the floats we were given from the laws that are meant: a
+Two more factors separate the floats we were given from the probabilities that are meant: a
 transition means its rows divided by their exact sums (``row_sum_error`` each step), and a
 release is drawn from the column's rows divided by theirs (``EMISSION_ROW_SUM_ERROR``
 each observation). A likelihood that comes with a relative error of its own, because another

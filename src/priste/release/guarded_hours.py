@@ -4,7 +4,8 @@ For an event with a pad, the guarded hours are the steps that its formula can te
 and ``pad`` steps before and after each of them. There the best public guess is released, whatever
 the user does. So two trajectories that differ only in guarded hours give releases of one and the
 same distribution, for every mobility model and every prior: no assumption is needed. What the
-hours around them tell through correlation is left to the check of the release tables.
+hours around them reveal through correlation is left to the check of the release tables.
+This is Theorem 9 of docs/explanation/proofs.md.
 """
 
 from __future__ import annotations

@@ -163,7 +163,8 @@ class CheckedTable(_TableRule):
     """A table every column of which keeps every guarantee, after the releases of one state.
 
     Only ``AccountantState.check`` makes it, and only for the state it names: the table that was
-    checked is the table that is drawn from.
+    checked is the table that is drawn from. Theorem 2 of docs/explanation/proofs.md relies on
+    this.
     """
 
     def __init__(self, table: ReleaseTable, checked_by: object) -> None:

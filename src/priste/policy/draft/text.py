@@ -232,9 +232,8 @@ def _text(
         ("alpha", alpha, "per km: 2/alpha km on average, about a cell"),
     )
     out.remark(
-        "Whom the guarantee is against. Against anybody, whatever they believe, little can be "
-        "released. People who know how others move here, and perhaps where you live, are the usual "
-        "ones, and against them much more can be."
+        "The adversary. Against one with any prior, little can be released. The usual adversary "
+        "knows how people move here, and perhaps where you live; then much more can be."
     )
     home = [] if facts.home is None else [facts.home]
     also = [("also", home, "and perhaps that you began there")] if home else []
@@ -260,7 +259,7 @@ def _text(
         (
             "calibrator",
             "optimal",
-            "exact where that is harmless, else a coarser point",
+            "the best guess where the guarantee allows it, else a coarser point",
         ),
         ("outside", "off-map", off),
     )

@@ -1,4 +1,4 @@
-"""One adversary for each of several models."""
+"""One adversary for each of several models: Theorem 5 of docs/explanation/proofs.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Exact leakage and verdicts against every prior, rounded so that doubt is never safety."""
+"""Exact leakage and verdicts against every prior, rounded so that doubt is never safety.
+
+The pair test is Theorem 1 of docs/explanation/proofs.md.
+"""
 
 from __future__ import annotations
 

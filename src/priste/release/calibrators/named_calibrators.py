@@ -62,13 +62,13 @@ CALIBRATORS: Mapping[str, NamedCalibrator] = MappingProxyType(
         "optimal": NamedCalibrator(
             Optimal,
             Optimal.guaranteed,
-            "The mechanism draws at its full budget. What it drew is replaced by the best guess of "
-            "anybody who knows how people move; guesses that are harmless are released as they "
-            "are, and the others are pooled, by a randomised table of least expected distance "
-            "under which every possible output keeps the guarantee. What is left of it is "
-            "spent by a schedule that follows from the events and the model. The table depends "
-            "on past releases alone, so the guarantee also holds against somebody who knows "
-            "the code, this policy and the table in use.",
+            "The mechanism draws at its full budget. The best public guess given the draw takes "
+            "its place. A randomised table then releases this guess, or a coarser point where the "
+            "guess would reveal too much. Of all tables whose every output keeps the guarantee, "
+            "it has about the least expected distance. A schedule, made from the events and the "
+            "model, decides how much each step may use up. The table depends on past releases and "
+            "public parameters only, so the guarantee also holds against somebody who knows the "
+            "code, this policy and the table in use.",
             {
                 "pace": _PACE + "; without it, by a schedule",
                 "cost": '"distance", "squared", or a matrix (cells, outputs)',

@@ -1,1 +1,1 @@
-"""The law of a step: what is harmless is told as it is, the rest is pooled, at the least cost."""
+"""The release table of a step: guesses that pass stay as they are, others are merged."""
