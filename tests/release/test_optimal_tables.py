@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -31,8 +32,9 @@ from priste.mechanisms import Mechanism, Uniform
 from priste.mechanisms.rows import ROW_SUM_TOLERANCE, exact_row_excess
 from priste.quantify import Adversary
 from priste.release import Certified, Optimal, StreamNode, StreamTree
+from priste.release.accountant import AccountantState
 from priste.release.calibrators.cost import Costs
-from priste.release.calibrators.optimal import MOST_SOURCES, _groups, _left_alone
+from priste.release.calibrators.optimal import MOST_SOURCES, _groups, _left_alone, _none
 from priste.release.calibrators.tables.merged_outputs import Cut, merged_outputs
 from priste.release.calibrators.tables.populations import constant_output, populations
 from priste.release.calibrators.tables.quadtree import labels_of, likely_rectangles
@@ -46,6 +48,7 @@ from priste.release.calibrators.tables.spending import (
     share_by,
     shares,
 )
+from priste.release.release_tables import Draw
 from priste.release.terms import make_terms
 
 GRID = Grid(rows=4, columns=4, cell_size=1.0)
@@ -101,8 +104,8 @@ def test_every_law_sums_to_one_passes_and_is_no_worse_than_nothing(
         constant = constant_output(state, Costs("distance", "the test"))
         told = (law.likelihoods * distances[:, law.outputs]).sum(axis=1)
         people = populations(state, list(state.operators()))
-        assert law.cost == pytest.approx(np.mean([half @ told for half in people]), abs=ROUNDING)
-        for half in [*people, state.predicted()]:
+        assert law.cost == pytest.approx(people.everybody @ told, abs=ROUNDING)
+        for half in [*people.protected, state.predicted()]:
             assert half @ told <= half @ distances[:, constant] * (1 + SLACK) + ROUNDING
         p.release(int(cell))
 
@@ -234,13 +237,15 @@ def test_groups_are_of_all_sources(spread: float) -> None:
     people = np.exp(-costs.matrix(mech)[40] / spread)
     sources = merged_outputs(mech, people / people.sum(), costs)
     harmless = np.arange(len(sources.mass)) % 3 == 0
-    groups, guesses, told = _groups(mech, sources, lambda some: harmless[some])
+    groups, guesses, told = _groups(mech, sources, sources.mass, lambda some: harmless[some])
     assert ((groups.sum(axis=1) == 1.0) != np.isin(np.arange(len(harmless)), told)).all()
     assert groups.shape[1] == len(guesses) <= MOST_SOURCES + 1
     assert harmless[told].all()
+    groups, _, told = _groups(mech, sources, sources.mass, _none)
+    assert len(told) == 0
+    assert (groups.sum(axis=1) == 1.0).all()
     if spread == 60.0:
         best = (groups.T @ sources.costs).min(axis=1)
-        assert len(told) == 0
         assert (groups.T @ sources.costs)[np.arange(len(best)), guesses] == pytest.approx(best)
 
 
@@ -487,3 +492,30 @@ def test_certified_releases_the_guess_it_accounts_for() -> None:
     stored = p.ledger.likelihood(0)
     assert stored is not None
     assert stored.tobytes() == np.array(law.likelihoods[:, place]).tobytes()
+
+
+def test_populations_count_as_much_as_they_make_the_releases_likely() -> None:
+    """Weights are Pr(releases | model, answer), compared with sums over all trajectories."""
+    grid = Grid(rows=1, columns=3, cell_size=1.0)
+    models = [MarkovModel.gaussian(grid, sigma=sigma) for sigma in (0.6, 1.5)]
+    priors = [np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.2, 0.6])]
+    event, mech = at([0], 1), PlanarLaplace(grid, alpha=1.0)
+    terms = make_terms(
+        models, event, mech, 1.0, None, [KnownPrior(prior) for prior in priors], "each"
+    )
+    state, seen = AccountantState.first(terms), [np.array([0.9, 0.5, 0.2]), np.array([0.3, 0.6, 1])]
+    for likelihood in seen:
+        state = state.after(Draw(0, 1.0, likelihood))
+    expected = []
+    for model, prior in zip(models, priors, strict=True):
+        moves = model.transition(0).toarray()
+        sums = np.zeros((2, 2))
+        for first, second in product(range(3), repeat=2):
+            chance = prior[first] * moves[first, second]
+            sums[0 if second == 0 else 1] += (
+                chance * seen[0][first] * seen[1][second], chance,
+            )  # fmt: skip
+        expected += list(sums[:, 0] / sums[:, 1])
+    people = populations(state, list(state.operators()))
+    assert people.weights == pytest.approx(np.array(expected) / sum(expected))
+    assert people.places.sum(axis=1) == pytest.approx(1.0)

@@ -35,7 +35,11 @@ from priste.release.calibrators.tables.merged_outputs import (
     has_cells,
     merged_outputs,
 )
-from priste.release.calibrators.tables.populations import constant_output, populations
+from priste.release.calibrators.tables.populations import (
+    Populations,
+    constant_output,
+    populations,
+)
 from priste.release.calibrators.tables.programme import Finding, Programme
 from priste.release.calibrators.tables.quadtree import labels_of, likely_rectangles
 from priste.release.calibrators.tables.spending import scheduled_limits
@@ -90,8 +94,8 @@ class Optimal:
     may use up. ``work`` >= 1 bounds the pivots of a step.
 
     The law is a function of past releases and the terms. In expectation under the model, neither
-    those with an event nor those without are worse off, at any step and whatever was
-    released before, than with one constant cell for everybody.
+    those with an event nor those without are worse off than with one constant cell for everybody,
+    at any step, unless the releases have all but excluded them (``populations.LEAST_WEIGHT``).
 
     >>> from priste.events import presence
     >>> from priste.maps import Grid
@@ -133,7 +137,7 @@ class Optimal:
         proposed = self._proposal(state, operators, merged, limits, by_population, fixed)
         if proposed is None:
             return constant
-        checked = self._checked(state, merged, *proposed, limits, np.mean(people, axis=0))
+        checked = self._checked(state, merged, *proposed, limits, people.everybody)
         return (
             constant
             if checked is None
@@ -145,7 +149,7 @@ class Optimal:
         self,
         table: ReleaseTable,
         state: AccountantState,
-        people: list[Floats],
+        people: Populations,
         fixed: int,
         constant_cost: float,
     ) -> bool:
@@ -153,11 +157,12 @@ class Optimal:
 
         The margins are public and far above rounding, so the answer does not hang on last bits.
         """
-        everybody, mechanism = np.array(people), state.mechanism
+        mechanism = state.mechanism
         cells = len(table.likelihoods)
-        with_table = everybody @ self._costs.by_cell(table.likelihoods, table.outputs, mechanism)
+        by_cell = self._costs.by_cell(table.likelihoods, table.outputs, mechanism)
+        with_table = people.protected @ by_cell
         always = np.ones((cells, 1)), np.array([fixed])
-        with_constant = everybody @ self._costs.by_cell(*always, mechanism)
+        with_constant = people.protected @ self._costs.by_cell(*always, mechanism)
         gained = table.cost < (1.0 - LEAST_GAIN) * constant_cost
         return not gained or bool((with_table > (1.0 + SLACK) * with_constant).any())
 
@@ -171,19 +176,21 @@ class Optimal:
         }
 
     def _merged(
-        self, state: AccountantState, people: list[Floats], fixed: int
+        self, state: AccountantState, people: Populations, fixed: int
     ) -> tuple[MergedOutputs, list[Floats]]:
         """Return the merged outputs for these people, and (G, T) costs for each population.
 
         The constant is the best of the targets with which no population is worse off than with
         ``fixed``, the output that is best if it is always released.
         """
-        merged = merged_outputs(state.mechanism, np.mean(people, axis=0), self._costs, fixed)
-        by_population = [merged.costs_to(each, state.mechanism, self._costs) for each in people]
+        merged = merged_outputs(state.mechanism, people.everybody, self._costs, fixed)
+        by_population = [
+            merged.costs_to(each, state.mechanism, self._costs) for each in people.protected
+        ]
         costs = np.array([each.sum(axis=0) for each in by_population])
         with_fixed = costs[:, np.flatnonzero(merged.targets == fixed)[:1]]
         worse = (costs > (1.0 + SLACK) * with_fixed).any(axis=0)
-        expected = np.where(worse, np.inf, costs.mean(axis=0))
+        expected = np.where(worse, np.inf, merged.costs.sum(axis=0))
         best = int(np.argmin(separated(expected)))
         return replace(merged, constant=best, constant_cost=float(expected[best])), by_population
 
@@ -209,12 +216,16 @@ class Optimal:
 
         def harmless(some: Integers) -> Booleans:
             if not some.size:
-                return np.zeros(0, dtype=bool)
+                return _none(some)
             alone = np.eye(len(merged.mass))[:, some]
             return np.asarray(np.all([event.keeps(alone) for event in affected], axis=0))
 
-        groups, own, exact = _groups(state.mechanism, merged, harmless)
-        remap, places = self._solved(state, merged, affected, groups, own, by_population, fixed)
+        weights = np.mean([merged.mass, *(each.mass for each in affected)], axis=0)
+        for tell in (harmless, _none):
+            groups, own, exact = _groups(state.mechanism, merged, weights, tell)
+            remap, places = self._solved(state, merged, affected, groups, own, by_population, fixed)
+            if remap is not None or not exact.size:
+                break
         if remap is None:
             return None
         apart = _left_alone(remap)
@@ -303,18 +314,26 @@ class Optimal:
         )
 
 
+def _none(some: Integers) -> Booleans:
+    return np.zeros(len(some), dtype=bool)
+
+
 def _groups(
-    mechanism: Mechanism, merged: MergedOutputs, harmless: Callable[[Integers], Booleans]
+    mechanism: Mechanism,
+    merged: MergedOutputs,
+    weights: Floats,
+    harmless: Callable[[Integers], Booleans],
 ) -> tuple[Floats, Integers, Integers]:
     """Return groups of sources (sources, n), their guesses, and the sources told as they are.
 
-    The likeliest sources are groups of their own, if they are most; the rest is told where it
-    is harmless and one group where not. Else those with guesses in one rectangle of the map
-    are a group, so that a programme of few groups serves everybody.
+    Sources with the largest ``weights`` are groups of their own, if they are most; the rest is
+    told where it is harmless and one group where not. Else those with guesses in one rectangle of
+    the map are a group, so that a programme of few groups serves everybody. What is told as it is
+    is missing in the programme, which may then have no solution; one with all sources has one.
     """
-    order = np.argsort(separated(-merged.mass), kind="stable")
-    everything = float(merged.mass.sum())
-    likeliest = np.cumsum(merged.mass[order])
+    order = np.argsort(separated(-weights), kind="stable")
+    everything = float(weights.sum())
+    likeliest = np.cumsum(weights[order])
     if likeliest[:MOST_SOURCES][-1] < MOST * everything and has_cells(mechanism):
         groups = _by_rectangle(mechanism.grid, merged)
         return groups, separated(groups.T @ merged.costs).argmin(axis=1), order[:0]

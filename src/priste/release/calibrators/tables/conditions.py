@@ -90,6 +90,14 @@ class EventConditions:
             return None
         return PriorBound(x / total, y / total, *self._guarantee.ratio_limits(a / complement))
 
+    @property
+    def mass(self) -> Floats:
+        """How likely each source is with the event and without it, on average, (sources,)."""
+        bound = self.bound(self._mean)
+        if bound is None:
+            return np.zeros(self._event.shape[1])
+        return np.asarray(0.5 * (bound.x + bound.y))
+
     def first_bounds(self) -> list[PriorBound]:
         """Return the conditions to begin with: of the reference prior and of the worst so far."""
         weights = [self._mean]
