@@ -27,7 +27,7 @@ from priste import (
 )
 from priste.errors import PristeError
 from priste.quantify import Adversary
-from priste.quantify.start_rows import GivenPriors
+from priste.quantify.lifted import GivenPriors
 from priste.release import Certified, Optimal, ReleaseTable, Uncalibrated
 from priste.release.release_tables import UncheckedTable
 from priste.testing import (

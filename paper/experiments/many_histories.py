@@ -13,11 +13,10 @@ import numpy as np
 from priste.events import Event
 from priste.mobility import MarkovModel
 from priste.quantify.adversaries import AnyPrior
-from priste.quantify.assembly import assembled
 from priste.quantify.inputs import checked_candidates
 from priste.quantify.joint_probabilities import Floats, Integers, JointProbabilities
-from priste.quantify.model_stream import ModelStream
-from priste.quantify.propagation import Likelihood, replay
+from priste.quantify.lifted import Likelihood, replay
+from priste.quantify.model_stream import ModelStream, assembled
 from priste.quantify.scaling import LEAST_NORMAL
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from priste.maps import Grid
 from priste.mechanisms import Mechanism, Uniform
-from priste.mechanisms.rows import normalise_rows
+from priste.mechanisms.mechanism import normalise_rows
 
 
 class NormalisedLaplace(Mechanism):

@@ -24,7 +24,7 @@ from priste.mechanisms import LocationSet, Mechanism, PlanarLaplace
 from priste.quantify import AnyPrior, Quantifier
 from priste.randomness import bit_source
 from priste.release import Calibrator, Paper, Protector, Release, calibrator_from_description
-from priste.release.prediction import Prediction
+from priste.release.accountant import Prediction
 
 PACE = 0.3
 """What share of the ε that is left one step of ``certified`` may use."""

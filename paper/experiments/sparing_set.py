@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from priste.mechanisms import LocationSet
+from priste.mechanisms.mechanism import normalise_rows
 from priste.mechanisms.restricted import remapped_columns
-from priste.mechanisms.rows import normalise_rows
 
 
 class SparingSet(LocationSet):

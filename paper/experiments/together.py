@@ -20,10 +20,10 @@ from priste.events import Event
 from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
 from priste.quantify import JointProbabilities, leakages, passes, worst_prior_leakage
-from priste.quantify.joint_sums import candidate_of, candidates_of
+from priste.quantify.joint_probabilities import candidate_of, candidates_of
 from priste.randomness import BitSource
 from priste.release import Paper
-from priste.release.prediction import Prediction
+from priste.release.accountant import Prediction
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]

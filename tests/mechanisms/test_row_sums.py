@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.drawn_examples import examples
 
 from priste.mechanisms import ROW_SUM_TOLERANCE
-from priste.mechanisms.rows import exact_row_excess, normalise_rows
+from priste.mechanisms.mechanism import exact_row_excess, normalise_rows
 
 EXCESS_TOLERANCE = 2.0**-80
 # Scaling to a sum of 1 and moving the rest to the largest of n entries: n ulps at most.

@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from priste.quantify import bands
-from priste.quantify.bands import TOP, WIDTH, Band
+from priste.quantify import scaling
+from priste.quantify.scaling import TOP, WIDTH, Band
 
 ROWS, CELLS = 3, 5
 
@@ -32,7 +32,7 @@ def several_bands(draw: st.DrawFn, most: int = 5) -> list[Band]:
 @given(several_bands())
 def test_bands_add_up_to_what_was_given(given_bands: list[Band]) -> None:
     """Against fractions: an entry is the exact sum up to one rounding a band, and in its range."""
-    found = bands.spread(given_bands)
+    found = scaling.spread(given_bands)
     for row in range(ROWS):
         for cell in range(CELLS):
             exact = _exact(given_bands, row, cell)

@@ -9,7 +9,7 @@ import pytest
 
 from priste import Grid, MarkovModel, Quantifier
 from priste.events import at
-from priste.quantify.rounding import (
+from priste.quantify.joint_probabilities import (
     EMISSION_ROW_SUM_ERROR,
     UNIT_ROUNDOFF,
     relative_error_bound,

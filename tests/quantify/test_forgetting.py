@@ -12,7 +12,7 @@ from tests.drawn_examples import examples
 
 from priste import Grid, InvalidParameter, MarkovModel, Quantifier, StartsIn
 from priste.events import presence
-from priste.quantify import propagation, scaling
+from priste.quantify import lifted, scaling
 from priste.quantify.scaling import ScaledRows
 
 GRID = Grid(rows=4, columns=5, cell_size=1.0)
@@ -128,7 +128,7 @@ def test_blocks_give_the_numbers_of_the_whole(seed, span, rescale):
 
 def test_what_a_large_operator_forgets_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another stream at the same place, asked after the first went on, hears the same numbers."""
-    monkeypatch.setattr(propagation, "LARGE_BYTES", 0)
+    monkeypatch.setattr(lifted, "LARGE_BYTES", 0)
     model = MarkovModel.gaussian(Grid(rows=3, columns=3, cell_size=1.0), sigma=1.0)
     quantifier = Quantifier(model, presence([0], [2]), method="stream")
     columns = np.random.default_rng(3).random((9, 4))

@@ -25,8 +25,8 @@ from priste import (
 )
 from priste.events import presence
 from priste.quantify import JointProbabilities, as_guarantee, guarantee_from_dict, leakages, passes
+from priste.quantify.joint_probabilities import largest_belief
 from priste.quantify.judges import EveryMixture
-from priste.quantify.posteriors import largest_belief
 
 EXP_ERROR = Fraction(1, 2**50)
 GUARANTEES = [

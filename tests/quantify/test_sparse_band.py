@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 from tests.drawn_examples import examples
 
 from priste.quantify import scaling
-from priste.quantify.bands import Band
-from priste.quantify.scaling import ScaledRows
-from priste.quantify.sparse_band import SparseBand
+from priste.quantify.scaling import Band, ScaledRows, SparseBand
 
 
 def drawn_band(seed: int, share: float, rows: int = 11) -> Band:

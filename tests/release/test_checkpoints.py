@@ -229,8 +229,7 @@ columns = st.lists(
 @examples(40)
 def test_any_history_survives_the_file(before: list[Any], after: list[Any]) -> None:
     """Any likelihoods, also such as need several bands of scaled rows, come back to the bit."""
-    from priste.release.accountant import StateSnapshot
-    from priste.release.prediction import Prediction
+    from priste.release.accountant import Prediction, StateSnapshot
 
     q = Quantifier(MODEL, EVENTS["clinic"], method="stream")
     for column in before:

@@ -29,7 +29,7 @@ from priste import (
     presence,
 )
 from priste.mechanisms import Mechanism, Uniform
-from priste.mechanisms.rows import ROW_SUM_TOLERANCE, exact_row_excess
+from priste.mechanisms.mechanism import ROW_SUM_TOLERANCE, exact_row_excess
 from priste.quantify import Adversary
 from priste.release import Certified, Optimal, StreamNode, StreamTree
 from priste.release.accountant import AccountantState

@@ -27,7 +27,7 @@ from priste.quantify import (
     Leakage,
     Quantifier,
 )
-from priste.quantify.joint_sums import stacked
+from priste.quantify.joint_probabilities import stacked
 
 Floats = NDArray[np.float64]
 

@@ -29,7 +29,7 @@ from priste.quantify import (
     Quantifier,
 )
 from priste.quantify.guarantees.guarantee import REPORTED_SLACK
-from priste.quantify.joint_sums import added, candidates_of, layers_added
+from priste.quantify.joint_probabilities import added, candidates_of, layers_added
 from priste.quantify.leakage import bounded_directions
 from priste.release import Protector, StreamNode
 

@@ -22,7 +22,7 @@ from priste.batch.own_places import Places, policy_with
 from priste.batch.streams import ProtectedStream, protect_stream
 from priste.errors import InvalidParameter, PristeError, StateError
 from priste.policy import Policy
-from priste.register import ContinuedStreams, KeptStream, Recognition
+from priste.register import ContinuedStreams, KeptStream, Recognition, guarded_by
 from priste.release import Ledger
 from priste.results import PersonErrors, keeps_its_guarantees, person_errors, true_steps
 from priste.results.audits import cells_of_outputs
@@ -212,7 +212,7 @@ def true_cells(
     own = policy.for_user(trace, None if past is None else past.start)
     if places:
         own = policy_with(own, places)
-    return own, own.stream_cells(trace)
+    return own, own.stream_cells(trace, () if past is None else guarded_by(past, own))
 
 
 def errors_of(policy: Policy, trace: Trace, outputs: Sequence[int | None]) -> PersonErrors:

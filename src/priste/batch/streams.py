@@ -72,7 +72,7 @@ def protect_stream(
             if on_step is not None:
                 on_step(step)
         kept = KeptStream.of(
-            protector, policy, before, len(cells), stream=name, binding=binding or {}
+            protector, policy, before, len(cells), stream=name, binding=binding or {}, past=past
         )
         ledger = protector.ledger
         if past is not None:

@@ -6,11 +6,10 @@ They know nothing of events. What each one guarantees is in :class:`Mechanism`.
 from priste.mechanisms.emission_table import EmissionTable
 from priste.mechanisms.identity import Identity
 from priste.mechanisms.location_set import LocationSet
-from priste.mechanisms.mechanism import Mechanism
+from priste.mechanisms.mechanism import ROW_SUM_TOLERANCE, Mechanism
 from priste.mechanisms.planar_isotropic import PlanarIsotropic
 from priste.mechanisms.planar_laplace import PlanarLaplace
 from priste.mechanisms.registry import mechanism_from_dict
-from priste.mechanisms.rows import ROW_SUM_TOLERANCE
 from priste.mechanisms.uniform import Uniform
 
 __all__ = [

@@ -21,10 +21,9 @@ from priste.arguments import check_float, check_int
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.mechanisms.emission_table import EmissionTable
-from priste.mechanisms.mechanism import Mechanism
+from priste.mechanisms.mechanism import Mechanism, normalise_rows
 from priste.mechanisms.planar_laplace import PlanarLaplace
 from priste.mechanisms.restricted import remapped_columns
-from priste.mechanisms.rows import normalise_rows
 from priste.randomness import BitSource
 
 Floats = NDArray[np.float64]

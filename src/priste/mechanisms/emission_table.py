@@ -10,8 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from priste.arguments import check_float
 from priste.errors import InvalidParameter
 from priste.maps import Grid
-from priste.mechanisms.mechanism import Mechanism, refuse_large_table
-from priste.mechanisms.rows import exact_row_excess, normalise_rows
+from priste.mechanisms.mechanism import (
+    Mechanism,
+    exact_row_excess,
+    normalise_rows,
+    refuse_large_table,
+)
 from priste.mechanisms.saved_arrays import array_to_dict
 
 GIVEN_ROW_TOLERANCE = 1e-9

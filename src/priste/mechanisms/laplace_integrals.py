@@ -21,7 +21,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.mechanisms.rows import two_sum
+from priste.mechanisms.mechanism import two_sum
 
 RELATIVE_ERROR = 1e-12
 """Every integral of at least exp(-DEEPEST_EXPONENT) is this accurate, relative to itself."""

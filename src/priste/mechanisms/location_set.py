@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from priste.errors import InvalidParameter
-from priste.mechanisms.mechanism import ROUNDING_SLIP, Mechanism
+from priste.mechanisms.mechanism import ROUNDING_SLIP, Mechanism, normalise_rows
 from priste.mechanisms.plausible_cells import (
     Surrogates,
     checked_belief,
@@ -16,7 +16,6 @@ from priste.mechanisms.plausible_cells import (
     likely_cells,
 )
 from priste.mechanisms.restricted import RestrictedMechanism, remapped_columns
-from priste.mechanisms.rows import normalise_rows
 from priste.mechanisms.saved_arrays import array_to_dict
 
 _WHOLE_TABLE_BYTES = 2**27

@@ -11,7 +11,7 @@ from priste.arguments import check_float
 from priste.errors import InvalidParameter
 from priste.maps import Cells, Grid
 from priste.mechanisms.hull_integrals import HullMasses
-from priste.mechanisms.mechanism import FLOOR, ROUNDING_SLIP
+from priste.mechanisms.mechanism import FLOOR, ROUNDING_SLIP, normalise_rows
 from priste.mechanisms.plausible_cells import (
     Surrogates,
     checked_belief,
@@ -20,7 +20,6 @@ from priste.mechanisms.plausible_cells import (
     likely_cells,
 )
 from priste.mechanisms.restricted import RestrictedMechanism, remapped_columns
-from priste.mechanisms.rows import normalise_rows
 from priste.mechanisms.saved_arrays import array_to_dict
 from priste.mechanisms.sensitivity_hull import SensitivityHull
 

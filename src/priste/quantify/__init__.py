@@ -11,7 +11,6 @@ from priste.quantify.adversaries import (
     adversary_from_dict,
     as_adversary,
 )
-from priste.quantify.candidate_operator import CandidateOperator
 from priste.quantify.guarantees import (
     BeliefBound,
     Guarantee,
@@ -27,7 +26,7 @@ from priste.quantify.possible_paths import (
     PossiblePathsLeakage,
     possible_paths_leakage,
 )
-from priste.quantify.quantifier import FAMILIES, Family, Quantifier
+from priste.quantify.quantifier import FAMILIES, CandidateOperator, Family, Quantifier
 from priste.quantify.stream_snapshot import StreamSnapshot
 from priste.quantify.worst_prior import leakages, passes, worst_prior_leakage
 

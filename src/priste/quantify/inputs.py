@@ -8,7 +8,7 @@ import numpy as np
 
 from priste.errors import InvalidParameter
 from priste.quantify.joint_probabilities import Floats
-from priste.quantify.propagation import Likelihood
+from priste.quantify.lifted import Likelihood
 
 PRIOR_TOLERANCE = 1e-9
 """A prior must sum to 1 within this. It is used as given: no answer depends on its scale."""

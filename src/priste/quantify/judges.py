@@ -17,11 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.quantify.guarantees import Guarantee, as_guarantee
-from priste.quantify.joint_probabilities import Floats, Integers, JointProbabilities
-from priste.quantify.joint_sums import before_releases, candidates_of, rows_of
+from priste.quantify.joint_probabilities import (
+    Floats,
+    Integers,
+    JointProbabilities,
+    before_releases,
+    candidates_of,
+    largest_belief,
+    rows_of,
+)
 from priste.quantify.leakage import Leakage
 from priste.quantify.near_prior import near_beliefs, near_leakage, near_leakages, near_passes
-from priste.quantify.posteriors import largest_belief
 from priste.quantify.worst_prior import leakages, passes, worst_directions, worst_prior_leakage
 
 Booleans = NDArray[np.bool_]

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 import numpy as np
 from scipy import sparse
 
 from priste.errors import InvalidParameter
 from priste.quantify.joint_probabilities import Floats, Integers
-from priste.quantify.movement import moved_ahead, moved_back, pull_states, push_states
-from priste.quantify.scaling import LEAST_NORMAL, ScaledRows, positive_minimum
+from priste.quantify.scaling import (
+    LEAST_NORMAL,
+    ScaledRows,
+    moved_ahead,
+    moved_back,
+    positive_minimum,
+    pull_states,
+    push_states,
+)
 
 if TYPE_CHECKING:
     from priste.events import Guarded, Layer
-    from priste.mobility import MarkovModel
+    from priste.mobility import MarkovModel, Transition
+
 
 BACKWARD_BYTES = 2**28
 """Memory above which backward vectors are kept at every k-th step only and recomputed between."""
@@ -306,3 +315,278 @@ class BackwardVectors:
         after = self.at(0)
         after = np.broadcast_to(after, (chain.answers, after.shape[1], cells))
         return np.ascontiguousarray(chain.leave(after, 0)[:, 0, :])
+
+
+LARGE_BYTES = 2**26
+"""Above this what an operator made for candidates is forgotten when it has moved on: 64 MiB."""
+
+
+@dataclass(frozen=True, eq=False)
+class Likelihood:
+    """P(release | cell) = values * 2**exponent, the largest value in [0.5, 1)."""
+
+    values: Floats
+    exponent: int
+
+
+Record = Likelihood | None
+"""One observation: the likelihood of a release, or None for silence."""
+
+
+class ForwardOperator:
+    """G: Pr(o_0 .. o_t, (world, state) at t | row), one row per start or prior.
+
+    Immutable: ``observed`` returns the next one. What is known before the next release
+    (one transition further) is computed on demand and kept, since candidates and the
+    observation itself both need it.
+    """
+
+    def __init__(self, chain: LiftedChain, rows: ScaledRows, absorbed: int) -> None:
+        """``rows`` are (rows, worlds, states) after ``absorbed`` observations; see ``at_start``."""
+        self._chain = chain
+        self.absorbed = absorbed
+        self.rows = rows
+        self._predicted = rows if absorbed == 0 else None
+        self._candidates: ScaledRows | None = None
+
+    @classmethod
+    def at_start(cls, chain: LiftedChain, starts: ScaledRows) -> ForwardOperator:
+        """``starts`` (rows, 1, cells): the distribution of the first cell in each row."""
+        return cls(chain, chain.entered(starts, 0), 0)
+
+    def predicted(self) -> ScaledRows:
+        """Return (rows, worlds, states) at step ``absorbed``, before what it releases."""
+        if self._predicted is None:
+            self._predicted = self._chain.advanced(self.rows, self.absorbed)
+        return self._predicted
+
+    def observed(self, record: Record) -> ForwardOperator:
+        """Return the operator after one more observation."""
+        rows = self.predicted()
+        if sum(band.nbytes for band in rows.bands) > LARGE_BYTES:
+            self._candidates = None  # whoever asks again has them made again
+        if record is not None:
+            emission = self._chain.on_states(record.values, self.absorbed)
+            rows = rows.through(lambda values: values * emission, by_blocks=True)
+            rows = rows.times_power(record.exponent)
+        return ForwardOperator(self._chain, rows, self.absorbed + 1)
+
+    def joint(self, backward: BackwardVectors) -> tuple[Floats, Integers]:
+        """Return mantissas and exponents (rows, answers) of b; needs an observation."""
+        rows = self.rows
+        vectors = backward.at(max(self.absorbed - 1, 0))
+        if vectors.shape[2] == 1:
+            outcome = vectors[:, :, 0].T
+            return rows.entries(lambda values: values.sum(axis=2) @ outcome)
+        flat = vectors.reshape(len(vectors), -1).T
+        return rows.entries(lambda values: values.reshape(len(values), -1) @ flat)
+
+    def candidates(self, backward: BackwardVectors) -> ScaledRows:
+        """Return H (rows, answers, cells): b of the next release is H times its likelihood."""
+        if self._candidates is None:
+            chain, step = self._chain, self.absorbed
+            vectors = backward.at(step)
+
+            def weigh(values: Floats) -> Floats:
+                weighed = np.zeros((values.shape[0], len(vectors), values.shape[2]))
+                for world in range(values.shape[1]):
+                    for answer in range(len(vectors)):
+                        vector = vectors[answer, world]
+                        if vector.any():
+                            weighed[:, answer] += values[:, world] * vector
+                return chain.on_cells(weighed, step)
+
+            # The vectors are probabilities: no row's total grows.
+            self._candidates = self.predicted().through(weigh, rescale=False, by_blocks=True)
+        return self._candidates
+
+
+def replay(
+    chain: LiftedChain,
+    backward: BackwardVectors,
+    records: Sequence[Record],
+    columns: Likelihood | None = None,
+) -> ScaledRows:
+    """Return (k, answers, 1, cells): b for every first cell, by going back through time.
+
+    ``columns`` (values (k, cells)) are candidates for the release after ``records``; k = 1
+    without them. Needs a record or candidates. Costs one pull per step and column after
+    the event, answers times worlds before its end, and no memory beyond that of the columns.
+    """
+    pending: list[Record] = [*records] if columns is None else [*records, columns]
+    newest = len(pending) - 1
+    count = 1 if columns is None else len(columns.values)
+    current = ScaledRows.of(np.ones((count, 1, 1, chain.model.states(newest))))
+    # After the event worlds no longer matter: all answers share one column until its end.
+    if newest < chain.last:
+        current = _lifted(current, backward.at(newest))
+    for step in range(newest, -1, -1):
+        record = pending[step]
+        if record is not None:
+            current = _weighed(current, chain.on_states(record.values, step), record.exponent)
+        if step == chain.last:
+            current = _lifted(current, backward.at(step))
+        current = _one_back(chain, current, step)
+    return current if chain.last >= 0 else _lifted(current, backward.at(0))
+
+
+def _lifted(rows: ScaledRows, vectors: Floats) -> ScaledRows:
+    """Split columns into answers and into worlds."""
+    return rows.through(lambda values: values * vectors)
+
+
+def _weighed(rows: ScaledRows, emission: Floats, exponent: int) -> ScaledRows:
+    """Multiply by one likelihood (states,) for all, or by one per column (k, states)."""
+    by_column = emission.reshape(-1, 1, 1, emission.shape[-1])
+    return rows.through(lambda values: values * by_column).times_power(exponent)
+
+
+def _one_back(chain: LiftedChain, rows: ScaledRows, step: int) -> ScaledRows:
+    """Carry columns from after the layer of ``step`` to after that of ``step - 1``."""
+    if step <= chain.last:
+        rows = rows.through(partial(chain.leave, step=step), rescale=False)
+    return chain.pulled(rows, step) if step > 0 else rows
+
+
+Labels = Literal["first cell", "given prior", "last seen cell"]
+
+
+class StartRows(Protocol):
+    """Distributions of the first cell, one per row."""
+
+    @property
+    def labels(self) -> Integers:
+        """What each row is called: a cell, or the number of a given prior."""
+
+    @property
+    def labels_are(self) -> Labels:
+        """What the labels name."""
+
+    @property
+    def support(self) -> Integers:
+        """The first cells that some row allows, increasing."""
+
+    @property
+    def losses(self) -> tuple[int, float]:
+        """Roundings beyond one sum over cells, and the sum of log1p of row sum errors."""
+
+    def distributions(self) -> ScaledRows:
+        """Return (rows, 1, cells)."""
+
+    def mixed(self, by_cell: ScaledRows) -> ScaledRows:
+        """Turn values (..., cells) of first cells into values (..., rows)."""
+
+    def blended(self, weights: Floats) -> Floats:
+        """Return (cells,), the distribution of the first cell under weights over the rows."""
+
+    def weights_of(self, prior: Floats) -> Floats:
+        """Return weights (rows,), summing to 1, that stand for a prior (cells,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class FirstCells:
+    """One row per cell, in which the first cell is certain."""
+
+    labels: Integers
+    size: int
+
+    losses = (0, 0.0)
+    labels_are: ClassVar[Labels] = "first cell"
+
+    @property
+    def support(self) -> Integers:
+        return self.labels
+
+    def distributions(self) -> ScaledRows:
+        rows = np.zeros((len(self.labels), 1, self.size))
+        rows[np.arange(len(self.labels)), 0, self.labels] = 1.0
+        return ScaledRows.of(rows)
+
+    def mixed(self, by_cell: ScaledRows) -> ScaledRows:
+        if len(self.labels) == self.size:
+            return by_cell
+        return by_cell.through(lambda values: values[..., self.labels], rescale=False)
+
+    def blended(self, weights: Floats) -> Floats:
+        first = np.zeros(self.size)
+        first[self.labels] = weights
+        return first
+
+    def weights_of(self, prior: Floats) -> Floats:
+        inside = prior[self.labels]
+        if not inside.any():
+            return np.full(len(inside), 1.0 / len(inside))
+        return inside if len(inside) == self.size else inside / inside.sum()
+
+
+@dataclass(frozen=True, eq=False)
+class GivenPriors:
+    """One row per given prior."""
+
+    rows: Floats
+
+    losses = (8, 0.0)  # bands are merged once more
+    labels_are: ClassVar[Labels] = "given prior"
+
+    @property
+    def labels(self) -> Integers:
+        return np.arange(len(self.rows))
+
+    @property
+    def support(self) -> Integers:
+        return np.flatnonzero(self.rows.any(axis=0))
+
+    def distributions(self) -> ScaledRows:
+        return ScaledRows.of(self.rows[:, None, :])
+
+    def mixed(self, by_cell: ScaledRows) -> ScaledRows:
+        return by_cell.through(lambda values: values @ self.rows.T)
+
+    def blended(self, weights: Floats) -> Floats:
+        return np.asarray(weights @ self.rows)
+
+    def weights_of(self, prior: Floats) -> Floats:
+        return np.full(len(self.rows), 1.0 / len(self.rows))
+
+
+@dataclass(frozen=True, eq=False)
+class SeenBefore:
+    """One row per cell: where somebody is at step 0 who was there some moves earlier."""
+
+    moves: tuple[Transition, ...]  # in the order of time, the last one into step 0
+    size: int
+
+    labels_are: ClassVar[Labels] = "last seen cell"
+
+    @property
+    def labels(self) -> Integers:
+        return np.arange(self.size)
+
+    @property
+    def support(self) -> Integers:
+        return np.arange(self.size)
+
+    @property
+    def losses(self) -> tuple[int, float]:
+        roundings = sum(move.nonzeros_per_row + BAND_MERGES for move in self.moves)
+        return roundings, math.fsum(math.log1p(move.row_sum_error) for move in self.moves)
+
+    def distributions(self) -> ScaledRows:
+        rows = ScaledRows.of(np.eye(self.size)[:, None, :])
+        for move in self.moves:
+            rows = moved_ahead(rows, move)
+        return rows
+
+    def mixed(self, by_cell: ScaledRows) -> ScaledRows:
+        for move in reversed(self.moves):
+            by_cell = moved_back(by_cell, move)
+        return by_cell
+
+    def blended(self, weights: Floats) -> Floats:
+        rows = ScaledRows.of(weights[None, :])
+        for move in self.moves:
+            rows = moved_ahead(rows, move)
+        return np.asarray(rows.plain()[0][0])
+
+    def weights_of(self, prior: Floats) -> Floats:
+        return prior  # as if it had been the same when the user was seen

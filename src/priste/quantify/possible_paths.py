@@ -26,9 +26,13 @@ from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
 from priste.mobility import MarkovModel
-from priste.quantify.joint_probabilities import Floats, Integers
+from priste.quantify.joint_probabilities import (
+    EMISSION_ROW_SUM_ERROR,
+    UNIT_ROUNDOFF,
+    Floats,
+    Integers,
+)
 from priste.quantify.lifted import LiftedChain
-from priste.quantify.rounding import EMISSION_ROW_SUM_ERROR, UNIT_ROUNDOFF
 
 if TYPE_CHECKING:
     from priste.events import Guarded

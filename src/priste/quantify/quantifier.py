@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -15,8 +15,6 @@ from priste.errors import InvalidParameter, shown
 from priste.events import Guarded, Secret
 from priste.mobility import MarkovModel
 from priste.quantify.adversaries import Adversary, AnyPrior, as_adversary
-from priste.quantify.assembly import PriorSums, known_prior_leakage
-from priste.quantify.candidate_operator import CandidateOperator
 from priste.quantify.guarantees import Guarantee, as_guarantee
 from priste.quantify.inputs import (
     checked_candidates,
@@ -24,18 +22,85 @@ from priste.quantify.inputs import (
     checked_priors,
     scaled_candidates,
 )
-from priste.quantify.joint_probabilities import Floats, JointProbabilities
-from priste.quantify.joint_sums import before_releases, stacked
+from priste.quantify.joint_probabilities import (
+    AnswerRows,
+    Floats,
+    Integers,
+    JointProbabilities,
+    before_releases,
+    stacked,
+)
 from priste.quantify.judges import EachOf, Judge, MixtureJudge
 from priste.quantify.leakage import Leakage
-from priste.quantify.model_stream import Method, ModelStream, check_history
+from priste.quantify.lifted import FirstCells, GivenPriors, StartRows
+from priste.quantify.model_stream import (
+    Method,
+    ModelStream,
+    PriorSums,
+    check_history,
+    known_prior_leakage,
+)
 from priste.quantify.smoothing import location_posterior
-from priste.quantify.start_rows import FirstCells, GivenPriors, StartRows
 from priste.quantify.stream_snapshot import StreamSnapshot
 from priste.showable import Showable
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateOperator(AnswerRows):
+    """The map from the likelihood of the next release to b, for rows that may be mixed.
+
+    For a likelihood e (m,), answer c and row i: ``b_ci = (joint[c] @ e)_i * 2**exponent_i``;
+    ``prior`` (C, rows) is a. The largest entry of a row of ``joint`` (C, rows, m) over all answers
+    is in [0.5, 1); entries more than a factor 2**1022 below it may lose digits. ``judge`` says
+    which mixtures of the rows count and decides about joint probabilities with these rows. Of an
+    event ``event`` and ``complement`` are the two answers.
+    """
+
+    prior: Floats
+    joint: Floats
+    exponent: Integers
+    judge: MixtureJudge
+    starts: tuple[StartRows, ...]
+    has_rest: bool = True
+    kept: Integers | None = None
+    """The rows of ``starts`` that are left; None for all."""
+
+    def compared(self, first: Sequence[int], second: Sequence[int]) -> CandidateOperator:
+        """Return "one of the first answers" and "one of the second" as an event and its negation.
+
+        Rows in which neither is possible drop out.
+        """
+        if len(self.prior) == 2 and (*first, *second) == (0, 1):
+            return self
+        sides = [list(first), list(second)]
+        prior, joint = (
+            np.stack([values[side].sum(axis=0) for side in sides])
+            for values in (self.prior, self.joint)
+        )
+        rows = np.flatnonzero(prior.any(axis=0))
+        return replace(
+            self,
+            prior=prior[:, rows],
+            joint=joint[:, rows],
+            exponent=self.exponent[rows],
+            judge=self.judge.of_rows(rows),
+            has_rest=True,
+            kept=rows,
+        )
+
+    def weights_of(self, prior: Floats) -> Floats:
+        """Return weights (rows,) that stand for a prior (m,) over cells.
+
+        They sum to 1 where all rows are kept. Rows that are cells have the weight of their cell,
+        given priors the same weight each; with several models each has the same share.
+        """
+        parts = [starts.weights_of(prior) / len(self.starts) for starts in self.starts]
+        weights = np.concatenate(parts)
+        return weights if self.kept is None else weights[self.kept]
+
 
 Booleans = NDArray[np.bool_]
 Family = Literal["each", "joint"]
@@ -88,7 +153,7 @@ class Quantifier(Showable):
 
     Guarantee: every number comes from sums of products of nonnegative numbers, and
     :meth:`joint_probabilities` states how far rounding can have moved it (see
-    :mod:`priste.quantify.rounding`). Nothing here draws random numbers or does I/O.
+    :mod:`priste.quantify.joint_probabilities`). Nothing here draws random numbers or does I/O.
 
     Raises ``InvalidParameter`` when the event names cells or steps that a model does
     not have, or the adversary does not fit the map; ``TooManyWorlds`` from the event.

@@ -6,21 +6,176 @@ float, the smallest subnormal included, is then a normal number, so a matrix pro
 no summand to underflow and a stored zero is an exact zero. A row whose numbers
 spread further than that is kept as a sum of several bands, each with its own
 power of two; on ordinary maps there is one. Bands below the first hold few numbers and are kept
-as those (:mod:`priste.quantify.sparse_band`) where rows are mapped block by block.
+as those (:class:`SparseBand`) where rows are mapped block by block.
+
+Dense and sparse transitions multiply each number by one float, which this allows for. Structured
+ones multiply by two or three in turn; where those could underflow together, the stages are taken
+one at a time and scaled in between.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from priste.quantify.bands import NO_EXPONENT, TOP, WIDTH, Band, cut, entries_of, spread
 from priste.quantify.joint_probabilities import Floats, Integers
-from priste.quantify.sparse_band import SparseBand
+
+if TYPE_CHECKING:
+    from priste.mobility import Transition
+    from priste.mobility.transitions import Stage
+
+
+TOP = 900
+"""Binary exponent of the largest number of a row after scaling: room for sums on top of it."""
+
+WIDTH = 840
+"""Binary digits that one band spans; below TOP - 53 so that every number is above SMALLEST."""
+
+NO_EXPONENT = np.int64(-(2**62))
+"""Stands for the exponent of zero."""
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """Numbers ``values * 2**exponent``; values (rows, ...) and one exponent per row."""
+
+    values: Floats
+    exponent: Integers
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory the values take."""
+        return self.values.nbytes
+
+    def part(self, rows: slice) -> Band:
+        """Return some rows; no copy."""
+        return Band(self.values[rows], self.exponent[rows])
+
+    def times(self, columns: Floats) -> Floats:
+        """Return the values times a matrix (n, k), along the last axis."""
+        # One large product: numpy would make a small one of each row.
+        flat = self.values.reshape(-1, self.values.shape[-1]) @ columns
+        return flat.reshape(*self.values.shape[:-1], -1)
+
+    def times_power(self, exponent: int) -> Band:
+        """Multiply by ``2**exponent``, exactly."""
+        return Band(self.values, self.exponent + exponent)
+
+
+def spread(bands: Sequence[Band]) -> tuple[Band, ...]:
+    """Cut numbers that spread too far into bands of ``WIDTH`` binary digits."""
+    return cut(*entries_of(bands))
+
+
+def entries_of(bands: Sequence[Band]) -> tuple[Floats, Integers]:
+    """Add the bands entry by entry. At most one rounding per band, and no underflow that counts.
+
+    Per entry the largest summand has a mantissa in [0.5, 1), so what a smaller one loses
+    below 2**-1074 is far below one rounding of the sum.
+    """
+    parts: list[tuple[Floats, Integers]] = []
+    for band in bands:
+        mantissa, binary = np.frexp(band.values)
+        per_row = band.exponent.reshape((-1,) + (1,) * (band.values.ndim - 1))
+        parts.append((mantissa, np.where(mantissa > 0.0, binary + per_row, NO_EXPONENT)))
+    if len(parts) == 1:
+        return parts[0]
+    top = parts[0][1]
+    for _, exponent in parts[1:]:
+        top = np.maximum(top, exponent)
+    total = np.zeros(top.shape)
+    for mantissa, exponent in parts:
+        total += np.ldexp(mantissa, np.maximum(exponent - top, -2000).astype(np.int32))
+    mantissa, carry = np.frexp(total)
+    return mantissa, np.where(mantissa > 0.0, top + carry, NO_EXPONENT)
+
+
+def cut(mantissa: Floats, exponent: Integers) -> tuple[Band, ...]:
+    """Cut entries, those of zero at ``NO_EXPONENT``, into bands of ``WIDTH`` binary digits."""
+    trailing = tuple(range(1, mantissa.ndim))
+    row_top = exponent.max(axis=trailing)
+    row_top[row_top == NO_EXPONENT] = 0
+    below: NDArray[np.int64] = row_top.reshape((-1,) + (1,) * len(trailing)) - exponent
+    number = below // WIDTH
+    positive = mantissa > 0.0
+    pieces = []
+    for band in np.unique(number[positive]):
+        here = positive & (number == band)
+        shift = np.where(here, TOP - (below - band * WIDTH), 0).astype(np.int32)
+        values = np.where(here, np.ldexp(mantissa, shift), 0.0)
+        pieces.append(Band(values, row_top - TOP - band * WIDTH))
+    if not pieces:
+        pieces.append(Band(np.zeros(mantissa.shape), row_top))
+    return tuple(pieces)
+
+
+class SparseBand:
+    """Numbers as in a :class:`Band`, from which it cannot be told apart but by its memory."""
+
+    def __init__(self, shape: tuple[int, ...], exponent: Integers, entries: sparse.csr_array):
+        """``entries`` are the values as one matrix, its columns the last axis of ``shape``."""
+        self._shape = shape
+        self._entries = entries
+        self.exponent = exponent
+
+    @classmethod
+    def joined(cls, pieces: Sequence[SparseBand]) -> SparseBand:
+        """Return the rows of all pieces, in order; there must be one."""
+        shape = (sum(piece._shape[0] for piece in pieces), *pieces[0]._shape[1:])
+        entries = sparse.vstack([piece._entries for piece in pieces], format="csr")
+        return cls(shape, np.concatenate([piece.exponent for piece in pieces]), entries)
+
+    @classmethod
+    def of(cls, band: Band) -> SparseBand:
+        """Keep what is above 0 in a band."""
+        values = band.values.reshape(-1, band.values.shape[-1])
+        positive = values > 0.0
+        ends = np.count_nonzero(positive, axis=1).cumsum()
+        pointers = np.concatenate([[0], ends]).astype(np.int32)
+        places = np.flatnonzero(positive)
+        columns = (places % values.shape[1]).astype(np.int32)
+        entries = sparse.csr_array((values.ravel()[places], columns, pointers), shape=values.shape)
+        return cls(band.values.shape, band.exponent, entries)
+
+    @classmethod
+    def nothing(cls, shape: tuple[int, ...], exponent: Integers) -> SparseBand:
+        """Return a band of zeros."""
+        return cls(shape, exponent, sparse.csr_array((math.prod(shape[:-1]), shape[-1])))
+
+    @property
+    def values(self) -> Floats:
+        """All entries, in an array that is made anew."""
+        return np.asarray(self._entries.toarray()).reshape(self._shape)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory the numbers take."""
+        entries = self._entries
+        return int(entries.data.nbytes + entries.indices.nbytes + entries.indptr.nbytes)
+
+    def part(self, rows: slice) -> Band | None:
+        """Return some rows as they are in a :class:`Band`; None if nothing is in them."""
+        exponent, lines = self.exponent[rows], math.prod(self._shape[1:-1])
+        entries = self._entries[rows.start * lines : rows.stop * lines]
+        if not entries.nnz:
+            return None
+        return Band(entries.toarray().reshape(len(exponent), *self._shape[1:]), exponent)
+
+    def times(self, columns: Floats) -> Floats:
+        """Return the values times a matrix (n, k), along the last axis."""
+        return np.asarray(self._entries @ columns).reshape(*self._shape[:-1], -1)
+
+    def times_power(self, exponent: int) -> SparseBand:
+        """Multiply by ``2**exponent``, exactly."""
+        return SparseBand(self._shape, self.exponent + exponent, self._entries)
+
 
 SMALLEST = 2.0**53
 """Least positive number stored: times the least positive float (2**-1074) it is still normal."""
@@ -293,3 +448,42 @@ def _joined(bands: Sequence[Band]) -> Band | None:
     if positive_minimum(low.values) * 2.0 ** float(down.min(initial=0)) < LEAST_NORMAL:
         return None
     return Band(high.values + lowered, high.exponent)
+
+
+def moved_ahead(rows: ScaledRows, transition: Transition) -> ScaledRows:
+    """Return ``rows @ M``."""
+    if not transition.may_underflow:
+        push = partial(push_states, stage=transition)
+        return rows.through(push, rescale=False, by_blocks=True)
+    terms = []
+    for stages in transition.terms:
+        moved = rows
+        for stage in stages:
+            moved = moved.through(partial(push_states, stage=stage))
+        terms.append(moved)
+    return reduce(ScaledRows.plus, terms)
+
+
+def moved_back(rows: ScaledRows, transition: Transition) -> ScaledRows:
+    """Return ``M @ columns``."""
+    if not transition.may_underflow:
+        return rows.through(partial(pull_states, stage=transition), rescale=False)
+    terms = []
+    for stages in transition.terms:
+        moved = rows
+        for stage in reversed(stages):
+            moved = moved.through(partial(pull_states, stage=stage))
+        terms.append(moved)
+    return reduce(ScaledRows.plus, terms)
+
+
+def push_states(values: Floats, stage: Transition | Stage) -> Floats:
+    """Return ``values @ M`` along the last axis."""
+    moved = stage.push(values.reshape(-1, values.shape[-1]))
+    return moved.reshape(*values.shape[:-1], -1)
+
+
+def pull_states(values: Floats, stage: Transition | Stage) -> Floats:
+    """Return ``M @ values`` along the last axis."""
+    carried = stage.pull(values.reshape(-1, values.shape[-1]).T)
+    return np.ascontiguousarray(carried.T).reshape(*values.shape[:-1], -1)

@@ -9,8 +9,7 @@ import numpy as np
 from priste.arguments import check_int
 from priste.errors import InvalidParameter
 from priste.quantify.joint_probabilities import Floats
-from priste.quantify.lifted import LiftedChain
-from priste.quantify.propagation import Record
+from priste.quantify.lifted import LiftedChain, Record
 from priste.quantify.scaling import ScaledRows, to_shared_exponent
 
 

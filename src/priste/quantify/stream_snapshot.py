@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from priste.quantify.bands import TOP, Band
 from priste.quantify.joint_probabilities import Integers
 from priste.quantify.lifted import LiftedChain
-from priste.quantify.scaling import SMALLEST, ScaledRows
+from priste.quantify.scaling import SMALLEST, TOP, Band, ScaledRows
 
 _LARGEST_EXPONENT = 2**53
 """Beyond any that a stream could reach: 2**40 steps of the smallest floats."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from priste.release.accountant import AccountantState, StateSnapshot
 from priste.release.release_tables import Draw
-from priste.release.stream_file.entry import Entry, Likelihoods, entry_from_json
+from priste.release.stream_file.journal import Entry, Likelihoods, entry_from_json
 
 
 def replayed(

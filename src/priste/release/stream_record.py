@@ -21,14 +21,14 @@ from priste.release.release_tables import Draw
 from priste.release.stream_file import checkpoint
 from priste.release.stream_file import journal as files
 from priste.release.stream_file.binding import check_binding, checked_binding
-from priste.release.stream_file.entry import (
+from priste.release.stream_file.header import terms_from_json, terms_to_json
+from priste.release.stream_file.journal import (
     Entry,
     Likelihoods,
     LikelihoodTexts,
     entry_from_json,
     entry_to_json,
 )
-from priste.release.stream_file.header import terms_from_json, terms_to_json
 from priste.release.terms import Terms
 
 _log = logging.getLogger("priste.release")

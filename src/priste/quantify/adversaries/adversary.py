@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from priste.mobility import MarkovModel
     from priste.quantify.joint_probabilities import Floats
     from priste.quantify.leakage import Leakage
-    from priste.quantify.start_rows import StartRows
+    from priste.quantify.lifted import StartRows
 
 
 class Adversary(ABC):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from priste.quantify.adversaries.adversary import Adversary
-from priste.quantify.start_rows import FirstCells
+from priste.quantify.lifted import FirstCells
 
 if TYPE_CHECKING:
     from priste.mobility import MarkovModel

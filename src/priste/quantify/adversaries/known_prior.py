@@ -12,7 +12,7 @@ from priste.float_text import floats_to_text, rows_from_texts
 from priste.quantify.adversaries.adversary import Adversary, check_size
 from priste.quantify.inputs import checked_priors
 from priste.quantify.joint_probabilities import Floats
-from priste.quantify.start_rows import GivenPriors
+from priste.quantify.lifted import GivenPriors
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

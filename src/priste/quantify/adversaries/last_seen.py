@@ -10,7 +10,7 @@ import numpy as np
 from priste.arguments import check_int
 from priste.errors import InvalidParameter
 from priste.quantify.adversaries.adversary import Adversary
-from priste.quantify.start_rows import FirstCells, SeenBefore, StartRows
+from priste.quantify.lifted import FirstCells, SeenBefore, StartRows
 
 if TYPE_CHECKING:
     from priste.mobility import MarkovModel

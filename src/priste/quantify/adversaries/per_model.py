@@ -10,7 +10,7 @@ from priste.errors import InvalidParameter
 from priste.quantify.adversaries.adversary import Adversary
 from priste.quantify.joint_probabilities import Floats
 from priste.quantify.judges import EveryMixture, MixtureJudge
-from priste.quantify.start_rows import StartRows
+from priste.quantify.lifted import StartRows
 
 if TYPE_CHECKING:
     from priste.mobility import MarkovModel

@@ -16,7 +16,7 @@ from priste.quantify.adversaries.adversary import Adversary, check_size
 from priste.quantify.inputs import PRIOR_TOLERANCE, checked_nonnegative
 from priste.quantify.joint_probabilities import Floats
 from priste.quantify.judges import MixtureJudge, WithinFactor
-from priste.quantify.start_rows import FirstCells, StartRows
+from priste.quantify.lifted import FirstCells, StartRows
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

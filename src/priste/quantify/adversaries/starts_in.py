@@ -11,7 +11,7 @@ from priste.errors import InvalidParameter
 from priste.maps import cell_numbers
 from priste.quantify.adversaries.adversary import Adversary
 from priste.quantify.joint_probabilities import Floats
-from priste.quantify.start_rows import FirstCells
+from priste.quantify.lifted import FirstCells
 
 if TYPE_CHECKING:
     from priste.mobility import MarkovModel

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from priste.errors import InvalidParameter
-from priste.quantify.rounding import UNIT_ROUNDOFF
+from priste.quantify.joint_probabilities import UNIT_ROUNDOFF
 
 REPORTED_SLACK = 1e-8
 """How far a reported leakage or belief may lie above the exact one: the ``SLACK`` of the search for

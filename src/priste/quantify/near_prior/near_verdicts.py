@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.quantify.guarantees import Guarantee, Limits, as_limits
-from priste.quantify.joint_probabilities import Floats, Integers, JointProbabilities
-from priste.quantify.joint_sums import candidates_of
+from priste.quantify.joint_probabilities import Floats, Integers, JointProbabilities, candidates_of
 from priste.quantify.leakage import Leakage, bounded_directions
 from priste.quantify.worst_prior.verdicts import (
     LEAST_LOGARITHM,

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.mechanisms.rows import normalise_rows
+from priste.mechanisms.mechanism import normalise_rows
 from priste.release.accountant import CheckResult
 from priste.release.release_tables import CheckedTable
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from priste.arguments import check_int
 from priste.maps import Grid
 from priste.mechanisms import Mechanism
-from priste.mechanisms.rows import normalise_rows
+from priste.mechanisms.mechanism import normalise_rows
 from priste.quantify import Guarantee
 from priste.release.accountant import AccountantState, EventOperator
 from priste.release.calibrators.cost import Cost, Costs

@@ -39,10 +39,8 @@ from numpy.typing import NDArray
 from priste.atomic_files import write_file
 from priste.errors import OutputError
 from priste.quantify import StreamSnapshot
-from priste.quantify.bands import Band
-from priste.quantify.scaling import ScaledRows
-from priste.release.accountant import StateSnapshot
-from priste.release.prediction import PredictionSnapshot
+from priste.quantify.scaling import Band, ScaledRows
+from priste.release.accountant import PredictionSnapshot, StateSnapshot
 
 FORMAT, VERSION = "priste-checkpoint", 1
 

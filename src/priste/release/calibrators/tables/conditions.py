@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.quantify import CandidateOperator, Guarantee, JointProbabilities
-from priste.quantify.joint_sums import candidate_of
+from priste.quantify.joint_probabilities import candidate_of
 from priste.quantify.judges import EveryMixture
 
 Floats = NDArray[np.float64]

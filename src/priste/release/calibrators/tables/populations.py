@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.quantify import CandidateOperator
-from priste.release.accountant import AccountantState, EventOperator
+from priste.release.accountant import AccountantState, EventOperator, Prediction
 from priste.release.calibrators.cost import Costs
 from priste.release.calibrators.tables.ties import separated
-from priste.release.prediction import Prediction
 
 Floats = NDArray[np.float64]
 

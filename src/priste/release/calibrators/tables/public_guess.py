@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from priste.mechanisms import Mechanism
-from priste.mechanisms.rows import normalise_rows
+from priste.mechanisms.mechanism import normalise_rows
 from priste.release.accountant import AccountantState
 from priste.release.calibrators.cost import Costs
 from priste.release.calibrators.tables.merged_outputs import merged_outputs
