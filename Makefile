@@ -22,7 +22,7 @@ export OPENBLAS_NUM_THREADS := 1
 # pytest rewrites tests and its plugins before it runs them; kept, this is done once for all workers.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup home-assistant lock demo docs test test-floats lint lint-page types bench reproduce clean
+.PHONY: setup home-assistant lock demo docs test test-floats lint lint-page types bench redteam reproduce clean
 
 setup: $(VENV)/.ready
 
@@ -91,6 +91,12 @@ types: setup
 bench: setup
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r benchmarks/requirements.lock
 	$(BIN)/python -m benchmarks
+
+# Attacks on priste and its alternatives, resumable; the page is docs/evidence/red-team.md. A small form
+# of minutes: make redteam ARGS=--quick. PyTorch is used where it is installed.
+redteam: setup
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r benchmarks/requirements.lock
+	$(BIN)/python -m benchmarks.redteam $(ARGS)
 
 # The documentation as a site: site/index.html. Missing pages, links and anchors are errors.
 docs: setup

@@ -1,4 +1,4 @@
-"""What several answers cost: ``python -m benchmarks.answers [speed town]``.
+"""What several answers cost: ``python -m benchmarks.answers [speed town geolife]``.
 
 - speed: CPU seconds of one release in the middle of a stream on 400 cells: with one event (two
   answers), with two events guarded together (four answers), and with the two guarded apart. Ratios
@@ -6,6 +6,9 @@
 - town: mean error (m) of the built-in town's resident, with a treatment and an evening in the
   office quarter guarded apart and together at the same ε, and the leakage of "both" and "exactly
   one" of the first week that the releases of each have.
+- geolife: mean errors (m) of four Geolife people under the policy that ``priste init`` drafts, with
+  a second event at the same place five hours later, apart and together. The folder of the people
+  is in ``GEOLIFE``.
 
 Writes ``benchmarks/results/answers.json`` part by part.
 """
@@ -13,6 +16,8 @@ Writes ``benchmarks/results/answers.json`` part by part.
 from __future__ import annotations
 
 import json
+import os
+import re
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -25,6 +30,7 @@ import numpy as np
 
 from benchmarks.arguments import asked_for
 from benchmarks.circumstances import circumstances
+from benchmarks.forecasts import released
 from priste import (
     AnyPrior,
     Grid,
@@ -37,13 +43,15 @@ from priste import (
     together,
 )
 from priste.events import Guarded
-from priste.policy import read_policy
+from priste.policy import drafted, read_policy
 from priste.policy.town_policy import RESIDENTS, town_policy
-from priste.traces import write_traces
+from priste.traces import read_traces, write_traces
 from priste.traces.town import ada, residents
 
 RESULTS = Path(__file__).parent / "results" / "answers.json"
 SEEDS = 4
+GEOLIFE_PEOPLE = ("036", "067", "082", "128")
+"""People whose figures were looked at before."""
 EVENING = """
 [events.evening]
 formula = 'presence(office, "wed 18:00-20:00")'
@@ -142,12 +150,34 @@ def town() -> list[dict[str, Any]]:
     return found
 
 
-PARTS = {"speed": speed, "town": town}
+def geolife() -> list[dict[str, Any]]:
+    """Return the mean errors of each person with two events guarded apart and together."""
+    found = []
+    for person in GEOLIFE_PEOPLE:
+        trace = read_traces(Path(os.environ["GEOLIFE"]) / person, user=person).one()
+        text = drafted([trace]).text
+        drawn = re.search(r"formula = '(presence\(.*\))'", text)
+        if drawn is None:
+            raise ValueError(f"the draft of {person} has no event")
+        later = drawn[1].replace("14:00-16:00", "19:00-21:00")
+        apart = f"{text}\n[events.later]\nformula = '{later}'\nevery = \"week\"\n"
+        joined = f'{apart}[secrets.both]\ntogether = ["example", "later"]\n'
+        for name, written in (("apart", apart), ("together", joined)):
+            policy = read_policy(written)
+            runs = [released(policy, trace, seed) for seed in range(SEEDS)]
+            sides = {side: round(mean(each[side] for each in runs)) for side in ("all", "near")}
+            found.append({"person": person, "guarded": name, "streams": SEEDS, **sides})
+    return found
+
+
+PARTS = {"speed": speed, "town": town, "geolife": geolife}
 
 
 def main(arguments: Sequence[str]) -> None:
     """Measure the parts named, or all."""
-    asked = asked_for(arguments, __doc__, PARTS).parts or list(PARTS)
+    asked = asked_for(arguments, __doc__, PARTS).parts or [
+        name for name in PARTS if name != "geolife" or "GEOLIFE" in os.environ
+    ]
     kept = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
     for name in asked:
         kept[name] = {"circumstances": circumstances(), "found": PARTS[name]()}

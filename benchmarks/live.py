@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -108,7 +109,9 @@ def started(people: int) -> dict[str, object]:
         (folder / "live.toml").write_text('listen = "127.0.0.1:0"\n' + "\n".join(tables))
         begin = time.monotonic()
         command = [sys.executable, "-m", "priste", "live", "--config", str(folder / "live.toml")]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        # A register of its own: the people of a benchmark are not those of this user.
+        own = {**os.environ, "XDG_STATE_HOME": made}
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=own) as process:
             try:
                 return {"people": people, **_watched(process, names, begin)}
             finally:

@@ -1,9 +1,20 @@
-"""Benchmarks tell what they do, and do nothing when asked for help or for an unknown word."""
+"""Benchmarks tell what they do, and begin nothing when asked for help; the red team runs."""
 
 import importlib
+import itertools
+import json
+import math
+from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
+from benchmarks.redteam import __main__ as redteam
+from benchmarks.redteam import combinations
+from benchmarks.redteam.attackers import area, bayes_scores, limits
+from benchmarks.redteam.labelled_streams import model_world, released, town
+from benchmarks.redteam.page import page
+from benchmarks.redteam.zone_attack import circle, crossing
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
 NAMES = sorted(
@@ -46,3 +57,91 @@ def test_help_and_unknown_words_begin_nothing(main, capsys: pytest.CaptureFixtur
         main(["no-such-word"])
     assert end.value.code == 2
     assert "error:" in capsys.readouterr().err
+
+
+def test_the_page_is_made_of_the_figures() -> None:
+    """Nobody wrote into the page, and the figures are those of the page."""
+    kept = json.loads((FOLDER / "results/redteam.json").read_text())
+    assert page(kept) == (FOLDER.parent / "docs/evidence/red-team.md").read_text()
+
+
+def test_an_attack_above_the_guarantee_is_named() -> None:
+    """A sure ratio above ε on people of the model is called a mistake of priste."""
+    kept = json.loads((FOLDER / "results/redteam.json").read_text())
+    assert "a mistake in priste" not in page(kept)
+    kept["model"]["ways"]["priste"]["bayes"][1] = 1.2
+    assert "a mistake in priste" in page(kept)
+
+
+def test_help_of_the_red_team_and_unknown_parts_begin_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """``--help`` ends well; an unknown part ends with 2 and is named."""
+    with pytest.raises(SystemExit) as end:
+        redteam.main(["--help"])
+    assert not end.value.code
+    assert "--quick" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as end:
+        redteam.main(["no-such-part"])
+    assert end.value.code == 2
+    assert "no-such-part" in capsys.readouterr().err
+
+
+def test_limits_of_shares_and_areas() -> None:
+    """Tails of binomials in fractions at the limits; pairs counted one by one."""
+    low, high = limits(3, 20)
+
+    def tail(share: float, counts: range) -> float:
+        p = Fraction(share)
+        return float(sum(math.comb(20, k) * p**k * (1 - p) ** (20 - k) for k in counts))
+
+    assert tail(low, range(3, 21)) == pytest.approx(0.005)
+    assert tail(high, range(4)) == pytest.approx(0.005)
+    scores, labels = np.array([0.1, 0.4, 0.4, 0.9, 0.2]), np.array([0, 1, 0, 1, 1], dtype=bool)
+    pairs = list(itertools.product(scores[labels], scores[~labels]))
+    counted = sum(1.0 if a > b else 0.5 if a == b else 0.0 for a, b in pairs) / len(pairs)
+    assert area(scores, labels) == pytest.approx(counted)
+
+
+def test_the_middle_of_a_zone_is_found() -> None:
+    """Ends of gaps on a circle, approached straight: both fits give its middle."""
+    angles = np.array([0.1, 1.3, 2.9, 4.4])
+    ways = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    middle = np.array([2.0, -1.0])
+    found, radius = circle(middle + 0.5 * ways)
+    assert found == pytest.approx(middle)
+    assert radius == pytest.approx(0.5)
+    assert crossing(middle + 0.5 * ways, middle + 0.9 * ways) == pytest.approx(middle, abs=1e-6)
+
+
+def test_labelled_streams_are_told_apart_where_they_can_be(tmp_path: Path) -> None:
+    """The exact posterior knows the event from exact fixes, and nothing from a constant point."""
+    world = model_world(town(tmp_path), 12)
+    people = np.arange(len(world.labels))
+    scores = {
+        way: bayes_scores(world, released(world, way), people) for way in ("exact", "constant")
+    }
+    assert area(scores["exact"], world.labels) == 1.0
+    assert np.ptp(scores["constant"]) < 1e-9
+
+
+def test_libqif_derives_the_same_leakages() -> None:
+    """An independent library agrees about every way on a small map, infinite leakages included."""
+    pytest.importorskip("qif", reason="libqif is a requirement of the benchmarks: make bench")
+    from benchmarks.redteam.exact_figures import exact_figures
+
+    figures = exact_figures()
+    for row in figures["rows"].values():
+        assert row["apart"] < 1e-9
+        assert row["guess_apart"] < 1e-9
+    assert figures["rows"]["priste"]["priste"] <= figures["epsilon"]
+    assert figures["rows"]["exact"]["qif"] is None
+
+
+def test_two_streams_side_by_side_tell_more_than_one() -> None:
+    """The largest leakage of one stream is that of the audit; any two tell more together."""
+    from benchmarks.redteam.exact_figures import priste_channel
+
+    found = combinations.every_pair()
+    assert found["one"] == pytest.approx(priste_channel()[2], abs=1e-9)
+    assert found["two"] > 2 * found["one"]

@@ -1,0 +1,297 @@
+# ruff: noqa: E501 (lines of a page)
+"""The page *Red team*, made of the figures that the attacks left; what hurts comes first."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+EPSILON = 1.0
+"""The guarantee of every policy that labelled streams are released under."""
+
+WORLDS = {
+    "model": "people drawn from the policy's model: the guarantee is about them",
+    "residents": "residents of the town who have no part in the model, and do not move as it says",
+    "ada": "one person, in weeks with the event and in the same weeks without it",
+    "cabs": "days of Cabspotting",
+    "geolife": "days of Geolife, of people that no choice has seen",
+}
+
+HEAD = """\
+# Red team
+
+Attacks on priste and on what people use in its place, by software from other projects where there is some. `make redteam` writes this page
+from `benchmarks/results/redteam.json`. Results that hurt come first. The guarantee is ε = 1: odds move by a factor of at most e^1 = 2.72, for an adversary who
+holds the [models of the policy](../explanation/threat-model.md#assumptions). An attack that stays below proves nothing: a better one may exist.
+
+## What got above e^ε, and why
+
+"""
+
+STREAMS = "combination: [assumption 3, one stream a person](../explanation/threat-model.md#assumptions); [not covered: other people](../explanation/threat-model.md#not-covered)"
+COMPANION = "combination: [not covered: other people](../explanation/threat-model.md#not-covered)"
+EVENTS = (
+    "combination: [not covered: combinations of events](../explanation/threat-model.md#not-covered)"
+)
+
+NOT_RUN = """\
+## Not run
+
+- **Privkit's map matching** asks for the shortest way between any two states within 1.5 km, at each release; the same question is put by leuvenmapmatching.
+- **Synthetic data** of LDPTrace, RetraSyn and PrivTrace was not audited.
+"""
+
+
+def page(kept: dict[str, Any]) -> str:
+    """Return the page in Markdown; a part that was not run is left out."""
+    worlds = {name: kept[name] for name in WORLDS if name in kept}
+    text = HEAD + _above(kept.get("own-history"), kept.get("together"), worlds)
+    if "together" in kept:
+        text += _together(kept["together"])
+    if "own-history" in kept:
+        text += _own_history(kept["own-history"])
+    if worlds:
+        text += _attackers(worlds)
+    if "privkit" in kept:
+        text += _privkit(kept["privkit"])
+    if "streets" in kept:
+        text += _streets(kept["streets"])
+    if "zones" in kept:
+        text += _zones(kept["zones"])
+    if "qif" in kept:
+        text += _qif(kept["qif"])
+    return text + NOT_RUN + _versions(kept)
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n\n"
+
+
+def _factor(leakage: float | None) -> str:
+    if leakage is None:
+        return "certain"
+    return f"{math.exp(leakage):.3g}" if leakage < 13 else "more than 400,000"
+
+
+def _best(attackers: dict[str, list[float]], figure: int) -> tuple[float, str]:
+    return max((figures[figure], name) for name, figures in attackers.items())
+
+
+def _above(
+    history: dict[str, Any] | None, together: dict[str, Any] | None, worlds: dict[str, Any]
+) -> str:
+    rows = []
+    if together is not None:
+        side = list(together["side_by_side"].values())
+        every_time = together["weeks"]["each week by itself"][1]
+        for words, leakage, reason in (
+            ("two streams about one person, or about two who travel together", side[1], STREAMS),
+            ("a companion's exact stream beside the person's own", side[-1], COMPANION),
+            (
+                f'"every time" of {together["of_weeks"]} weeks, each guarded by itself',
+                every_time,
+                EVENTS,
+            ),
+        ):
+            above = leakage is None or leakage > EPSILON
+            rows.append(
+                [words, f"odds × {_factor(leakage)}", "**above**" if above else "below", reason]
+            )
+    if history is not None:
+        leakage = history["rows"]["priste"]["own_history"]
+        above = leakage is None or leakage > EPSILON
+        rows.append(
+            [
+                "own history: an adversary who holds the person's other hours",
+                f"odds × {_factor(leakage)}",
+                "**above**" if above else "below",
+                "the adversary's model is better than the policy's: "
+                "[assumption 1, movement](../explanation/threat-model.md#assumptions)",
+            ]
+        )
+    for name, world in worlds.items():
+        auc, who = _best(world["ways"]["priste"], 0)
+        sure = _best(world["ways"]["priste"], 1)[0]
+        most = _best(world["ways"]["exact"], 1)[0]
+        proven = f"sure: × {_factor(sure)}" if sure else "nothing sure"
+        reason = "within the guarantee"
+        if most <= EPSILON:
+            reason = "no claim: so few streams could not show e^ε even of exact fixes"
+        elif name != "model":
+            reason = (
+                "nothing guaranteed: [assumption 1](../explanation/threat-model.md#assumptions)"
+            )
+        if sure > EPSILON and name == "model":
+            reason = "a mistake in priste: the guarantee is about these people"
+        rows.append(
+            [
+                f"{name}: {WORLDS[name]}",
+                f"{proven}; best AUC {auc:.2f} ({who})",
+                "**above**" if sure > EPSILON else "not shown",
+                reason,
+            ]
+        )
+    return _table(["attack on priste", "result", "e^ε", "why, and which limitation"], rows)
+
+
+def _together(part: dict[str, Any]) -> str:
+    pairs = part["pairs"]
+    text = (
+        "## Several releases taken together\n\n"
+        f"{part['people']} people drawn from the model of the built-in town, half of them with the event. The largest factor on the odds of the event, exact for each "
+        "of them, if the adversary of the policy holds more than one stream about the same hours. The streams are independent given the path, which is the same: so two of them can "
+        "tell far more than 2ε. `--beside-earlier-releases` gives up this. e^ε = 2.72.\n\n"
+        + _table(
+            ["what is held", "factor"],
+            [[words, _factor(value)] for words, value in part["side_by_side"].items()],
+        )
+        + f"Over every pair of the {pairs['sequences']} sequences that priste can release on a map of 6 cells (ε = {pairs['epsilon']}, e^ε = {math.exp(pairs['epsilon']):.3g}): one stream tells at most "
+        f"{math.exp(pairs['one']):.3f}, two tell {math.exp(pairs['two']):.3f}.\n\n"
+    )
+    rows = [[words, *map(_factor, values)] for words, values in part["weeks"].items()]
+    return (
+        text
+        + f"Ada's treatments in {part['of_weeks']} weeks, {part['streams']} streams, ε = 1 for each week (or each two weeks): the largest factor on the odds of a combination.\n\n"
+        + _table(["what is guarded", "at least once", "every time"], rows)
+        + 'By construction six weeks within ε = 1 each can move "every time" by 259 (`tests/release/test_secrets.py`). [Secrets](../explanation/secrets.md) guard combinations.\n\n'
+    )
+
+
+def _own_history(part: dict[str, Any]) -> str:
+    rows = [
+        [name, _factor(row["own_history"]), _factor(row["model"])]
+        for name, row in part["rows"].items()
+    ]
+    return (
+        "## An adversary who holds your other hours\n\n"
+        f"Ada of the built-in town, {part['streams']} streams, the largest factor on the odds of the event "
+        "(`priste compare policy.toml ada.csv`). The figure is exact for each stream and grows with the number of streams tried: it is no upper bound.\n\n"
+        + _table(["way", "own history", "the policy's adversary"], rows)
+    )
+
+
+def _attackers(worlds: dict[str, Any]) -> str:
+    text = (
+        "## Attackers that are trained with labels\n\n"
+        "Gradient boosting (LightGBM), a recurrent network (PyTorch's GRU), the method of DP-Sniper (`dp-sniper`: logistic regression, on whole streams; on single releases `priste.audit.black_box_check` counts them one by one), and the exact posterior of the policy's model (`bayes`, "
+        "not trained). Half of the people train, a fifth choose thresholds, the rest is tried. *Sure* is the factor TPR/FPR that is exceeded at 99 % confidence for each of the "
+        "two limits (Clopper and Pearson), in the better direction, of the best attacker. Some 70 pairs of way and attacker were tried in each world without a correction for that many.\n\n"
+        "**Small samples.** The row `exact` shows what a near perfect attacker can prove with so many streams. Where it is below 2.72, nothing can be said about ε; where it is little above, little. A factor of 1 means that nothing is sure, not that nothing leaks. "
+        "An AUC of the row `constant`, which releases no position, that is above 0.5 is noise, or the hours in which there is a fix.\n\n"
+    )
+    sizes = [
+        [name, str(world["people"]), str(world["happened"]), str(world["tried"])]
+        for name, world in worlds.items()
+    ]
+    text += _table(["world", "streams", "with the event", "tried"], sizes)
+    text += "priste, AUC of each attacker (0.5 is a guess):\n\n"
+    names = list(next(iter(worlds.values()))["ways"]["priste"])
+    text += _table(
+        ["world", *names],
+        [
+            [name, *(f"{world['ways']['priste'][each][0]:.2f}" for each in names)]
+            for name, world in worlds.items()
+        ],
+    )
+    text += "Every way, best attacker: sure factor (AUC):\n\n"
+    rows = []
+    for way in next(iter(worlds.values()))["ways"]:
+        row = [way]
+        for world in worlds.values():
+            sure, auc = (_best(world["ways"][way], figure)[0] for figure in (1, 0))
+            row.append(
+                f"{'**' * (sure > EPSILON)}{_factor(sure)}{'**' * (sure > EPSILON)} ({auc:.2f})"
+            )
+        rows.append(row)
+    return text + _table(["way", *worlds], rows) + "Bold is above e^ε.\n\n"
+
+
+def _zones(part: dict[str, Any]) -> str:
+    rows = [
+        [
+            f"{row['radius_m']} m",
+            f"{row['lines_m']} m ({row['lines']})",
+            f"{row['circle_m']} m ({row['circles']})",
+        ]
+        for row in part["rows"]
+    ]
+    gaps = part["priste"]
+    return (
+        "## The middle of a privacy zone\n\n"
+        f"A zone hides fixes near the hospital. {part['visitors']} visitors, two weeks each, a fix every ten minutes; each is attacked by their own fixes only. "
+        "The median distance from the found middle to the hospital, and from how many people one was found:\n\n"
+        + _table(["radius", "lines of approach", "circle through the ends of gaps"], rows)
+        + f"priste left {gaps['gaps']} gaps in {gaps['releases']} releases around the event, so there is nothing to fit.\n\n"
+    )
+
+
+def _privkit(part: dict[str, Any]) -> str:
+    rows = []
+    for way, attacks in part["rows"].items():
+        row = [way]
+        for name in ("OptimalHW", "OmniHW", "PEBA"):
+            each = attacks[name]
+            row.append(
+                f"{each['error_m']} m; {100 * each['with_event']:.0f} / {100 * each['without']:.0f} %; {_factor(each['sure'])}"
+            )
+        rows.append([*row, f"{100 * attacks['TopN']['share']:.0f} %"])
+    used = ", ".join(f"{name} {number}" for name, number in part["versions"].items())
+    return (
+        "## Privkit's attacks\n\n"
+        f"`--privkit DIR` makes an environment of its own ({used}; open3d 0.20 and later do not work with Privkit 0.5.1). Privkit guesses a place from each release in the guarded hours of {part['people']} people of "
+        "the model, half of them with the event; PEBA from the first 120 releases. All three attacks take the noise for planar Laplace of the policy's budget, whatever released. "
+        "*OptimalHW* knows where other people are in these hours, *OmniHW* where these people are. In a cell: Privkit's mean adversary error; how often a guess lies in the guarded cells with the event / without it; "
+        "the factor that is sure. *TopN*: the share of people whose two most frequent released cells are their true ones and nobody else's: priste does not guarantee anything "
+        "about that ([not covered: linkage](../explanation/threat-model.md#not-covered)). Privkit's map matching was not run: see below.\n\n"
+        + _table(["way", "OptimalHW", "OmniHW", "PEBA", "TopN"], rows)
+    )
+
+
+def _streets(part: dict[str, Any]) -> str:
+    rows = [
+        [
+            way,
+            f"{100 * row['recall']:.0f} %",
+            f"{100 * row['precision']:.0f} %",
+            f"{100 * row['with_event']:.0f} / {100 * row['without']:.0f} %",
+            _factor(row["sure"]),
+        ]
+        for way, row in part["rows"].items()
+    ]
+    return (
+        "## Map matching\n\n"
+        f"leuvenmapmatching on a lattice of 64 crossings, 500 m apart: {part['people']} walkers take a shortest way, half of them past the guarded crossing in the guarded steps. "
+        "How much of the true path is found, how much of the found path is true, how often the found path passes the guarded crossing with the event / without it, and the factor that is sure. "
+        "The matcher knows the streets, not the tables: it is weaker than the exact posterior. The path of a walker is no event: priste guarantees nothing about it.\n\n"
+        + _table(["way", "path found", "found path true", "at the crossing", "sure"], rows)
+    )
+
+
+def _qif(part: dict[str, Any]) -> str:
+    rows = [
+        [name, *("∞" if row[who] is None else f"{row[who]:.6f}" for who in ("priste", "qif"))]
+        for name, row in part["rows"].items()
+    ]
+    apart = max(max(row["apart"], row["guess_apart"]) for row in part["rows"].values())
+    return (
+        "## Exact leakages by libqif\n\n"
+        f"On {part['cells']} cells and {part['steps']} steps, ε = {part['epsilon']}: the largest leakage by priste, and the smallest ε of the channel by libqif. "
+        f"They and the probabilities of a right guess differ by at most {apart:.0e}.\n\n"
+        + _table(["way", "priste", "libqif"], rows)
+    )
+
+
+def _versions(kept: dict[str, Any]) -> str:
+    parts: dict[tuple[str, str], list[str]] = {}
+    for name, part in kept.items():
+        about = part["circumstances"]
+        libraries = ", ".join(
+            f"{key} {value}"
+            for key, value in about.items()
+            if key not in ("day", "machine", "blas_threads", "jobs_waiting")
+        )
+        parts.setdefault((about["day"], libraries), []).append(name)
+    rows = [[", ".join(names), *made] for made, names in parts.items()]
+    text = "\n## Versions\n\n" + _table(["parts", "day", "versions"], rows)
+    return text.rstrip("\n") + "\n"
