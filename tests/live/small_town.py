@@ -48,6 +48,16 @@ cells = [4, 5]
 formula = 'presence(clinic, "04:00-06:00")'
 """
 DAILY = POLICY + 'every = "day"\n'
+GROUP = """
+[events.group]
+formula = 'presence(clinic, "08:00-10:00")'
+"""
+TOGETHER = POLICY + GROUP + '[secrets.health]\ntogether = ["visit", "group"]\n'
+WHICH = """
+[secrets.which]
+answers = { first = 'at(clinic, 3)', second = 'at(clinic, 5) and not at(clinic, 3)' }
+odds_up = 0.7
+"""
 
 
 def write_policy(folder: Path, text: str = POLICY) -> Path:

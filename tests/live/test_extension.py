@@ -32,6 +32,12 @@ ASK = """(geolocation) => new Promise((done) => geolocation.getCurrentPosition(
   (p) => done([p.coords.latitude, p.coords.longitude, p.coords.accuracy, p.timestamp]),
   (e) => done([e.code, e.message])))"""
 HERE = f"() => ({ASK})(navigator.geolocation)"
+WATCH = """() => {
+  window.watched = [];
+  window.watch = navigator.geolocation.watchPosition((p) => window.watched.push(
+    [p.coords.latitude, p.coords.longitude, p.coords.accuracy, p.timestamp]));
+}"""
+WATCHED = "() => window.watched"
 IN_A_FRAME = f"""(source) => {{
   const frame = document.createElement("iframe");
   if (source) frame.srcdoc = source;
@@ -131,8 +137,18 @@ def test_pages_are_given_the_released_location(tmp_path: Path, site: int) -> Non
         assert page.evaluate(state) == "granted"
         assert page.evaluate(IN_A_FRAME, "<p>a frame") in (released(live), DENIED)
         assert page.evaluate(IN_A_FRAME, "") in (released(live), DENIED)
+        page.clock.install()  # a watch looks again every 15 seconds
+        page.evaluate(WATCH)
+        wait_for(lambda: page.evaluate(WATCHED) == [released(live)], "the watch has the latest")
         live.do(live.person.take(fix_of(2)))
         assert page.evaluate(HERE) == released(live)
+        page.clock.run_for(31_000)
+        wait_for(lambda: page.evaluate(WATCHED)[1:] == [released(live)], "the watch has the next")
+        page.evaluate("() => navigator.geolocation.clearWatch(window.watch)")
+        live.do(live.person.take(fix_of(3)))
+        page.clock.run_for(31_000)
+        assert page.evaluate(HERE) == released(live)
+        assert len(page.evaluate(WATCHED)) == 2  # once for each release, and none after the end
 
         other = opened(context, f"http://localhost:{site}/")
         assert other.evaluate(HERE) == released(live)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
 import pytest
+import tomlkit
+from tests.live.joint_sums import largest_ratio
 from tests.live.small_town import DAILY, GRID, HOUR, POLICY, START, fix_of
 
 from priste import (
@@ -25,9 +27,11 @@ from priste import (
 from priste.errors import PolicyError
 from priste.live.person_stream import Stream, StreamOptions
 from priste.live.rolling import RollingEvents, first_step
-from priste.policy import read_policy
+from priste.live.setting_up.answers import Answers, GuardedPlace
+from priste.policy import Policy, read_policy
 from priste.register import settled
 from priste.release import Certified
+from priste.traces import Fix
 
 WEEKLY = POLICY.replace('"04:00-06:00"', '"wed 04:00-06:00"') + 'every = "week"\n'
 MODEL = MarkovModel.gaussian(GRID, sigma=1.0)
@@ -221,3 +225,102 @@ def test_a_cap_that_a_day_is_above_stops_the_truth(tmp_path: Path) -> None:
     assert (stream.counts.released, stream.counts.covered) == (0, 1)
     assert stream.trouble is not None
     assert stream._protector.guarantees == (BeliefBound(at_most=0.9),) * 2
+
+
+WEEKS = 5
+A_DAY = 4
+A_WEEK = 7 * A_DAY
+
+
+def of_setup() -> Policy:
+    """Return the policy that ``live setup`` writes, with longer steps and fewer cells."""
+    home, clinic = (46.0131, 7.0192), GuardedPlace("clinic", 46.03, 7.05, 0.3)
+    answers = Answers("ada", home, (clinic,), ("wed 14:00-16:00",))
+    document = tomlkit.parse(answers.policy(date(2026, 3, 4)))
+    document["clock"]["step"], document["clock"]["steps"] = "6h", 2 * A_WEEK  # type: ignore[index]
+    document["map"]["cell_size"] = 3.4  # type: ignore[index]
+    return read_policy(tomlkit.dumps(document))
+
+
+def test_every_week_stays_deniable_whatever_the_policy_covers(tmp_path: Path) -> None:
+    """Over one stream of five weeks, under a policy of two, with a visit in each of them.
+
+    By plain sums over cells, after each day and for every model and prior of the adversary:
+    about the weeks before, also when they are settled, and about those after the policy's end.
+    The exact cell at the time of the last event would be beyond ε: the sums can show that.
+    """
+    policy = of_setup()
+    stream = Stream.open("ada", policy, tmp_path, StreamOptions(seed=2), policy.timeline.start)
+    weeks = {}
+    for step in range(WEEKS * A_WEEK):
+        middle = policy.timeline.middle_of(step)
+        at_clinic = middle.weekday() == 2 and 12 <= middle.hour < 18
+        where = (46.0302, 7.0498) if at_clinic else (46.0131, 7.0192)
+        stream.take(Fix(None, middle, *where), middle)
+        stream.release(step)
+        assert stream.trouble is None
+        weeks.update({label: each.event for label, each in stream._guarded.items()})
+        if step == 3 * A_WEEK:  # the policy is over, and the process ends
+            stream.close()
+            stream = Stream.open("ada", policy, tmp_path, StreamOptions(seed=2), middle)
+    assert list(weeks)[:WEEKS] == [f"clinic, week of 2026-{day}" for day in
+                                   ("03-02", "03-09", "03-16", "03-23", "03-30")]  # fmt: skip
+    protector = stream._protector
+    told = [protector.ledger.likelihood(step) for step in range(WEEKS * A_WEEK)]
+    terms = protector.state.terms
+    assert sum(np.ptp(each) > 0.1 for each in told if each is not None) > A_WEEK  # much is told
+    ends = range(A_DAY, len(told) + 1, A_DAY)
+    for number, (label, event) in enumerate(list(weeks.items())[:WEEKS]):
+        steps = range(event.first_step or 0, (event.last_step or 0) + 1)
+        visit = [(policy.guarded_cells, steps)]
+        for model in terms.models:
+            for prior in terms.adversary.rows(model).rows:
+                assert largest_ratio(model, prior, told, visit, ends) <= 1.0 + 1e-9, label
+        if number == WEEKS - 1:
+            exact = np.isin(np.arange(policy.grid.size), list(policy.guarded_cells)).astype(float)
+            instead = [*told[: steps[0]], exact + 1e-6]
+            assert largest_ratio(model, prior, instead, visit, [len(instead)]) > 1.0
+    assert len(protector.event_names) < WEEKS + 1  # some weeks were settled and left
+
+
+def test_secrets_of_several_answers_roll_on(tmp_path: Path) -> None:
+    """Two daily events together and one of two answers: no two answers are told apart by more.
+
+    By plain sums over cells about the first and the second day, each of four answers and three.
+    """
+    text = DAILY.replace('"1h"', '"2h"').replace("pace = 0.3", "pace = 0.5")
+    text += """
+[regions.park]
+cells = [0, 1]
+[events.walk]
+formula = 'presence(park, "10:00-14:00")'
+every = "day"
+[secrets.health]
+together = ["visit", "walk"]
+[secrets.evening]
+answers = { clinic = 'presence(clinic, "20:00-22:00")', park = 'presence(park, "20:00-22:00")' }
+every = "day"
+[adversary]
+knows = "population"
+"""
+    policy = read_policy(text.replace("steps = 12", "steps = 24"))
+    stream = Stream.open("ada", policy, tmp_path, StreamOptions(seed=3), START)
+    for step in range(30):
+        fix = fix_of(2 * step)
+        stream.take(fix, fix.time)
+        assert stream.release(step) is not None
+        assert stream.trouble is None
+        if step == 13:
+            stream.close()
+            stream = Stream.open("ada", policy, tmp_path, StreamOptions(seed=3), START)
+    assert {"health, 2026-03-06", "evening, 2026-03-06"} <= set(stream.told())
+    told = [stream._protector.ledger.likelihood(step) for step in range(30)]
+    clinic, park = {4, 5}, {0, 1}
+    for model in policy.models:
+        for prior in policy.chosen_adversary.adversary.rows(model).rows:
+            for day in (0, 12, 24):
+                health = [(clinic, {day + 2}), (park, {day + 5, day + 6})]
+                evening = [(clinic, {day + 10}), (park, {day + 10})]
+                for events in (health, evening):
+                    found = largest_ratio(model, prior, told, events, range(31))
+                    assert found <= 0.8 + 1e-9

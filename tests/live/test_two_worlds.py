@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from priste.live.access import FREE_GUESSES
 from priste.live.person_stream import StreamOptions
 from priste.live.settings import PersonSettings, Settings
 
+ROOT = Path(__file__).parents[2]
 TOKEN = "a token for apps, long enough"
 STEPS = 30
 COVERED = (3, 4, 5, 28, 29)
@@ -91,6 +93,15 @@ def test_apps_cannot_tell_a_cover_from_a_release(
     other = world(tmp_path / "b", COVERED, client, caplog)
     assert one == other
     assert one[0][0][3] == [401, 401, 401]
+
+
+def test_the_threat_model_lists_what_is_served() -> None:
+    """Its table names what these tests read with a person's token, and what only the owner may."""
+    text = (ROOT / "docs" / "explanation" / "threat-model.md").read_text()
+    (row,) = [line for line in text.splitlines() if line.startswith("| `live` |")]
+    public, private = (set(re.findall("`(.*?)`", part)) for part in row.split("|")[2:4])
+    assert public == {"/people/NAME/latest", "/people/NAME/guarantee", "log"}
+    assert private == {path.replace("ada", "NAME") for path in OWNERS} | {"state folder"}
 
 
 def test_the_owner_can(tmp_path: Path, client: httpx.Client) -> None:

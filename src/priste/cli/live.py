@@ -85,6 +85,10 @@ def live(
         Literal["wall", "fixes"] | None,
         typer.Option(help="Whose time closes steps.  [default: fixes for recordings, else wall]"),
     ] = None,
+    history: Annotated[
+        Path | None,
+        typer.Option(help="A recording of earlier days, for a policy whose family has 'own'."),
+    ] = None,
     token_file: Annotated[
         Path | None, typer.Option(help="A file with the token that HTTP requests must carry.")
     ] = None,
@@ -148,6 +152,7 @@ def live(
                 "points": [read_point(each) for each in point or []],
                 "avoid_guarded": avoid_guarded,
                 "clock": clock,
+                "history": _text(history),
             }
             document = ServiceDocument.model_validate(
                 {
@@ -229,6 +234,8 @@ def _run(settings: Settings, beside_earlier: bool) -> None:
 
 def _greet(service: Service, out: Console) -> None:
     """Say where everything is, once all of it listens."""
+    from priste.live.own_days import guards_own_days
+
     settings, url = service.settings, service.url
     for person in service.people.values():
         stream = person.stream
@@ -240,6 +247,9 @@ def _greet(service: Service, out: Console) -> None:
             f"[bold]{person.name}[/bold]: one release every {_length(timeline.step)}; the running "
             f"step began {timeline.time_of(step):%a %d %b %H:%M:%S}",
         )
+        if stream.policy.depends_on_person:
+            own = "also" if guards_own_days(stream.policy) else "not (see --history)"
+            out.print(f"  guarded {own} against a model of this person's earlier days")
         for line in person.inputs:
             out.print(f"  from  {line.address}", markup=False)
         if url is not None:

@@ -217,6 +217,7 @@ def _answers(
         outputs=(*(() if known is None else (known.webhook(person),)), *outputs),
         show_home=known is not None,
         draft=draft,
+        history=trace,
     )
 
 

@@ -3,6 +3,7 @@
 ``stream.json``    whose stream it is, where it begins and what it was begun under
 ``NNNNNN.journal`` the Protector's journal; a change of events begins the next number
 ``latest.json``    the point that apps were last given
+``own.model``      the model of the person's earlier days, where the policy guards against it
 
 Journals are bound to the person and to the random name that stream.json gives the stream. All files
 are private (0600, the folder 0700) and written whole or not at all.
@@ -21,10 +22,12 @@ from typing import Any
 from priste.atomic_files import private_folder, remove_abandoned_drafts, write_file
 from priste.errors import StateError
 from priste.live.point import Point
+from priste.mobility import MarkovModel
 from priste.policy import Policy
 from priste.release.stream_file.checkpoint import checkpoint_of
 
 STREAM = "stream.json"
+OWN_MODEL = "own.model"
 _VERSION = 2
 
 
@@ -55,7 +58,8 @@ class StateFolder:
         """
         found = self._begun()
         if found is None:
-            left = [path.name for path in self.folder.iterdir()]
+            # A model is kept before the stream begins, so a crash may leave it by itself.
+            left = [path.name for path in self.folder.iterdir() if path.name != OWN_MODEL]
             if left:
                 raise self._refusal(
                     f"{STREAM} is missing, which tells when its steps were, but {left[0]} is there"
@@ -128,6 +132,15 @@ class StateFolder:
         for path in sorted(self.folder.glob("[0-9]*.journal"))[:-1]:
             checkpoint_of(path).unlink(missing_ok=True)
             path.unlink()
+
+    def own_model(self) -> MarkovModel | None:
+        """Return the model of the person's earlier days, if the stream was begun with one."""
+        path = self.folder / OWN_MODEL
+        return None if self._begun() is None or not path.exists() else MarkovModel.load(path)
+
+    def keep_own_model(self, model: MarkovModel) -> None:
+        """Keep the model of the person's earlier days, before the stream begins."""
+        model.save(self.folder / OWN_MODEL)
 
     def latest(self) -> Point | None:
         """Return the point that apps were last given."""

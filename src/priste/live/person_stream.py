@@ -16,6 +16,7 @@ from typing import Literal, Protocol
 
 from priste.errors import InvalidParameter, ReleaseRefused, StateError
 from priste.exact_draws import ExactDistribution
+from priste.live import own_days
 from priste.live.collecting import Collector
 from priste.live.keeping import StateFolder
 from priste.live.output_points import NamedPoint, OutputPoints
@@ -160,17 +161,20 @@ class Stream:
         options: StreamOptions,
         now: datetime,
         releases: Releases | None = None,
+        history: Path | None = None,
     ) -> Stream:
         """Continue the stream of a folder, or what was released before, or begin one at ``now``.
 
         ``releases`` says what other doors released about the person; a stream with a seed takes
-        no part in that.
+        no part in that. ``history`` is a recording of days before the stream, for a policy whose
+        family has "own"; it is read when the stream begins, and never again.
 
         Raises StateError if the folder holds a stream of somebody else or on other ground, is in
         use or damaged; OutputError if others may enter it; InvalidParameter if the policy's clock
         has not begun.
         """
         state = StateFolder(folder, person)
+        policy = own_days.as_kept(policy, state)
         origin = state.origin(policy)
         if options.seed is not None:
             releases = None
@@ -180,6 +184,8 @@ class Stream:
                 origin = -step_of_clock(policy, past)
             else:
                 origin = first_step(policy, policy.timeline.step_at(now))
+            start = policy.timeline.time_of(0) + origin * policy.timeline.step
+            policy = own_days.fitted(policy, state, history, start)
             state.begin(policy, origin)
         return cls(state, policy, options, origin, releases, past)
 

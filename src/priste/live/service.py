@@ -15,6 +15,7 @@ from priste.atomic_files import private_folder
 from priste.errors import OutputError, StateError
 from priste.live.access import owner_token
 from priste.live.clock import SteadyClock
+from priste.live.freed_memory import give_memory_back
 from priste.live.logs import quiet_libraries, tell
 from priste.live.person_stream import Releases, Stream
 from priste.live.point import Point
@@ -162,6 +163,7 @@ class Person:
                 await self._release(over)
                 with suppress(OSError, OutputError, StateError):  # the next release says so
                     await asyncio.to_thread(self.stream.prepare)
+                give_memory_back()
 
     def _until_next(self) -> float:
         timeline = self.stream.policy.timeline
@@ -249,6 +251,7 @@ class Service:
         except BaseException:
             self.close()
             raise
+        give_memory_back()
 
     def _open_person(self, person: PersonSettings, policy: Policy) -> Person:
         begin = policy.timeline.start if person.clock == "fixes" else self.clock.now()
@@ -259,6 +262,7 @@ class Service:
             person.options,
             begin,
             self._releases,
+            person.history,
         )
         stream.prepare()
         return Person(person, stream, self.clock)

@@ -40,7 +40,8 @@ class PersonSettings:
 
     ``devices`` are the names by which messages are theirs (an OwnTracks user/device, a Traccar
     identifier); empty means every device, which only a person alone may have. ``clock`` is
-    ``"wall"`` for life, ``"fixes"`` when recorded fixes bring their own time.
+    ``"wall"`` for life, ``"fixes"`` when recorded fixes bring their own time. ``history`` is a
+    recording of earlier days, for a policy that guards against a model of them.
     """
 
     name: str
@@ -52,6 +53,7 @@ class PersonSettings:
     options: StreamOptions = field(default_factory=StreamOptions)
     clock: Literal["wall", "fixes"] = "wall"
     owntracks_key: bytes | None = field(default=None, repr=False)
+    history: Path | None = None
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -177,6 +179,7 @@ class PersonSection(Section):
     points: list[PointSection] = Field(default_factory=list)
     avoid_guarded: bool | None = None
     clock: Literal["wall", "fixes"] | None = None
+    history: str | None = None
 
     def settings(
         self, name: str, folder: Path, reach: Reach = Reach.HERE, seed: int | None = None
@@ -205,6 +208,7 @@ class PersonSection(Section):
             ),
             clock=self.clock or clock_of(inputs),
             owntracks_key=None if key is None else secret_box_key(secret_from(folder / key)),
+            history=None if self.history is None else folder / self.history,
         )
 
 

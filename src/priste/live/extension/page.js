@@ -38,24 +38,24 @@
     return like(GeolocationPosition, { coords, timestamp });
   };
 
-  const give = async (success, error, before) => {
-    const answer = await ask();
-    const text = JSON.stringify(answer);
-    if (text === before) return text;
+  const give = (answer, success, error) => {
     if (answer.failed) error?.(failure(answer.failed));
     else success(position(answer));
-    return text;
   };
 
   const replacement = {
     getCurrentPosition(success, error) {
-      give(success, error);
+      ask().then((answer) => give(answer, success, error));
     },
     watchPosition(success, error) {
       const id = ++number;
       let before;
       const look = async () => {
-        if (watches.has(id)) before = await give(success, error, before);
+        const answer = await ask();
+        const text = JSON.stringify(answer);
+        if (!watches.has(id) || text === before) return;
+        before = text;
+        give(answer, success, error);
       };
       watches.set(id, setInterval(look, EVERY));
       look();

@@ -20,7 +20,7 @@ CELLS_ACROSS = 20
 """Cells along a side of the map: 400 cells, of which a release takes a tenth of a second."""
 
 WEEKS = 2
-"""How long the clock of the policy runs; the stream goes on after it."""
+"""How long the clock of the policy runs, for forecasts; the stream goes on after it for ever."""
 
 KM_PER_DEGREE = 111.2
 
@@ -93,7 +93,7 @@ def read_guarded(text: str) -> GuardedPlace:
 
 @dataclass(frozen=True)
 class Answers:
-    """What somebody wants. ``draft`` is the text of a policy that was drafted from a trace.
+    """What somebody wants. ``draft`` is the text of a policy that was drafted from ``history``.
 
     ``url`` is where phones reach the service; ``listen`` where it listens.
     """
@@ -110,6 +110,7 @@ class Answers:
     outputs: tuple[str, ...] = ()
     show_home: bool = False
     draft: str | None = None
+    history: Path | None = None
     token: str = field(default_factory=lambda: secrets.token_urlsafe(18), repr=False)
 
     @property
@@ -180,6 +181,8 @@ class Answers:
         person["devices"] = [self.device]
         person["token_file"] = "phone.token"
         person["hold"] = "2h"
+        if self.history is not None:
+            person["history"] = str(self.history.resolve())
         if self.outputs:
             person["out"] = list(self.outputs)
         if self.show_home:
