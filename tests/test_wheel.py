@@ -1,5 +1,6 @@
 """What is built and installed is what was tested, in empty environments with and without extras."""
 
+import email
 import re
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+import markdown
 import pytest
 
 from priste.extras import EXTRAS
@@ -68,6 +70,21 @@ def test_the_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
     }
     assert wanted <= names
     assert not any(name.startswith(("tests", "benchmarks", "paper")) for name in names)
+
+
+def test_the_description_for_a_package_index_leads_nowhere_into_the_repository(
+    wheel: Path,
+) -> None:
+    """README as an index shows it: every link and picture has an address of its own."""
+    archive = zipfile.ZipFile(wheel)
+    (name,) = (each for each in archive.namelist() if each.endswith(".dist-info/METADATA"))
+    metadata = email.message_from_bytes(archive.read(name))
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    text = metadata.get_payload()
+    assert "# priste" in text
+    assert "](docs/" in (ROOT / "README.md").read_text()
+    addresses = re.findall(r'(?:href|src)="([^"]*)"', markdown.markdown(text))
+    assert [each for each in addresses if not each.startswith("https://")] == []
 
 
 def test_the_light_installation_releases_and_names_what_it_lacks(
