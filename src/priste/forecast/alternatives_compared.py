@@ -198,8 +198,8 @@ def compare(
     if streams < 1:
         raise InvalidParameter("must be at least 1", parameter="streams", value=streams)
     opened = None if trace is None else OpenedTrace.of(policy, trace)
-    chosen = _first_occurrences(policy)
-    followed = _followed(policy, chosen.values())
+    chosen = first_occurrences(policy)
+    followed = followed_steps(policy, chosen.values())
     if opened is not None:
         followed &= opened.released
     if not followed.any():
@@ -231,14 +231,16 @@ def compare(
     )
 
 
-def _first_occurrences(policy: Policy) -> dict[str, PolicyEvent]:
+def first_occurrences(policy: Policy) -> dict[str, PolicyEvent]:
+    """Return the first occurrence of each event, by the name of the event."""
     first: dict[str, PolicyEvent] = {}
     for each in policy.events.values():
         first.setdefault(each.name, each)
     return first
 
 
-def _followed(policy: Policy, events: Iterable[PolicyEvent]) -> Flags:
+def followed_steps(policy: Policy, events: Iterable[PolicyEvent]) -> Flags:
+    """Return (T,) the steps around events at which streams are followed."""
     hour = 3600 / policy.timeline.step.total_seconds()
     flags = np.zeros(policy.steps, dtype=np.bool_)
     for each in events:

@@ -39,9 +39,13 @@ class Neighbour:
 
 
 def neighbour(name: str, policy: Policy, *, every: int = 1, more: str = "") -> Neighbour:
-    """Return a policy with its guarantee in words."""
-    said = {event.guaranteed for event in policy.events.values()}
-    what = said.pop() if len(said) == 1 else "a guarantee of its own for each event"
+    """Return a policy with its guarantee in words, which name the secrets with several answers."""
+    said = {
+        each.guaranteed if len(each.event.answers) == 2 else f"{each.label}: {each.guaranteed}"
+        for each in policy.events.values()
+    }
+    names = ", ".join(dict.fromkeys(each.name for each in policy.events.values()))
+    what = said.pop() if len(said) == 1 else f"a guarantee of its own for each of {names}"
     return Neighbour(name, f"{what}; against {policy.chosen_adversary.words}{more}", policy, every)
 
 

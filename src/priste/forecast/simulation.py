@@ -48,8 +48,8 @@ SPREAD_COUNTS = 4
 """The usual spread of ln(mean error) from stream to stream, and as how many streams it counts
 beside those of the forecast."""
 
-DRAWN_SPREAD, DRAWN_SPREAD_NEAR = 0.15, 0.4
-OPENED_SPREAD, OPENED_SPREAD_NEAR = 0.0, 0.25
+DRAWN_SPREAD, DRAWN_SPREAD_NEAR = 0.15, 0.55
+OPENED_SPREAD, OPENED_SPREAD_NEAR = 0.0, 0.35
 """By how much more ln(mean error) spreads from person to person than over the streams of one
 forecast, everywhere and near the events: around people drawn from the model, and around an opened
 trace, whose guarded hours are not read. Chosen on the people ``SEEN`` of
@@ -60,7 +60,7 @@ OnStep = Callable[[], None]
 
 @dataclass(frozen=True)
 class Metres:
-    """Mean errors in metres over simulated streams: of the whole clock, near and far from events.
+    """Mean errors in metres of simulated streams: of the whole clock, near and far from events.
 
     Each has the interval in which the mean error of a run lies in 80 of 100 cases. ``near`` and
     ``far`` are None where no step is. ``exact`` is the share of steps whose released cell is the
@@ -139,25 +139,27 @@ class Cost:
 
 
 def predictive(values: Sequence[float], more: float = 0.0) -> Estimate:
-    """Return the mean, and where the mean error of a run lies in 80 of 100 cases.
+    """Return the middle of mean errors, and where that of a run lies in 80 of 100 cases.
 
-    Errors are taken for log-normal. The spread of few values is uncertain, so ``USUAL_SPREAD``
-    counts as ``SPREAD_COUNTS`` more (a scaled inverse χ² prior, which makes the interval that of
-    Student's t). ``more`` is what real people add to it.
+    Errors are taken for log-normal, so the middle is their geometric mean: a run is as often above
+    it as below. The spread of few values is uncertain, so ``USUAL_SPREAD`` counts as
+    ``SPREAD_COUNTS`` more (a scaled inverse χ² prior, which makes the interval that of Student's
+    t). ``more`` is what real people add to it.
 
     >>> found = predictive([100.0, 200.0, 400.0])
     >>> round(found.value), round(found.low), round(found.high)
-    (233, 118, 463)
+    (200, 101, 397)
     """
     from scipy.special import stdtrit
 
     found = np.array([value for value in values if not math.isnan(value)], dtype=np.float64)
     if not found.size:
         return Estimate(math.nan, math.nan, math.nan)
-    middle = float(found.mean())
-    if not middle > 0:
-        return Estimate(middle, middle, middle)
-    shares = np.log(np.maximum(found, 1e-3 * middle) / middle)
+    mean_error = float(found.mean())
+    if not mean_error > 0:
+        return Estimate(mean_error, mean_error, mean_error)
+    shares = np.log(np.maximum(found, 1e-3 * mean_error) / mean_error)
+    middle = mean_error * math.exp(float(shares.mean()))
     count, freedom = len(found), SPREAD_COUNTS + len(found) - 1
     squares = SPREAD_COUNTS * USUAL_SPREAD**2 + float(((shares - shares.mean()) ** 2).sum())
     spread = math.sqrt(squares / freedom * (1 + 1 / count) + more**2)
