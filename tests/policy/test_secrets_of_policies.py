@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from tests.live.small_town import DAILY, POLICY
+from tests.live.small_town import DAILY, GROUP, POLICY, TOGETHER, WHICH
 
 from priste import KnownPrior, PolicyError, Quantifier, Secret
 from priste.audit import audit_recurrence
@@ -15,16 +15,6 @@ from priste.policy.document import Document
 from priste.results.audits import audit_recurrences
 from priste.results.wording import recurrence_words
 
-GROUP = """
-[events.group]
-formula = 'presence(clinic, "08:00-10:00")'
-"""
-TOGETHER = POLICY + GROUP + '[secrets.health]\ntogether = ["visit", "group"]\n'
-WHICH = """
-[secrets.which]
-answers = { first = 'at(clinic, 3)', second = 'at(clinic, 5) and not at(clinic, 3)' }
-odds_up = 0.7
-"""
 LONG = DAILY.replace("steps = 12", "steps = 72")
 NEIGHBOURS = LONG + 'together = "days"\nspan = 2\n'
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from typer.testing import CliRunner
 
 from priste import PolicyError
 from priste.cli.application import app
-from priste.policy import Document, drafted, read_policy
+from priste.errors import PristeError
+from priste.policy import Document, drafted, gaps_in_the_guard, read_policy
 from priste.policy.lattice import box_of, lattice_grid, zone_origin
 from priste.policy.windows import Windows
 from priste.studio.opened_world import opened
@@ -115,6 +117,86 @@ def test_asked_hours_are_not_looked_at() -> None:
         assert hours.hold(ada().times).any()
         for seed in (1, 2):
             assert drafted([another_world(ada(), hours, seed)], **options) == first
+
+
+def test_hours_of_every_day_in_several_zones_need_a_zone() -> None:
+    """A guarded afternoon in another zone is refused and chooses none; --zone gives one draft."""
+    here = ada()
+    daily = Windows.of_texts(["10:00-16:00"], timedelta(0)).in_zone(zone_of("Europe/Zurich"))
+    inside = daily.hold(here.times)
+    away = Trace(
+        here.user, here.times, np.where(inside, 40.7, here.lat), np.where(inside, -74.0, here.lon)
+    )
+    first = drafted([here], kind="clinics.geojson")
+    assert 'zone = "Europe/Zurich"' in first.text
+    with pytest.raises(PristeError, match="--zone"):
+        drafted([away], kind="clinics.geojson")
+    stated = drafted([away], kind="clinics.geojson", zone="Europe/Zurich")
+    assert stated == first
+
+
+def test_whose_the_files_are_does_not_depend_on_guarded_hours() -> None:
+    """Files of one person, of which one was far away, or two at a time, in guarded hours only."""
+    week = [part for part in _days_of(ada()) if len(part) > 1]
+    hours = Windows.of_texts(["wed 14:00-16:00"], timedelta(0)).in_zone(zone_of("Europe/Zurich"))
+    seen = []
+    for world in range(3):
+        folder = Path(f"world{world}/ada")
+        folder.mkdir(parents=True)
+        for number, part in enumerate(week):
+            other = part if not world else _moved_then(part, hours, world == 2, number)
+            write_traces([replace(other, user=None)], folder / f"{number}.gpx")
+        made = CliRunner().invoke(
+            app, ["init", str(folder), "-o", f"world{world}/policy.toml", "--no-forecast"]
+        )
+        assert made.exit_code == 0, made.output
+        said = made.output.replace(f"world{world}", "world")
+        seen.append((Path(f"world{world}/policy.toml").read_bytes(), said))
+    assert "taken for one person's" in " ".join(seen[0][1].split())
+    assert seen[0] == seen[1] == seen[2]
+
+
+def _days_of(trace: Trace) -> list[Trace]:
+    day = trace.times // 86_400_000_000
+    return [
+        Trace(trace.user, trace.times[day == d], trace.lat[day == d], trace.lon[day == d])
+        for d in np.unique(day)
+    ]
+
+
+def _moved_then(part: Trace, hours: Windows, added: bool, number: int) -> Trace:
+    """Return a part that is far away in guarded hours; ``added`` puts the next part's there too."""
+    inside = hours.hold(part.times)
+    lat = np.where(inside, part.lat + 3, part.lat)
+    times, lon = part.times, part.lon
+    if added:
+        wednesday = datetime(2026, 3, 4, 14, tzinfo=UTC)
+        more = round(wednesday.timestamp()) * 1_000_000 + 60_000_000 * np.arange(1, 4)
+        times = np.concatenate([times, more + number])
+        lat, lon = np.concatenate([lat, [48.0] * 3]), np.concatenate([lon, [9.0] * 3])
+    order = np.argsort(times)
+    return Trace(part.user, times[order], lat[order], lon[order])
+
+
+def test_hours_guarded_by_hand_after_a_draft_are_noticed() -> None:
+    """The draft differs between worlds of such hours, and says so; one made without them is one."""
+    by_hand = Windows.of_texts(["fri 17:00-20:00"], timedelta(0)).in_zone(zone_of("Europe/Zurich"))
+    event = '[events.friday]\nformula = \'presence(place2, "fri 17:00-20:00")\'\nevery = "week"\n'
+    worlds = [ada(), another_world(ada(), by_hand, 1)]
+    drafts = [drafted([world]).text for world in worlds]
+    assert drafts[0] != drafts[1]  # the leak that is noticed
+    said = [gaps_in_the_guard(read_policy(text + event)) for text in drafts]
+    assert said[0] == said[1]
+    assert "friday: what was done in its hours" in said[0][-1]
+    assert "--guard 'fri 17:00-20:00'" in said[0][-1]
+    assert not gaps_in_the_guard(read_policy(drafts[0]))
+    hours = ["wed 14:00-16:00", "fri 17:00-20:00"]
+    again = [drafted([world], guard=hours).text for world in worlds]
+    assert again[0] == again[1]
+    assert not gaps_in_the_guard(read_policy(again[0]))
+    outing = drafted([ada()], since=datetime(2026, 3, 6, 8), until=datetime(2026, 3, 6, 20)).text
+    assert Document.from_toml(outing).drafted is not None
+    assert not gaps_in_the_guard(read_policy(outing))
 
 
 def test_the_studio_drafts_what_it_does_not_look_at() -> None:

@@ -124,6 +124,7 @@ def init(
     """
     from priste.atomic_files import check_apart, check_writable, write_file
     from priste.policy import drafted, read_policy
+    from priste.policy.draft.event_templates import DAILY
 
     inputs = traces or []
     check_writable(output, overwrite=overwrite)
@@ -134,7 +135,9 @@ def init(
             "--user, --from, --to, --guard and --kind are about traces. Name a file or folder."
         )
     with progress("Reading the traces", "people") as tell:
-        given = _given(inputs, reading, user, tell)
+        people = _given(inputs, reading, user, tell)
+        hours = guard or ([DAILY] if kind is not None else [])
+        given = _put_together(people, (reading.zone, since, _end_of(until), hours))
         paths = [os.path.relpath(path, output.parent) for path in inputs]
         draft = drafted(
             given.people if inputs else None,
@@ -191,17 +194,20 @@ def _sources(paths: Sequence[str], reading: Reading) -> str | list[str] | None:
 
 @dataclass(frozen=True)
 class _Given:
-    """The people of the inputs, how they are to be read, and whose the files were taken to be."""
+    """The people of the inputs, how they are to be read, and whose the files were taken to be.
+
+    ``name`` is that of the one person whose parts the files may be, None where they may not.
+    """
 
     people: list[Trace]
     reading: Reading
     notes: tuple[str, ...] = ()
+    may_be_parts: bool = False
+    name: str | None = None
 
 
 def _given(inputs: Sequence[Path], reading: Reading, users: list[str] | None, tell: Tell) -> _Given:
-    """Read the inputs; parts that are clearly one person's are put together."""
-    from priste.traces.one_person import are_one_person, joined
-
+    """Read the inputs."""
     wanted, seen = set(users or ()), set()
     people: list[Trace] = []
     sources: list[Source] = []
@@ -222,15 +228,29 @@ def _given(inputs: Sequence[Path], reading: Reading, users: list[str] | None, te
         )
     in_parts = len(sources) == 1 and sources[0].is_person_a_file
     unnamed = len(sources) > 1 and all(trace.user is None for trace in people)
-    if (in_parts or unnamed) and not wanted and are_one_person(people):
-        name = sources[0].root.resolve().name if in_parts else None
-        note = (
-            f"The {len(people)} files were never recorded at the same time, and most go on where "
-            "the one before ended: they are taken for one person's."
-        )
-        return _Given([joined(people, name)], replace(reading, as_user=name), (note,))
     notes = dict.fromkeys(f"{each.owners} {ONE_USER}" for each in sources if each.owners)
-    return _Given(people, reading, tuple(notes))
+    parts = len(people) > 1 and (in_parts or unnamed) and not wanted
+    name = sources[0].root.resolve().name if in_parts else None
+    return _Given(people, reading, tuple(notes), parts, name)
+
+
+def _put_together(
+    given: _Given,
+    asked: tuple[str | None, datetime | None, datetime | None, Sequence[str]],
+) -> _Given:
+    """Put parts together that are clearly one person's: what lies in guarded hours is not read."""
+    from priste.policy.draft.facts import guarded
+    from priste.traces.one_person import are_one_person, joined
+
+    rest = guarded(given.people, *asked)[2] if given.may_be_parts else []
+    if not are_one_person(rest):
+        return given
+    note = (
+        f"The {len(rest)} files were never recorded at the same time, and most go on where "
+        "the one before ended: they are taken for one person's."
+    )
+    reading = replace(given.reading, as_user=given.name)
+    return _Given([joined(rest, given.name)], reading, (note,))
 
 
 def _end_of(until: datetime | None) -> datetime | None:

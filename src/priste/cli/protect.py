@@ -111,6 +111,8 @@ class Protection:
                 batch.guarantees, batch.largest_leakage(), batch.largest_belief(), self.any_prior
             )
         )
+        if self.any_prior is not None and batch.continued:
+            out.print("The column any prior counts the releases of this run, not earlier ones.")
         if made["users"] > 1:
             out.print(users_table(made))
         out.print(metres_table(made))

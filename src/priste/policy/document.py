@@ -16,6 +16,7 @@ from priste.policy.mistakes import Mistakes
 from priste.policy.sections import (
     AdversarySection,
     ClockSection,
+    DraftedSection,
     EventSection,
     GuaranteeSection,
     MapSection,
@@ -29,7 +30,7 @@ from priste.policy.sections import (
 
 ORDER = (
     "map", "clock", "mobility", "mechanism", "adversary", "guarantee", "release", "regions",
-    "events", "secrets",
+    "events", "secrets", "drafted",
 )  # fmt: skip
 """The order in which sections are written."""
 
@@ -82,6 +83,7 @@ class Document(GroundDocument):
     regions: dict[str, RegionSection] = Field(default_factory=dict)
     events: dict[str, EventSection] = Field(default_factory=dict)
     secrets: dict[str, SecretSection] = Field(default_factory=dict)
+    drafted: DraftedSection | None = None
 
     @field_validator("mobility", mode="before")
     @classmethod

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+import re
+import shlex
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,10 +16,13 @@ from priste.events import Secret
 from priste.mechanisms import Identity, Mechanism, PlanarLaplace, Uniform
 from priste.policy.adversary_choice import ANYBODY
 from priste.policy.draft.text import kilometres
-from priste.policy.policy import Policy, PolicyEvent, event_label
+from priste.policy.guarded_rules import rules_of
+from priste.policy.policy import OFF_MAP, Policy, PolicyEvent, event_label
 from priste.policy.policy_reader import somewhere
+from priste.policy.windows import Windows
 from priste.quantify import AnyPrior
 from priste.release.calibrators import CALIBRATORS
+from priste.traces.fixes import microseconds
 
 OUTSIDE = {
     "refuse": "A fix off the map is refused, and the whole run with it.",
@@ -288,7 +293,36 @@ def gaps_in_the_guard(policy: Policy) -> list[str]:
         f"{event_label(gap.event, gap.period)}: not guarded, {gap.reason}."
         for gap in policy.unguarded
     ]
-    return cut + missed
+    return cut + missed + _read_when_drafted(policy)
+
+
+def _read_when_drafted(policy: Policy) -> list[str]:
+    """Say of which events the hours were read when the policy was drafted."""
+    section = policy.document.drafted
+    if section is None:
+        return []
+    timeline, places = policy.timeline, {*policy.regions, OFF_MAP}
+    without = section.windows(timeline.zone)
+    first, last = (
+        microseconds(timeline.time_of(step) + days * timedelta(days=7))
+        for step, days in ((0, -1), (policy.steps, 1))
+    )
+    found = []
+    for rule in rules_of(policy.document):
+        formulas = list(rule.formulas.values())
+        guarded = Windows.of_formulas(formulas, places, timeline, policy.steps)
+        if section.margin is None:  # of an outing whole steps were left out, and nothing around
+            guarded = replace(guarded, margin=timedelta(0))
+        if not without.cover(guarded, first, last):
+            hours = [text for formula in formulas for text in re.findall(r'"([^"]+)"', formula)]
+            options = " ".join(f"--guard {shlex.quote(each)}" for each in hours) or "--guard HOURS"
+            found.append(
+                f"{rule.name}: what was done in its hours before the draft. They were read when "
+                "this policy was drafted, so its map, places and numbers may tell about them. "
+                f"Draft again without them: priste init TRACES {options}, with the other hours "
+                "that are guarded."
+            )
+    return found
 
 
 def _explained(policy: Policy, event: PolicyEvent, chances: NDArray[np.float64]) -> ExplainedEvent:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -379,30 +379,35 @@ class Policy:
                 "released would tell about them. Ask for_user(trace) for a policy without them."
             )
 
-    def stream_cells(self, trace: Trace) -> tuple[int | None, ...]:
+    def stream_cells(self, trace: Trace, also: Iterable[int] = ()) -> tuple[int | None, ...]:
         """Return the cells that a trace is released from, up to the last step with a fix.
 
         What happened in guarded hours, and whether there was a fix, is not read. A stretch of
         them is released whole where the trace has fixes before and after it, and otherwise not
         at all; since a release in guarded hours does not depend on the cell, that is cell 0. The
         other cells follow from the rest of the trace. A stream ends with its last fix outside
-        guarded hours, so that it can go on when there are more.
+        guarded hours, so that it can go on when there are more. ``also`` are further steps of
+        guarded hours: those of events of earlier policies that the stream still guards.
 
         Raises PolicyError as :meth:`cells` does.
         """
         self._refuse_fitted(trace)
-        rest = self._outside_guarded_hours(trace) if trace.times.size else None
+        guarded = self.guarded_hours
+        if self.calibrator.guaranteed:
+            further = frozenset(also) & frozenset(range(self.steps))
+            guarded = tuple(stretches(further.union(*guarded)))
+        rest = self._outside(guarded, trace) if trace.times.size else None
         cells = list(self.true_cells(rest).cells) if rest is not None else []
         known = [step for step, cell in enumerate(cells) if cell is not None]
-        for hours in self.guarded_hours if known else ():
+        for hours in guarded if known else ():
             if known[0] < hours.start and hours.stop <= known[-1]:
                 cells[hours.start : hours.stop] = [0] * len(hours)
         return tuple(cells[: known[-1] + 1]) if known else ()
 
-    def _outside_guarded_hours(self, trace: Trace) -> Trace | None:
-        """Return a trace without what lies in steps of guarded hours, None if nothing is left."""
+    def _outside(self, guarded: Iterable[range], trace: Trace) -> Trace | None:
+        """Return a trace without what lies in stretches of steps, None if nothing is left."""
         begin, free = int(trace.times[0]), []
-        for stretch in self.guarded_hours:
+        for stretch in guarded:
             start, stop = (
                 microseconds(self.timeline.time_of(step)) for step in (stretch.start, stretch.stop)
             )

@@ -5,15 +5,18 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from priste.policy.calendar import read_when
+from priste.policy.windows import Windows
 from priste.quantify import BeliefBound, Guarantee, OddsBound
 from priste.release import Calibrator
 from priste.release.calibrators import CALIBRATORS, DEFAULT_CALIBRATOR
+from priste.traces.fixes import microseconds
 from priste.traces.zones import zone_of
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -440,6 +443,36 @@ class SecretSection(GuaranteeSection):
         if self.together is not None and len(set(self.together)) < len(self.together):
             raise ValueError("'together' names each event once")
         return self
+
+
+class DraftedSection(Section):
+    """The hours that were not read when the policy was drafted, with ``margin`` on both sides.
+
+    Each is a time of the day or week, or a stretch from one clock time to another, as
+    "2026-03-04T14:00..2026-03-04T16:00".
+    """
+
+    without: list[str] = Field(min_length=1)
+    margin: str | None = None
+
+    @model_validator(mode="after")
+    def _readable(self) -> DraftedSection:
+        self.windows(UTC)
+        return self
+
+    def windows(self, zone: tzinfo) -> Windows:
+        """Return these hours as clocks of a zone show them."""
+        spans = []
+        for text in self.without:
+            if ".." in text:
+                begin, end = (
+                    microseconds(datetime.fromisoformat(each).replace(tzinfo=zone))
+                    for each in text.split("..", 1)
+                )
+                spans.append((begin, end))
+        whens = tuple(read_when(text) for text in self.without if ".." not in text)
+        margin = timedelta(0) if self.margin is None else read_length(self.margin)
+        return Windows(whens, tuple(spans), zone, margin)
 
 
 def unknown_key(name: str, known: list[str]) -> PydanticCustomError:

@@ -86,6 +86,15 @@ class Windows:
         """
         return within(trace, self._free(int(trace.times[0]), int(trace.until[-1])))
 
+    def cover(self, other: Windows, first: int, last: int) -> bool:
+        """Tell whether these hold all that others hold between two instants."""
+        free = self._free(first, last)
+        return not any(
+            begin <= until and since < end
+            for since, until in free
+            for begin, end in other._instants(first, last)
+        )
+
     def _free(self, first: int, last: int) -> list[tuple[int, int]]:
         """Return the stretches from one instant to another, both included, without the windows."""
         found = []

@@ -33,7 +33,7 @@ class Source:
     """What was opened, and whose trace of it is looked at.
 
     ``folder`` is where a policy would lie, so that it finds its files. ``counts`` are the fixes of
-    the ``people``. ``carried`` is what the opened policy says and the page does not show.
+    the ``people``. ``carried`` is what the draft or the opened policy says and the page does not show.
     """
 
     kind: Literal["town", "file", "upload"]
@@ -140,6 +140,7 @@ def _source(
         chosen,
         policies,
         kind != "town",
+        carried_of(Document.from_toml(found.draft).to_json()),
     )
 
 

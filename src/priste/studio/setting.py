@@ -119,7 +119,7 @@ def document_of(
     parts = _sections(setting, {*files, *kept["files"]})
     if parts["mobility"].get("kind") == SEVERAL:
         parts["mobility"] = kept["mobility"]
-    else:
+    elif isinstance(kept["mobility"], dict):
         parts["mobility"] |= only(kept["mobility"], {"path"})
     if kept["adversary"] and parts.get("adversary", {}).get("knows") == "population":
         parts["adversary"] |= kept["adversary"]

@@ -32,6 +32,7 @@ from priste.policy.draft.stretch import (
 )
 from priste.policy.formula_models import nights
 from priste.traces import Timeline, Trace
+from priste.traces.fixes import utc_datetime
 from priste.traces.zones import zone_of
 
 MOST_TRACES = 60
@@ -46,8 +47,7 @@ home: an office where it gets late sometimes is none."""
 HOME = "home"
 """What such a place is called."""
 
-MOST_ZONES = 4
-"""How often the zone may change when the hours are taken out that it makes guarded."""
+_HALF_A_DAY = timedelta(hours=12) // timedelta(microseconds=1)
 
 RADIUS_KM = 0.1
 FEWEST_PEOPLE = 5
@@ -72,7 +72,8 @@ class DraftFacts:
     """All that a draft is written from.
 
     ``people`` counts all, ``present`` those with fixes while the clock runs, and ``covered`` is the
-    share of the recorded time then. ``times`` are those of the example events at ``event_place``.
+    share of the recorded time then. ``times`` are those of the example events at ``event_place``;
+    they were not read, nor was a ``margin`` on both sides of them.
     ``home_habits`` are those of the one person, if there is a home, or of those people of a crowd
     whose ``homes`` are known: by their names, each a cell of the map.
     """
@@ -89,6 +90,7 @@ class DraftFacts:
     present: int
     covered: float
     homes: Mapping[str | None, Circle] = field(default_factory=dict)
+    margin: timedelta = timedelta(0)
 
     @property
     def length(self) -> timedelta:
@@ -174,6 +176,7 @@ def facts_of(
         present=len(present),
         covered=stretch.share,
         homes=lived,
+        margin=chosen.windows.margin,
     )
 
 
@@ -237,30 +240,37 @@ def _within(
 
 
 def _settled_zone(rule: Guard, people: Sequence[Trace]) -> str | None:
-    """Return the zone of what lies outside the hours guarded in that zone, None if there is none.
+    """Return the zone of what lies outside the hours guarded there, None if nothing does.
 
-    For hours of every day, of which nothing would be left without those of every zone.
+    For hours of every day, of which nothing would be left without those of every zone. All fixes
+    must then lie where clocks show the same time: so the guarded ones cannot choose the zone.
     """
-    named = _zone_of(people)
-    for _ in range(MOST_ZONES):
-        if named is None:
-            return None
-        found = _zone_of(rule.in_zone(zone_of(named)).rest_of(people))
-        if found == named:
-            return named
-        named = found
-    raise InvalidParameter(
-        "The time zone does not follow from what lies outside the guarded hours.",
-        hint="Say it: --zone",
-    )
+    places = np.concatenate([np.stack([trace.lat, trace.lon], axis=1) for trace in people])
+    zones = sorted({zone_at(*place) for place in np.unique(places.round(3), axis=0).tolist()})
+    first = min(int(trace.times[0]) for trace in people)
+    last = max(int(trace.until[-1]) for trace in people)
+    moments = [utc_datetime(each) for each in range(first, last + _HALF_A_DAY, _HALF_A_DAY)]
+    clocks = {
+        tuple(moment.astimezone(zone_of(name)).utcoffset() for moment in moments) for name in zones
+    }
+    found = _zone_of(rule.in_zone(zone_of(zones[0])).rest_of(people))
+    if len(clocks) > 1 or (found is not None and found not in zones):
+        raise InvalidParameter(
+            "The time zone does not follow from what lies outside the guarded hours: the fixes lie "
+            "in several zones, and the hours are guarded every day.",
+            hint="Say it: --zone",
+        )
+    return found
 
 
 def _zone_of(people: Sequence[Trace]) -> str | None:
-    """Return the zone where most of what is left was recorded, None if nothing is."""
+    """Return the zone of the fix of median latitude of what is left, None if nothing is."""
     if not people:
         return None
-    longest = max(people, key=len)
-    return zone_at(float(np.median(longest.lat)), float(longest.lon[len(longest) // 2]))
+    lat = np.concatenate([trace.lat for trace in people])
+    lon = np.concatenate([trace.lon for trace in people])
+    middle = np.lexsort((lon, lat))[(lat.size - 1) // 2]
+    return zone_at(float(lat[middle]), float(lon[middle]))
 
 
 def zone_at(lat: float, lon: float) -> str:

@@ -8,7 +8,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from pathlib import PurePath
 from typing import Any
 
@@ -248,7 +248,7 @@ def _text(
         "",
         ("epsilon", 1.0, "odds move by at most a factor e^1 = 2.72, up or down"),
         "odds_up = 1.0: instead, only that it happened stays deniable",
-        "belief_at_most = 0.2: instead, nobody gets more than 20 % sure of it",
+        "belief_at_most = 0.2: instead, the adversary gets at most 20 % sure of it",
     )
     off = "off the map is a place of its own around it"
     if facts.frame.outside:
@@ -290,6 +290,14 @@ def _text(
     for number, when in enumerate(facts.times, 1):
         name = "example" if number == 1 else f"example{number}"
         out.section(["events", name], "", *_event(place, when, facts))
+    if facts.people:
+        margin = f"{facts.margin // timedelta(minutes=1)}min"
+        out.section(
+            ["drafted"],
+            "hours that were not read: `priste explain` compares",
+            ("without", list(facts.times), ""),
+            *([("margin", margin, "before and after them too")] if facts.margin else []),
+        )
     return out.text()
 
 

@@ -81,7 +81,7 @@ export function openStart(store, node, { open, api }) {
         element(
           "p",
           { class: "lead" },
-          "Apps get locations from which nobody can tell whether it happened. Here you see it work, on this machine, before anything is shared.",
+          "Apps get locations that bound what an adversary can learn about whether it happened. Here you see it work, on this machine, before anything is shared.",
         ),
       ),
       picture(),

@@ -1,0 +1,174 @@
+"""Worlds that differ in guarded hours only: what the threat model calls public is the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cli.command_line import ROOT, priste
+from tests.cli.small_world import GRID, POLICY, START, STEPS, trace_of
+
+from priste.traces import Trace, write_traces
+
+PAGE = ROOT / "docs" / "explanation" / "threat-model.md"
+EVENT = "[events.visit]\nformula = 'presence(clinic, \"06:00-07:00\")'\n"
+TEXT = POLICY[: POLICY.index("[events.visit]")].replace(
+    "pace = 0.3", 'calibrator = "certified"\npace = 0.3'
+)
+FIT = TEXT.replace('kind = "gaussian"\nsigma = 1.0', 'kind = "fit"\ntraces = "others.csv"')
+HOURS = range(5, 8)
+"""The steps of the event, and an hour before and after it: its guarded hours."""
+
+PATHS = {
+    "ada": [0, 0, 1, 5, 6, 10, 10, 9, 5, 1, 0, 0],
+    "ben": [15, 15, 14, 10, 10, 6, 6, 7, 11, 15, 15, 15],
+    "cleo": [3, 3, 3, 7, 7, 11, 10, 10, 9, 8, 12, 12],
+}
+WORLDS = ("as it was", "a visit moved", "a fix removed", "a fix added", "only then")
+
+
+def listed() -> dict[str, tuple[set[str], set[str]]]:
+    """Return what the threat model calls public and private, of each command."""
+    text = PAGE.read_text().partition("## What may be handed out")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|(.*)\|$", text, re.MULTILINE)
+    return {
+        name: (set(re.findall("`(.*?)`", public)), set(re.findall("`(.*?)`", private)))
+        for name, public, private in rows
+    }
+
+
+def person(user: str, world: str, first: timedelta = timedelta(0)) -> Trace:
+    """Return a person's fixes in a world."""
+    whole = trace_of(user, PATHS[user], START + first)
+    steps = np.arange(len(whole))
+    inside = np.isin(steps, HOURS)
+    times, lat, lon = whole.times, whole.lat.copy(), whole.lon.copy()
+    kept = np.ones(len(whole), dtype=bool)
+    if world == "a visit moved":
+        lat[inside], lon[inside] = GRID.latlon(12)
+    if world == "a fix removed":
+        kept = steps != 6
+    if world == "only then":
+        kept = ~inside
+    times, lat, lon = times[kept], lat[kept], lon[kept]
+    if world == "a fix added":
+        more = whole.times[inside] + 600_000_000
+        where = np.array([GRID.latlon(2)] * more.size)
+        times = np.concatenate([times, more])
+        lat, lon = np.concatenate([lat, where[:, 0]]), np.concatenate([lon, where[:, 1]])
+    order = np.argsort(times)
+    return Trace(user, times[order], lat[order], lon[order])
+
+
+def files(world: str) -> None:
+    """Write the input and the policies of a world into the present folder."""
+    write_traces([person(user, world) for user in PATHS], Path("trips.csv"))
+    write_traces([person("ada", world)], Path("ada.csv"))
+    week = [person(user, world, timedelta(days=-1)) for user in PATHS]
+    write_traces(week, Path("others.csv"))
+    Path("policy.toml").write_text(TEXT + EVENT)
+    Path("fitted.toml").write_text(FIT + EVENT)
+
+
+def _said(*words: object, code: int = 0) -> dict[str, object]:
+    made = priste(*words, code=code)
+    return {"stdout": made.stdout, "progress": made.stderr, "exit code": made.exit_code}
+
+
+def init() -> dict[str, object]:
+    said = _said("init", "trips.csv", "--guard", "05:00-08:00", "--zone", "UTC", "-o",
+                 "drafted.toml", "--no-forecast")  # fmt: skip
+    homes = Path("drafted.homes.csv")
+    return {
+        "policy.toml": Path("drafted.toml").read_bytes(),
+        "policy.homes.csv": homes.read_bytes() if homes.exists() else b"",
+        "stdout": said["stdout"],
+    }
+
+
+def fit() -> dict[str, object]:
+    said = _said("fit", "others.csv", "-p", "policy.toml", "-o", "model.npz")
+    return {"model.npz": Path("model.npz").read_bytes(), "stdout": said["stdout"]}
+
+
+def explain() -> dict[str, object]:
+    return {"stdout": _said("explain", "fitted.toml", "--no-forecast")["stdout"]}
+
+
+def forecast() -> dict[str, object]:
+    words = ("forecast", "fitted.toml", "--runs", 2, "--steps", 4, "--json")
+    return {"stdout": _said(*words)["stdout"]}
+
+
+def compare() -> dict[str, object]:
+    return {"stdout": _said("compare", "fitted.toml", "--streams", 1, "--json")["stdout"]}
+
+
+def protect() -> dict[str, object]:
+    said = _said("protect", "trips.csv", "-p", "fitted.toml", "--seed", 3, "--compare", 0,
+                 "-o", "released.csv")  # fmt: skip
+    return {
+        "released.csv": Path("released.csv").read_bytes(),
+        "ledger.csv": Path("released.csv.ledger.csv").read_bytes(),
+        "exit code": said["exit code"],
+        "progress": said["progress"],
+    }
+
+
+def audit() -> dict[str, object]:
+    protect()
+    return {"stdout": _said("audit", "released.csv", "-p", "fitted.toml", "--json")["stdout"]}
+
+
+def report() -> dict[str, object]:
+    protect()
+    said = _said("report", "released.csv", "-p", "fitted.toml", "-o", "shared.html")
+    return {"shared page": Path("shared.html").read_bytes(), "stdout": said["stdout"]}
+
+
+COMMANDS: dict[str, Callable[[], dict[str, object]]] = {
+    each.__name__: each for each in (init, fit, explain, forecast, compare, protect, audit, report)
+}
+
+
+def test_the_list_is_about_every_command() -> None:
+    """`live` has tests of its own in two worlds; every other command of the list is run here."""
+    assert set(listed()) == {*COMMANDS, "live"}
+
+
+def test_the_worlds_differ_inside_guarded_hours_only() -> None:
+    """Each world has other fixes in the guarded hours, and the same ones outside them."""
+    worlds = [person("ada", world) for world in WORLDS]
+    hour = 3_600_000_000
+    begin = round(START.timestamp()) * 1_000_000
+    rest = []
+    for trace in worlds:
+        step = (trace.times - begin) // hour
+        outside = ~np.isin(step, HOURS)
+        rest.append([tuple(column[outside]) for column in (trace.times, trace.lat, trace.lon)])
+    assert all(each == rest[0] for each in rest)
+    assert len({(trace.times.tobytes(), trace.lat.tobytes()) for trace in worlds}) == len(WORLDS)
+    assert len(PATHS["ada"]) == STEPS
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_is_public_is_the_same_in_every_world(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the same bits and the same fixes outside, byte for byte."""
+    seen = {}
+    for number, world in enumerate(WORLDS):
+        folder = tmp_path / str(number) / "run"
+        folder.mkdir(parents=True)
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("PRISTE_STATE", str(folder / "state"))
+        files(world)
+        seen[world] = COMMANDS[command]()
+    first = seen[WORLDS[0]]
+    assert set(first) == listed()[command][0]
+    for world in WORLDS[1:]:
+        assert seen[world] == first, world
