@@ -95,6 +95,43 @@ def test_two_runs_that_told_too_much_together_stay_within_the_guarantee() -> Non
     )
 
 
+GUARDED = TEXT.replace("sigma = 0.4", "sigma = 1.0").replace('\nguarded_hours = "off"', "")
+"""With guarded hours: an hour before a visit and after it."""
+
+
+@pytest.mark.parametrize("rule", ["nearest", "interpolated"])
+def test_hours_of_an_earlier_policy_are_not_read_by_a_later_one(rule: str) -> None:
+    """An earlier visit in the new clock: fixes moved, missing or added then change no release."""
+    key = bytes([7]) * 32
+    text = GUARDED.replace("steps = 12", f'steps = 12\nrule = "{rule}"')
+    one = policy_of(0, text.replace("steps = 12", "steps = 24"), "14:00-16:00")
+    two = policy_of(1, text, "20:00-21:00")
+    fixes = fixes_of(PATH)
+    first = protect_group(table_of(fixes[:HALF_DAY]), one, key).outcomes[0].journal
+    inside = range(13, 17)  # the visit of the earlier policy, and an hour before and after it
+    assert not any(step + HALF_DAY in inside for hours in two.guarded_hours for step in hours)
+    later = {fix.time: fix for fix in fixes[HALF_DAY:]}
+    hours = [START + timedelta(hours=hour, minutes=30) for hour in inside]
+    there = later | {when: Fix("ada", when, *GRID.latlon(9)) for when in hours}
+    missing = {when: fix for when, fix in later.items() if when not in hours}
+    more = later | {
+        when + timedelta(minutes=20): Fix("ada", when + timedelta(minutes=20), *GRID.latlon(3))
+        for when in hours
+    }
+    told = []
+    for world in (later, there, missing, more):
+        table = table_of([world[when] for when in sorted(world)])
+        made = protect_group(table, two, key, earlier={"ada": first})
+        assert not made.problems
+        again = protect_group(table, two, key, earlier={"ada": made.outcomes[0].journal})
+        assert again.outcomes[0].stream.drawn == 0
+        assert again.rows == made.rows
+        told.append((made.rows.to_pylist(), made.outcomes[0].stream.cells))
+    assert told[0] == told[1] == told[2] == told[3]
+    released = {row["step"] for row in told[0][0]}
+    assert {hour - HALF_DAY for hour in inside} <= released
+
+
 # Through files, the register and workspaces
 
 

@@ -93,6 +93,19 @@ def test_too_many_answers_say_how_many_and_what_to_leave_out() -> None:
     assert len(Secret({f"in {k}": at([k], 1) for k in range(15)}).answers) == MAX_ANSWERS
 
 
+def test_many_events_that_exclude_each_other_are_counted_not_guessed() -> None:
+    """Fourteen events at one step have 15 answers; with 17 the error states the count."""
+    assert len(together(*(at([k], 2) for k in range(14))).answers) == 15
+    with pytest.raises(InvalidParameter, match="needs 18 answers") as refused:
+        together(*(at([k], 2) for k in range(17)))
+    assert "it needs 16" in str(refused.value)
+    with pytest.raises(InvalidParameter, match="These are 17 and 'neither'"):
+        Secret({f"a{k}": at([k], 2) for k in range(17)})
+    sides = {f"a{k}": at([k], 2) for k in range(16)} | {"other": ~at(range(16), 2)}
+    with pytest.raises(InvalidParameter, match=r"These are 17\."):
+        Secret(sides)
+
+
 def test_a_secret_reads_back_from_its_dictionary() -> None:
     """What is written in a stream's file is the same secret."""
     for secret in (

@@ -46,6 +46,34 @@ def test_the_page_follows_the_releases_and_the_public_part() -> None:
     assert "docs/explanation/threat-model.md" in page
 
 
+TOGETHER = '[secrets.both]\ntogether = ["visit", "homecoming"]\n'
+DAILY = '[events.daily]\nformula = \'presence(home, "02:00-03:00")\'\nevery = "day"\n'
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("", "Each event is guarded by itself"),
+        (TOGETHER, "between any two of their"),
+        (DAILY, "“at least once”"),
+    ],
+    ids=["apart", "together", "recurring"],
+)
+def test_the_page_says_which_combinations_are_covered(more: str, said: str) -> None:
+    """Without a name of an event or a place, and the same for other places and hours."""
+    pages = []
+    other = ELSEWHERE.replace("[events.outing]", "[events.visit]").replace("01:00-02", "03:00-04")
+    for world in (QUICK, other):
+        text = world.replace("epsilon = 1.2\n", "") if more == TOGETHER else world
+        if more == DAILY:
+            text = text.replace("steps = 12", "steps = 48")
+        pages.append(shared_page(PublicPart.of(read_policy(text + more)), RELEASED))
+    assert pages[0] == pages[1]
+    assert said in pages[0]
+    for secret in ("visit", "homecoming", "clinic", "daily"):
+        assert secret not in pages[0]
+
+
 def test_what_keeps_no_guarantee_says_so() -> None:
     """A calibrator that guarantees nothing is named as such."""
     plain = 'calibrator = "uncalibrated"\nno_guarantee = true'

@@ -20,6 +20,7 @@ from priste.batch.own_places import Disc, OwnPlace, Places
 from priste.errors import TraceError
 from priste.register import Recognition
 from priste.traces import Trace
+from priste.traces.databases import open_database
 from priste.traces.zones import NO_TIME
 
 MEMORY = "256MB"
@@ -103,19 +104,13 @@ class Gathering:
         self.fixes = 0
 
     def __enter__(self) -> Gathering:
-        import duckdb
-
         with self._told():
-            self._connection = duckdb.connect(
-                str(self._folder / "fixes.duckdb"),
-                config={
-                    "memory_limit": MEMORY,
-                    "temp_directory": str(self._folder / "spill"),
-                    "threads": "2",
-                    "autoinstall_known_extensions": "false",
-                },
+            self._connection = open_database(
+                self._folder / "spill",
+                memory=MEMORY,
+                threads=2,
+                file=str(self._folder / "fixes.duckdb"),
             )
-            self._connection.execute("SET enable_progress_bar = false")
             self._connection.execute(
                 "CREATE TABLE fixes(place BIGINT, person VARCHAR, t BIGINT, a DOUBLE, o DOUBLE, "
                 "e BIGINT)"

@@ -22,6 +22,7 @@ from priste.errors import StateError
 from priste.policy import Policy
 from priste.register import KeptStream
 from priste.release import Ledger
+from priste.traces.databases import open_database
 
 MEMORY = "256MB"
 
@@ -147,17 +148,7 @@ class Parts:
         ``people`` is what summaries ask for, without cells and journals, copied from the files
         once: opening thousands of files for every question takes longer than answering it.
         """
-        import duckdb
-
-        connection = duckdb.connect(
-            config={
-                "memory_limit": MEMORY,
-                "threads": "2",
-                "temp_directory": tempfile.gettempdir(),
-                "autoinstall_known_extensions": "false",
-            }
-        )
-        connection.execute("SET enable_progress_bar = false")
+        connection = open_database(tempfile.gettempdir(), memory=MEMORY, threads=2)
         listed = ", ".join(_quoted(str(path)) for path in self.files)
         connection.execute(f"CREATE VIEW parts AS FROM read_parquet([{listed}], filename=true)")
         connection.execute(

@@ -44,8 +44,9 @@ class PristePPM:
     PPM_ID = "priste"
     PPM_NAME = "PriSTE"
     PPM_INFO = (
-        "PriSTE releases locations from which nobody can tell whether a spatiotemporal event of "
-        "the user's own choosing happened: over all releases together, the odds that it did move "
+        "PriSTE releases locations that bound what the adversary of a policy learns about a "
+        "spatiotemporal event of the user's own choosing: over all releases of a stream together, "
+        "under the models of the policy, the odds that it happened move "
         "by at most a factor e^epsilon, or as the policy guarantees."
     )
     PPM_REF = (

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from functools import singledispatch
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from priste.maps import Grid, Region
 from priste.mobility import MarkovModel
 from priste.quantify import Guarantee
@@ -114,10 +112,9 @@ def leakage_chart(
         Line(name, style, over_steps(leakage[name], steps, scale, silent))
         for name, style in zip(shown, LINES, strict=False)
     )
-    marks = np.unique(np.linspace(0, len(silent) - 1, min(MOST_MARKS, len(silent))).round())
     across = tuple(
-        Mark(round(100 * (step + 0.5) / len(silent), 2), f"step {int(step) + first}")
-        for step in marks
+        Mark(round(100 * (step + 0.5) / len(silent), 2), f"step {step + first}")
+        for step in range(0, len(silent), math.ceil(len(silent) / MOST_MARKS))
     )
     levels = tuple(
         level(bound, f"ε = {bound:g}", scale)

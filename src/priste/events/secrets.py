@@ -21,9 +21,6 @@ from priste.events.partitions import Partition
 MAX_ANSWERS = 16
 """How many answers a secret may have: a check compares each two of them."""
 
-MAX_TOGETHER = 12
-"""Of how many events the combinations are counted before a secret is refused."""
-
 NEITHER = "neither"
 """The answer that none of the named events happened."""
 
@@ -196,8 +193,9 @@ def too_many_answers(
 ) -> InvalidParameter:
     """Say how many answers are needed, and which events to leave out."""
     if kind == "answers":
+        rest = f" and {NEITHER!r}" if (False,) * len(names) in truths else ""
         return InvalidParameter(
-            f"A Secret has at most {MAX_ANSWERS} answers. These are {len(names)} and {NEITHER!r}.",
+            f"A Secret has at most {MAX_ANSWERS} answers. These are {len(names)}{rest}.",
             hint=f"Leave out {len(names) + 1 - MAX_ANSWERS}, or join answers with '|'.",
         )
     kept = list(range(len(names)))
@@ -242,14 +240,6 @@ def _checked(answers: object, owner: str) -> tuple[tuple[str, ...], tuple[Event,
                 "to guard about it.",
                 hint="Leave it out.",
             )
-    if len(answers) > (MAX_ANSWERS if owner == "Secret" else MAX_TOGETHER):
-        raise InvalidParameter(
-            f"has at most {MAX_ANSWERS} answers, and so many events need more",
-            parameter="answers" if owner == "Secret" else "events",
-            owner=owner,
-            value=len(answers),
-            hint="Leave events out, or guard them in several secrets.",
-        )
     return tuple(answers), tuple(answers.values())
 
 

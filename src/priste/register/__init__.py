@@ -1,6 +1,6 @@
 """One stream per person: who was released before, what was released, and how it goes on."""
 
-from priste.register.continued import ContinuedStreams, settled
+from priste.register.continued import ContinuedStreams, guarded_by, settled
 from priste.register.kept_streams import KeptStream
 from priste.register.keyed_digests import Recognition
 from priste.register.register import Person, Register, RegisterTransaction, Released
@@ -13,5 +13,6 @@ __all__ = [
     "Register",
     "RegisterTransaction",
     "Released",
+    "guarded_by",
     "settled",
 ]

@@ -133,6 +133,17 @@ def step_of_clock(policy: Policy, kept: KeptStream) -> int:
     return before
 
 
+def guarded_by(kept: KeptStream, policy: Policy) -> frozenset[int]:
+    """Return the guarded hours of a stream as steps of the clock of a policy.
+
+    None where the steps of both do not fall together: the stream cannot go on then.
+    """
+    before = kept.step_of(policy.timeline.time_of(0))
+    if before is None or kept.step != policy.timeline.step:
+        return frozenset()
+    return frozenset(step - before for step in kept.guarded_hours if step >= before)
+
+
 def _carried(
     earlier: Events, wanted: Mapping[str, PolicyEvent], left: set[str], begin: datetime
 ) -> Events:
@@ -183,11 +194,11 @@ def _same(guarded: PolicyEvent | None, wanted: PolicyEvent) -> bool:
 def settled(protector: Protector) -> set[str]:
     """Return the events about which nothing that is still to come could tell too much.
 
-    An event is settled when its last step is over and, whatever the next cell, telling that cell
-    exactly would keep what is guaranteed about it. In a first-order model all later cells depend on
-    the past only through that one, and a release only on the cell of its step: so every
-    further stream of releases is a mixture of such disclosures, and its ratio lies between theirs.
-    Doubt counts as not settled.
+    An event is settled when its guarded hours are over and, whatever the next cell, telling
+    that cell exactly would keep what is guaranteed about it. In a first-order model all later
+    cells depend on the past only through that one, and a release only on the cell of its step:
+    so every further stream of releases is a mixture of such disclosures, and its ratio lies
+    between theirs. Doubt counts as not settled.
     """
     state = protector.state
     terms = state.terms
@@ -198,7 +209,9 @@ def settled(protector: Protector) -> set[str]:
     exact = np.eye(terms.mechanism.grid.size)
     found = set()
     for place, (name, event) in enumerate(zip(terms.event_names, terms.events, strict=True)):
-        if event.last_step is None or event.last_step >= protector.next_step:
+        if event.last_step is None:
+            continue
+        if event.last_step + (terms.pads[place] or 0) >= protector.next_step:
             continue
         limits: list[float | Guarantee] = [_NO_BOUND] * len(terms.events)
         limits[place] = terms.guarantees[place]

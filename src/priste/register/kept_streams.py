@@ -19,16 +19,17 @@ from priste.events import parse_event
 from priste.policy import Policy, PolicyEvent
 from priste.quantify import Guarantee, guarantee_from_dict
 from priste.release import Ledger, Protector, Release
+from priste.release.guarded_hours import guarded_hours_of, stretches
 from priste.release.stream_file import binding as bindings
 from priste.release.stream_file import journal as stream_file
-from priste.release.stream_file.entry import (
+from priste.release.stream_file.header import events_to_json, ground_in, ground_of
+from priste.release.stream_file.journal import (
     Entry,
     Likelihoods,
     LikelihoodTexts,
     entry_from_json,
     entry_to_json,
 )
-from priste.release.stream_file.header import events_to_json, ground_in, ground_of
 
 Records = Sequence[Mapping[str, Any]]
 Events = dict[str, PolicyEvent]
@@ -43,7 +44,8 @@ class KeptStream:
     ``start`` is when step 0 begins. ``before`` is the step of the stream at which the clock of the
     policy begins that the stream was last released under, and ``steps`` is how many steps of that
     clock it covers. A stream that goes on under a later clock keeps its first step, so ``before``
-    grows; it is negative where the clock of the policy begins before the stream does.
+    grows; it is negative where the clock of the policy begins before the stream does. ``inherited``
+    are steps of the guarded hours of earlier policies, in which no later trace is read.
     """
 
     stream: str
@@ -55,6 +57,7 @@ class KeptStream:
     ground: Mapping[str, str]
     guarded: Sequence[Mapping[str, Any]]
     records: tuple[Mapping[str, Any], ...]
+    inherited: frozenset[int] = frozenset()
 
     @classmethod
     def of(
@@ -66,6 +69,7 @@ class KeptStream:
         *,
         stream: str,
         binding: Mapping[str, str],
+        past: KeptStream | None = None,
     ) -> KeptStream:
         """Return the stream of a Protector; the clock of the policy begins at step ``before``."""
         terms = protector.state.terms
@@ -79,6 +83,7 @@ class KeptStream:
             ground_of(terms, protector.calibrator),
             events_to_json(terms),
             tuple(protector.records()),
+            frozenset() if past is None else past.guarded_hours,
         )
 
     def to_bytes(self) -> bytes:
@@ -92,6 +97,7 @@ class KeptStream:
             "steps": self.steps,
             "ground": dict(self.ground),
             "events": list(self.guarded),
+            "inherited": [[each.start, each.stop] for each in stretches(self.inherited)],
         }
         return stream_file.encode(header, self.records)[0]
 
@@ -111,6 +117,9 @@ class KeptStream:
                 dict(header["ground"]),
                 list(header["events"]),
                 contents.records,
+                frozenset(
+                    step for first, stop in header["inherited"] for step in range(first, stop)
+                ),
             )
         except (KeyError, TypeError, ValueError, OverflowError) as problem:
             raise _damaged(place) from problem
@@ -202,6 +211,16 @@ class KeptStream:
             }
         except (KeyError, TypeError, ValueError) as problem:
             raise _damaged(Path("a kept stream")) from problem
+
+    @cached_property
+    def guarded_hours(self) -> frozenset[int]:
+        """The steps of the stream that are guarded hours of its events, or were of earlier ones."""
+        own = (
+            guarded_hours_of(each.stated, each.pad)
+            for each in self.events.values()
+            if each.pad is not None
+        )
+        return self.inherited.union(*own)
 
     @property
     def cells(self) -> tuple[int | None, ...]:

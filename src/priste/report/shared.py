@@ -51,6 +51,7 @@ class PublicPart:
     mechanism: str
     calibrator: str
     guaranteed: bool
+    combinations: str
 
     @classmethod
     def of(cls, policy: Policy) -> PublicPart:
@@ -63,7 +64,31 @@ class PublicPart:
             str(policy.mechanism.describe()["kind"]),
             str(policy.calibrator.describe()["kind"]),
             policy.calibrator.guaranteed,
+            _combinations(policy),
         )
+
+
+def _combinations(policy: Policy) -> str:
+    """Say which combinations of events are covered, without naming an event."""
+    secrets = sum(len(each.stated.answers) > 2 for each in policy.events.values())
+    said = []
+    if secrets:
+        said.append(
+            "Where several events or answers are guarded together, the bound holds between any two "
+            "of their combinations."
+        )
+    if len(policy.events) > secrets:
+        said.append(
+            "Each event is guarded by itself: combinations of events are not bounded, such as that "
+            "exactly one of two happened."
+        )
+    if policy.recurring():
+        said.append(
+            "Of an event that recurs each day or week is guarded. No bound holds for “at least "
+            "once” and “every time”; the owner of the data computes from the releases how far both "
+            "moved (priste audit)."
+        )
+    return " ".join(said)
 
 
 @dataclass(frozen=True)

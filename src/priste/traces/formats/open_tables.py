@@ -20,6 +20,7 @@ from priste.atomic_files import scratch_folder
 from priste.errors import TraceError
 from priste.extras import need
 from priste.traces.cleaning import RawFixes
+from priste.traces.databases import open_database
 from priste.traces.formats.csv_dialects import Dialect, dialect_of
 from priste.traces.formats.table_queries import (
     FILE_COLUMN,
@@ -213,20 +214,11 @@ class OpenTable:
 def open_table(source: Source, reading: ReadingOptions) -> Iterator[OpenTable]:
     """Open the files of a source as one table; what DuckDB spills is removed at the end."""
     need("traces", "Reading tables", "duckdb", "pyarrow")
-    import duckdb
-
     with scratch_folder() as folder:
-        connection = duckdb.connect(
-            config={
-                "memory_limit": MEMORY,
-                "temp_directory": str(folder),
-                "threads": str(min(_THREADS, os.cpu_count() or 1)),
-                "autoinstall_known_extensions": "false",
-            }
-        )
+        threads = min(_THREADS, os.cpu_count() or 1)
+        connection = open_database(folder, memory=MEMORY, threads=threads)
         try:
             connection.execute("SET TimeZone = 'UTC'")
-            connection.execute("SET enable_progress_bar = false")  # it prints to standard output
             yield OpenTable(connection, source, reading, folder)
         finally:
             connection.close()
