@@ -303,7 +303,7 @@ class Quantifier(Showable):
 
         Numbers must be finite, >= 0 and not all 0; above 1 they are densities, which is
         fine. The array is copied. Silence must not depend on the location. ``relative_error`` in
-        [0, 1) is how far each number may be from that of the law that was drawn from, as when
+        [0, 1) is how far each number may be from that of the table that was drawn from, as when
         another machine computed it; it is counted into every answer.
         Raises ``InvalidParameter`` and changes nothing when the likelihood breaks these
         rules or a model has no further step.
