@@ -28,7 +28,7 @@ from priste.quantify import (
     OddsBound,
     Quantifier,
 )
-from priste.quantify.guarantees.guarantee import REPORTED_SLACK
+from priste.quantify.guarantees import REPORTED_SLACK
 from priste.quantify.joint_probabilities import added, candidates_of, layers_added
 from priste.quantify.leakage import bounded_directions
 from priste.release import Protector, StreamNode
@@ -148,7 +148,7 @@ def output_histories(
 
     Sequences of full length have probabilities that sum to 1. ``protector`` must not have
     released anything; nothing is drawn from it. ``prior`` over the first cell is uniform unless
-    given. ``adversary`` is whom leakages are against, the Protector's own unless given. The number
+    given. ``adversary`` is that of the Protector unless given. The number
     of histories grows with (outputs x budgets) to the power of the steps: above
     ``max_histories`` TooManyHistories is raised. One step is possible for any map.
     """

@@ -1,4 +1,4 @@
-"""What a release costs, and to whom: costs, ties between them, and the people that tables serve.
+"""What a release costs: costs, ties between them, and the people that tables are made for.
 
 On a regular map many cells are equally likely and many guesses equally good, up to the last bit,
 which differs between processors. Before one of them is chosen, equal numbers are set apart by a
@@ -10,7 +10,7 @@ points kilometres from where they are. But whoever guards an event is likely to 
 costs are expected over populations: for each event and model one of people with the event and one
 of people without, or one for each answer of a secret, each where the model and the past releases
 place it. Before the first release they count alike; later each counts as much as it makes the past
-releases likely. So a table serves people whom the releases fit, and the model that predicts
+releases likely. So a table serves people who fit the releases, and the model that predicts
 somebody best decides. No population may be worse off than with one constant output, unless the
 releases have all but excluded it. Like the prediction this depends on public things alone; the
 guarantee does not depend on it.

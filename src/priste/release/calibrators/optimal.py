@@ -3,7 +3,7 @@
 The mechanism stays at its full budget, so its geo-indistinguishability is whole: whatever is done
 with its outputs is post-processing. Outputs with the same best public guess are merged
 (:mod:`.merged_outputs`); a linear programme decides what each is released as (:mod:`.programme`),
-at the least expected cost to the people whom the releases fit (:mod:`.cost`), within what may be
+at the least expected cost to the people who fit the releases (:mod:`.cost`), within what may be
 used up by now (:mod:`.spending`). The programme proposes, the exact check decides: the very floats
 that passed are drawn from.
 
