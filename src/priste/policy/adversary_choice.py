@@ -30,7 +30,7 @@ from priste.quantify.adversaries.per_model import PerModel
 SHARES_TOLERANCE = 1e-6
 """How far the shares in a population file may be from summing to 1; then they are divided by it."""
 
-ANYBODY = "anybody, whatever they believe about where the user began"
+ANYBODY = "an adversary with any prior about where the user began"
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class AdversaryChoice:
         if section.knows == "starts":
             return ChosenAdversary(
                 StartsIn(cells),
-                f"anybody who knows that you began in {places}, whatever else they think",
+                f"an adversary who knows that you began in {places}, with any prior otherwise",
             )
         rows = [self.shares] if self.shares is not None else [m.stationary() for m in models]
         if section.knows == "near":
