@@ -234,12 +234,14 @@ class KeptStream:
         return tuple([None] * -self.before + told[max(self.before, 0) :])[: self.steps]
 
     def ledger(self, names: Sequence[str], guarantees: Sequence[Guarantee], against: str) -> Ledger:
-        """Return the ledger of the steps of the policy's clock, about the first events by name.
+        """Return the ledger of the steps of the policy's clock, about the events of these names.
 
         What the stream guards beside them are events of earlier runs.
         """
+        guarded = [str(entry["name"]) for entry in self.guarded]
+        asked = [guarded.index(name) for name in names]
         likelihoods = Likelihoods()
-        nothing = Release(0, None, 0.0, (0.0,) * len(names), 0, 0, (), against)
+        nothing = Release(0, None, 0.0, (0.0,) * len(guarded), 0, 0, (), against)
         entries = [Entry(nothing)] * -self.before
         try:
             entries += [entry_from_json(record, likelihoods, against) for record in self.records]
@@ -251,8 +253,8 @@ class KeptStream:
                 release=replace(
                     entry.release,
                     step=step,
-                    leakage=entry.release.leakage[: len(names)],
-                    belief=entry.release.belief[: len(names)],
+                    leakage=tuple(entry.release.leakage[k] for k in asked),
+                    belief=tuple(entry.release.belief[k] for k in asked if entry.release.belief),
                 ),
             )
             for step, entry in enumerate(entries[max(self.before, 0) :][: self.steps])
