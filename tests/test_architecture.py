@@ -40,6 +40,7 @@ FREE_TO_ALL = {
     "float_text",
     "late_parts",
     "randomness",
+    "registered",
     "showable",
     "atomic_files",
     "workers",

@@ -345,7 +345,7 @@ class MarkovModel(Plottable):
         return later.with_origin(None if self._origin is None else self._origin.shifted(step))
 
     def __repr__(self) -> str:
-        horizon = "for ever" if self.horizon is None else f"{self.horizon} moves"
+        horizon = "without end" if self.horizon is None else f"{self.horizon} moves"
         kind = type(self._schedule.repeating[0]).__name__
         return f"<MarkovModel of order {self.order} on {self._grid.size} cells, {horizon}, {kind}>"
 
