@@ -128,7 +128,7 @@ class Costs:
             return self.matrix(mechanism)[np.ix_(cells, outputs)]
         kept = self._kept(mechanism.grid, meant)
         if kept is not None:
-            return np.asarray(kept[np.ix_(cells, outputs)])
+            return _taken(_taken(kept, cells, 0), outputs, 1)
         centers = mechanism.grid.centers
         return self.between(centers[cells], centers[meant[outputs]])
 
@@ -143,6 +143,12 @@ class Costs:
             return self.name
         listed: list[list[float]] = self._given.tolist()
         return listed
+
+
+def _taken(table: Floats, numbers: NDArray[np.int64], axis: int) -> Floats:
+    """Return these rows or columns of a table; the table itself if they are all of them."""
+    every = len(numbers) == table.shape[axis] and np.array_equal(numbers, np.arange(len(numbers)))
+    return table if every else table.take(numbers, axis=axis)
 
 
 def _checked_matrix(cost: ArrayLike, who: str) -> Floats:

@@ -75,12 +75,38 @@ class MergedOutputs:
     constant: int
     constant_cost: float
 
-    def costs_to(self, people: Floats, mechanism: Mechanism, costs: Costs) -> Floats:
-        """Return (G, T), ``costs`` as they are for people (m,) who are elsewhere."""
-        cells = np.argsort(separated(-people), kind="stable")[:LIKELY_CELLS]
-        cells = cells[people[cells] > UNLIKELY * people[cells[0]]]
+    def costs_to(self, people: Floats, mechanism: Mechanism, costs: Costs) -> CostsToPeople:
+        """Return what releasing targets for sources costs people (m,) who are elsewhere."""
+        if len(people) <= LIKELY_CELLS:
+            cells = np.flatnonzero(people > UNLIKELY * people.max())
+        else:
+            cells = np.argsort(separated(-people), kind="stable")[:LIKELY_CELLS]
+            cells = cells[people[cells] > UNLIKELY * people[cells[0]]]
         apart = costs.at(cells, self.targets, mechanism)
-        return np.asarray((self.likelihoods[cells] * people[cells, None]).T @ apart)
+        return CostsToPeople(self.likelihoods[cells], people[cells], apart)
+
+
+@dataclass(frozen=True, eq=False)
+class CostsToPeople:
+    """What releasing T targets for G sources costs people at n cells, not multiplied out.
+
+    The table (G, T) itself takes as long as choosing the sources, and only a few rows and columns
+    of it are asked for. ``likelihoods`` (n, G) are those of the sources at the cells, ``people``
+    (n,) the probability of each cell, ``apart`` (n, T) the cost of each target there.
+    """
+
+    likelihoods: Floats
+    people: Floats
+    apart: Floats
+
+    def constant(self) -> Floats:
+        """Return (T,) the expected cost of releasing each target, whatever the source."""
+        return np.asarray((self.people * self.likelihoods.sum(axis=1)) @ self.apart)
+
+    def grouped(self, groups: Floats, places: Integers) -> Floats:
+        """Return (k, t), for groups (G, k) of sources, the cost of the targets at ``places``."""
+        joint = (self.likelihoods @ groups) * self.people[:, None]
+        return np.asarray(joint.T @ self.apart[:, places])
 
 
 def merged_outputs(
@@ -166,7 +192,7 @@ def _merged(emission: Floats, targets: Integers, costs: Floats, predicted: Float
     guess = separated(costs).argmin(axis=1)
     order = np.argsort(guess, kind="stable")
     own, starts = np.unique(guess[order], return_index=True)
-    merged = np.add.reduceat(emission[:, order], starts, axis=1)
+    merged = np.add.reduceat(emission.T[order], starts, axis=0).T  # row by row: four times as fast
     by_source = np.add.reduceat(costs[order], starts, axis=0)
     whole = by_source.sum(axis=0)
     public = int(np.argmin(separated(whole)))

@@ -42,6 +42,7 @@ from priste.release.calibrators.cost import (
     separated,
 )
 from priste.release.calibrators.merged_outputs import (
+    CostsToPeople,
     MergedOutputs,
     has_cells,
     labels_of,
@@ -201,8 +202,8 @@ class Optimal:
 
     def _merged(
         self, state: AccountantState, people: Populations, fixed: int
-    ) -> tuple[MergedOutputs, list[Floats]]:
-        """Return the merged outputs for these people, and (G, T) costs for each population.
+    ) -> tuple[MergedOutputs, list[CostsToPeople]]:
+        """Return the merged outputs for these people, and what they cost each population.
 
         The constant is the best of the targets with which no population is worse off than with
         ``fixed``, the output that is best if it is always released.
@@ -211,7 +212,7 @@ class Optimal:
         by_population = [
             merged.costs_to(each, state.mechanism, self._costs) for each in people.protected
         ]
-        costs = np.array([each.sum(axis=0) for each in by_population])
+        costs = np.array([each.constant() for each in by_population])
         with_fixed = costs[:, np.flatnonzero(merged.targets == fixed)[:1]]
         worse = (costs > (1.0 + SLACK) * with_fixed).any(axis=0)
         expected = np.where(worse, np.inf, merged.costs.sum(axis=0))
@@ -224,7 +225,7 @@ class Optimal:
         operators: list[EventOperator],
         merged: MergedOutputs,
         limits: list[Guarantee],
-        by_population: list[Floats],
+        by_population: list[CostsToPeople],
         fixed: int,
     ) -> tuple[Floats, Integers] | None:
         """Return columns (cells, k) and their places among the targets; rows sum to 1."""
@@ -267,13 +268,13 @@ class Optimal:
         affected: list[EventConditions],
         groups: Floats,
         guesses: Integers,
-        by_population: list[Floats],
+        by_population: list[CostsToPeople],
         fixed: int,
     ) -> tuple[Floats | None, Integers]:
         """Solve the programme of these groups; return the remap and its targets' places."""
         fixed_target = int(np.flatnonzero(merged.targets == fixed)[0])
         places = np.union1d(guesses, [merged.constant, fixed_target])
-        costs = (groups.T @ merged.costs)[:, places] / merged.constant_cost
+        costs = groups.T @ merged.costs[:, places] / merged.constant_cost
         arcs = np.zeros(costs.shape, dtype=bool)
         nearest = min(NEAREST, len(places))
         cheap = np.argpartition(separated(costs), nearest - 1, axis=1)[:, :nearest]
@@ -286,7 +287,7 @@ class Optimal:
         grouped = [event.grouped(groups) for event in affected]
         mass = merged.mass @ groups
         bounds = [bound for event in grouped for bound in event.first_bounds()]
-        caps = [(groups.T @ each)[:, places] for each in by_population]
+        caps = [each.grouped(groups, places) for each in by_population]
         programme = Programme(
             costs, arcs, bounds, [(cap, cap[:, fixed_place].sum()) for cap in caps]
         )
