@@ -1,12 +1,14 @@
 """Where chunks are protected: in this process, or in worker processes on this machine.
 
 What is done with a chunk is :func:`~priste.batch.groups.protect_group`, whatever the engine; so
-all of them give the same bytes. :mod:`priste.batch.cluster` is one more, on many machines.
+all of them give the same bytes. :mod:`priste.batch.cluster` is one more, on many machines, and
+:mod:`priste.batch.engine_table` lists them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -113,6 +115,14 @@ class Work:
 
 
 Engine = Callable[[Work, Iterable[Job], OnTold], Iterator[Made]]
+"""Yields what was made of every job, in any order, and tells how many more users are done."""
+
+
+@dataclass(frozen=True)
+class EngineKind:
+    """One kind of engine; ``open`` connects to the one at an address, as ``processes://4``."""
+
+    open: Callable[[str], AbstractContextManager[Engine]]
 
 
 def here(work: Work, jobs: Iterable[Job], on_told: OnTold) -> Iterator[Made]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.events import Secret
-from priste.mechanisms import Identity, Mechanism, PlanarLaplace, Uniform
+from priste.mechanisms import Mechanism, mechanism_words
 from priste.policy.adversary_choice import ANYBODY
 from priste.policy.draft.text import kilometres
 from priste.policy.guarded_rules import rules_of
@@ -167,17 +167,7 @@ def _guarded_hours(policy: Policy) -> list[str]:
 def _mechanism_words(mechanism: Mechanism) -> str:
     """Say what noise is drawn, at most so little."""
     base = getattr(mechanism, "base", mechanism)
-    if isinstance(base, Identity):
-        said = "The mechanism tells the cell itself, where nothing speaks against it"
-    elif isinstance(base, Uniform):
-        said = "The mechanism draws a cell blindly"
-    elif isinstance(base, PlanarLaplace):
-        said = (
-            f"The mechanism is planar Laplace noise with α = {base.budget:g} per km, that is "
-            f"about {2000 / base.budget:,.0f} m on average, or more where that is needed"
-        )
-    else:
-        said = f"The mechanism is {mechanism!r}, at this budget or a smaller one"
+    said = f"The mechanism {mechanism_words(base)}"
     if base is not mechanism:
         said += ", among the cells where the user may well be"
     return f"{said}."

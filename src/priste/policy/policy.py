@@ -124,6 +124,11 @@ class Policy:
     events: Mapping[str, PolicyEvent]
     unguarded: tuple[Unguarded, ...] = ()
 
+    def __repr__(self) -> str:
+        map_ = f"{self.grid.rows} x {self.grid.columns} cells of {self.grid.cell_size:g} km"
+        events = ", ".join(self.events)
+        return f"<Policy: {events}; {self.steps} steps of {self.timeline.step}; {map_}>"
+
     @cached_property
     def windows(self) -> Windows:
         """The time that the events guard."""

@@ -20,9 +20,14 @@ from priste.policy import Policy, PolicyEvent
 from priste.quantify import Guarantee, guarantee_from_dict
 from priste.release import Ledger, Protector, Release
 from priste.release.guarded_hours import guarded_hours_of, stretches
-from priste.release.stream_file import binding as bindings
 from priste.release.stream_file import journal as stream_file
-from priste.release.stream_file.header import events_to_json, ground_in, ground_of
+from priste.release.stream_file.header import (
+    check_binding,
+    checked_binding,
+    events_to_json,
+    ground_in,
+    ground_of,
+)
 from priste.release.stream_file.journal import (
     Entry,
     Likelihoods,
@@ -74,7 +79,7 @@ class KeptStream:
         terms = protector.state.terms
         return cls(
             stream,
-            bindings.checked_binding(binding),
+            checked_binding(binding),
             policy.timeline.time_of(0) - before * policy.timeline.step,
             policy.timeline.step,
             before,
@@ -108,7 +113,7 @@ class KeptStream:
         try:
             return cls(
                 str(header["stream"]),
-                bindings.check_binding(header, None, place),
+                check_binding(header, None, place),
                 datetime.fromisoformat(header["start"]),
                 int(header["step"]) * _MICROSECOND,
                 int(header["before"]),
@@ -133,7 +138,7 @@ class KeptStream:
         contents = stream_file.read(path)
         header = contents.header
         try:
-            binding = bindings.check_binding(header, None, path)
+            binding = check_binding(header, None, path)
             return cls(
                 str(header["stream"]),
                 binding,

@@ -56,7 +56,7 @@ from priste.studio.sessions import Session, Sessions
 from priste.studio.sliders import noise_words
 from priste.studio.uploads import LARGEST_UPLOAD, receive
 from priste.studio.wire import Refused, answer
-from priste.traces import formats
+from priste.traces import FORMATS
 
 MOST_FORECAST_RUNS = 20
 
@@ -174,7 +174,7 @@ class Studio:
                 if self._tiles is None
                 else {"url": self._tiles, "host": urlsplit(self._tiles).hostname},
                 "seed": self._seed,
-                "formats": sorted(formats()),
+                "formats": sorted(FORMATS),
                 "zones": sorted(available_timezones()),
                 "calibrators": [
                     {"name": name, "guarantee": each.guaranteed, "words": each.explained}

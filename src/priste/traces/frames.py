@@ -28,7 +28,7 @@ from priste.traces.reading import Traces, read_traces
 from priste.traces.reading_options import Columns, alias_of
 from priste.traces.zones import Zone
 
-FRAME = "frame.parquet"
+FRAME = "the frame"
 """The name that messages call a frame by."""
 
 WGS84 = "EPSG:4326"

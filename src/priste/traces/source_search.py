@@ -11,7 +11,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from priste.errors import TraceError
 from priste.traces.file_owners import owners_by_name
 from priste.traces.formats.contract import by_name
-from priste.traces.formats.known import formats
+from priste.traces.formats.known import FORMATS
 from priste.traces.formats.recognition import (
     detect_format,
     format_named,
@@ -119,7 +119,7 @@ def _source(
         tuple(
             file.name
             for file in files
-            if file not in kinds and PurePath(file.name).name not in formats()[kind].ignores
+            if file not in kinds and PurePath(file.name).name not in FORMATS[kind].ignores
         ),
         owners,
     )
@@ -129,7 +129,7 @@ def _owners(
     root: Path, held: Sequence[SourceFile], kind: str
 ) -> tuple[Sequence[str | None], str | None]:
     """Return whose each file is, and a sentence that says so where only names could tell."""
-    known, names = formats()[kind], [PurePath(file.name) for file in held]
+    known, names = FORMATS[kind], [PurePath(file.name) for file in held]
     is_archive = held[0].member is not None
     above = PurePath(root.stem) if is_archive else root.resolve()
     # A folder that is itself one user's is known by its own name.
@@ -191,7 +191,7 @@ def _ignored(files: Sequence[SourceFile]) -> set[str]:
     suffixes = {file.suffix for file in files}
     return {
         name
-        for known in formats().values()
+        for known in FORMATS.values()
         if suffixes & set(known.suffixes)
         for name in known.ignores
     }

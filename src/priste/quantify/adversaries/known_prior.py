@@ -80,4 +80,5 @@ class KnownPrior(Adversary):
         return cls(rows_from_texts(given.pop("priors")), **given)
 
     def __repr__(self) -> str:
-        return f"KnownPrior(<{self.priors.shape[0]} on {self.priors.shape[1]} cells>)"
+        rows, cells = self.priors.shape
+        return f"KnownPrior(<{rows} prior{'s' * (rows > 1)} on {cells} cells>)"
