@@ -18,9 +18,8 @@ from scipy import sparse
 from priste.errors import InvalidParameter, StateError
 from priste.maps import Grid
 from priste.mobility import AddNearby, BlendedTransition, MarkovModel, ModelOrigin
-from priste.mobility.schedule import Schedule
 from priste.mobility.storage import FORMAT, VERSION, write_model
-from priste.mobility.transitions import SparseTransition
+from priste.mobility.transitions import Schedule, SparseTransition
 
 GRID = Grid(3, 4, 0.5)
 WALK = [0, 1, 2, 6, 7, None, 3, 2, 2, 1, 0, 4, 5]

@@ -24,8 +24,8 @@ from priste.mobility import (
     SparseTransition,
 )
 from priste.mobility import second_order as module
-from priste.mobility.schedule import Schedule
 from priste.mobility.sequences import moves_of
+from priste.mobility.transitions import Schedule
 
 GRID = Grid(1, 3, 1.0)
 M = GRID.size

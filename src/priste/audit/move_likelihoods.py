@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from priste.errors import InvalidParameter
 from priste.events import Guarded
 from priste.mobility import MarkovModel, Transition
-from priste.mobility.schedule import Schedule
 from priste.mobility.structured import as_transition
+from priste.mobility.transitions import Schedule
 from priste.quantify import (
     Adversary,
     Family,

@@ -22,8 +22,7 @@ from priste.errors import InvalidParameter
 from priste.events import Guarded
 from priste.mechanisms import Mechanism
 from priste.mobility import DenseTransition, MarkovModel, Transition
-from priste.mobility.schedule import Schedule
-from priste.mobility.transitions import DENSE_LIMIT
+from priste.mobility.transitions import DENSE_LIMIT, Schedule
 from priste.quantify import Adversary, AnyPrior, KnownPrior, Quantifier
 from priste.randomness import Seed, bit_source
 from priste.release import Calibrator, Protector

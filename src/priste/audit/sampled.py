@@ -31,12 +31,12 @@ Floats = NDArray[np.float64]
 class SampledLeakage:
     """What sampled runs told about one event to an adversary who sees outputs and budgets.
 
-    ``true[k][t]`` is the exact leakage of run k after step t, by the law of the procedure, against
-    the ``adversary`` and over the directions that ``guarantee`` bounds; ``nominal[k][t]`` is that
-    by the law which the procedure believes in. ``belief`` is how sure any run made an adversary of
-    the class at most, ``anybody`` the largest true leakage to an adversary with any prior, in both
-    directions. ``exceeding`` estimates the probability of a run that breaks the guarantee at some
-    step.
+    ``true[k][t]`` is the exact leakage of run k after step t, by the distribution of the procedure,
+    against the ``adversary`` and over the directions that ``guarantee`` bounds; ``nominal[k][t]``
+    is that by the distribution which the procedure believes in. ``belief`` is how sure any run made
+    an adversary of the class at most, ``anybody`` the largest true leakage to an adversary with any
+    prior, in both directions. ``exceeding`` estimates the probability of a run that breaks the
+    guarantee at some step.
     """
 
     guarantee: Guarantee
@@ -64,7 +64,7 @@ class SampledLeakage:
 
     @property
     def nominal_value(self) -> float:
-        """The largest leakage by the law that the procedure believes in."""
+        """The largest leakage by the distribution that the procedure believes in."""
         return max(max(run) for run in self.nominal)
 
 

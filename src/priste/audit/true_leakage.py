@@ -1,7 +1,7 @@
 """What a release procedure really tells an adversary who knows how it works.
 
-A calibrator checks releases against the law it believes in. The law of what comes out may be
-another one: rejections and fallbacks depend on the true cell. Here the law of the
+A calibrator checks releases against the distribution it believes in. What comes out may have
+another one: rejections and fallbacks depend on the true cell. Here the distribution of the
 whole procedure is written out, sequence by sequence, and the leakage taken from that.
 """
 
@@ -28,7 +28,7 @@ from priste.quantify import (
     OddsBound,
     Quantifier,
 )
-from priste.quantify.guarantees.guarantee import REPORTED_SLACK
+from priste.quantify.guarantees import REPORTED_SLACK
 from priste.quantify.joint_probabilities import added, candidates_of, layers_added
 from priste.quantify.leakage import bounded_directions
 from priste.release import Protector, StreamNode
@@ -144,11 +144,11 @@ def output_histories(
     adversary: Adversary | None = None,
     max_histories: int = MAX_HISTORIES,
 ) -> Iterator[History]:
-    """Yield every sequence of one to ``steps`` releases that can be seen, with its exact law.
+    """Yield every sequence of one to ``steps`` releases that can be seen, with its probabilities.
 
     Sequences of full length have probabilities that sum to 1. ``protector`` must not have
     released anything; nothing is drawn from it. ``prior`` over the first cell is uniform unless
-    given. ``adversary`` is whom leakages are against, the Protector's own unless given. The number
+    given. ``adversary`` is that of the Protector unless given. The number
     of histories grows with (outputs x budgets) to the power of the steps: above
     ``max_histories`` TooManyHistories is raised. One step is possible for any map.
     """
@@ -217,7 +217,9 @@ def true_leakage(
     for number, name in enumerate(procedure.terms.event_names):
         history_of_worst = worst[number]
         if history_of_worst is None:
-            raise InvalidParameter("The procedure has no possible release; its law is empty.")
+            raise InvalidParameter(
+                "The procedure has no possible release; its distribution is empty."
+            )
         learnt = _worst_prior(procedure, number, history_of_worst, against)
         found[name] = TrueLeakage(
             procedure.guarantees[number],
@@ -275,13 +277,13 @@ class _Branch:
 
     def moments(self, event: int, who: str, sees: Sees) -> JointProbabilities:
         """Return the moments of what may be seen next: outputs, or pairs with the budget first."""
-        law = self.node.distribution
-        pairs = self.quantifiers[event][who].candidate_joint(law.pairs())
-        return pairs if sees == "budgets" else layers_added(pairs, len(law.budgets))
+        distribution = self.node.distribution
+        pairs = self.quantifiers[event][who].candidate_joint(distribution.pairs())
+        return pairs if sees == "budgets" else layers_added(pairs, len(distribution.budgets))
 
     def possible(self, sees: Sees) -> NDArray[np.bool_]:
-        law = self.node.distribution
-        table = law.pairs() if sees == "budgets" else law.outputs()
+        distribution = self.node.distribution
+        table = distribution.pairs() if sees == "budgets" else distribution.outputs()
         return np.asarray(table.any(axis=0))
 
 
@@ -318,10 +320,12 @@ class _Walk:
         places = np.flatnonzero(seen)
         self._spend(len(places))
         told = [self._told(branches, number, places) for number in range(len(self._guarantees))]
-        law = branches[0].node.distribution
+        distribution = branches[0].node.distribution
         for place, shown in enumerate(places.tolist()):
-            layer, output = divmod(shown, law.joint.shape[2]) if self._sees_budgets else (0, shown)
-            known = (*budgets, law.budgets[layer]) if self._sees_budgets else budgets
+            layer, output = (
+                divmod(shown, distribution.joint.shape[2]) if self._sees_budgets else (0, shown)
+            )
+            known = (*budgets, distribution.budgets[layer]) if self._sees_budgets else budgets
             yield History(
                 (*outputs, output),
                 known if self._sees_budgets else None,
@@ -375,7 +379,7 @@ class _Walk:
     def children(
         self, branches: Sequence[_Branch], output: int, layers: list[int] | None
     ) -> list[_Branch]:
-        """Return all branches after an output, at some budgets of the law or (None) at any."""
+        """Return all branches after an output, at some budgets or (None) at any."""
         after = []
         for branch in branches:
             joint = branch.node.distribution.joint

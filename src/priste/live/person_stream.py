@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from priste.errors import InvalidParameter, ReleaseRefused, StateError
-from priste.exact_draws import ExactDistribution
 from priste.live import own_days
 from priste.live.collecting import Collector
 from priste.live.keeping import StateFolder
@@ -24,7 +23,7 @@ from priste.live.point import Point
 from priste.live.rolling import RollingEvents, first_step
 from priste.policy import Policy, PolicyEvent
 from priste.quantify import Guarantee
-from priste.randomness import BitSource, SystemBits
+from priste.randomness import BitSource, ExactDistribution, SystemBits
 from priste.register import ContinuedStreams, KeptStream, settled
 from priste.register.continued import step_of_clock
 from priste.release import Protector

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from priste.arguments import check_float
 from priste.errors import InvalidParameter
-from priste.exact_draws import ExactDistribution
 from priste.maps import Cells, Grid, cell_numbers
+from priste.randomness import ExactDistribution
 
 BELIEF_SUM_TOLERANCE = 1e-6
 """A belief must sum to 1 within this; only its proportions are used."""

@@ -14,7 +14,6 @@ from scipy import sparse
 
 from priste.arguments import check_float, check_int
 from priste.errors import InvalidParameter, NoValue
-from priste.exact_draws import ExactDistribution
 from priste.late_parts import late
 from priste.maps import Grid
 from priste.mobility import storage
@@ -24,8 +23,6 @@ from priste.mobility.gaussian import (
     mass_outside_reach,
     truncated_gaussian,
 )
-from priste.mobility.origin import ModelOrigin
-from priste.mobility.schedule import Schedule, check_square, schedule_of
 from priste.mobility.second_order import fitted_pairs, given_pairs, triple_probabilities
 from priste.mobility.sequences import (
     CellSequences,
@@ -37,8 +34,9 @@ from priste.mobility.sequences import (
 )
 from priste.mobility.smoothed_counts import Smoothing, as_smoothing, smoothed_phases
 from priste.mobility.stationary import stationary_share
+from priste.mobility.storage import ModelOrigin
 from priste.mobility.structured import as_transition
-from priste.mobility.transitions import Transition
+from priste.mobility.transitions import Schedule, Transition
 from priste.mobility.validation import (
     MAX_NUMBER,
     FloatArray,
@@ -48,7 +46,7 @@ from priste.mobility.validation import (
     probability_array,
     sparse_nonnegative,
 )
-from priste.randomness import BitSource, Seed, bit_source
+from priste.randomness import BitSource, ExactDistribution, Seed, bit_source
 from priste.showable import Plottable
 
 LONGEST_SHIFT = 10**9
@@ -523,3 +521,54 @@ def _count_matrix(counts: object, grid: Grid, owner: str) -> sparse.csr_array:
 def _check_grid(grid: object, owner: str) -> None:
     if not isinstance(grid, Grid):
         raise InvalidParameter("must be a Grid", parameter="grid", owner=owner, value=type(grid))
+
+
+def check_square(transition: Transition, grid: Grid, name: str) -> None:
+    """Refuse a transition that is not between the cells of ``grid``."""
+    if transition.shape != (grid.size, grid.size):
+        raise InvalidParameter(
+            f"The {name} must have shape ({grid.size}, {grid.size}), one row and one column "
+            "per cell of the map.",
+            value=transition.shape,
+        )
+
+
+def schedule_of(grid: Grid, matrix: object, *, cycle: bool) -> Schedule:
+    """Read the ``matrix`` and ``cycle`` of :class:`MarkovModel`."""
+    name = "'matrix' of MarkovModel"
+    if not isinstance(cycle, bool):
+        raise InvalidParameter(
+            "must be True or False",
+            parameter="cycle",
+            owner="MarkovModel",
+            value=cycle,
+            hint="The number of phases is the number of matrices.",
+        )
+    single, items = _one_or_many(matrix)
+    if not items:
+        raise InvalidParameter(
+            f"The {name} must hold one matrix at least.", got="an empty sequence"
+        )
+    known: dict[int, Transition] = {}
+    steps = []
+    for step, item in enumerate(items):
+        if id(item) not in known:
+            here = name if single else f"{name} (step {step})"
+            known[id(item)] = as_transition(item, name=here)
+            check_square(known[id(item)], grid, here)
+        steps.append(known[id(item)])
+    return Schedule((), tuple(steps), cyclic=single or cycle)
+
+
+def _one_or_many(matrix: object) -> tuple[bool, list[object]]:
+    """Tell one matrix from a sequence of them."""
+    if isinstance(matrix, np.ndarray):
+        return (False, list(matrix)) if matrix.ndim == 3 else (True, [matrix])
+    if isinstance(matrix, list | tuple):
+        first = matrix[0] if matrix else None
+        nested = isinstance(first, list | tuple) and bool(first) and np.ndim(first[0]) > 0
+        if not matrix or sparse.issparse(first) or isinstance(first, Transition) or nested:
+            return False, list(matrix)
+        if isinstance(first, np.ndarray) and first.ndim == 2:
+            return False, list(matrix)
+    return True, [matrix]

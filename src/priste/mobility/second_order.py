@@ -17,10 +17,9 @@ from priste.arguments import check_int
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.mobility.gaussian import MAX_NONZEROS
-from priste.mobility.schedule import Schedule
 from priste.mobility.sequences import GAP, Moves, counts_of
 from priste.mobility.smoothed_counts import smoothed_rows
-from priste.mobility.transitions import SparseTransition, Transition
+from priste.mobility.transitions import Schedule, SparseTransition, Transition
 from priste.mobility.validation import (
     FloatArray,
     IntArray,

@@ -11,8 +11,6 @@ import numpy as np
 from scipy import sparse
 
 from priste.errors import InvalidParameter
-from priste.exact_draws import ExactDistribution
-from priste.mobility.chains import scaled, stationary_of_matrix
 from priste.mobility.support import (
     Support,
     support_of_nonzeros,
@@ -45,7 +43,7 @@ from priste.mobility.validation import (
     row_sums,
     sparse_nonnegative,
 )
-from priste.randomness import BitSource, resolve_draw
+from priste.randomness import BitSource, ExactDistribution, resolve_draw
 
 
 class SeparableTransition(Transition):
@@ -156,13 +154,6 @@ class SeparableTransition(Transition):
 
     def is_primitive(self) -> bool:
         return all(DenseTransition(factor).is_primitive() for factor in self.factors)
-
-    def product_stationary(self) -> FloatArray:
-        rows, columns = (
-            stationary_of_matrix(factor, np.full(len(factor), 1.0 / len(factor)))
-            for factor in self.factors
-        )
-        return scaled(np.asarray(np.kron(rows, columns), dtype=np.float64))
 
     def to_arrays(self) -> Arrays:
         return {"rows": self._rows, "columns": self._columns}
@@ -276,12 +267,6 @@ class BlendedTransition(Transition):
 
     def is_primitive(self) -> bool:
         return bool(np.all(self._weights > 0.0)) and self._prior.is_primitive()
-
-    def product_stationary(self) -> FloatArray | None:
-        # With moves P and, in state i, 1 - w[i] of staying besides, share * w is stationary for P.
-        if self._seen.nnz != np.count_nonzero(self._seen.diagonal()):
-            return None
-        return scaled(self._prior.product_stationary() / self._weights)
 
     def to_arrays(self) -> Arrays:
         return {

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from priste.maps import Grid
 from priste.mobility import MarkovModel, gaussian_with_stays, stay_or_go
-from priste.mobility.reach import LARGEST_DECAY
+from priste.mobility.population import LARGEST_DECAY
 from priste.policy.sections import FamilyMember, Outside
 from priste.policy.windows import NO_WINDOWS, Windows
 from priste.traces import Timeline

@@ -31,17 +31,15 @@ from priste.quantify.joint_probabilities import (
     stacked,
 )
 from priste.quantify.judges import EachOf, Judge, MixtureJudge
-from priste.quantify.leakage import Leakage
+from priste.quantify.leakage import Leakage, PriorSums, known_prior_leakage
 from priste.quantify.lifted import FirstCells, GivenPriors, StartRows
 from priste.quantify.model_stream import (
     Method,
     ModelStream,
-    PriorSums,
+    StreamSnapshot,
     check_history,
-    known_prior_leakage,
 )
 from priste.quantify.smoothing import location_posterior
-from priste.quantify.stream_snapshot import StreamSnapshot
 from priste.showable import Showable
 
 if TYPE_CHECKING:
@@ -303,7 +301,7 @@ class Quantifier(Showable):
 
         Numbers must be finite, >= 0 and not all 0; above 1 they are densities, which is
         fine. The array is copied. Silence must not depend on the location. ``relative_error`` in
-        [0, 1) is how far each number may be from that of the law that was drawn from, as when
+        [0, 1) is how far each number may be from that of the table that was drawn from, as when
         another machine computed it; it is counted into every answer.
         Raises ``InvalidParameter`` and changes nothing when the likelihood breaks these
         rules or a model has no further step.
@@ -461,7 +459,7 @@ class Quantifier(Showable):
         twin._judge = _judge(adversary, twin._streams, self._family)
         return twin
 
-    def _joint_of(self, rows: Sequence[StartRows], whom: str) -> JointProbabilities:
+    def _joint_of(self, rows: Sequence[StartRows], adversary: str) -> JointProbabilities:
         """Return the joint probabilities of other rows, of each model in turn."""
         pairs = list(zip(self._streams, rows, strict=True))
         if all(
@@ -475,7 +473,7 @@ class Quantifier(Showable):
             )
         raise InvalidParameter(
             f"This Quantifier knows only how releases look to {self._adversary.words()}; that "
-            f"does not say how they look to {whom}.",
+            f"does not say how they look to {adversary}.",
             hint="Make it with history=True, or with an adversary whose rows are first cells, "
             "such as AnyPrior().",
         )

@@ -20,9 +20,14 @@ from priste.policy import Policy, PolicyEvent
 from priste.quantify import Guarantee, guarantee_from_dict
 from priste.release import Ledger, Protector, Release
 from priste.release.guarded_hours import guarded_hours_of, stretches
-from priste.release.stream_file import binding as bindings
 from priste.release.stream_file import journal as stream_file
-from priste.release.stream_file.header import events_to_json, ground_in, ground_of
+from priste.release.stream_file.header import (
+    check_binding,
+    checked_binding,
+    events_to_json,
+    ground_in,
+    ground_of,
+)
 from priste.release.stream_file.journal import (
     Entry,
     Likelihoods,
@@ -75,7 +80,7 @@ class KeptStream:
         terms = protector.state.terms
         return cls(
             stream,
-            bindings.checked_binding(binding),
+            checked_binding(binding),
             policy.timeline.time_of(0) - before * policy.timeline.step,
             policy.timeline.step,
             before,
@@ -109,7 +114,7 @@ class KeptStream:
         try:
             return cls(
                 str(header["stream"]),
-                bindings.check_binding(header, None, place),
+                check_binding(header, None, place),
                 datetime.fromisoformat(header["start"]),
                 int(header["step"]) * _MICROSECOND,
                 int(header["before"]),
@@ -138,7 +143,7 @@ class KeptStream:
             entries.append(entry_to_json(Entry(release, digest), likelihoods, written))
         return cls(
             stream,
-            bindings.checked_binding(binding),
+            checked_binding(binding),
             policy.timeline.time_of(0),
             policy.timeline.step,
             0,
@@ -158,7 +163,7 @@ class KeptStream:
         contents = stream_file.read(path)
         header = contents.header
         try:
-            binding = bindings.check_binding(header, None, path)
+            binding = check_binding(header, None, path)
             return cls(
                 str(header["stream"]),
                 binding,
@@ -229,12 +234,14 @@ class KeptStream:
         return tuple([None] * -self.before + told[max(self.before, 0) :])[: self.steps]
 
     def ledger(self, names: Sequence[str], guarantees: Sequence[Guarantee], against: str) -> Ledger:
-        """Return the ledger of the steps of the policy's clock, about the first events by name.
+        """Return the ledger of the steps of the policy's clock, about the events of these names.
 
         What the stream guards beside them are events of earlier runs.
         """
+        guarded = [str(entry["name"]) for entry in self.guarded]
+        asked = [guarded.index(name) for name in names]
         likelihoods = Likelihoods()
-        nothing = Release(0, None, 0.0, (0.0,) * len(names), 0, 0, (), against)
+        nothing = Release(0, None, 0.0, (0.0,) * len(guarded), 0, 0, (), against)
         entries = [Entry(nothing)] * -self.before
         try:
             entries += [entry_from_json(record, likelihoods, against) for record in self.records]
@@ -246,8 +253,8 @@ class KeptStream:
                 release=replace(
                     entry.release,
                     step=step,
-                    leakage=entry.release.leakage[: len(names)],
-                    belief=entry.release.belief[: len(names)],
+                    leakage=tuple(entry.release.leakage[k] for k in asked),
+                    belief=tuple(entry.release.belief[k] for k in asked if entry.release.belief),
                 ),
             )
             for step, entry in enumerate(entries[max(self.before, 0) :][: self.steps])

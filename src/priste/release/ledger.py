@@ -73,7 +73,7 @@ class Ledger(Plottable, Tabular, Sequence[Release]):
 
     ``likelihoods`` has one entry per release: P(release | cell) as text (see :meth:`likelihood`),
     None for silence and where it is not known. ``guarantees`` are those of the events, in order,
-    and ``against`` tells in words whom they are against; None and empty where that is not known.
+    and ``against`` names their adversary in words; None and empty where that is not known.
     Exports name guarantees and adversary once, on their first line, and leave empty what is not
     known. ``past`` are the likelihoods of the steps that earlier runs released of the same stream:
     leakages count them. In a file of ledgers they are the lines of negative steps.

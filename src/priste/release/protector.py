@@ -19,9 +19,8 @@ from priste.release.accountant import AccountantState
 from priste.release.calibrators import DEFAULT_CALIBRATOR, Calibrator, as_calibrator
 from priste.release.guarded_hours import Pads
 from priste.release.ledger import Ledger, Release
-from priste.release.recorded_releases import recounted
 from priste.release.release_tables import Draw, OutputDistribution
-from priste.release.stream_record import StreamRecord
+from priste.release.stream_record import StreamRecord, recounted
 from priste.release.stream_tree import StreamNode, StreamTree
 from priste.release.terms import Events, Guarantees, Models, make_terms
 from priste.showable import Plottable

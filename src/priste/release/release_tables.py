@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
-from priste.exact_draws import ExactDistribution
 from priste.mechanisms import Mechanism
 from priste.mechanisms.mechanism import refuse_large_table
-from priste.randomness import BitSource
+from priste.randomness import BitSource, ExactDistribution
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -31,6 +31,7 @@ from priste.results.usefulness import (
     RunErrors,
     Usefulness,
     Worth,
+    fine_steps,
     person_errors,
     usefulness,
 )
@@ -65,6 +66,7 @@ __all__ = [
     "columns_of_cells",
     "columns_of_releases",
     "evaluate",
+    "fine_steps",
     "judged_against",
     "keeps_its_guarantees",
     "length",

@@ -235,11 +235,10 @@ def _measured(
     weights = np.full(apart.shape, 1.0 / len(offsets))
     errors = np.full(len(truth), np.nan)
     errors[both] = apart.mean(axis=1)
-    fine = fine_cells(grid, places)
     person = PersonErrors(
         Sums.over(apart, weights, between, near, grid.cell_size, curve=curve),
         _uncalibrated(policy, places, cells, near, curve=curve),
-        (fine[~near], fine[near]),
+        _fine(grid, places, near),
         OffMap(
             int(truth.off_map.sum()),
             int((truth.off_map & beyond).sum()),
@@ -312,6 +311,17 @@ def _over_rows(
 
 def _hypot(apart: Floats) -> Floats:
     return np.asarray(np.hypot(apart[..., 0], apart[..., 1]))
+
+
+def fine_steps(policy: Policy, truth: TrueSteps) -> tuple[Integers, Integers]:
+    """Return the fine cells of all steps with a fix on the map, far from the events and near."""
+    there = np.flatnonzero(truth.known & (truth.cells != NONE))
+    return _fine(policy.grid, truth.places[there], near_steps(policy, len(truth))[there])
+
+
+def _fine(grid: Grid, places: Floats, near: Flags) -> tuple[Integers, Integers]:
+    fine = fine_cells(grid, places)
+    return fine[~near], fine[near]
 
 
 def fine_cells(grid: Grid, places: Floats) -> Integers:

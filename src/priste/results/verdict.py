@@ -8,7 +8,7 @@ from enum import StrEnum
 import numpy as np
 
 from priste.quantify import Guarantee
-from priste.quantify.guarantees.guarantee import REPORTED_SLACK
+from priste.quantify.guarantees import REPORTED_SLACK
 from priste.release import Calibrator, Release
 
 ASSUMED = "What is assumed, and what is not covered, is in docs/explanation/threat-model.md."

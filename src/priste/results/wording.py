@@ -139,7 +139,7 @@ def who_learns_most(audit: EventAudit, grid: Grid, regions: Mapping[str, Contain
     likely = {place: weight for place, weight in places.items() if weight >= LIKELY}
     said = "Those who learn most think that the user began "
     if not likely or len(likely) > MOST_NAMED:
-        return f"{said}where the given prior puts people: at no few places."
+        return f"{said}where the given prior puts people, which is at many places."
     listed = " or ".join(f"{place} ({percent(likely[place])})" for place in sorted(likely))
     rest = 1.0 - sum(likely.values())
     return f"{said}{listed}{' or at other places' if rest > REST else ''}."

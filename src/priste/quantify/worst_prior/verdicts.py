@@ -112,9 +112,7 @@ def leakages(joint: JointProbabilities, guarantee: float | Guarantee | None = No
     return np.where(pairs.max(axis=(0, 2)) < 0, 0.0, bounded.max(axis=0))
 
 
-def passes(
-    joint: JointProbabilities, epsilon: float | Guarantee | Limits
-) -> NDArray[np.bool_]:
+def passes(joint: JointProbabilities, epsilon: float | Guarantee | Limits) -> NDArray[np.bool_]:
     """Whether every prior keeps a guarantee after each candidate, shape (k,).
 
     ``epsilon`` is >= 0 for both directions, an ``OddsBound``, a ``BeliefBound``, or ``Limits``.
