@@ -45,7 +45,7 @@ class Releases(Protocol):
 
 
 class HandedOut:
-    """Which run of somebody's days was exported: two of them would tell more than either
+    """Which run of somebody's days was exported: two of them would reveal more than either
     guaranteed.
 
     Runs with a seed are experiments and take no part. What was exported here is remembered as long
@@ -64,7 +64,7 @@ class HandedOut:
         if first is not None and not again:
             raise Refused(
                 409,
-                "Another run of these days was exported already. Whoever sees both learns more "
+                "Another run of these days was exported already. Both together reveal more "
                 "than either guarantees.",
                 "Hand out the first. If nothing of it was or will be handed out, ask again.",
             )
