@@ -485,7 +485,7 @@ class Quantifier(Showable):
         return self._judge.leakages(self.candidate_joint(likelihoods), guarantee)
 
     def passes(self, likelihoods: ArrayLike, epsilon: float | Guarantee) -> Booleans:
-        """Tell (k,) whether each candidate release (m, k) keeps a guarantee.
+        """Return (k,) whether each candidate release (m, k) keeps a guarantee.
 
         ``epsilon`` is a number >= 0 for both directions, an ``OddsBound`` or a ``BeliefBound``.
         True means kept, against every prior of the adversary; doubt is False.
