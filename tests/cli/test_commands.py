@@ -319,7 +319,7 @@ def test_audit_of_a_ledger(finished: Path) -> None:
         entry = found["events"][name]
         assert set(entry) == {
             "epsilon", "guarantee", "leakage", "max", "for_event", "against_event",
-            "highest_belief", "anybody", "any_movement", "other_movement", "worst_prior",
+            "highest_belief", "any_prior", "any_movement", "other_movement", "worst_prior",
             "worst_given_prior",
             "prior_belief", "belief", "user",
         }  # fmt: skip
@@ -420,7 +420,7 @@ def test_audit_against_another_adversary(finished: Path) -> None:
         found = told(*where, "--adversary", words, code=1)
         for name, entry in found["events"].items():
             assert entry["max"] <= anybody["events"][name]["max"] + SAME_LEAKAGE
-            assert len(entry["anybody"]) == len(entry["leakage"])
+            assert len(entry["any_prior"]) == len(entry["leakage"])
         assert found["adversary"] != anybody["adversary"]
     shown = priste(*where, "--adversary", "population", code=1).stdout
     assert "knows how people here move" in shown

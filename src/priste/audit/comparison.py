@@ -37,7 +37,7 @@ class ProcedureRow:
 
     ``claimed`` is the guaranteed ln ratio (``inf`` where beliefs are bounded), ``guarantee`` all
     of it. ``true`` is over the directions that it bounds, against the ``adversary``; ``belief`` is
-    how sure an adversary of that class can get that the event happened, and ``anybody`` the true
+    how sure an adversary of that class can get that the event happened, and ``any_prior`` the true
     leakage, in both directions, to an adversary with any prior. ``kept`` tells whether nothing
     beyond the guarantee was found.
 
@@ -59,7 +59,7 @@ class ProcedureRow:
     guarantee: Guarantee
     adversary: Adversary
     belief: float
-    anybody: float
+    any_prior: float
     kept: bool
 
     def to_dict(self) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class ProcedureRow:
             "adversary": self.adversary.words(),
             "true": number_to_json(self.true),
             "belief": self.belief,
-            "anybody": number_to_json(self.anybody),
+            "any_prior": number_to_json(self.any_prior),
             "sees": self.sees,
             "steps": self.steps,
             "method": self.method,
@@ -157,7 +157,7 @@ def _exact_row(name: str, event: str, found: TrueLeakage) -> ProcedureRow:
         found.guarantee,
         found.adversary,
         found.belief,
-        found.anybody,
+        found.any_prior,
         found.kept,
     )
 
@@ -176,6 +176,6 @@ def _sampled_row(name: str, event: str, found: SampledLeakage, steps: int) -> Pr
         found.guarantee,
         found.adversary,
         found.belief,
-        found.anybody,
+        found.any_prior,
         found.kept,
     )

@@ -61,7 +61,7 @@ class History:
     the exact leakages about event e in either direction, against every prior of the adversary and
     jointly over the guarded models;
     ``leakage[e]`` is the larger of those that the guarantee bounds. ``belief[e]`` is how sure that
-    event e happened the sequence makes an adversary of the class at most. ``anybody[e]`` is the
+    event e happened the sequence makes an adversary of the class at most. ``any_prior[e]`` is the
     leakage, in both directions, to an adversary with any prior.
     """
 
@@ -73,7 +73,7 @@ class History:
     for_event: tuple[float, ...]
     against_event: tuple[float, ...]
     belief: tuple[float, ...]
-    anybody: tuple[float, ...]
+    any_prior: tuple[float, ...]
 
     def breaks(self, event: int, guarantee: Guarantee) -> bool:
         """Tell whether this sequence alone breaks a guarantee about an event by more than rounding.
@@ -91,8 +91,8 @@ class TrueLeakage:
 
     ``leakage[t]`` is the largest over all sequences of steps 0 to t, over the directions that
     ``guarantee`` bounds; it never falls with t. ``for_event``, ``against_event`` and ``belief`` are
-    the largest after all steps, against the ``adversary``; ``anybody`` is the leakage then, in both
-    directions, to an adversary with any prior. ``worst`` is the sequence that reaches the last
+    the largest after all steps, against the ``adversary``; ``any_prior`` is the leakage then, in
+    both directions, to an adversary with any prior. ``worst`` is the sequence that reaches the last
     leakage, ``worst_prior`` the prior over cells to which it says so much, where the adversary is
     not one of given priors: then ``worst_given`` maps (model, number of the prior) to weights (see
     :class:`~priste.quantify.Leakage`). ``exceeding`` is the probability,
@@ -107,7 +107,7 @@ class TrueLeakage:
     for_event: float
     against_event: float
     belief: float
-    anybody: float
+    any_prior: float
     worst: History
     worst_prior: Mapping[int, float]
     worst_given: Mapping[tuple[int, int], float]
@@ -195,7 +195,7 @@ def true_leakage(
     )
     count = len(procedure.terms.events)
     largest = [[-math.inf] * count for _ in range(steps)]
-    ends = np.full((4, count), -math.inf)  # for, against, belief, anybody after all steps
+    ends = np.full((4, count), -math.inf)  # for, against, belief, any_prior after all steps
     worst: list[History | None] = [None] * count
     exceeding = [0.0] * count
     histories = 0
@@ -204,7 +204,7 @@ def true_leakage(
         depth = len(history.outputs) - 1
         last = depth == steps - 1
         if last:
-            told = (history.for_event, history.against_event, history.belief, history.anybody)
+            told = (history.for_event, history.against_event, history.belief, history.any_prior)
             ends = np.maximum(ends, told)
         for number, value in enumerate(history.leakage):
             if value > largest[depth][number] or (last and worst[number] is None):
@@ -229,7 +229,7 @@ def true_leakage(
             for_event=float(ends[0, number]),
             against_event=float(ends[1, number]),
             belief=float(ends[2, number]),
-            anybody=float(ends[3, number]),
+            any_prior=float(ends[3, number]),
             worst=history_of_worst,
             worst_prior=learnt.worst_prior or learnt.worst_last_seen,
             worst_given=learnt.worst_given,
@@ -242,8 +242,8 @@ def true_leakage(
 class _Branch:
     """One way to come to the same observations: a public state, and what was really observed.
 
-    Each event has three quantifiers: against the adversary, against anybody (the same one where
-    the adversary is anybody), and under the stated prior and first model.
+    Each event has three quantifiers: against the adversary, against any prior (the same one where
+    that is the adversary), and under the stated prior and first model.
     """
 
     def __init__(self, node: StreamNode, quantifiers: list[dict[str, Quantifier]]) -> None:
@@ -260,7 +260,7 @@ class _Branch:
                 "known": Quantifier(models[0], event, KnownPrior(prior), method="forward"),
             }
             if adversary != AnyPrior():
-                each["anybody"] = Quantifier(models, event, family=family, method="forward")
+                each["any_prior"] = Quantifier(models, event, family=family, method="forward")
             quantifiers.append(each)
         return _Branch(procedure.start, quantifiers)
 
@@ -297,7 +297,7 @@ class _Told:
     for_event: Floats
     against_event: Floats
     belief: Floats
-    anybody: Floats
+    any_prior: Floats
 
 
 class _Walk:
@@ -358,10 +358,10 @@ class _Walk:
         moments = together("adversary")
         directions = judge.leakages(moments, _UP), judge.leakages(moments, _DOWN)
         bounded = bounded_directions(self._guarantees[event])
-        anybody = np.maximum(*directions)
-        if "anybody" in branches[0].quantifiers[event]:
-            everyone = branches[0].quantifiers[event]["anybody"].judge
-            anybody = everyone.leakages(together("anybody"))
+        any_prior = np.maximum(*directions)
+        if "any_prior" in branches[0].quantifiers[event]:
+            everyone = branches[0].quantifiers[event]["any_prior"].judge
+            any_prior = everyone.leakages(together("any_prior"))
         return _Told(
             with_event,
             with_event + by_answer[-1],
@@ -373,7 +373,7 @@ class _Walk:
                     for place in range(len(places))
                 ]
             ),
-            anybody,
+            any_prior,
         )
 
     def children(
@@ -399,7 +399,7 @@ class _Walk:
             )
 
 
-_TOLD_OF_EVENTS = ("with_event", "leakage", "for_event", "against_event", "belief", "anybody")
+_TOLD_OF_EVENTS = ("with_event", "leakage", "for_event", "against_event", "belief", "any_prior")
 """What a History holds per event, in its order."""
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from priste.events import Secret
 from priste.mechanisms import Mechanism, mechanism_words
-from priste.policy.adversary_choice import ANYBODY
+from priste.policy.adversary_choice import ANY_PRIOR
 from priste.policy.draft.text import kilometres
 from priste.policy.guarded_rules import rules_of
 from priste.policy.policy import OFF_MAP, Policy, PolicyEvent, event_label
@@ -213,7 +213,7 @@ def _not_guaranteed(policy: Policy) -> list[str]:
     if policy.chosen_adversary.adversary != AnyPrior():
         found.append(
             "Adversaries who know something else about where you began. Beside each guaranteed "
-            f"figure stands what {ANYBODY}, could have learnt."
+            f"figure stands what {ANY_PRIOR}, could have learnt."
         )
     found += [
         "Events that are not named here: each is as well or as badly hidden as the mechanism hides "

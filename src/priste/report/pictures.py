@@ -159,7 +159,7 @@ def _leakage_scale(tracks: Sequence[EventTrack]) -> Scale:
     others: list[float] = []
     for track in tracks:
         told += [v for v in track.guarded.leakage if math.isfinite(v)]
-        others += track.guarded.anybody if track.any_prior else ()
+        others += track.guarded.any_prior if track.any_prior else ()
         others += () if track.uncalibrated is None else track.uncalibrated.leakage
         if math.isfinite(track.epsilon):
             told.append(1.2 * track.epsilon)
@@ -190,13 +190,13 @@ def _leakage_chart(
                 max(each.uncalibrated.max for each in tracks if each.uncalibrated is not None),
             )
         )
-    if track.any_prior and guarded.anybody:
+    if track.any_prior and guarded.any_prior:
         lines.append(
             line(
                 "any prior, same model",
                 "anybody",
-                guarded.anybody,
-                max(each.guarded.max_anybody for each in tracks),
+                guarded.any_prior,
+                max(each.guarded.max_any_prior for each in tracks),
             )
         )
     lines.append(

@@ -103,7 +103,7 @@ class StreamReport:
     budgets: tuple[float, ...]
     full_budget: float
     calibrator: Calibrator | None = None
-    against: str = "anybody, whatever they believe about where the user began"
+    against: str = "an adversary with any belief about where the user began"
     not_guaranteed: tuple[str, ...] = ()
     usefulness: Usefulness | None = field(default=None, repr=False)
     strip: tuple[Day, ...] = ()

@@ -208,7 +208,7 @@ def audit_releases(
 def _since(step: int, audit: EventAudit) -> EventAudit:
     """Return what an audit says from a step on."""
     series = ("leakage", "belief", "any_movement", "for_event", "against_event", "highest_belief")
-    cut = {name: getattr(audit, name)[step:] for name in (*series, "anybody")}
+    cut = {name: getattr(audit, name)[step:] for name in (*series, "any_prior")}
     return replace(audit, **cut) if step else audit
 
 

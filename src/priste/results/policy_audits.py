@@ -133,7 +133,7 @@ class PolicyAudit(Plottable, Tabular):
             "for_event": list(audit.for_event),
             "against_event": list(audit.against_event),
             "highest_belief": list(audit.highest_belief),
-            "anybody": list(audit.anybody),
+            "any_prior": list(audit.any_prior),
             "any_movement": list(audit.any_movement),
             "worst_prior": {str(cell): weight for cell, weight in audit.worst_prior.items()},
             "worst_given_prior": [
