@@ -178,10 +178,10 @@ def test_streams_are_audited_against_the_adversary(name) -> None:
     adversary, _ = ADVERSARYS[name]
     columns = [MECH.column(0), None, MECH.column(2)]
     found = audit_stream(MODEL, {"e": EVENT}, columns, adversary=adversary)["e"]
-    quantifier, anybody = Quantifier(MODEL, EVENT, adversary), Quantifier(MODEL, EVENT)
+    quantifier, any_prior = Quantifier(MODEL, EVENT, adversary), Quantifier(MODEL, EVENT)
     for step, column in enumerate(columns):
         quantifier.observe(column)
-        anybody.observe(column)
+        any_prior.observe(column)
         leakage = quantifier.leakage()
         told = (
             found.for_event[step], found.against_event[step], found.highest_belief[step],
@@ -192,7 +192,7 @@ def test_streams_are_audited_against_the_adversary(name) -> None:
                 leakage.for_event,
                 leakage.against_event,
                 quantifier.belief(),
-                anybody.leakage().value,
+                any_prior.leakage().value,
             ),
             abs=TOLERANCE,
         )

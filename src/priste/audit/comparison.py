@@ -38,7 +38,7 @@ class ProcedureRow:
     ``claimed`` is the guaranteed ln ratio (``inf`` where beliefs are bounded), ``guarantee`` all
     of it. ``true`` is over the directions that it bounds, against the ``adversary``; ``belief`` is
     how sure an adversary of that class can get that the event happened, and ``any_prior`` the true
-    leakage, in both directions, to an adversary with any prior. ``kept`` tells whether nothing
+    leakage, in both directions, to an adversary with any prior. ``kept`` says whether nothing
     beyond the guarantee was found.
 
     ``method`` is "all sequences" (exact: ``true`` is the largest there is) or "sampled runs" (each
@@ -138,7 +138,7 @@ def audit_procedure(
 
 
 def _may_enumerate(protector: Protector, steps: int, max_histories: int) -> bool:
-    """Tell whether the outputs alone leave a chance to stay within the limit."""
+    """Return whether the outputs by themselves leave a chance to stay within the limit."""
     outputs = Procedure(protector).terms.mechanism.outputs
     return steps * math.log(outputs) <= math.log(max_histories)
 

@@ -124,13 +124,13 @@ def sampled_leakage(
 
 @dataclass(frozen=True)
 class PathStep:
-    """What the releases up to one step tell an adversary: the leakage, and the largest belief."""
+    """What the releases up to one step reveal an adversary: the leakage, and the largest belief."""
 
     leakage: Leakage
     belief: float
 
     def breaks(self, guarantee: Guarantee) -> bool:
-        """Tell whether a guarantee is broken here, by more than rounding."""
+        """Return whether a guarantee is broken here, by more than rounding."""
         return is_broken(guarantee, self.leakage.for_event, self.leakage.against_event, self.belief)
 
 

@@ -1,4 +1,4 @@
-"""What a finished stream of releases tells about events, step by step.
+"""What a finished stream of releases reveals about events, step by step.
 
 Given the likelihood of each release at every cell, nothing else about the releasing
 side matters: the same functions audit priste's own streams, somebody else's
@@ -37,16 +37,16 @@ ANY_PRIOR = AnyPrior()
 
 @dataclass(frozen=True)
 class EventAudit:
-    """What the releases up to each step tell about one event.
+    """What the releases up to each step reveal about one event.
 
     ``leakage[t]`` is the leakage after step t, the larger of ``for_event[t]`` and
     ``against_event[t]``, or of those that ``guarantee`` bounds, against every prior of the
-    ``adversary``; ``any_prior[t]`` is the larger of both against every prior of first cells.
+    ``adversary``; ``any_prior[t]`` is the larger of both against every prior there is.
     ``belief[t]`` is the probability of the event given the releases up to t for the stated prior,
     ``prior_belief`` that before any release, and ``highest_belief[t]`` the largest over the priors
-    of the adversary. ``worst_prior`` belongs to the step of the largest leakage; it
-    maps cells to weights, and is empty where the adversary holds one of given priors: then
-    ``worst_given`` maps (model, number of the prior) to weights.
+    of the adversary. ``worst_prior`` belongs to the step of the largest leakage; it maps cells to
+    weights, and is empty where the adversary holds one of given priors: then ``worst_given`` maps
+    (model, number of the prior) to weights.
 
     ``any_movement[t]`` is the leakage after step t under any way to move that has the model's
     possible moves, whatever their probabilities: what is left of the guarantee if the
@@ -103,7 +103,7 @@ def audit_stream(
     beside: bool = True,
     family: Family = "joint",
 ) -> dict[str, EventAudit]:
-    """Return for each event what the stream tells about it, step by step.
+    """Return for each event what the stream reveals about it, step by step.
 
     ``likelihoods`` yields per step the (m,) probability of that step's release at every
     cell, None for silence. The leakage is against every prior of ``adversary``, any prior unless

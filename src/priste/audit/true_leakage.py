@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 Sees = Literal["outputs", "budgets"]
 
 MAX_HISTORIES = 20_000
-"""How many histories an enumeration may follow unless told otherwise: some minutes at most."""
+"""How many histories an enumeration may follow by default: some minutes at most."""
 
 TOLERANCE = REPORTED_SLACK
 """Leakages are upper bounds, which lie above the exact ones by less than this."""
@@ -54,7 +54,7 @@ class TooManyHistories(InvalidParameter):
 class History:
     """One sequence that the adversary may see, with its exact probabilities.
 
-    ``budgets`` is None for an adversary who sees the outputs alone; then all the ways in which
+    ``budgets`` is None for an adversary who sees only the output; then all the ways in which
     these outputs can come about are added up. ``probability`` is that of the sequence for the
     stated prior, and ``with_event[e]`` that of the sequence together with event e (of a secret: an
     answer but the last), both under the first model. ``for_event[e]`` and ``against_event[e]`` are
@@ -76,7 +76,7 @@ class History:
     any_prior: tuple[float, ...]
 
     def breaks(self, event: int, guarantee: Guarantee) -> bool:
-        """Tell whether this sequence alone breaks a guarantee about an event by more than rounding.
+        """Return whether this sequence breaks a guarantee about an event by more than rounding.
 
         The tolerance is ``TOLERANCE``.
         """
@@ -87,7 +87,7 @@ class History:
 
 @dataclass(frozen=True)
 class TrueLeakage:
-    """What a whole procedure tells about one event, against what was guaranteed.
+    """What a whole procedure reveals about one event, against what was guaranteed.
 
     ``leakage[t]`` is the largest over all sequences of steps 0 to t, over the directions that
     ``guarantee`` bounds; it never falls with t. ``for_event``, ``against_event`` and ``belief`` are
@@ -95,9 +95,8 @@ class TrueLeakage:
     both directions, to an adversary with any prior. ``worst`` is the sequence that reaches the last
     leakage, ``worst_prior`` the prior over cells to which it says so much, where the adversary is
     not one of given priors: then ``worst_given`` maps (model, number of the prior) to weights (see
-    :class:`~priste.quantify.Leakage`). ``exceeding`` is the probability,
-    for the stated prior, of a sequence of all steps that breaks the guarantee (by more than
-    ``TOLERANCE``).
+    :class:`~priste.quantify.Leakage`). ``exceeding`` is the probability, for the stated prior, of a
+    sequence of all steps that breaks the guarantee (by more than ``TOLERANCE``).
     """
 
     guarantee: Guarantee
@@ -131,7 +130,7 @@ class TrueLeakage:
 
 
 def is_broken(guarantee: Guarantee, for_event: float, against_event: float, belief: float) -> bool:
-    """Tell whether what was told goes beyond a guarantee by more than ``TOLERANCE``."""
+    """Return whether what was revealed exceeds a guarantee by more than ``TOLERANCE``."""
     return not guarantee.is_kept(for_event, against_event, belief, TOLERANCE)
 
 
@@ -170,7 +169,7 @@ def true_leakage(
     adversary: Adversary | None = None,
     max_histories: int = MAX_HISTORIES,
 ) -> dict[str, TrueLeakage]:
-    """Return for each event what the whole procedure tells about it, exactly.
+    """Return for each event what the whole procedure reveals about it, exactly.
 
     The adversary knows the code, the events, what is guaranteed, the mobility models (not which of
     several holds) and the mechanism. ``sees`` says what else: "outputs" alone, or "budgets" too.
@@ -195,7 +194,7 @@ def true_leakage(
     )
     count = len(procedure.terms.events)
     largest = [[-math.inf] * count for _ in range(steps)]
-    ends = np.full((4, count), -math.inf)  # for, against, belief, any_prior after all steps
+    ends = np.full((4, count), -math.inf)  # for, against, belief, any prior after all steps
     worst: list[History | None] = [None] * count
     exceeding = [0.0] * count
     histories = 0
@@ -243,7 +242,7 @@ class _Branch:
     """One way to come to the same observations: a public state, and what was really observed.
 
     Each event has three quantifiers: against the adversary, against any prior (the same one where
-    that is the adversary), and under the stated prior and first model.
+    the adversary has any), and under the stated prior and first model.
     """
 
     def __init__(self, node: StreamNode, quantifiers: list[dict[str, Quantifier]]) -> None:
@@ -289,7 +288,7 @@ class _Branch:
 
 @dataclass(frozen=True, eq=False)
 class _Told:
-    """What each of some continuations tells about one event; arrays with one entry for each."""
+    """What each of some continuations reveals about one event; arrays with one entry for each."""
 
     with_event: Floats
     total: Floats

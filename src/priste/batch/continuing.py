@@ -193,7 +193,7 @@ def _read(journal: bytes | None) -> Iterator[KeptStream]:
 
 
 def _ended_a_process(part: bytes) -> bool:
-    """Tell whether a part lacks users at whom processes died: that is no fault of their data."""
+    """Return whether a part lacks users at whom processes died: that is no fault of their data."""
     return any(problem.startswith(ENDED) for problem in problems_in(part))
 
 

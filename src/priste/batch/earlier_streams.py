@@ -21,13 +21,13 @@ LIVE = "stream.json"
 
 
 class ReleasedBefore(StateError):
-    """Fixes were released before, and drawing again would tell more than the guarantee allows."""
+    """Fixes were released before, and drawing again would reveal more than the guarantee allows."""
 
     def __init__(self, user: str | None, place: str, under: str) -> None:
         self.reason = f"some of these locations were released under {under}, see {place!r}"
         super().__init__(
             f"{_whose(user)} were released before, under {under}: see {place!r}. Both releases "
-            "together may tell more than is guaranteed, so nothing was drawn. Hand out the first "
+            "together may reveal more than is guaranteed, so nothing was drawn. Hand out the first "
             "release. If nothing of it was or will be handed out, remove it and use "
             "--beside-earlier-releases."
         )
@@ -42,7 +42,7 @@ class AnotherStream(StateError):
         super().__init__(
             f"{_whose(user)} cannot be added to what was released about the same person before "
             f"(see {place!r}): {reason}. The guarantee is about one stream per person: two streams "
-            "together may tell more. Use the map and the step of the earlier policy, and a clock "
+            "together may reveal more. Use the map and the step of the earlier policy, and a clock "
             f"that goes on where it ended.{name} To release them as a second stream, without a "
             "guarantee about both together, use --beside-earlier-releases."
         )

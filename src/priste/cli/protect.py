@@ -128,7 +128,7 @@ class Protection:
         out.print(f"  {batch.destination}    what may be handed out", markup=False)
         out.print(f"  {batch.ledger}    every release and its leakage", markup=False)
         if self.page is not None:
-            out.print(f"  {self.page}    the report, for you alone", markup=False)
+            out.print(f"  {self.page}    the report, only for you", markup=False)
 
 
 def protect(

@@ -57,7 +57,7 @@ def strong_classes(matrix: Matrix) -> tuple[int, IntArray]:
 
 
 def _reaches_all(edges: sparse.csr_array) -> bool:
-    """Tell whether every state is reached from the first."""
+    """Return whether every state is reached from the first."""
     reached = np.zeros(edges.shape[0], dtype=np.bool_)
     front: IntArray = np.zeros(1, dtype=np.int64)
     while front.size:

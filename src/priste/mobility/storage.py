@@ -55,7 +55,7 @@ class ModelOrigin:
         return replace(self, start=self.start + steps * self.step)
 
     def knows(self, fingerprints: Iterable[str]) -> bool:
-        """Tell whether one of these days of a person was fitted on."""
+        """Return whether one of these days of a person was fitted on."""
         return not self.sources.isdisjoint(fingerprints)
 
     def to_dict(self) -> dict[str, Any]:
@@ -253,7 +253,8 @@ def read_model(
             raise StateError("its content does not match its fingerprint")
     except (StateError, *_UNREADABLE) as error:
         raise StateError(
-            f"priste cannot read a model in {str(path)!r}: {error or type(error).__name__}.",
+            f"priste cannot read a model in {str(path)!r}: "
+            f"{str(error).rstrip('.') or type(error).__name__}.",
             owner="MarkovModel.load",
             hint="It must be a saved mobility model.",
         ) from error
@@ -307,7 +308,7 @@ def _check_fit(grid: Grid, schedule: Schedule) -> None:
 def _pairs_follow(
     transition: Transition, cells: npt.NDArray[np.int64], pairs: npt.NDArray[np.int64]
 ) -> bool:
-    """Tell whether every move leads to a pair whose previous cell is the current one."""
+    """Return whether every move leads to a pair whose previous cell is the current one."""
     if transition.stored_csr is None:
         return False
     moves = transition.stored_csr.tocoo()

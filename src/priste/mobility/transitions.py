@@ -162,7 +162,7 @@ class Transition(ABC):
         """Return ``diag(kept) @ M + added``, whose rows must sum to 1, in a form that suits it."""
 
     def is_primitive(self) -> bool:
-        """Tell whether every state may stay and leads to every other, as any product of such does.
+        """Return whether every state may stay and leads to every other; products of such do too.
 
         "False" may also mean that it would take an m by m array to know.
         """
@@ -212,7 +212,7 @@ def least_positive(values: FloatArray) -> float:
 
 
 def products_may_underflow(*factors: FloatArray) -> bool:
-    """Tell whether one positive number of each array can multiply to less than a float."""
+    """Return whether one positive number of each array can multiply to less than a float."""
     exponents = (math.frexp(least_positive(factor))[1] - 1 for factor in factors)
     return sum(exponents) < _LEAST_EXPONENT
 
@@ -227,8 +227,10 @@ class DenseTransition(Transition):
 
     kind = "dense"
 
-    def __init__(self, matrix: object, *, name: str = "'matrix' of DenseTransition") -> None:
-        self._matrix = dense_rows(matrix, name=name)
+    def __init__(
+        self, matrix: object, parameter: str = "matrix", owner: str = "DenseTransition"
+    ) -> None:
+        self._matrix = dense_rows(matrix, parameter, owner)
         per_row = np.count_nonzero(self._matrix, axis=1)
         per_column = np.count_nonzero(self._matrix, axis=0)
         super().__init__(
@@ -293,8 +295,10 @@ class SparseTransition(Transition):
 
     kind = "sparse"
 
-    def __init__(self, matrix: object, *, name: str = "'matrix' of SparseTransition") -> None:
-        self._matrix = sparse_rows(matrix, name=name)
+    def __init__(
+        self, matrix: object, parameter: str = "matrix", owner: str = "SparseTransition"
+    ) -> None:
+        self._matrix = sparse_rows(matrix, parameter, owner)
         # Kept beside the matrix so that push() streams along rows too.
         self._transposed = self._matrix.T.tocsr()
         per_row = np.diff(self._matrix.indptr).astype(np.int64)

@@ -1,4 +1,4 @@
-"""The adversary section of a policy: whom the guarantee is against, as an object and in words."""
+"""The adversary section of a policy: the adversary of the guarantee, as an object and in words."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from priste.quantify.adversaries.per_model import PerModel
 SHARES_TOLERANCE = 1e-6
 """How far the shares in a population file may be from summing to 1; then they are divided by it."""
 
-ANY_PRIOR = "an adversary with any belief about where the user began"
+ANY_PRIOR = "an adversary who may hold any belief about where the user began"
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class AdversaryChoice:
         step: timedelta,
         folder: Path,
     ) -> AdversaryChoice:
-        """Return what the section says; None means any prior."""
+        """Return what the section says; None means anybody."""
         named = (section.also if section is not None else None) or []
         for name in named:
             if name not in regions:
@@ -108,7 +108,7 @@ class AdversaryChoice:
         if section.knows == "starts":
             return ChosenAdversary(
                 StartsIn(cells),
-                f"an adversary who knows that you began in {places}, whatever else they think",
+                f"an adversary who knows that you began in {places}, and may believe anything else",
             )
         rows = [self.shares] if self.shares is not None else [m.stationary() for m in models]
         if section.knows == "near":

@@ -169,7 +169,7 @@ class KeptStream:
         return [(record.get("output"), record.get("digest")) for record in self.records]
 
     def begins(self, other: KeptStream) -> bool:
-        """Tell whether another stream goes on from this one, or is this one."""
+        """Return whether another stream goes on from this one, or is this one."""
         told = self.told
         same_clock = (self.start, self.step) == (other.start, other.step)
         return same_clock and other.told[: len(told)] == told

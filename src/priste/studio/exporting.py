@@ -47,7 +47,7 @@ class Releases(Protocol):
 
 
 class HandedOut:
-    """Which run of somebody's days was exported: two of them would tell more than either
+    """Which run of somebody's days was exported: two of them would reveal more than either
     guaranteed.
 
     Runs with a seed are experiments and take no part. ``register`` remembers for all commands;
@@ -74,7 +74,7 @@ class HandedOut:
             raise Refused(
                 409,
                 f"This run does not go on from what was released about this person: {reason}. "
-                "Whoever sees both learns more than either guarantees.",
+                "Both together reveal more than either guarantees.",
                 "Run again: that goes on from what was released, if it can. To hand out both "
                 "without a guarantee about both together, ask again.",
             )

@@ -1,7 +1,7 @@
 """What a table may tell apart: outputs of the mechanism, merged where they mean the same guess.
 
 The best public guess for an output is the target of least expected cost given past releases and
-that output, under the public prediction. It depends on public things alone, so replacing an output
+that output, under the public prediction. It depends on public things only, so replacing an output
 by its guess cannot weaken anything; outputs with one guess become one source, whose
 likelihood is the sum of theirs. Every table is made of such likelihoods, and of no others.
 
@@ -133,7 +133,7 @@ def merged_outputs(
 class Cut:
     """A map in R rectangles, small where people are likely.
 
-    ``labels`` (m,) tells the rectangle of each cell, ``middles`` (R, 2) where its people are on
+    ``labels`` (m,) says the rectangle of each cell, ``middles`` (R, 2) where its people are on
     average, ``standing`` (R,) the cell that this is in.
     """
 
@@ -166,7 +166,7 @@ class Cut:
 
 
 def has_cells(mechanism: Mechanism) -> bool:
-    """Tell whether the outputs of a mechanism are the cells of its map."""
+    """Return whether the outputs of a mechanism are the cells of its map."""
     cells = mechanism.output_cells()
     return cells is not None and np.array_equal(cells, np.arange(mechanism.grid.size))
 

@@ -178,7 +178,7 @@ class Optimal:
         fixed: int,
         constant_cost: float,
     ) -> bool:
-        """Tell whether a constant would be as good, or some population is better off with one.
+        """Return whether a constant would be as good, or some population is better off with one.
 
         The margins are public and far above rounding, so the answer does not hang on last bits.
         """
@@ -385,7 +385,7 @@ def _by_rectangle(grid: Grid, merged: MergedOutputs) -> Floats:
 
 
 def _left_alone(remap: Floats) -> Booleans:
-    """Tell which groups (n,) are released as one target that stands for no other group."""
+    """Return which groups (n,) are released as one target that stands for no other group."""
     used = remap > 0.0
     return np.asarray((used.sum(axis=1) == 1) & (used[:, used.sum(axis=0) == 1].any(axis=1)))
 
@@ -403,7 +403,7 @@ def mixed_until_checked(likelihoods: Floats, passes: Passes, check: Check) -> Ch
     """Return the table mixed with as little of a constant draw as the check needs.
 
     ``likelihoods`` (m, k) are nonnegative rows that sum to 1, without columns of zeros.
-    ``passes`` tells which columns pass, for searching; ``check`` checks the mixture as it is, and
+    ``passes`` says which columns pass, for searching; ``check`` checks the mixture as it is, and
     what it returns is returned. None if no mixture passes, as when the bound is used up.
     """
     extra = additions(likelihoods, passes)

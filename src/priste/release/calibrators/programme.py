@@ -127,14 +127,14 @@ class EventConditions:
         return twin
 
     def keeps(self, columns: Floats) -> Booleans:
-        """Tell for columns (sources, k) whether they seem to keep the guarantee."""
+        """Return for columns (sources, k) whether they seem to keep the guarantee."""
         if not self._few:
             return self._judge.passes(self._joint(columns), self._guarantee)
         kept = [score.max(axis=0) <= limit for score, limit in self._scores(columns)]
         return np.asarray(np.all(kept, axis=0))
 
     def is_affected(self, mass: Floats, least: float) -> bool:
-        """Tell whether releasing sources apart moves a ratio by ``least``, or it is near its limit.
+        """Return whether releasing sources apart moves a ratio by ``least`` or is near its limit.
 
         Sources that together have less than a thousandth of the probability do not count.
         """
@@ -261,7 +261,7 @@ NEGLIGIBLE = 1e-9
 class Programme:
     """Minimise ``costs`` (sources, targets) of a remap whose targets keep their guarantees.
 
-    ``arcs`` (sources, targets) tells what may be sent where; ``bounds`` are the priors to begin
+    ``arcs`` (sources, targets) says what may be sent where; ``bounds`` are the priors to begin
     with. Each of the ``caps`` is other costs (sources, targets) and what these may be at most.
     Costs of arcs are set apart by ``TIE`` at most, in a fixed order, so that of tables that are
     equally good one is the best on every machine.
