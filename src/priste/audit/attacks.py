@@ -49,7 +49,7 @@ class EventAttack:
     share of right answers, ``advantage`` the accuracy above that of the best guess without any
     release, ``area`` that under the ROC curve of his posterior. ``accuracy_bound`` and
     ``area_bound`` are what ε allows, 1 where the guarantee does not bound odds both ways for
-    anybody. ``prior_belief`` is the true probability of the event.
+    any prior. ``prior_belief`` is the true probability of the event.
     """
 
     runs: int

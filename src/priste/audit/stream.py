@@ -106,7 +106,7 @@ def audit_stream(
     """Return for each event what the stream reveals about it, step by step.
 
     ``likelihoods`` yields per step the (m,) probability of that step's release at every
-    cell, None for silence. The leakage is against every prior of ``adversary``, anybody unless
+    cell, None for silence. The leakage is against every prior of ``adversary``, any prior unless
     given, and over several models as ``family`` says; the belief is that of an adversary whose
     prior over the first cell is ``prior``, uniform unless given. With ``family="joint"`` all models
     are alike to that adversary, with ``"each"`` it holds the first model.

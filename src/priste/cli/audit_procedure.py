@@ -57,7 +57,7 @@ class ProcedureAudit:
         from priste.results import percent
 
         table = Table(box=None, pad_edge=False)
-        for title in (*_WORDS, "claimed", "true", "belief", "any_prior", "broken"):
+        for title in (*_WORDS, "claimed", "true", "belief", "any prior", "broken"):
             table.add_column(title, justify="left" if title in _WORDS else "right")
         for row in self.rows:
             table.add_row(
@@ -72,8 +72,8 @@ class ProcedureAudit:
             )
         out.print(table)
         out.print(
-            "\nbelief: how sure that adversary can get that it happened; anybody: the true leakage "
-            "to those who may believe anything about where the user began; broken: the share of "
+            "\nbelief: how sure that adversary can get that it happened; any prior: the true "
+            "leakage to those with any belief about where the user began; broken: the share of "
             "streams that break the guarantee."
         )
         if any(row.method == "sampled runs" for row in self.rows):
