@@ -224,7 +224,7 @@ def rewritten(path: Path, **changes: object) -> None:
         ({"opening": [0]}, "do not fit its map"),
         ({"format": None}, "cannot read"),
         ({"truncated_mass": "much"}, "cannot read"),
-        ({"0.matrix": np.full((12, 12), 0.1)}, "must sum to 1"),
+        ({"0.matrix": np.full((12, 12), 0.1)}, "rows that sum to 1"),
         ({"0.matrix": np.eye(12)}, "does not match its fingerprint"),
         ({"0.matrix": np.full((12, 12), np.nan)}, "finite"),
         ({"0.matrix": None}, "cannot read"),

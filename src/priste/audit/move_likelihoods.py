@@ -147,4 +147,4 @@ def _tilted(move: Transition, likelihood: Floats) -> tuple[Transition, Floats]:
     impossible = sums == 0.0
     rows = product / np.where(impossible, 1.0, sums)[:, None]
     rows[impossible] = moved[impossible]
-    return as_transition(rows, name="a tilted transition"), sums
+    return as_transition(rows, "rows", "a tilted transition"), sums

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from priste.arguments import check_float
+from priste.arguments import check_array, check_float
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.mobility.gaussian import gaussian_factors
@@ -25,7 +25,7 @@ from priste.mobility.sequences import CellSequences, checked_offsets, checked_se
 from priste.mobility.smoothed_counts import smoothed
 from priste.mobility.structured import BlendedTransition, SeparableTransition
 from priste.mobility.transitions import DENSE_LIMIT, DenseTransition, Transition
-from priste.mobility.validation import MAX_NUMBER, FloatArray, probability_array
+from priste.mobility.validation import MAX_NUMBER, FloatArray
 
 Factors = tuple[FloatArray, FloatArray]
 Leaving = Callable[[Factors], FloatArray]
@@ -146,16 +146,19 @@ def stay_or_go(
 
 
 def _stays(grid: Grid, stay: object) -> FloatArray:
-    name = "'stay' of stay_or_go"
-    given = probability_array(stay, name=name)
+    given = check_array(stay, "stay", "stay_or_go")
     if given.shape not in ((), (grid.size,)):
         raise InvalidParameter(
-            f"The {name} must be one number, or one for each of the {grid.size} cells.",
+            f"must be one number, or one for each of the {grid.size} cells",
+            parameter="stay",
+            owner="stay_or_go",
             got=f"shape {given.shape}",
         )
     shares = np.broadcast_to(given, (grid.size,))
     if np.any(shares >= 1.0):
-        raise InvalidParameter(f"The {name} must be below 1.", value=float(shares.max()))
+        raise InvalidParameter(
+            "must be below 1", parameter="stay", owner="stay_or_go", value=float(shares.max())
+        )
     return np.ascontiguousarray(shares)
 
 
@@ -191,7 +194,7 @@ def gaussian_with_stays(
            [0.25, 0.75]])
     """
     sigma = check_float(sigma, "sigma", "gaussian_with_stays", why="km", above=0, most=MAX_NUMBER)
-    stays = probability_array(stay, name="'stay' of gaussian_with_stays")
+    stays = check_array(stay, "stay", "gaussian_with_stays")
     if stays.shape != (grid.size,) or np.any(stays >= 1.0):
         raise InvalidParameter(
             f"must hold a number in [0, 1) for each of the {grid.size} cells",

@@ -253,7 +253,8 @@ def read_model(
             raise StateError("its content does not match its fingerprint")
     except (StateError, *_UNREADABLE) as error:
         raise StateError(
-            f"priste cannot read a model in {str(path)!r}: {error or type(error).__name__}.",
+            f"priste cannot read a model in {str(path)!r}: "
+            f"{str(error).rstrip('.') or type(error).__name__}.",
             owner="MarkovModel.load",
             hint="It must be a saved mobility model.",
         ) from error

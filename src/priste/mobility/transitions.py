@@ -227,8 +227,10 @@ class DenseTransition(Transition):
 
     kind = "dense"
 
-    def __init__(self, matrix: object, *, name: str = "'matrix' of DenseTransition") -> None:
-        self._matrix = dense_rows(matrix, name=name)
+    def __init__(
+        self, matrix: object, parameter: str = "matrix", owner: str = "DenseTransition"
+    ) -> None:
+        self._matrix = dense_rows(matrix, parameter, owner)
         per_row = np.count_nonzero(self._matrix, axis=1)
         per_column = np.count_nonzero(self._matrix, axis=0)
         super().__init__(
@@ -293,8 +295,10 @@ class SparseTransition(Transition):
 
     kind = "sparse"
 
-    def __init__(self, matrix: object, *, name: str = "'matrix' of SparseTransition") -> None:
-        self._matrix = sparse_rows(matrix, name=name)
+    def __init__(
+        self, matrix: object, parameter: str = "matrix", owner: str = "SparseTransition"
+    ) -> None:
+        self._matrix = sparse_rows(matrix, parameter, owner)
         # Kept beside the matrix so that push() streams along rows too.
         self._transposed = self._matrix.T.tocsr()
         per_row = np.diff(self._matrix.indptr).astype(np.int64)

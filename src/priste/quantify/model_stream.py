@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from priste.arguments import check_array
 from priste.errors import InvalidParameter
 from priste.quantify.joint_probabilities import (
     Floats,
@@ -157,6 +158,65 @@ _PASSES = 4
 
 _REMIX = 16
 """Roundings of bringing the numbers of first cells to one scale and back: two per band."""
+
+
+_RANGE = 2.0**-1000
+"""Least ratio of a positive likelihood to the largest one that can be carried."""
+
+_LARGEST_SHIFT = 1000
+"""Powers of two up to here are floats, and so are their inverses."""
+
+
+def _scaled(array: Floats, name: str, owner: str) -> Likelihood:
+    """Take out a power of two so that the largest value lies in [0.5, 1). Exact."""
+    largest = float(array.max(initial=0.0))
+    if largest == 0.0:
+        return Likelihood(array.copy(), 0)
+    if largest > 1.0:
+        least = float(np.min(array, where=array > 0.0, initial=np.inf))
+        if least / largest < _RANGE:
+            raise InvalidParameter(
+                "must not span more than a factor 2**1000",
+                parameter=name,
+                owner=owner,
+                got=f"{least!r} to {largest!r}",
+            )
+    exponent = math.frexp(largest)[1]
+    if abs(exponent) < _LARGEST_SHIFT:  # a product with a power of two, as ldexp, and quicker
+        return Likelihood(array * 2.0**-exponent, exponent)
+    return Likelihood(np.ldexp(array, -exponent), exponent)
+
+
+def checked_likelihood(values: object, cells: int) -> Likelihood:
+    """Validate P(release | cell), one number per cell, densities allowed."""
+    name, owner = "likelihood", "Quantifier.observe"
+    array = check_array(values, name, owner, (cells,))
+    if not array.any():
+        raise InvalidParameter(
+            "must be positive for some cell: a release that no cell can make was not made",
+            parameter=name,
+            owner=owner,
+            hint="For silence pass None.",
+        )
+    return _scaled(array, name, owner)
+
+
+def checked_candidates(values: object, cells: int) -> Floats:
+    """Validate candidate likelihoods (cells, k).
+
+    Columns of zeros are allowed: a release that no cell can make is never made.
+    """
+    return check_array(values, "likelihoods", "candidate releases", (cells, None))
+
+
+def scaled_candidates(columns: Floats) -> Likelihood:
+    """Take a power of two out of validated columns (cells, k); there must be one at least."""
+    name, owner = "likelihoods", "candidate releases"
+    if columns.shape[1] == 0:
+        raise InvalidParameter(
+            "must have at least one column", parameter=name, owner=owner, got="none"
+        )
+    return _scaled(np.ascontiguousarray(columns), name, owner)
 
 
 class ModelStream:

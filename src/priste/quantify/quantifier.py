@@ -10,18 +10,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.arguments import check_choice
+from priste.arguments import check_choice, check_distribution
 from priste.errors import InvalidParameter, shown
 from priste.events import Guarded, Secret
 from priste.mobility import MarkovModel
 from priste.quantify.adversaries import Adversary, AnyPrior, as_adversary
 from priste.quantify.guarantees import Guarantee, as_guarantee
-from priste.quantify.inputs import (
-    checked_candidates,
-    checked_likelihood,
-    checked_priors,
-    scaled_candidates,
-)
 from priste.quantify.joint_probabilities import (
     AnswerRows,
     Floats,
@@ -38,6 +32,9 @@ from priste.quantify.model_stream import (
     ModelStream,
     StreamSnapshot,
     check_history,
+    checked_candidates,
+    checked_likelihood,
+    scaled_candidates,
 )
 from priste.quantify.smoothing import location_posterior
 from priste.showable import Showable
@@ -630,10 +627,7 @@ class Quantifier(Showable):
             )
         count = len(self._streams)
         shape = (self._cells,) if count == 1 else (count, self._cells)
-        array = np.asarray(prior)
-        if array.shape != shape:
-            raise InvalidParameter(f"must have shape {shape}", parameter="prior", value=array.shape)
-        return checked_priors(array.ravel(), None, "prior", "").reshape(count, self._cells)
+        return check_distribution(prior, "prior", shape=shape).reshape(count, self._cells)
 
 
 def _fitting(adversary: Adversary | Sequence[Adversary] | None, models: int) -> Adversary:

@@ -33,7 +33,6 @@ from priste.release.stream_file.journal import (
     Likelihoods,
     LikelihoodTexts,
     entry_from_json,
-    entry_to_json,
 )
 
 Records = Sequence[Mapping[str, Any]]
@@ -128,30 +127,6 @@ class KeptStream:
             )
         except (KeyError, TypeError, ValueError, OverflowError) as problem:
             raise _damaged(place) from problem
-
-    @classmethod
-    def of_ledger(
-        cls, ledger: Ledger, policy: Policy, *, stream: str, binding: Mapping[str, str]
-    ) -> KeptStream:
-        """Return the stream of a ledger from the first step of a policy's clock."""
-        terms = policy.protector().state.terms
-        likelihoods, written = Likelihoods(), set[str]()
-        entries = []
-        for number, release in enumerate(ledger):
-            likelihood = ledger.likelihood(number)
-            digest = None if likelihood is None else likelihoods.add(likelihood)
-            entries.append(entry_to_json(Entry(release, digest), likelihoods, written))
-        return cls(
-            stream,
-            checked_binding(binding),
-            policy.timeline.time_of(0),
-            policy.timeline.step,
-            0,
-            len(entries),
-            ground_of(terms, policy.calibrator),
-            events_to_json(terms),
-            tuple(entries),
-        )
 
     @classmethod
     def of_journal(cls, path: Path, start: datetime, step: timedelta) -> KeptStream:

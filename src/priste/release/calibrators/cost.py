@@ -28,6 +28,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from priste.arguments import as_floats, check_choice
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.mechanisms import Mechanism
@@ -60,12 +61,8 @@ class Costs:
         self._given: Floats | None = None
         self._last: tuple[Grid, NDArray[np.int64], Floats] | None = None
         if isinstance(cost, str):
-            if cost not in COST_NAMES:
-                raise InvalidParameter(
-                    f"The 'cost' of {who} must be one of {list(COST_NAMES)} or a matrix (cells, "
-                    f"outputs). Got {cost!r}."
-                )
-            self.name: str = cost
+            hint = "Or give a matrix (cells, outputs)."
+            self.name: str = check_choice(cost, COST_NAMES, "cost", who, hint=hint)
         else:
             self.name = "matrix"
             self._given = _checked_matrix(cost, who)
@@ -152,17 +149,13 @@ def _taken(table: Floats, numbers: NDArray[np.int64], axis: int) -> Floats:
 
 
 def _checked_matrix(cost: ArrayLike, who: str) -> Floats:
-    try:
-        given = np.array(cost, dtype=np.float64)
-    except (TypeError, ValueError) as problem:
-        raise InvalidParameter(
-            f"The 'cost' of {who} must be one of {list(COST_NAMES)} or a matrix of numbers. "
-            f"Got {problem}."
-        ) from problem
+    given = as_floats(cost, "cost", who).copy()
     if given.ndim != 2 or not np.isfinite(given).all():
         raise InvalidParameter(
-            f"The 'cost' matrix of {who} must be (cells, outputs) with finite entries. "
-            f"Got shape {given.shape}."
+            f"must be one of {list(COST_NAMES)}, or a matrix (cells, outputs) with finite entries",
+            parameter="cost",
+            owner=who,
+            got=f"shape {given.shape}",
         )
     given.flags.writeable = False
     return given
