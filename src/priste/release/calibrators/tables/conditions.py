@@ -31,6 +31,9 @@ WITNESSES = 6
 SEARCH_ERROR = 1e-12
 """The relative error that the search for violated priors allows its numbers."""
 
+NEARLY_VIOLATED = -1e-9
+"""Of columns so far within their limits, in logarithms, no prior is written down."""
+
 
 @dataclass(frozen=True, eq=False)
 class PriorBound:
@@ -140,17 +143,27 @@ class EventConditions:
     def violated(self, columns: Floats, mass: Floats) -> list[tuple[int, PriorBound]]:
         """Return for columns (sources, k) the priors that are worst for them, with the column."""
         found = (
-            self._pair_witnesses(columns) if self._few else self._searched_witnesses(columns, mass)
+            self._pair_witnesses(columns, NEARLY_VIOLATED)
+            if self._few
+            else self._searched_witnesses(columns, mass)
         )
         bounds = [(place, self.bound(weights)) for place, weights in found]
         return [(place, bound) for place, bound in bounds if bound is not None]
 
-    def _pair_witnesses(self, columns: Floats) -> list[tuple[int, Floats]]:
+    def _pair_witnesses(
+        self, columns: Floats, least: float = -math.inf
+    ) -> list[tuple[int, Floats]]:
+        """Return the worst mixture of two rows for each column whose excess is ``least`` or more.
+
+        With the place of the column; both where the two directions have different ones.
+        """
         event, complement = self._event @ columns, self._complement @ columns
         mixtures = self._mixtures(event, complement)
         found: dict[tuple[int, int], None] = {}
-        for score, _ in self._scored(mixtures, event, complement):
-            found |= dict.fromkeys(enumerate(score.argmax(axis=0).tolist()))
+        for score, limit in self._scored(mixtures, event, complement):
+            rows = score.argmax(axis=0)
+            over = np.flatnonzero(score[rows, np.arange(len(rows))] >= limit + least)
+            found |= dict.fromkeys(zip(over.tolist(), rows[over].tolist(), strict=True))
         return [(place, mixtures[row, place]) for place, row in found]
 
     def _scores(self, columns: Floats) -> list[tuple[Floats, float]]:

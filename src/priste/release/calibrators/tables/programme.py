@@ -38,6 +38,9 @@ TIE_TOLERANCE = 1e-10
 
 TINY = 1e-300
 
+COLUMN_WISE, MINIMISE = 1, 1
+"""How the solver numbers the form of a matrix and the sense of a programme."""
+
 NEGLIGIBLE = 1e-9
 """Shares of a source below this are rounding of the solver."""
 
@@ -74,14 +77,14 @@ class Programme:
             ("dual_feasibility_tolerance", TIE_TOLERANCE),
         ):
             self._solver.setOptionValue(option, value)
-        self._solver.passModel(self._model(costs, rows, highspy))
+        self._pass(costs, rows)
         self._add_rows(
             [(np.arange(len(self._source)), cap[self._source, self._target]) for cap, _ in caps],
             [most for _, most in caps],
         )
 
-    def _model(self, costs: Floats, rows: list[Floats], highspy: Any) -> Any:
-        """Return the programme column by column, one for each arc."""
+    def _pass(self, costs: Floats, rows: list[Floats]) -> None:
+        """Give the solver the programme column by column, one for each arc."""
         count, height = len(self._source), 1 + len(rows)
         index = np.empty((count, height), dtype=np.int32)
         value = np.empty((count, height))
@@ -89,20 +92,25 @@ class Programme:
         for place, row in enumerate(rows):
             index[:, 1 + place] = self._sources + place * self._targets + self._target
             value[:, 1 + place] = row[self._source]
-        model = highspy.HighsLp()
         limited = len(rows) * self._targets
-        model.num_col_, model.num_row_ = count, self._sources + limited
-        model.col_cost_ = costs[self._source, self._target] + TIE * fixed_offsets(count)
-        model.col_lower_ = np.zeros(count)
-        model.col_upper_ = np.full(count, self._infinite)
         ones = np.ones(self._sources)
-        model.row_lower_ = np.concatenate([ones, np.full(limited, -self._infinite)])
-        model.row_upper_ = np.concatenate([ones, np.zeros(limited)])
-        model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        model.a_matrix_.start_ = np.arange(0, count * height + 1, height, dtype=np.int32)
-        model.a_matrix_.index_ = index.ravel()
-        model.a_matrix_.value_ = value.ravel()
-        return model
+        self._solver.passModel(
+            count,
+            self._sources + limited,
+            count * height,
+            COLUMN_WISE,
+            MINIMISE,
+            0.0,
+            costs[self._source, self._target] + TIE * fixed_offsets(count),
+            np.zeros(count),
+            np.full(count, self._infinite),
+            np.concatenate([ones, np.full(limited, -self._infinite)]),
+            np.concatenate([ones, np.zeros(limited)]),
+            np.arange(0, count * height + 1, height, dtype=np.int32),
+            index.ravel(),
+            value.ravel(),
+            np.zeros(count, dtype=np.int32),  # no variable is an integer
+        )
 
     def solve(
         self, find: Callable[[Floats], list[Finding]], rounds: int, pivots: int
