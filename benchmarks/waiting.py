@@ -113,6 +113,9 @@ STREAMS = """
 from time import process_time
 import numpy as np
 from priste import AnyPrior, Grid, KnownPrior, MarkovModel, PlanarLaplace, Protector, presence
+from priste.release import Optimal
+from priste.release.stream_tree import StreamTree
+from priste.release.terms import make_terms
 side, steps, users, priors, models, cell = {side}, {steps}, {users}, {priors}, {models}, {cell}
 grid = Grid(rows=side, columns=side, cell_size=cell)
 model = MarkovModel.gaussian(grid, sigma=1.4 * cell)
@@ -126,9 +129,10 @@ def rows_of(model):
 adversary = [rows_of(each) for each in held] if models > 1 else rows_of(model)
 event = presence([grid.size // 2 + side // 2, grid.size // 2 + side // 2 + 1], range(6, 9))
 mechanism = PlanarLaplace(grid, alpha=2.0 / cell)
+terms = make_terms(held, {{"event": event}}, mechanism, 1.0, None, adversary, "each")
+tree = StreamTree.of(terms, Optimal())  # as the users of one policy share it
 def stream(user):
-    protector = Protector(held if models > 1 else model, event, mechanism, 1.0, rng=user,
-                          adversary=adversary, family="each")
+    protector = Protector.sharing(tree, user)
     seconds = []
     for at in model.sample(steps, rng=user, start=model.stationary()).tolist():
         begin = process_time()
