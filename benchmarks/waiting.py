@@ -1,6 +1,6 @@
 """What people wait for, now and before: ``python -m benchmarks.waiting [PART ...] --beside TREE``.
 
-Each part is a short program that prints CPU seconds (or megabytes). It runs in a process of its own,
+Each part is a short program that prints CPU seconds (or megabytes). It runs in its own process,
 ``--times`` times with this tree and, in turn, with the sources of another one (``--beside``, the
 folder of an older checkout), so that both see the same machine; the least of each counts. ``floor``
 is what nothing of the kind can do without: bare matrix products of the same sizes, or reading the
@@ -118,8 +118,8 @@ from priste.release.stream_tree import StreamTree
 from priste.release.terms import make_terms
 side, steps, users, priors, models, cell = {side}, {steps}, {users}, {priors}, {models}, {cell}
 grid = Grid(rows=side, columns=side, cell_size=cell)
-model = MarkovModel.gaussian(grid, sigma=1.4 * cell)
-held = [model] + [MarkovModel.gaussian(grid, sigma=(1.4 + 0.2 * k) * cell) for k in range(1, models)]
+held = [MarkovModel.gaussian(grid, sigma=(1.4 + 0.2 * k) * cell) for k in range(models)]
+model = held[0]
 def rows_of(model):
     if priors == 0:
         return AnyPrior()
