@@ -89,7 +89,7 @@ def finished(
 
     ``perform`` is sent to each worker once, and jobs and results as they come: all must pickle.
     Jobs are taken from ``jobs`` one by one, and must be safe to do again: another worker does the
-    job of one that died. ``on_told`` is told how often workers called :func:`tell`, and a negative
+    job of one that died. ``on_told`` gets how often workers called :func:`tell`, and a negative
     number when a worker died and what it told of its job will be told again. An error that a job
     raises is raised here.
 

@@ -203,7 +203,7 @@ def test_without_the_section_anybody_is_meant() -> None:
     for text in (POLICY, observed('knows = "anything"')):
         policy = read_policy(text)
         assert policy.chosen_adversary.adversary == AnyPrior()
-        assert "anybody" in explain_policy(policy).against
+        assert "any belief" in explain_policy(policy).against
 
 
 def test_the_population_and_home() -> None:

@@ -79,7 +79,7 @@ def event_attack(
     Users move by ``truth`` and start by ``prior`` (uniform unless given); the adversary reckons
     with the model ``adversary`` and the same prior. Both models are the first guarded one unless
     given, so a wrong or a better model is an argument. With ``knows_code`` he uses the
-    true law of every release, budgets included, otherwise the law that the procedure
+    true distribution of every release, budgets included, otherwise the one that the procedure
     itself believes in. ``protector`` must not have released anything; nothing is drawn from it.
     """
     procedure = Procedure(protector)

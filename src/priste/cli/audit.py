@@ -1,4 +1,4 @@
-"""``priste audit``: what a ledger, or a trace released by anybody, tells about each event."""
+"""``priste audit``: what a ledger, or a trace of any origin, reveals about each event."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def audit(
     user: User = None,
     reading: Reading = AS_IT_TELLS,
 ) -> Found:
-    """Tell what releases say about each event, step by step, to the adversary of the policy."""
+    """State what releases say about each event, step by step, to the adversary of the policy."""
     from priste.batch import files_of_run
     from priste.policy import load_policy
     from priste.report import choose_ledgers

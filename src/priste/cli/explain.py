@@ -68,7 +68,7 @@ def explain(
         typer.Option("--forecast/--no-forecast", help="Also tell what to expect."),
     ] = True,
 ) -> Explained:
-    """Say in plain words what a policy guarantees, against whom, what not, and what it costs."""
+    """Say in plain words what a policy guarantees and against which adversary, and its cost."""
     from priste.policy import explain_policy, load_policy
 
     with progress("Reading the policy"):

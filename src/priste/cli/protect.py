@@ -137,7 +137,7 @@ class Protection:
         out.print(f"  {batch.destination}    what may be handed out", markup=False)
         out.print(f"  {batch.ledger}    every release and its leakage", markup=False)
         if self.page is not None:
-            out.print(f"  {self.page}    the report, for you alone", markup=False)
+            out.print(f"  {self.page}    the report, only for you", markup=False)
 
 
 def protect(
@@ -319,7 +319,7 @@ def _any_prior_of(policy: Policy, report: StreamReport) -> AnyPriorLeakage | Non
 
     if policy.chosen_adversary.adversary == AnyPrior():
         return None
-    found = [event.guarded.max_anybody for event in report.events]
+    found = [event.guarded.max_any_prior for event in report.events]
     return AnyPriorLeakage(dict(zip(policy.events, found, strict=True)))
 
 

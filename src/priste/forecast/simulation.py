@@ -369,7 +369,7 @@ class _Stream:
 
 
 def _happens(event: Guarded, truth: TrueSteps) -> bool:
-    """Tell whether an event happens to a person whose cells are all known while it lasts."""
+    """Return whether an event happens to a person whose cells are all known while it lasts."""
     last = event.last_step or 0
     cells = truth.cells[: last + 1]
     return len(cells) > last and bool((cells != NONE).all()) and event.holds(cells.tolist())

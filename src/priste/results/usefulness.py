@@ -213,7 +213,7 @@ def person_errors(
 
 
 def near_steps(policy: Policy, steps: int) -> Flags:
-    """Tell (steps,) which steps are near an event of the policy."""
+    """Return (steps,) which steps are near an event of the policy."""
     events = [each.event for each in policy.events.values()]
     return near_events(steps, events, near_reach(policy.timeline.step.total_seconds()))
 
@@ -333,7 +333,7 @@ def fine_cells(grid: Grid, places: Floats) -> Integers:
 
 
 class RunErrors:
-    """The errors of many people, added up group by group without keeping where anybody was.
+    """The errors of many people, added up group by group without keeping where a person was.
 
     Groups may be added in any order: the sums are the same to the last bit.
     """
@@ -450,7 +450,7 @@ def neighbours(grid: Grid, cell: int) -> Integers:
 class Usefulness:
     """What one stream was worth; ``errors`` (km, None where a step has none) are step by step.
 
-    ``ways`` compares ways of releasing, ``shares`` tells the share of steps within each of
+    ``ways`` compares ways of releasing, ``shares`` says the share of steps within each of
     ``CURVE_KM`` for each of them.
     """
 

@@ -203,11 +203,11 @@ def reached_words(guarantee: Guarantee, audit: EventAudit) -> str:
 
 def any_prior_words(audit: EventAudit) -> str:
     """Say what adversaries with any prior could have learnt, where fewer are guarded against."""
-    if not audit.anybody or audit.adversary == AnyPrior():
+    if not audit.any_prior or audit.adversary == AnyPrior():
         return ""
     return (
         "With any belief about where the user began, and the same model of movement, odds could "
-        f"have moved {moved(audit.max_anybody)}: that is not guaranteed."
+        f"have moved {moved(audit.max_any_prior)}: that is not guaranteed."
     )
 
 

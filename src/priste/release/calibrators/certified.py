@@ -1,7 +1,7 @@
 """The certified calibrator: a budget that depends on past releases only.
 
 Before a step it looks for the largest budget at which *every* possible output keeps every
-event within its ε, and then draws once. So the law that was checked is the law of the
+event within its ε, and then draws once. So the table that was checked is the table of the
 release, and the guarantee holds against an adversary who knows the code, the events, ε, and the
 budget in use.
 
@@ -27,8 +27,8 @@ from priste.mechanisms import Mechanism
 from priste.quantify import Guarantee
 from priste.release.accountant import AccountantState
 from priste.release.calibrators.cost import Costs
-from priste.release.calibrators.pacing import checked_pace, finite_budget, paced_limits
-from priste.release.calibrators.tables.public_guess import guessed
+from priste.release.calibrators.merged_outputs import guessed
+from priste.release.calibrators.spending import checked_pace, finite_budget, paced_limits
 from priste.release.release_tables import CheckedTable, ReleaseTable
 
 Floats = NDArray[np.float64]

@@ -1,16 +1,18 @@
-"""What a law may tell apart: the mechanism's outputs, merged where they mean the same public guess.
+"""What a table may tell apart: outputs of the mechanism, merged where they mean the same guess.
 
 The best public guess for an output is the target of least expected cost given past releases and
-that output, under the public prediction. It depends on public things alone, so replacing an output
+that output, under the public prediction. It depends on public things only, so replacing an output
 by its guess cannot weaken anything; outputs with one guess become one source, whose
-column is the sum of theirs. Every law is made of such columns, and no other table is.
+likelihood is the sum of theirs. Every table is made of such likelihoods, and of no others.
 
-On large maps the outputs are first merged by rectangles, small where the user is likely, so that
-no table of cells times cells is ever made.
+On large maps the outputs are first merged by rectangles, small where the user is likely and large
+elsewhere, so that no table of cells times cells is ever made.
 """
 
 from __future__ import annotations
 
+import heapq
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,17 +20,21 @@ from numpy.typing import NDArray
 
 from priste.maps import Grid
 from priste.mechanisms import Mechanism
-from priste.release.calibrators.cost import Costs
-from priste.release.calibrators.tables.quadtree import Rectangle, labels_of, likely_rectangles
-from priste.release.calibrators.tables.ties import separated
+from priste.mechanisms.mechanism import normalise_rows
+from priste.release.accountant import AccountantState
+from priste.release.calibrators.cost import Costs, separated
+from priste.release.release_tables import ReleaseTable
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+Rectangle = tuple[int, int, int, int]
+"""First row, row after the last, first column, column after the last."""
+
 WHOLE_TABLE = 2**21
 """Up to this many entries (1,448 cells) the mechanism's whole table is used."""
 
-LAW_ENTRIES = 2**23
+TABLE_ENTRIES = 2**23
 """How many entries the merged table of a larger map may have: 64 MiB."""
 
 MOST_RECTANGLES = 400
@@ -44,7 +50,7 @@ ROUNDED_UP = 0.5 + 1e-6
 """A place between two cells is in the second, also where it is so but for the last bit."""
 
 LIKELY_CELLS = 2048
-"""How many cells, the likeliest, count when a law is priced for others than it was made for."""
+"""How many cells, the likeliest, count when a table is priced for others than it was made for."""
 
 UNLIKELY = 1e-9
 """Cells less likely than this, relative to the likeliest, do not count in a guess."""
@@ -127,7 +133,7 @@ def merged_outputs(
 class Cut:
     """A map in R rectangles, small where people are likely.
 
-    ``labels`` (m,) tells the rectangle of each cell, ``middles`` (R, 2) where its people are on
+    ``labels`` (m,) says the rectangle of each cell, ``middles`` (R, 2) where its people are on
     average, ``standing`` (R,) the cell that this is in.
     """
 
@@ -160,7 +166,7 @@ class Cut:
 
 
 def has_cells(mechanism: Mechanism) -> bool:
-    """Tell whether the outputs of a mechanism are the cells of its map."""
+    """Return whether the outputs of a mechanism are the cells of its map."""
     cells = mechanism.output_cells()
     return cells is not None and np.array_equal(cells, np.arange(mechanism.grid.size))
 
@@ -181,12 +187,12 @@ def _likely_targets(mechanism: Mechanism, people: Floats, also: list[int]) -> In
     return np.union1d(cut.standing, also)
 
 
-def _merged(law: Floats, targets: Integers, costs: Floats, predicted: Floats) -> MergedOutputs:
-    """Merge the columns of ``law`` (cells, n) whose least of ``costs`` (n, T) is at one target."""
+def _merged(emission: Floats, targets: Integers, costs: Floats, predicted: Floats) -> MergedOutputs:
+    """Merge columns of ``emission`` (cells, n) whose least of ``costs`` (n, T) is at one target."""
     guess = separated(costs).argmin(axis=1)
     order = np.argsort(guess, kind="stable")
     own, starts = np.unique(guess[order], return_index=True)
-    merged = np.add.reduceat(law.T[order], starts, axis=0).T  # row by row: four times as fast
+    merged = np.add.reduceat(emission.T[order], starts, axis=0).T  # row by row: four times as fast
     by_source = np.add.reduceat(costs[order], starts, axis=0)
     whole = by_source.sum(axis=0)
     public = int(np.argmin(separated(whole)))
@@ -199,11 +205,82 @@ def _merged_by_rectangle(
 ) -> MergedOutputs:
     """Merge outputs by rectangles first; a rectangle of cells stands for its middle."""
     grid = mechanism.grid
-    cut = Cut.of(grid, predicted, min(MOST_RECTANGLES, LAW_ENTRIES // grid.size))
-    law = mechanism.rectangles(cut.rectangles)
-    joint = cut.summed(law * predicted[:, None])
+    cut = Cut.of(grid, predicted, min(MOST_RECTANGLES, TABLE_ENTRIES // grid.size))
+    emission = mechanism.rectangles(cut.rectangles)
+    joint = cut.summed(emission * predicted[:, None])
     standing = cut.standing
     if also is not None:
         standing[cut.labels[also]] = also
     between = costs.between(cut.middles, grid.centers[standing])
-    return _merged(law, standing, joint.T @ between, predicted)
+    return _merged(emission, standing, joint.T @ between, predicted)
+
+
+def guessed(
+    state: AccountantState, mechanism: Mechanism, budget: float, costs: Costs
+) -> ReleaseTable:
+    """Return the table of the best public guess given what ``mechanism`` draws.
+
+    Outputs with one guess become one output, whose likelihood is the sum of theirs. In exact
+    numbers a sum of likelihoods that keep a guarantee keeps it; the sums in floating point still
+    have to be checked. An uninformative mechanism gives the best constant output.
+    """
+    merged = merged_outputs(mechanism, state.predicted(), costs)
+    cells, width = mechanism.grid.size, mechanism.outputs
+    if len(merged.mass) == 1 or mechanism.budget == 0.0:
+        constant = int(merged.targets[merged.constant])
+        return ReleaseTable.constant(constant, cells, width, merged.constant_cost)
+    table = normalise_rows(merged.likelihoods)
+    outputs = merged.targets[merged.own]
+    cost = float(state.predicted() @ costs.by_cell(table, outputs, mechanism))
+    return ReleaseTable(table, outputs, width, budget, cost)
+
+
+DIGITS = 11
+"""Probabilities are compared to so many digits: equal ones differ in the last on some machines."""
+
+
+def likely_rectangles(grid: Grid, predicted: Floats, most: int) -> list[Rectangle]:
+    """Return at most ``most`` rectangles that cover every cell once, in order of their corners.
+
+    The one with the largest probability times diameter is halved first, across its longer side (a
+    square across its columns), until there are so many or all are single cells. It depends on
+    nothing but its arguments, and not on their last bits.
+
+    >>> grid = Grid(rows=2, columns=4, cell_size=1.0)
+    >>> likely_rectangles(grid, np.array([1.0, 0, 0, 0, 0, 0, 0, 0]), 3)
+    [(0, 2, 0, 1), (0, 2, 1, 2), (0, 2, 2, 4)]
+    """
+    table = np.zeros((grid.rows + 1, grid.columns + 1))
+    np.cumsum(predicted.reshape(grid.rows, grid.columns), axis=0, out=table[1:, 1:])
+    np.cumsum(table[1:, 1:], axis=1, out=table[1:, 1:])
+    summed: list[list[float]] = table.tolist()
+
+    def weighed(box: Rectangle) -> tuple[float, int, Rectangle]:
+        top, bottom, left, right = box
+        area = (bottom - top) * (right - left)
+        if area == 1:
+            return 1.0, 0, box  # single cells come last: all others have a first entry <= 0
+        mass = summed[bottom][right] - summed[top][right] - summed[bottom][left] + summed[top][left]
+        diameter = math.hypot(bottom - top - 1, right - left - 1)
+        return -round(max(mass, 0.0) * diameter, DIGITS), -area, box
+
+    boxes = [weighed((0, grid.rows, 0, grid.columns))]
+    while len(boxes) < most and boxes[0][0] <= 0.0:
+        top, bottom, left, right = heapq.heappop(boxes)[2]
+        if bottom - top > right - left:
+            middle = (top + bottom) // 2
+            halves = (top, middle, left, right), (middle, bottom, left, right)
+        else:
+            middle = (left + right) // 2
+            halves = (top, bottom, left, middle), (top, bottom, middle, right)
+        for half in halves:
+            heapq.heappush(boxes, weighed(half))
+    return sorted(box for _, _, box in boxes)
+
+
+def labels_of(grid: Grid, rectangles: list[Rectangle]) -> NDArray[np.int64]:
+    """Return (m,), the number of the rectangle that each cell lies in."""
+    labels = np.empty((grid.rows, grid.columns), dtype=np.int64)
+    for number, (top, bottom, left, right) in enumerate(rectangles):
+        labels[top:bottom, left:right] = number
+    return labels.ravel()
