@@ -10,7 +10,7 @@ from priste.errors import InvalidParameter, TraceError
 from priste.policy import Policy
 from priste.traces import ReadingReport, Traces
 from priste.traces.fixes import utc_datetime
-from priste.traces.formats.known import formats
+from priste.traces.formats.known import FORMATS
 from priste.traces.record_problems import Tally
 
 MOST_NAMED = 5
@@ -25,7 +25,7 @@ def named_in(traces: Traces) -> Iterator[str | None]:
     """
     if traces.reading.user is not None:
         return
-    source, reading, kind = traces.source, traces.reading, formats()[traces.format]
+    source, reading, kind = traces.source, traces.reading, FORMATS[traces.format]
     column = None if kind.tables is None else traces.columns().user
     if not kind.names_users or (kind.tables is not None and column is None):
         yield from (file.user for file in source.files)
