@@ -249,7 +249,7 @@ def warn_of_seed(seed: int | None) -> None:
     """Say that a seed is not private; nothing without one."""
     if seed is not None:
         warn(
-            "with --seed the noise can be undone by whoever knows or guesses the seed. Use it for "
+            "with --seed the noise can be undone by an adversary who guesses the seed. Use it for "
             "experiments, never for real people."
         )
 
