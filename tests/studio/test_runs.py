@@ -221,7 +221,7 @@ def test_without_a_seed_runs_differ(tab: Tab, tmp_path: Path) -> None:
     second = next(run for run, one in others if [each["released"] for each in one["step"]] != cells)
     assert tab.export(first, "released") == tab.export(first, "released")
     refused = tab.ask("GET", f"{tab.path}/runs/{second}/export/released", status=409)
-    assert "learns more" in refused["error"]["message"]
+    assert "more than either guarantees" in refused["error"]["message"]
     # What may be shared shows the releases: it is handed out as the released trace is.
     tab.ask("GET", f"{tab.path}/runs/{second}/export/report.html?shared=1", status=409)
     assert tab.export(second, "report.html")
