@@ -35,7 +35,6 @@ COMMAND_LINE = {"cli", "__main__"}
 FREE_TO_ALL = {
     "arguments",
     "errors",
-    "exact_draws",
     "extras",
     "float_text",
     "late_parts",

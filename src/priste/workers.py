@@ -81,7 +81,7 @@ def finished(
     jobs: Iterable[Job],
     *,
     workers: int,
-    on_told: OnTold | None = None,
+    on_done: OnTold | None = None,
     tries: int = TRIES,
     on_lost: OnLost | None = None,
 ) -> Iterator[tuple[int, Result]]:
@@ -89,7 +89,7 @@ def finished(
 
     ``perform`` is sent to each worker once, and jobs and results as they come: all must pickle.
     Jobs are taken from ``jobs`` one by one, and must be safe to do again: another worker does the
-    job of one that died. ``on_told`` is told how often workers called :func:`tell`, and a negative
+    job of one that died. ``on_done`` gets how often workers called :func:`tell`, and a negative
     number when a worker died and what it told of its job will be told again. An error that a job
     raises is raised here.
 
@@ -100,7 +100,7 @@ def finished(
     again: deque[_Task] = deque()
     waiting = (_Task(number, job) for number, job in enumerate(jobs))
     crew: dict[Connection, tuple[Worker, _Task]] = {}
-    tell_on = on_told or (lambda count: None)
+    tell_on = on_done or (lambda count: None)
     done = 0
 
     def next_task() -> _Task | None:

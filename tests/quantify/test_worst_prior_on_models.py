@@ -31,7 +31,7 @@ def released(sigma: float, alpha: float, **adversary: object) -> Quantifier:
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 5.0])
 @pytest.mark.parametrize("alpha", [0.05, 0.5, 2.0])
 def test_the_search_is_exact_on_models(sigma: float, alpha: float) -> None:
-    """On stored joint probabilities of a model the search brackets the exact supremum from above."""
+    """On the numbers of a model the search brackets the exact supremum from above."""
     moments = released(sigma, alpha).joint_probabilities()
     rows = integer_rows(moments)
     allowed = SLACK + 8.1 * moments.relative_error

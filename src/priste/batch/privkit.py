@@ -38,7 +38,7 @@ class PristePPM:
     about the person. Every fix gets the point that was released for its step of the policy's clock;
     where nothing was released (off the clock) it gets nan.
 
-    ``seed`` repeats an experiment: whoever knows it can undo the noise.
+    ``seed`` repeats an experiment: with it the noise can be undone.
     """
 
     PPM_ID = "priste"

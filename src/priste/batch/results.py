@@ -192,7 +192,7 @@ def _manifest(policy: Policy, files: list[dict[str, Any]], left_out: int, sample
 
 
 def _is_ours(folder: Path) -> bool:
-    """Tell whether a folder holds nothing but what an earlier run wrote, finished or not."""
+    """Return whether a folder holds nothing but what an earlier run wrote, finished or not."""
     if folder.is_symlink() or not folder.is_dir():
         return False
     names = set(os.listdir(folder)) - {MANIFEST}

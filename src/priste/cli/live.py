@@ -98,7 +98,7 @@ def live(
     certificate: Annotated[Path | None, typer.Option(help="For TLS, with --key.")] = None,
     key: Annotated[Path | None, typer.Option(help="For TLS, with --certificate.")] = None,
     expose: Annotated[
-        bool, typer.Option("--expose", help="Allow addresses beyond this machine.")
+        bool, typer.Option("--expose", help="Allow addresses of other machines.")
     ] = False,
     plain_lan: Annotated[
         bool,

@@ -151,7 +151,7 @@ def read_output(text: str, *, reach: Reach = Reach.HERE, folder: Path = Path()) 
 
 
 def is_local_network(host: str) -> bool:
-    """Tell whether a host is of a local network by its very name; nothing is looked up.
+    """Return whether a host is of a local network by its very name; nothing is looked up.
 
     >>> is_local_network("192.168.1.7"), is_local_network("ha.local"), is_local_network("8.8.8.8")
     (True, True, False)
@@ -164,7 +164,7 @@ def is_local_network(host: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host is this machine by its very name; nothing is looked up."""
+    """Return whether a host is this machine by its very name; nothing is looked up."""
     if host == "localhost":
         return True
     try:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from priste.errors import InvalidParameter, ReleaseRefused, StateError
-from priste.exact_draws import ExactDistribution
 from priste.live import own_days
 from priste.live.collecting import Collector
 from priste.live.keeping import StateFolder
@@ -24,7 +23,7 @@ from priste.live.point import Point
 from priste.live.rolling import RollingEvents, first_step
 from priste.policy import Policy, PolicyEvent
 from priste.quantify import Guarantee
-from priste.randomness import BitSource, SystemBits
+from priste.randomness import BitSource, ExactDistribution, SystemBits
 from priste.register import ContinuedStreams, KeptStream, settled
 from priste.register.continued import step_of_clock
 from priste.release import Protector
@@ -231,7 +230,7 @@ class Stream:
 
     @property
     def leakage(self) -> dict[str, float]:
-        """How much the stream has told so far about each event that it guards now."""
+        """How much the stream has revealed so far about each event that it guards now."""
         return dict(zip(self._protector.event_names, self._protector.leakage, strict=True))
 
     def step_at(self, when: datetime) -> int:
@@ -307,7 +306,7 @@ class Stream:
         return point
 
     def _refuse_released(self, step: int) -> None:
-        """Forget fixes that another stream has released: a second draw would tell more."""
+        """Forget fixes that another stream has released: a second draw would reveal more."""
         if self._releases is None or not (fixes := self._collector.held(step)):
             return
         trace = Trace.of(Fix(None, fix.time, fix.lat, fix.lon) for fix in fixes)
@@ -347,10 +346,10 @@ class Stream:
         return cover
 
     def _cover(self, step: int) -> int:
-        """Draw what a release would look like, from public knowledge alone.
+        """Draw what a release would look like, from public knowledge only.
 
         A cell is drawn as past releases predict it, and from it an output as if it were the true
-        cell. Neither depends on where anybody is, so the step counts as silent: it changes no
+        cell. Neither depends on where a person is, so the step counts as silent: it changes no
         ratio. To an adversary who expects what is predicted it has exactly the law of a release.
         """
         if self._protector.next_step < step:
@@ -501,7 +500,7 @@ def _as_policy_events(protector: Protector) -> dict[str, PolicyEvent]:
 
 
 def _same(guarded: PolicyEvent | None, wanted: PolicyEvent) -> bool:
-    """Tell whether an event is guarded as it is wanted, however its formula was written."""
+    """Return whether an event is guarded as it is wanted, however its formula was written."""
     return guarded is not None and (guarded.event, guarded.guarantee, guarded.pad) == (
         wanted.event,
         wanted.guarantee,

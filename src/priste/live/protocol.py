@@ -29,7 +29,7 @@ class Intake(Protocol):
         ...
 
     def owns(self, *names: str) -> bool:
-        """Tell whether messages of a device are this person's, by any of its names."""
+        """Return whether messages of a device are this person's, by any of its names."""
         ...
 
     def now(self) -> datetime:

@@ -91,7 +91,7 @@ class Person:
         return self.settings.owntracks_key
 
     def guarantee(self) -> dict[str, Any]:
-        """Return what is guaranteed and against whom; it follows from the policy alone."""
+        """Return what is guaranteed and against which adversary, as the policy says."""
         policy = self.stream.policy
         events = {each.name: each.guaranteed for each in policy.events.values()}
         return {
@@ -101,7 +101,7 @@ class Person:
         }
 
     def leakage(self) -> dict[str, Any]:
-        """Return how much the releases have told about each event so far, for the owner alone."""
+        """Return how much the releases have revealed about each event, for the owner only."""
         found = self.guarantee()
         words = self.stream.guaranteed()
         found["events"] = {
@@ -117,7 +117,7 @@ class Person:
         return step >= self.stream.origin and self.stream.guards(step)
 
     def owns(self, *names: str) -> bool:
-        """Tell whether messages of a device are this person's; without 'devices' all are."""
+        """Return whether messages of a device are this person's; without 'devices' all are."""
         devices = self.settings.devices
         return not devices or not devices.isdisjoint(names)
 

@@ -99,7 +99,7 @@ def lock_state(state: Path) -> int:
 
 
 def _is_running(state: Path) -> bool:
-    """Tell whether a service holds the lock of a state folder."""
+    """Return whether a service holds the lock of a state folder."""
     try:
         os.close(lock_state(state))
     except StateError:

@@ -28,7 +28,7 @@ def status_page(status: Mapping[str, Any], recent: Mapping[str, Sequence[Point]]
         f"<!doctype html><html lang=en><meta charset=utf-8><meta http-equiv=refresh "
         f"content={REFRESH}><title>priste live</title><style>{_STYLE}</style><h1>priste live</h1>",
         f"<p>Running since {_text(status['started'][:19])}Z, process {_text(status['process'])}. "
-        "This page tells which steps had a fix: it is for you alone.</p>",
+        "This page tells which steps had a fix: it is only for you.</p>",
     ]
     for name, person in status["people"].items():
         parts.append(_person(name, person, recent.get(name, ())))

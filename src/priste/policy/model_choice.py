@@ -134,7 +134,7 @@ class Home:
     """Where the user of a model is known to live, how it draws them, and the model without that.
 
     Of somebody who lives nowhere that is known, which is in no ``cells``, it is the model.
-    ``learnt`` tells that the habits are those of the people on whom the model was fitted.
+    ``learnt`` says that the habits are those of the people on whom the model was fitted.
     """
 
     region: str
@@ -153,7 +153,7 @@ class Home:
 
 @dataclass(frozen=True)
 class ChosenModel:
-    """A model of a policy; ``made`` tells how, unless it was read from a file.
+    """A model of a policy; ``made`` says how, unless it was read from a file.
 
     ``member`` is its name in the family, None for the first one.
     """

@@ -40,7 +40,7 @@ Memory = Literal["auto", "none", "parts", "hours", "week"]
 """How much of the clock a fitted model knows; "auto" is what predicts best those left out."""
 
 Outside = Literal["refuse", "nearest", "off-map", "gap"]
-"""What becomes of a fix beyond the map."""
+"""What becomes of a fix off the map."""
 
 UNKNOWN = "unknown_parameter"
 """The type of the error about a key of [release] that the calibrator does not know."""
@@ -363,7 +363,7 @@ class ReleaseSection(Section):
 
 
 class AdversarySection(Section):
-    """Whom the guarantee is against."""
+    """The adversary that the guarantee is against."""
 
     knows: Literal["anything", "population", "near", "stale", "starts"]
     factor: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = None

@@ -10,18 +10,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.arguments import check_choice
+from priste.arguments import check_choice, check_distribution
 from priste.errors import InvalidParameter, shown
 from priste.events import Guarded, Secret
 from priste.mobility import MarkovModel
 from priste.quantify.adversaries import Adversary, AnyPrior, as_adversary
 from priste.quantify.guarantees import Guarantee, as_guarantee
-from priste.quantify.inputs import (
-    checked_candidates,
-    checked_likelihood,
-    checked_priors,
-    scaled_candidates,
-)
 from priste.quantify.joint_probabilities import (
     AnswerRows,
     Floats,
@@ -31,17 +25,18 @@ from priste.quantify.joint_probabilities import (
     stacked,
 )
 from priste.quantify.judges import EachOf, Judge, MixtureJudge
-from priste.quantify.leakage import Leakage
+from priste.quantify.leakage import Leakage, PriorSums, known_prior_leakage
 from priste.quantify.lifted import FirstCells, GivenPriors, StartRows
 from priste.quantify.model_stream import (
     Method,
     ModelStream,
-    PriorSums,
+    StreamSnapshot,
     check_history,
-    known_prior_leakage,
+    checked_candidates,
+    checked_likelihood,
+    scaled_candidates,
 )
 from priste.quantify.smoothing import location_posterior
-from priste.quantify.stream_snapshot import StreamSnapshot
 from priste.showable import Showable
 
 if TYPE_CHECKING:
@@ -303,7 +298,7 @@ class Quantifier(Showable):
 
         Numbers must be finite, >= 0 and not all 0; above 1 they are densities, which is
         fine. The array is copied. Silence must not depend on the location. ``relative_error`` in
-        [0, 1) is how far each number may be from that of the law that was drawn from, as when
+        [0, 1) is how far each number may be from that of the table that was drawn from, as when
         another machine computed it; it is counted into every answer.
         Raises ``InvalidParameter`` and changes nothing when the likelihood breaks these
         rules or a model has no further step.
@@ -461,7 +456,7 @@ class Quantifier(Showable):
         twin._judge = _judge(adversary, twin._streams, self._family)
         return twin
 
-    def _joint_of(self, rows: Sequence[StartRows], whom: str) -> JointProbabilities:
+    def _joint_of(self, rows: Sequence[StartRows], adversary: str) -> JointProbabilities:
         """Return the joint probabilities of other rows, of each model in turn."""
         pairs = list(zip(self._streams, rows, strict=True))
         if all(
@@ -475,7 +470,7 @@ class Quantifier(Showable):
             )
         raise InvalidParameter(
             f"This Quantifier knows only how releases look to {self._adversary.words()}; that "
-            f"does not say how they look to {whom}.",
+            f"does not say how they look to {adversary}.",
             hint="Make it with history=True, or with an adversary whose rows are first cells, "
             "such as AnyPrior().",
         )
@@ -490,7 +485,7 @@ class Quantifier(Showable):
         return self._judge.leakages(self.candidate_joint(likelihoods), guarantee)
 
     def passes(self, likelihoods: ArrayLike, epsilon: float | Guarantee) -> Booleans:
-        """Tell (k,) whether each candidate release (m, k) keeps a guarantee.
+        """Return (k,) whether each candidate release (m, k) keeps a guarantee.
 
         ``epsilon`` is a number >= 0 for both directions, an ``OddsBound`` or a ``BeliefBound``.
         True means kept, against every prior of the adversary; doubt is False.
@@ -632,10 +627,7 @@ class Quantifier(Showable):
             )
         count = len(self._streams)
         shape = (self._cells,) if count == 1 else (count, self._cells)
-        array = np.asarray(prior)
-        if array.shape != shape:
-            raise InvalidParameter(f"must have shape {shape}", parameter="prior", value=array.shape)
-        return checked_priors(array.ravel(), None, "prior", "").reshape(count, self._cells)
+        return check_distribution(prior, "prior", shape=shape).reshape(count, self._cells)
 
 
 def _fitting(adversary: Adversary | Sequence[Adversary] | None, models: int) -> Adversary:

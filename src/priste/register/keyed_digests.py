@@ -1,4 +1,4 @@
-"""Recognising what was released before, without keeping where anybody was.
+"""Recognising what was released before, without keeping where a person was.
 
 Digests of true locations could be guessed by trying places, so they are keyed: the key lies in the
 user's state folder (``PRISTE_STATE``, else ``XDG_STATE_HOME``/priste, else ~/.local/state/priste),

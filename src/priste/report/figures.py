@@ -29,9 +29,9 @@ INK = "#22303c"
 QUIET = "#8c98a4"
 WINDOW = "#f1e3b8"
 REGION_INKS = ("#7a3e9d", "#b3541e", "#1e6fb3", "#4a7a1e", "#9d3e5c", "#5c5c5c")
-LINES = {"told": (GUARDED, "-"), "uncalibrated": (BARE, "--"), "anybody": ("#b7791f", ":")}
+LINES = {"released": (GUARDED, "-"), "uncalibrated": (BARE, "--"), "any_prior": ("#b7791f", ":")}
 """The ink and the dashes of each style of line."""
-SHADED = {"told": "#0b5f5f", "true": "#4d2f8f", "people": "#8c98a4"}
+SHADED = {"released": "#0b5f5f", "true": "#4d2f8f", "people": "#8c98a4"}
 """The darkest ink of each kind of layer."""
 
 STYLE: dict[Any, Any] = {

@@ -1,4 +1,4 @@
-"""What a draft guards: decided by rule, before anybody looks where people were then.
+"""What a draft guards: decided by rule, before anyone looks where people were then.
 
 An event that was chosen because it happened tells, by being guarded, that it happened. So the hours
 of a drafted event follow from a template, or from what the user asks for. And nothing else in the

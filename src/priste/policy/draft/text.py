@@ -280,7 +280,7 @@ def _text(
         out.section(["regions", place], "", ("geojson", kind, "every place of this kind"))
     out.remark(
         "What must stay deniable. This is an example by rule, and so should yours be: guard places "
-        "and hours, not what you remember. What somebody chooses to guard tells about it."
+        "and hours, not what you remember. The choice of an event is information too."
     )
     if facts.people:
         out.remark(

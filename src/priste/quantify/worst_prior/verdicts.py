@@ -112,9 +112,7 @@ def leakages(joint: JointProbabilities, guarantee: float | Guarantee | None = No
     return np.where(pairs.max(axis=(0, 2)) < 0, 0.0, bounded.max(axis=0))
 
 
-def passes(
-    joint: JointProbabilities, epsilon: float | Guarantee | Limits
-) -> NDArray[np.bool_]:
+def passes(joint: JointProbabilities, epsilon: float | Guarantee | Limits) -> NDArray[np.bool_]:
     """Whether every prior keeps a guarantee after each candidate, shape (k,).
 
     ``epsilon`` is >= 0 for both directions, an ``OddsBound``, a ``BeliefBound``, or ``Limits``.
@@ -189,7 +187,7 @@ def _shared(joint: JointProbabilities) -> tuple[Floats, Floats, NDArray[np.int64
 
 
 def _alive(joint: JointProbabilities) -> NDArray[np.bool_]:
-    """Tell (n,) which rows some candidate leaves possible."""
+    """Return (n,) which rows some candidate leaves possible."""
     event, complement = joint.event, joint.complement
     if event.ndim == 1:
         return (event > 0.0) | (complement > 0.0)

@@ -338,7 +338,7 @@ def sound_part(data: bytes, path: Path) -> Contents:
 
 
 def _is_torn(data: bytes, position: int, chain: str, step: int) -> bool:
-    """Tell whether what follows the last whole line is an append that a crash cut short.
+    """Return whether what follows the last whole line is an append that a crash cut short.
 
     That is the beginning of the next frame and no more; a whole frame that lacks only its newline
     is not torn: it checks, and is kept. Nor is one whose length was changed: its JSON is whole, or
@@ -566,7 +566,7 @@ class Journal:
         return self._chain
 
     def is_at(self, path: Path) -> bool:
-        """Tell whether this open journal is the file at a path."""
+        """Return whether this open journal is the file at a path."""
         try:
             return self._fd >= 0 and os.path.samestat(os.fstat(self._fd), os.stat(path))
         except FileNotFoundError:
