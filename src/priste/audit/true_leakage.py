@@ -194,7 +194,7 @@ def true_leakage(
     )
     count = len(procedure.terms.events)
     largest = [[-math.inf] * count for _ in range(steps)]
-    ends = np.full((4, count), -math.inf)  # for, against, belief, anybody after all steps
+    ends = np.full((4, count), -math.inf)  # for, against, belief, any prior after all steps
     worst: list[History | None] = [None] * count
     exceeding = [0.0] * count
     histories = 0
