@@ -13,7 +13,7 @@ from tests.report.small_reports import a_report
 from priste.audit import EventAudit
 from priste.quantify import KnownPrior
 from priste.report import render, stream_report
-from priste.results import any_prior_leakage, length, odds
+from priste.results import any_prior_leakage, length, moved, odds
 from priste.results.wording import from_to, who_learns_most, worst_prior
 
 ADVERSARY = '\n[adversary]\nknows = "population"\n'
@@ -24,6 +24,14 @@ def test_odds_are_never_written_with_exponents(leakage: float) -> None:
     """No 10^2234: beyond a million the number says nothing more."""
     assert "^" not in odds(leakage)
     assert "e" not in odds(leakage).replace("more than a million", "").replace("without", "")
+
+
+@given(st.floats(0, 1e5))
+def test_at_most_is_not_said_of_more_than_a_million(leakage: float) -> None:
+    """No "by at most more than a million×"."""
+    assert ("at most" in moved(leakage)) == ("more than" not in odds(leakage))
+    assert moved(leakage).startswith("by ")
+    assert moved(leakage).endswith(odds(leakage))
 
 
 def test_any_prior_never_learns_less_than_the_adversary_of_the_policy() -> None:

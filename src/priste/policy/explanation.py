@@ -188,8 +188,9 @@ def _what_a_step_means(policy: Policy) -> str:
     }
     return (
         f"An event is about one cell a step: of each {length}, {ways[policy.rule]}. A visit that "
-        f"is shorter than {length} may therefore not count as having happened, and then it is not "
-        'guarded. Shorter steps, or rule = "any" in [clock], close that.'
+        f"is shorter than {_duration(policy.timeline.step)} may therefore not count as having "
+        "happened, and then it is not guarded. Shorter steps, or "
+        'rule = "any" in [clock], close that.'
     )
 
 

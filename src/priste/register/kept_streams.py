@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from priste.errors import StateError
-from priste.events import parse_event
 from priste.policy import Policy, PolicyEvent
 from priste.quantify import Guarantee, guarantee_from_dict
 from priste.release import Ledger, Protector, Release
@@ -27,6 +26,7 @@ from priste.release.stream_file.header import (
     events_to_json,
     ground_in,
     ground_of,
+    guarded_from_json,
 )
 from priste.release.stream_file.journal import (
     Entry,
@@ -178,17 +178,7 @@ class KeptStream:
     def events(self) -> Events:
         """What is guarded, in steps of the stream."""
         try:
-            return {
-                str(entry["name"]): PolicyEvent(
-                    str(entry["name"]),
-                    None,
-                    entry["event"],
-                    parse_event(entry["event"]),
-                    guarantee_from_dict(entry["guarantee"]),
-                    pad=entry["guarded_hours"],
-                )
-                for entry in self.guarded
-            }
+            return {str(entry["name"]): _event(entry) for entry in self.guarded}
         except (KeyError, TypeError, ValueError) as problem:
             raise _damaged(Path("a kept stream")) from problem
 
@@ -242,6 +232,14 @@ class KeptStream:
             against=against,
             past=LikelihoodTexts(entries[: max(self.before, 0)], likelihoods),
         )
+
+
+def _event(entry: Mapping[str, Any]) -> PolicyEvent:
+    guarded = guarded_from_json(entry["event"])
+    guarantee = guarantee_from_dict(entry["guarantee"])
+    return PolicyEvent(
+        str(entry["name"]), None, str(guarded), guarded, guarantee, pad=entry["guarded_hours"]
+    )
 
 
 def _damaged(place: Path) -> StateError:

@@ -23,7 +23,7 @@ from priste.report.strip import level, strip_of
 from priste.results import (
     any_prior_leakage,
     keeps_its_guarantees,
-    odds,
+    moved,
     percent,
     released_cells,
     true_steps,
@@ -302,7 +302,7 @@ def _ends(policy: Policy, guarded: _Side, made: RunMade) -> Iterator[dict[str, A
         yield {
             "name": name,
             "leakage": highest,
-            "reached": f"odds moved by at most {odds(max(highest, 0.0))}; the surest believes "
+            "reached": f"odds moved {moved(max(highest, 0.0))}; the surest believes "
             f"{percent(surest)}",
             "any_prior": other,
             "other_words": "" if other is None else outsider_words(other),
@@ -313,5 +313,5 @@ def outsider_words(leakage: float) -> str:
     """Say what those learn whom the guarantee is not against."""
     return (
         "Not guaranteed: with any belief about where you began, and the same model of movement, "
-        f"odds moved by at most {odds(leakage)}."
+        f"odds moved {moved(leakage)}."
     )

@@ -126,7 +126,7 @@ def terms_from_json(
         prior = header["public_prior"]
         terms = make_terms(
             models,
-            {entry["name"]: _event(entry["event"]) for entry in header["events"]},
+            {entry["name"]: guarded_from_json(entry["event"]) for entry in header["events"]},
             mechanism,
             [guarantee_from_dict(entry["guarantee"]) for entry in header["events"]],
             None if prior is None else floats_from_text(prior),
@@ -144,7 +144,7 @@ def terms_from_json(
         ) from problem
 
 
-def _event(described: str | Mapping[str, Any]) -> Guarded:
+def guarded_from_json(described: str | Mapping[str, Any]) -> Guarded:
     """Return the event of a text, or the secret of a dictionary."""
     if isinstance(described, str):
         return parse_event(described, {})
