@@ -22,7 +22,7 @@ from priste.results.wording import any_prior_words, from_to, reached_words
 
 @dataclass(frozen=True)
 class EventTrack:
-    """One event's story: its guarantee, and what the releases told with and without priste.
+    """One event's story: its guarantee, and what the releases revealed with and without priste.
 
     ``period`` is the day or week of a recurring event. ``steps`` are those it speaks of.
     ``guarded`` is what priste's releases revealed, ``uncalibrated`` what the same mechanism at full
