@@ -25,7 +25,7 @@ SUM_TOLERANCE = 1e-9
 
 
 def is_int(value: object) -> bool:
-    """Tell whether a value is an integer of Python or numpy; a bool is not, nor is 1.0.
+    """Return whether a value is an integer of Python or numpy; a bool is not, nor is 1.0.
 
     >>> is_int(3), is_int(True), is_int(3.0)
     (True, False, False)

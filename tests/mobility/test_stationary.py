@@ -53,6 +53,18 @@ def small_chains(draw: st.DrawFn) -> np.ndarray:
 
 
 @examples(200)
+@given(small_chains())
+def test_classes_are_states_that_reach_each_other(matrix: np.ndarray) -> None:
+    """Dense and sparse, against powers of the matrix of edges."""
+    size = len(matrix)
+    reach = np.linalg.matrix_power((matrix > 0) + np.eye(size), size) > 0
+    expected = reach & reach.T
+    for form in (matrix, sparse.csr_array(matrix)):
+        count, labels = stationary.strong_classes(form)
+        assert count == len(np.unique(expected, axis=0))
+        assert np.array_equal(labels[:, None] == labels[None, :], expected)
+
+
 @given(small_chains(), st.booleans())
 def test_every_small_chain_has_its_long_run_average(matrix: np.ndarray, thin: bool) -> None:
     """Dense and sparse, whatever its classes and periods, against a very high lazy power."""

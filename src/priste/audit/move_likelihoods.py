@@ -79,7 +79,7 @@ class MoveQuantifier:
         return len(self._weights[0])
 
     def observe(self, likelihood: Floats | None) -> None:
-        """Take in the release of the next step; None for silence that tells nothing."""
+        """Take in the release of the next step; None for silence that reveals nothing."""
         step = self.step
         for model, moves, weights in zip(self._models, self._moves, self._weights, strict=True):
             if step:

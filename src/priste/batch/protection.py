@@ -91,15 +91,15 @@ def protect_file(
     ``workers``, the processes of this machine, nor on the ``cluster``, the address of a Dask
     scheduler or another engine that does the work in their stead. One worker is this process; with
     ``apart`` it is a process of its own, so that a user at whom it dies does not take this one
-    along. With a ``seed`` (for experiments: whoever knows it can undo the noise) each user's draws
+    along. With a ``seed`` (for experiments: with it the noise can be undone) each user's draws
     depend on it and the user's name alone. One record per released step is written, and nothing
     else of the input. ``places`` is a table of users' own regions, and ``place_columns`` the
     columns of the input that hold them, by the region's name (see :mod:`priste.batch.own_places`);
     ``sample`` is the share of users to take, chosen by their names; ``users`` are those to take,
     everybody unless some are named.
-    ``on_progress`` is told how many users are done, and of how many.
+    ``on_progress`` gets how many users are done, and of how many.
 
-    Users whose data cannot be protected are told with the reason, and the others are released.
+    Users whose data cannot be protected are named with the reason, and the others are released.
 
     All releases about a person are one stream. What was released about somebody before, by any
     door, counts: later locations go on from it, with silence in between, and steps that were
@@ -171,7 +171,7 @@ def protect_file(
             totals = parts.totals()
             if not totals.users:
                 reason = next(iter(parts.problems(1).values()), "no fix lies within the clock.")
-                raise PristeError(f"Nothing could be released for anybody: {reason}")
+                raise PristeError(f"Nothing could be released for anyone: {reason}")
             workspace.forget_secret()
             if target.in_parts:
                 writing = write_in_parts(parts, traces, target, policy, seed=seed, sampled=sample)
@@ -220,7 +220,7 @@ def _check_places(
 
 
 def _is_unbegun(workspace: Path) -> bool:
-    """Tell whether a workspace holds nothing that a run would need again."""
+    """Return whether a workspace holds nothing that a run would need again."""
     try:
         return workspace.is_dir() and read_manifest(workspace / MANIFEST).head is None
     except StateError:
@@ -257,7 +257,7 @@ def _gather(
             try:
                 something = bool(true_cells(policy, trace, None)[1])
             except PristeError:
-                something = True  # told when it is that user's turn
+                something = True  # reported when it is that user's turn
         if policy.outside == "refuse" and _is_off_the_map(policy, trace):
             off_map.append(str(trace.user))
         line, ends = policy.timeline, (trace.until, trace.times)
@@ -293,13 +293,13 @@ def _gather(
 
 
 def _is_off_the_map(policy: Policy, trace: Trace) -> bool:
-    """Tell whether a person has a position off the map within the clock."""
+    """Return whether a person has a position off the map within the clock."""
     try:
         policy.stream_cells(trace)
     except OutsideMap:
         return True
     except PristeError:
-        return False  # told when it is that user's turn
+        return False  # reported when it is that user's turn
     return False
 
 

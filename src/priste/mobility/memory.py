@@ -33,7 +33,7 @@ LONGEST_GAP = 4
 """Steps from one known cell to the next, at most.
 
 ``benchmarks/fitting --gaps`` favours 16, without a home; with a home known, 16 was worse than known
-moves only and 4 was not (docs/reference/mobility.md).
+moves only and 4 was not (docs/evidence/models.md).
 """
 
 ROUNDS = 2

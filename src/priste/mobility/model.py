@@ -86,7 +86,7 @@ class MarkovModel(Plottable):
         paper's synthetic data. ``form`` "dense" stores the whole matrix, "separable" two
         small factors of it, and "auto" takes the cheaper (separable from 16 by 16 cells
         on). ``reach`` (km) cuts longer moves and divides each row by what is left: a sparse
-        matrix, which then *is* the model. ``truncated_mass`` tells the largest mass cut from a
+        matrix, which then *is* the model. ``truncated_mass`` says the largest mass cut from a
         row. Without ``reach``, a weight along a row or a column of the map below
         ``LEAST_WEIGHT`` (moves beyond about 25.8 sigma) is 0, so that no product underflows.
 

@@ -47,12 +47,24 @@ def scaled(share: FloatArray) -> FloatArray:
 
 def strong_classes(matrix: Matrix) -> tuple[int, IntArray]:
     """Return the number of strongly connected classes and the class of each state."""
-    from scipy.sparse.csgraph import connected_components
+    edges = sparse.csr_array(matrix)
+    if _reaches_all(edges) and _reaches_all(edges.T.tocsr()):
+        return 1, np.zeros(edges.shape[0], dtype=np.int64)
+    from scipy.sparse.csgraph import connected_components  # with scipy.linalg it takes 12 MB
 
-    count, labels = connected_components(
-        sparse.csr_array(matrix), directed=True, connection="strong"
-    )
+    count, labels = connected_components(edges, directed=True, connection="strong")
     return int(count), np.asarray(labels, dtype=np.int64)
+
+
+def _reaches_all(edges: sparse.csr_array) -> bool:
+    """Return whether every state is reached from the first."""
+    reached = np.zeros(edges.shape[0], dtype=np.bool_)
+    front: IntArray = np.zeros(1, dtype=np.int64)
+    while front.size:
+        reached[front] = True
+        found = np.unique(edges[front].indices).astype(np.int64)
+        front = found[~reached[found]]
+    return bool(reached.all())
 
 
 def stationary_by_arnoldi(push: Push, size: int) -> FloatArray:

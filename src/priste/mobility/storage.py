@@ -55,7 +55,7 @@ class ModelOrigin:
         return replace(self, start=self.start + steps * self.step)
 
     def knows(self, fingerprints: Iterable[str]) -> bool:
-        """Tell whether one of these days of a person was fitted on."""
+        """Return whether one of these days of a person was fitted on."""
         return not self.sources.isdisjoint(fingerprints)
 
     def to_dict(self) -> dict[str, Any]:
@@ -308,7 +308,7 @@ def _check_fit(grid: Grid, schedule: Schedule) -> None:
 def _pairs_follow(
     transition: Transition, cells: npt.NDArray[np.int64], pairs: npt.NDArray[np.int64]
 ) -> bool:
-    """Tell whether every move leads to a pair whose previous cell is the current one."""
+    """Return whether every move leads to a pair whose previous cell is the current one."""
     if transition.stored_csr is None:
         return False
     moves = transition.stored_csr.tocoo()

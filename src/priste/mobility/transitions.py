@@ -162,7 +162,7 @@ class Transition(ABC):
         """Return ``diag(kept) @ M + added``, whose rows must sum to 1, in a form that suits it."""
 
     def is_primitive(self) -> bool:
-        """Tell whether every state may stay and leads to every other, as any product of such does.
+        """Return whether every state may stay and leads to every other; products of such do too.
 
         "False" may also mean that it would take an m by m array to know.
         """
@@ -212,7 +212,7 @@ def least_positive(values: FloatArray) -> float:
 
 
 def products_may_underflow(*factors: FloatArray) -> bool:
-    """Tell whether one positive number of each array can multiply to less than a float."""
+    """Return whether one positive number of each array can multiply to less than a float."""
     exponents = (math.frexp(least_positive(factor))[1] - 1 for factor in factors)
     return sum(exponents) < _LEAST_EXPONENT
 

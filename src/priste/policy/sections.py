@@ -40,7 +40,7 @@ Memory = Literal["auto", "none", "parts", "hours", "week"]
 """How much of the clock a fitted model knows; "auto" is what predicts best those left out."""
 
 Outside = Literal["refuse", "nearest", "off-map", "gap"]
-"""What becomes of a fix beyond the map."""
+"""What becomes of a fix off the map."""
 
 UNKNOWN = "unknown_parameter"
 """The type of the error about a key of [release] that the calibrator does not know."""
@@ -363,7 +363,7 @@ class ReleaseSection(Section):
 
 
 class AdversarySection(Section):
-    """Whom the guarantee is against."""
+    """The adversary that the guarantee is against."""
 
     knows: Literal["anything", "population", "near", "stale", "starts"]
     factor: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = None
@@ -454,7 +454,7 @@ class EventSection(GuaranteeSection):
 
 
 class SecretSection(GuaranteeSection):
-    """Several answers of which no two may be told apart: events together, or one event an answer.
+    """Several answers that must not be distinguished: events together, or one event an answer.
 
     ``together`` names events of the policy, which are then guarded here and not by themselves.
     ``answers`` maps the names of answers to formulas that exclude each other, in every day or week

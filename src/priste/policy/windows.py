@@ -87,7 +87,7 @@ class Windows:
         return within(trace, self._free(int(trace.times[0]), int(trace.until[-1])))
 
     def cover(self, other: Windows, first: int, last: int) -> bool:
-        """Tell whether these hold all that others hold between two instants."""
+        """Return whether these hold all that others hold between two instants."""
         free = self._free(first, last)
         return not any(
             begin <= until and since < end

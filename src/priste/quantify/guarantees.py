@@ -84,7 +84,7 @@ class Guarantee(ABC):
     def comparisons(self, answers: int, has_rest: bool) -> tuple[Comparison, ...]:
         """Return what is to be kept of a secret with so many answers.
 
-        ``has_rest`` tells whether the last answer is that nothing happened. For an event (two
+        ``has_rest`` says whether the last answer is that nothing happened. For an event (two
         answers, the second that it did not happen) that is the guarantee itself.
         """
 
@@ -127,7 +127,7 @@ class Guarantee(ABC):
         return max((for_event, against_event)[side] for side in self.bounded_directions)
 
     def implies(self, other: Guarantee) -> bool:
-        """Tell whether keeping this guarantee keeps another one."""
+        """Return whether keeping this guarantee keeps another one."""
         cap = 1.0 if self.belief_cap is None else self.belief_cap
         other_cap = 1.0 if other.belief_cap is None else other.belief_cap
         return self.up <= other.up and self.down <= other.down and cap <= other_cap
@@ -135,7 +135,7 @@ class Guarantee(ABC):
     def is_kept(
         self, for_event: float, against_event: float, belief: float, tolerance: float = 0.0
     ) -> bool:
-        """Tell whether numbers that were reached are within all bounds, up to ``tolerance``."""
+        """Return whether numbers that were reached are within all bounds, up to ``tolerance``."""
         return (
             for_event <= self.up + tolerance
             and against_event <= self.down + tolerance
@@ -143,7 +143,7 @@ class Guarantee(ABC):
         )
 
     def is_kept_by(self, leakage: float, belief: float | None) -> bool | None:
-        """Tell whether this is kept, from one reported leakage over all bounded directions.
+        """Return whether this is kept, from one reported leakage over all bounded directions.
 
         Reported numbers are upper bounds, which count as kept up to ``REPORTED_SLACK`` above a
         bound. None where that cannot tell: directions may have different bounds, and ``belief``
@@ -334,7 +334,7 @@ class BeliefBound(Guarantee):
     nothing about the other direction: releases may show that the event did not happen.
 
     >>> BeliefBound(0.2).words()
-    'nobody gets more than 20 % sure that it happened'
+    'no adversary gets more than 20 % sure that it happened'
     """
 
     kind: ClassVar[str] = "belief"
@@ -375,7 +375,7 @@ class BeliefBound(Guarantee):
 
     def words(self, answers: int = 2) -> str:
         """Return the guarantee as part of a sentence, for a secret with so many answers."""
-        sure = f"nobody gets more than {100.0 * self.at_most:.4g} % sure"
+        sure = f"no adversary gets more than {100.0 * self.at_most:.4g} % sure"
         return f"{sure} that it happened" if answers == 2 else f"{sure} of one of its answers"
 
 

@@ -1,6 +1,6 @@
-"""What releases tell if nothing is known of how people move but which moves are possible.
+"""What releases reveal if nothing is known of how people move but which moves are possible.
 
-A leakage speaks of a mobility model. If people move otherwise, the same releases may tell more.
+A leakage speaks of a mobility model. If people move otherwise, the same releases may reveal more.
 Here no probability of a move is used, only whether it is positive: over all distributions of
 trajectories whose moves are possible, Markov or not, and over all starts,
 

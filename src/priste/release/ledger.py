@@ -40,7 +40,7 @@ _LONGEST_FIELD = 2**26
 
 @dataclass(frozen=True, slots=True)
 class Release(Showable):
-    """One step of the stream, as it may be shown to anybody.
+    """One step of the stream, as it may be published.
 
     ``cell`` is the released output (a cell of the map for mechanisms whose outputs are cells), or
     None when the step was silent. ``budget`` is the dial at which the mechanism ran: 0.0
@@ -135,7 +135,7 @@ class Ledger(Plottable, Tabular, Sequence[Release]):
 
     @property
     def against(self) -> str:
-        """Whom the guarantees are against, in words; empty if that is not known."""
+        """The adversary that the guarantee is against, in words; empty if that is not known."""
         return self._against
 
     @property
@@ -233,7 +233,7 @@ Ledgers = Mapping[str | None, Ledger]
 
 
 def is_ledger(path: Path) -> bool:
-    """Tell whether a file begins like a ledger."""
+    """Return whether a file begins like a ledger."""
     try:
         with path.open("rb") as file:
             return file.readline(200).startswith(",".join(_FIXED).encode())

@@ -160,7 +160,7 @@ class StreamRecord:
             checkpoint.keep(path, chain, state.snapshot())
 
     def close(self) -> bool:
-        """Give up the journal and its lock; tell whether there was one."""
+        """Give up the journal and its lock; return whether there was one."""
         if self._journal is None:
             return False
         self._journal.close()

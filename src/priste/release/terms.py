@@ -64,7 +64,7 @@ class Terms:
         vars(self).update(state, _derived={}, _turn=threading.RLock())
 
     def derived(self, key: Hashable, derive: Callable[[], Derived]) -> Derived:
-        """Return what follows from the terms alone; it is derived once for each key."""
+        """Return what follows from the terms only; it is derived once for each key."""
         with self._turn:
             if key not in self._derived:
                 self._derived[key] = derive()
@@ -96,7 +96,7 @@ class Terms:
 
     @property
     def against(self) -> str:
-        """Whom the guarantees are against, in words; one text for all releases."""
+        """The adversary that the guarantee is against, in words; one text for all releases."""
         return self.derived("against", self.adversary.words)
 
     @property

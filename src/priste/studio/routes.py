@@ -70,6 +70,10 @@ def leaflet_folder() -> Path:
     return Path(leaflet.BASE_DIR)
 
 
+SHARED = ("report.html", "report to share")
+"""The page that may go where the released trace goes: it shows the releases."""
+
+
 class Studio:
     """The addresses and what they share: jobs, sessions, the basemap, the file to begin with."""
 
@@ -379,7 +383,12 @@ class Studio:
         if seed is not None and (type(seed) is not int or not 0 <= seed < 2**63):
             raise Refused(422, "A seed is a whole number >= 0, or null for real randomness.")
         label = str(body.get("label", ""))[:80]
-        order = RunOrder(source.folder, text, source.trace, seed, label)
+        past = None
+        if seed is None and source.kind != "town":
+            read = partial(source.policies.policy, text)
+            with suppress(PristeError, Refused):  # of a policy that cannot be run, the run says why
+                past = await asyncio.to_thread(self._handed_out.past, source.trace, read)
+        order = RunOrder(source.folder, text, source.trace, seed, label, past)
         job = self.jobs.start("run", order)
         session.add_run(job)
         return answer({"run": job.id, "job": job.id})
@@ -420,8 +429,8 @@ class Studio:
         report = "report with the truth" if query.get("truth") == "1" else "report"
         report = "report to share" if query.get("shared") == "1" else report
         source = session.opened()
-        handed_out = what in ("released", "all.zip") and source.kind != "town"
-        if handed_out:
+        handed_out = what in ("released", "all.zip") or (what, report) == SHARED
+        if handed_out and source.kind != "town":
             policy = await asyncio.to_thread(source.policies.policy, made.order.text)
             again = query.get("again") == "1"
             await asyncio.to_thread(self._handed_out.claim, run, made, policy, again=again)

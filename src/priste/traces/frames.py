@@ -100,7 +100,7 @@ class Frame:
 
 
 def is_frame(given: object) -> bool:
-    """Tell whether something is a frame: an Arrow stream, or of a library that narwhals knows."""
+    """Return whether something is a frame: an Arrow stream, or of a library that narwhals knows."""
     return hasattr(given, "__arrow_c_stream__") or _library(given) in _LIBRARIES
 
 

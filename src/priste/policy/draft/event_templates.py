@@ -1,4 +1,4 @@
-"""What a draft guards: decided by rule, before anybody looks where people were then.
+"""What a draft guards: decided by rule, before anyone looks where people were then.
 
 An event that was chosen because it happened tells, by being guarded, that it happened. So the hours
 of a drafted event follow from a template, or from what the user asks for. And nothing else in the
@@ -110,7 +110,7 @@ def _down(moment: datetime, unit: timedelta) -> datetime:
 
 
 def span_of(people: Sequence[Trace]) -> timedelta:
-    """Return how long it is from the first fix of anybody to the last."""
+    """Return how long it is from the first fix to the last, of all people."""
     if not people:
         return timedelta(0)
     return max(trace.end for trace in people) - min(trace.start for trace in people)

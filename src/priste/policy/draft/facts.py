@@ -100,7 +100,7 @@ class DraftFacts:
 
     @property
     def home(self) -> str | None:
-        """The name of the place that seems to be home: of the one person, or everybody's own."""
+        """The name of the place that seems to be home: of the one person, or of each person."""
         return HOME if self.homes or any(each.name == HOME for each in self.places) else None
 
 
@@ -219,7 +219,7 @@ def guarded(
 
 
 def _holds_the_template(people: Sequence[Trace], zone: str, asked: datetime | None) -> bool:
-    """Tell whether a clock of these days holds the hours of the template: whole weeks do."""
+    """Return whether a clock of these days holds the hours of the template: whole weeks do."""
     first = min(trace.start for trace in people).astimezone(zone_of(zone)).date()
     last = max(trace.end for trace in people).astimezone(zone_of(zone)).date()
     if span_of(people) < timedelta(days=1):
@@ -329,12 +329,12 @@ def _most_visited(grid: Grid, lat: np.ndarray, lon: np.ndarray) -> Place:
     place = Place(float(np.median(lat[here])), middle, 0.0)
     if _on(grid, place):
         return place
-    inner_lat, inner_lon = grid.latlon(int(cells[here][0]))  # fixes beyond the map's border
+    inner_lat, inner_lon = grid.latlon(int(cells[here][0]))  # fixes outside the map's border
     return Place(float(inner_lat), float(inner_lon), 0.0)
 
 
 def _home(grid: Grid, places: Sequence[Place], offset: timedelta) -> Place | None:
-    """Return the place on the map where one person's nights are spent, if it can be told."""
+    """Return the place on the map where one person's nights are spent, if that is clear."""
     inside = [place for place in places if _on(grid, place)]
     best = max(inside, key=lambda place: place.night_seconds(offset), default=None)
     if best is None:

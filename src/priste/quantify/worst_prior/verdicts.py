@@ -187,7 +187,7 @@ def _shared(joint: JointProbabilities) -> tuple[Floats, Floats, NDArray[np.int64
 
 
 def _alive(joint: JointProbabilities) -> NDArray[np.bool_]:
-    """Tell (n,) which rows some candidate leaves possible."""
+    """Return (n,) which rows some candidate leaves possible."""
     event, complement = joint.event, joint.complement
     if event.ndim == 1:
         return (event > 0.0) | (complement > 0.0)

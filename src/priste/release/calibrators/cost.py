@@ -4,16 +4,16 @@ On a regular map many cells are equally likely and many guesses equally good, up
 which differs between processors. Before one of them is chosen, equal numbers are set apart by a
 fixed public amount that is far above any rounding and far below anything that matters.
 
-People with an event count as much as people without it. Under the public prediction an event may
-be rare, and a table of least expected cost then serves people without it: the others release
-points kilometres from where they are. But whoever guards an event is likely to take part in it. So
+People with an event count as much as people without it. Under the public prediction an event may be
+rare, and a table of least expected cost then serves people without it: the others release points
+kilometres from where they are. But a person who guards an event is likely to take part in it. So
 costs are expected over populations: for each event and model one of people with the event and one
 of people without, or one for each answer of a secret, each where the model and the past releases
 place it. Before the first release they count alike; later each counts as much as it makes the past
-releases likely. So a table serves people who fit the releases, and the model that predicts
-somebody best decides. No population may be worse off than with one constant output, unless the
-releases have all but excluded it. Like the prediction this depends on public things alone; the
-guarantee does not depend on it.
+releases likely. So a table serves people who fit the releases, and the model that predicts somebody
+best decides. No population may be worse off than with one constant output, unless the releases have
+all but excluded it. Like the prediction this depends on public things only; the guarantee does not
+depend on it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Costs:
 
     - ``"distance"``: the expected distance in km under the public prediction;
     - ``"squared"``: the expected squared distance, in km²;
-    - a matrix (cells, outputs) of one's own: its expectation under the public prediction.
+    - a matrix (cells, outputs) of your own: its expectation under the public prediction.
 
     ``who`` names the calibrator in messages.
 
@@ -125,7 +125,7 @@ class Costs:
             return self.matrix(mechanism)[np.ix_(cells, outputs)]
         kept = self._kept(mechanism.grid, meant)
         if kept is not None:
-            return np.asarray(kept[np.ix_(cells, outputs)])
+            return _taken(_taken(kept, cells, 0), outputs, 1)
         centers = mechanism.grid.centers
         return self.between(centers[cells], centers[meant[outputs]])
 
@@ -140,6 +140,12 @@ class Costs:
             return self.name
         listed: list[list[float]] = self._given.tolist()
         return listed
+
+
+def _taken(table: Floats, numbers: NDArray[np.int64], axis: int) -> Floats:
+    """Return these rows or columns of a table; the table itself if they are all of them."""
+    every = len(numbers) == table.shape[axis] and np.array_equal(numbers, np.arange(len(numbers)))
+    return table if every else table.take(numbers, axis=axis)
 
 
 def _checked_matrix(cost: ArrayLike, who: str) -> Floats:

@@ -1,12 +1,12 @@
 """What a table may tell apart: outputs of the mechanism, merged where they mean the same guess.
 
 The best public guess for an output is the target of least expected cost given past releases and
-that output, under the public prediction. It depends on public things alone, so replacing an output
+that output, under the public prediction. It depends on public things only, so replacing an output
 by its guess cannot weaken anything; outputs with one guess become one source, whose
 likelihood is the sum of theirs. Every table is made of such likelihoods, and of no others.
 
 On large maps the outputs are first merged by rectangles, small where the user is likely and large
-elsewhere, so that no table of cells times cells is ever made.
+in other places, so that no table of cells times cells is ever made.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FEW = 96
 """So many outputs, the likeliest, are the guesses, ..."""
 
 NEARLY_EVERYBODY = 0.99
-"""... where so large a part of the people is there. Elsewhere guesses are all over the map."""
+"""... where so large a part of the people is there. Otherwise guesses are all over the map."""
 
 ROUNDED_UP = 0.5 + 1e-6
 """A place between two cells is in the second, also where it is so but for the last bit."""
@@ -75,12 +75,38 @@ class MergedOutputs:
     constant: int
     constant_cost: float
 
-    def costs_to(self, people: Floats, mechanism: Mechanism, costs: Costs) -> Floats:
-        """Return (G, T), ``costs`` as they are for people (m,) who are elsewhere."""
-        cells = np.argsort(separated(-people), kind="stable")[:LIKELY_CELLS]
-        cells = cells[people[cells] > UNLIKELY * people[cells[0]]]
+    def costs_to(self, people: Floats, mechanism: Mechanism, costs: Costs) -> CostsToPeople:
+        """Return what releasing targets for sources costs people (m,) who are in other cells."""
+        if len(people) <= LIKELY_CELLS:
+            cells = np.flatnonzero(people > UNLIKELY * people.max())
+        else:
+            cells = np.argsort(separated(-people), kind="stable")[:LIKELY_CELLS]
+            cells = cells[people[cells] > UNLIKELY * people[cells[0]]]
         apart = costs.at(cells, self.targets, mechanism)
-        return np.asarray((self.likelihoods[cells] * people[cells, None]).T @ apart)
+        return CostsToPeople(self.likelihoods[cells], people[cells], apart)
+
+
+@dataclass(frozen=True, eq=False)
+class CostsToPeople:
+    """What releasing T targets for G sources costs people at n cells, not multiplied out.
+
+    The table (G, T) itself takes as long as choosing the sources, and only a few rows and columns
+    of it are asked for. ``likelihoods`` (n, G) are those of the sources at the cells, ``people``
+    (n,) the probability of each cell, ``apart`` (n, T) the cost of each target there.
+    """
+
+    likelihoods: Floats
+    people: Floats
+    apart: Floats
+
+    def constant(self) -> Floats:
+        """Return (T,) the expected cost of releasing each target, whatever the source."""
+        return np.asarray((self.people * self.likelihoods.sum(axis=1)) @ self.apart)
+
+    def grouped(self, groups: Floats, places: Integers) -> Floats:
+        """Return (k, t), for groups (G, k) of sources, the cost of the targets at ``places``."""
+        joint = (self.likelihoods @ groups) * self.people[:, None]
+        return np.asarray(joint.T @ self.apart[:, places])
 
 
 def merged_outputs(
@@ -107,7 +133,7 @@ def merged_outputs(
 class Cut:
     """A map in R rectangles, small where people are likely.
 
-    ``labels`` (m,) tells the rectangle of each cell, ``middles`` (R, 2) where its people are on
+    ``labels`` (m,) says the rectangle of each cell, ``middles`` (R, 2) where its people are on
     average, ``standing`` (R,) the cell that this is in.
     """
 
@@ -140,7 +166,7 @@ class Cut:
 
 
 def has_cells(mechanism: Mechanism) -> bool:
-    """Tell whether the outputs of a mechanism are the cells of its map."""
+    """Return whether the outputs of a mechanism are the cells of its map."""
     cells = mechanism.output_cells()
     return cells is not None and np.array_equal(cells, np.arange(mechanism.grid.size))
 
@@ -148,7 +174,7 @@ def has_cells(mechanism: Mechanism) -> bool:
 def _likely_targets(mechanism: Mechanism, people: Floats, also: list[int]) -> Integers:
     """Return the outputs that may be guesses: few, all, or one for each rectangle of the map.
 
-    If the likeliest few were all, whoever is elsewhere would be guessed in the midst of them.
+    If the likeliest few were all, a person in another place would be guessed in the midst of them.
     """
     cells = mechanism.output_cells()
     weight = people @ mechanism.emission() if cells is None else people[cells]
@@ -166,7 +192,7 @@ def _merged(emission: Floats, targets: Integers, costs: Floats, predicted: Float
     guess = separated(costs).argmin(axis=1)
     order = np.argsort(guess, kind="stable")
     own, starts = np.unique(guess[order], return_index=True)
-    merged = np.add.reduceat(emission[:, order], starts, axis=1)
+    merged = np.add.reduceat(emission.T[order], starts, axis=0).T  # row by row: four times as fast
     by_source = np.add.reduceat(costs[order], starts, axis=0)
     whole = by_source.sum(axis=0)
     public = int(np.argmin(separated(whole)))

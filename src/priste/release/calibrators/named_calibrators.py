@@ -25,7 +25,7 @@ from priste.release.calibrators.uncalibrated import Uncalibrated
 class NamedCalibrator:
     """One line of the table.
 
-    ``make`` takes the ``parameters`` by name, all optional; ``parameters`` tells what each means.
+    ``make`` takes the ``parameters`` by name, all optional; ``parameters`` says what each means.
     ``explained`` is a paragraph for people. ``guaranteed`` is that of the calibrators it makes.
     ``in_policies`` is what a policy that says nothing about a parameter means.
     """
@@ -53,7 +53,7 @@ CALIBRATORS: Mapping[str, NamedCalibrator] = Registered(
             Certified,
             Certified.guaranteed,
             "Before each release the largest budget is chosen at which every possible output keeps "
-            "the guarantee. The choice depends on past releases alone, so the guarantee also holds "
+            "the guarantee. The choice depends on past releases only, so the guarantee also holds "
             "against somebody who knows the code, this policy and the budget in use.",
             {
                 "pace": _PACE,

@@ -42,6 +42,7 @@ from priste.release.calibrators.cost import (
     separated,
 )
 from priste.release.calibrators.merged_outputs import (
+    CostsToPeople,
     MergedOutputs,
     has_cells,
     labels_of,
@@ -118,8 +119,8 @@ class Optimal:
     may use up. ``work`` >= 1 bounds the pivots of a step.
 
     The table is a function of past releases and the terms. In expectation under the model, neither
-    those with an event nor those without are worse off than with one constant cell for everybody,
-    at any step, unless the releases have all but excluded them (``cost.LEAST_WEIGHT``).
+    those with an event nor those without are worse off than with one constant point for all, at any
+    step, unless the releases have all but excluded them (``cost.LEAST_WEIGHT``).
 
     >>> from priste.events import presence
     >>> from priste.maps import Grid
@@ -177,7 +178,7 @@ class Optimal:
         fixed: int,
         constant_cost: float,
     ) -> bool:
-        """Tell whether a constant would be as good, or some population is better off with one.
+        """Return whether a constant would be as good, or some population is better off with one.
 
         The margins are public and far above rounding, so the answer does not hang on last bits.
         """
@@ -201,8 +202,8 @@ class Optimal:
 
     def _merged(
         self, state: AccountantState, people: Populations, fixed: int
-    ) -> tuple[MergedOutputs, list[Floats]]:
-        """Return the merged outputs for these people, and (G, T) costs for each population.
+    ) -> tuple[MergedOutputs, list[CostsToPeople]]:
+        """Return the merged outputs for these people, and what they cost each population.
 
         The constant is the best of the targets with which no population is worse off than with
         ``fixed``, the output that is best if it is always released.
@@ -211,7 +212,7 @@ class Optimal:
         by_population = [
             merged.costs_to(each, state.mechanism, self._costs) for each in people.protected
         ]
-        costs = np.array([each.sum(axis=0) for each in by_population])
+        costs = np.array([each.constant() for each in by_population])
         with_fixed = costs[:, np.flatnonzero(merged.targets == fixed)[:1]]
         worse = (costs > (1.0 + SLACK) * with_fixed).any(axis=0)
         expected = np.where(worse, np.inf, merged.costs.sum(axis=0))
@@ -224,7 +225,7 @@ class Optimal:
         operators: list[EventOperator],
         merged: MergedOutputs,
         limits: list[Guarantee],
-        by_population: list[Floats],
+        by_population: list[CostsToPeople],
         fixed: int,
     ) -> tuple[Floats, Integers] | None:
         """Return columns (cells, k) and their places among the targets; rows sum to 1."""
@@ -267,13 +268,13 @@ class Optimal:
         affected: list[EventConditions],
         groups: Floats,
         guesses: Integers,
-        by_population: list[Floats],
+        by_population: list[CostsToPeople],
         fixed: int,
     ) -> tuple[Floats | None, Integers]:
         """Solve the programme of these groups; return the remap and its targets' places."""
         fixed_target = int(np.flatnonzero(merged.targets == fixed)[0])
         places = np.union1d(guesses, [merged.constant, fixed_target])
-        costs = (groups.T @ merged.costs)[:, places] / merged.constant_cost
+        costs = groups.T @ merged.costs[:, places] / merged.constant_cost
         arcs = np.zeros(costs.shape, dtype=bool)
         nearest = min(NEAREST, len(places))
         cheap = np.argpartition(separated(costs), nearest - 1, axis=1)[:, :nearest]
@@ -286,7 +287,7 @@ class Optimal:
         grouped = [event.grouped(groups) for event in affected]
         mass = merged.mass @ groups
         bounds = [bound for event in grouped for bound in event.first_bounds()]
-        caps = [(groups.T @ each)[:, places] for each in by_population]
+        caps = [each.grouped(groups, places) for each in by_population]
         programme = Programme(
             costs, arcs, bounds, [(cap, cap[:, fixed_place].sum()) for cap in caps]
         )
@@ -348,12 +349,13 @@ def _groups(
     weights: Floats,
     harmless: Callable[[Integers], Booleans],
 ) -> tuple[Floats, Integers, Integers]:
-    """Return groups of sources (sources, n), their guesses, and the sources told as they are.
+    """Return groups of sources (sources, n), their guesses, and the sources released exactly.
 
     Sources with the largest ``weights`` are groups of their own, if they are most; the rest is
-    told where it is harmless and one group where not. Else those with guesses in one rectangle of
-    the map are a group, so that a programme of few groups serves everybody. What is told as it is
-    is missing in the programme, which may then have no solution; one with all sources has one.
+    released exactly where that passes, and is one group where not. Else those with guesses in one
+    rectangle of the map are a group, so that a programme of few groups serves everybody. What is
+    released exactly is missing in the programme, which may then have no solution; one with all
+    sources has one.
     """
     order = np.argsort(separated(-weights), kind="stable")
     everything = float(weights.sum())
@@ -384,7 +386,7 @@ def _by_rectangle(grid: Grid, merged: MergedOutputs) -> Floats:
 
 
 def _left_alone(remap: Floats) -> Booleans:
-    """Tell which groups (n,) are released as one target that stands for no other group."""
+    """Return which groups (n,) are released as one target that stands for no other group."""
     used = remap > 0.0
     return np.asarray((used.sum(axis=1) == 1) & (used[:, used.sum(axis=0) == 1].any(axis=1)))
 
@@ -402,7 +404,7 @@ def mixed_until_checked(likelihoods: Floats, passes: Passes, check: Check) -> Ch
     """Return the table mixed with as little of a constant draw as the check needs.
 
     ``likelihoods`` (m, k) are nonnegative rows that sum to 1, without columns of zeros.
-    ``passes`` tells which columns pass, for searching; ``check`` checks the mixture as it is, and
+    ``passes`` says which columns pass, for searching; ``check`` checks the mixture as it is, and
     what it returns is returned. None if no mixture passes, as when the bound is used up.
     """
     extra = additions(likelihoods, passes)

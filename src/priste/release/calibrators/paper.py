@@ -8,7 +8,7 @@ fails. With a mechanism that uses the predicted location (a δ-location set) thi
 The distribution of what is released is another one: the mixture over the rejections before it, and
 how often an output is rejected depends on the true cell. An adversary who knows the algorithm
 learns more than ε; :meth:`RejectionLoop.distribution` computes how much, and
-docs/reference/release.md shows it. Use ``certified`` to protect people.
+docs/evidence/audits.md measures it. Use ``certified`` to protect people.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Paper:
         return RejectionLoop(self, state)
 
     def describe(self) -> dict[str, Any]:
-        """Return the parameters under their names; a checker of one's own cannot be described."""
+        """Return the parameters under their names; a checker of your own cannot be described."""
         described: dict[str, Any] = {
             "kind": "paper",
             "decay": self._decay,

@@ -104,7 +104,7 @@ def terms_from_json(
     """Restore terms and calibrator from a header; ``path`` is for messages.
 
     ``mechanism`` and ``calibrator`` stand in for parts that cannot be restored from their
-    description, such as a class of one's own. They must describe themselves as the file does.
+    description, such as a class of your own. They must describe themselves as the file does.
     """
     try:
         grid = Grid.from_dict(header["grid"])
@@ -126,7 +126,7 @@ def terms_from_json(
         prior = header["public_prior"]
         terms = make_terms(
             models,
-            {entry["name"]: _event(entry["event"]) for entry in header["events"]},
+            {entry["name"]: guarded_from_json(entry["event"]) for entry in header["events"]},
             mechanism,
             [guarantee_from_dict(entry["guarantee"]) for entry in header["events"]],
             None if prior is None else floats_from_text(prior),
@@ -144,7 +144,7 @@ def terms_from_json(
         ) from problem
 
 
-def _event(described: str | Mapping[str, Any]) -> Guarded:
+def guarded_from_json(described: str | Mapping[str, Any]) -> Guarded:
     """Return the event of a text, or the secret of a dictionary."""
     if isinstance(described, str):
         return parse_event(described, {})
