@@ -282,7 +282,6 @@ class OddsBound(Guarantee):
         )
 
     def to_dict(self) -> dict[str, object]:
-        """Return what ``guarantee_from_dict`` reads, ready for JSON."""
         up, down = number_to_json(self.up), number_to_json(self.down)
         return {"guarantee": self.kind, "up": up, "down": down}
 
@@ -370,7 +369,6 @@ class BeliefBound(Guarantee):
         )
 
     def to_dict(self) -> dict[str, object]:
-        """Return what ``guarantee_from_dict`` reads, ready for JSON."""
         return {"guarantee": self.kind, "at_most": self.at_most}
 
     def words(self, answers: int = 2) -> str:
