@@ -28,7 +28,14 @@ PATHS = {
     "ben": [15, 15, 14, 10, 10, 6, 6, 7, 11, 15, 15, 15],
     "cleo": [3, 3, 3, 7, 7, 11, 10, 10, 9, 8, 12, 12],
 }
-WORLDS = ("as it was", "a visit moved", "a fix removed", "a fix added", "only then")
+WORLDS = (
+    "as it was",
+    "a visit moved",
+    "a visit off the map",
+    "a fix removed",
+    "a fix added",
+    "only then",
+)
 
 
 def listed() -> dict[str, tuple[set[str], set[str]]]:
@@ -50,6 +57,8 @@ def person(user: str, world: str, first: timedelta = timedelta(0)) -> Trace:
     kept = np.ones(len(whole), dtype=bool)
     if world == "a visit moved":
         lat[inside], lon[inside] = GRID.latlon(12)
+    if world == "a visit off the map":
+        lat[inside] += 5.0
     if world == "a fix removed":
         kept = steps != 6
     if world == "only then":
