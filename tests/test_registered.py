@@ -68,9 +68,9 @@ class Silent:
         return {"kind": "silent", "always": self._always}
 
 
-def backwards(work, jobs, on_told):
+def backwards(work, jobs, on_done):
     for job in reversed(list(jobs)):
-        yield work(job, lambda: on_told(1))
+        yield work(job, lambda: on_done(1))
 
 
 def read(file, options, tally):

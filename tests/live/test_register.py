@@ -15,7 +15,7 @@ from priste import StateError
 from priste.batch import BatchReport, protect_file, read_ledgers
 from priste.cli.released_before import LiveReleases, StudioReleases
 from priste.live.person_stream import Stream, StreamOptions, Taken
-from priste.policy import read_policy
+from priste.policy import Policy, read_policy
 from priste.register import Person, Recognition, Register
 from priste.register.register import SAME_SHARE
 from priste.release import Ledger
@@ -205,6 +205,26 @@ def test_guarded_hours_are_released_with_and_without_a_fix(tmp_path: Path) -> No
             found.append((points, kept_ledger(stream).csv()))
     assert found[0] == found[1]
     assert all(found[0][0][step] is not None for step in hours)
+
+
+def test_fixes_of_guarded_hours_are_not_written_down(tmp_path: Path) -> None:
+    """The register learns of the other fixes only; a fix that is skipped is not held either."""
+    hours = [step for each in read_policy(POLICY).guarded_hours for step in each]
+    steps: set[int] = set()
+
+    class Asked(LiveReleases):
+        def released_before(self, person: str, policy: Policy, folder: Path, fixes: Trace) -> bool:
+            steps.update(policy.timeline.step_at(fix.time) for fix in fixes)
+            return super().released_before(person, policy, folder, fixes)
+
+    options = StreamOptions(missing="silence", hold=9 * HOUR)
+    stream = Stream.open("ada", read_policy(POLICY), tmp_path / "state", options, START, Asked())
+    with closing(stream):
+        played(stream, fixes(range(hours[-1])))
+        assert steps == set(range(hours[0]))
+        stream.take(fix_of(hours[-1]), fix_of(hours[-1]).time)
+        assert stream.release(hours[-1] + 1) is None  # the last guarded step was slept through
+        assert stream.counts.kept == hours[0]
 
 
 def studio_run(named: Trace) -> RunMade:

@@ -20,7 +20,7 @@ from priste.mobility import MarkovModel
 from priste.quantify import Leakage, Quantifier
 from priste.release import Ledger, Protector, Release
 from priste.report.charts import Chart
-from priste.results import Evaluation, PolicyAudit, odds, percent
+from priste.results import Evaluation, PolicyAudit, moved, odds, percent
 
 LONGEST = 300
 """Characters of a formula that are shown."""
@@ -104,7 +104,7 @@ def _(shown: Release) -> Facts:
 @facts.register
 def _(shown: Leakage) -> Facts:
     return {
-        "leakage": f"{_number(shown.value)}: odds moved by at most {odds(shown.value)}",
+        "leakage": f"{_number(shown.value)}: odds moved {moved(shown.value)}",
         "for the event": _number(shown.for_event),
         "against the event": _number(shown.against_event),
         "worst prior": _prior(shown),

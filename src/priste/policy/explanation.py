@@ -188,8 +188,9 @@ def _what_a_step_means(policy: Policy) -> str:
     }
     return (
         f"An event is about one cell a step: of each {length}, {ways[policy.rule]}. A visit that "
-        f"is shorter than {length} may therefore not count as having happened, and then it is not "
-        'guarded. Shorter steps, or rule = "any" in [clock], close that.'
+        f"is shorter than {_duration(policy.timeline.step)} may therefore not count as having "
+        "happened, and then it is not guarded. Shorter steps, or "
+        'rule = "any" in [clock], close that.'
     )
 
 
@@ -257,8 +258,8 @@ def uncovered_combinations(policy: Policy) -> list[str]:
     found = []
     if len(names) > 1:
         found.append(
-            f"Combinations of {_listed(names)}: each is guarded by itself, and together they may "
-            "be told. List events under together = [...] in [secrets.NAME] to guard them so."
+            f"Combinations of {_listed(names)}: each is guarded by itself; a combination may be "
+            "revealed. List events under together = [...] in [secrets.NAME] to guard them so."
         )
     for name, events in policy.recurring().items():
         found.append(

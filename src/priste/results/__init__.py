@@ -36,7 +36,7 @@ from priste.results.usefulness import (
     usefulness,
 )
 from priste.results.verdict import Verdict, together, verdict, within
-from priste.results.wording import length, odds, percent, who_learns_most
+from priste.results.wording import length, moved, odds, percent, who_learns_most
 
 __all__ = [
     "CONSTANT",
@@ -70,6 +70,7 @@ __all__ = [
     "judged_against",
     "keeps_its_guarantees",
     "length",
+    "moved",
     "odds",
     "other_adversaries",
     "percent",

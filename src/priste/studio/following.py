@@ -23,7 +23,7 @@ from priste.report.strip import level, strip_of
 from priste.results import (
     any_prior_leakage,
     keeps_its_guarantees,
-    odds,
+    moved,
     percent,
     released_cells,
     true_steps,
@@ -43,7 +43,7 @@ GOES_ON = (
 )
 
 MOST_WORST = 8
-"""How many cells of a worst prior are told with each step."""
+"""How many cells of a worst prior are shown with each step."""
 
 
 @dataclass(frozen=True)
@@ -303,7 +303,7 @@ def _ends(policy: Policy, guarded: _Side, made: RunMade) -> Iterator[dict[str, A
         yield {
             "name": name,
             "leakage": highest,
-            "reached": f"odds moved by at most {odds(max(highest, 0.0))}; the surest believes "
+            "reached": f"odds moved {moved(max(highest, 0.0))}; the surest believes "
             f"{percent(surest)}",
             "any_prior": other,
             "other_words": "" if other is None else outsider_words(other),
@@ -314,5 +314,5 @@ def outsider_words(leakage: float) -> str:
     """Say what those learn whom the guarantee is not against."""
     return (
         "Not guaranteed: with any belief about where you began, and the same model of movement, "
-        f"odds moved by at most {odds(leakage)}."
+        f"odds moved {moved(leakage)}."
     )

@@ -41,7 +41,7 @@ def check_trace_format(
     """
     require(isinstance(form, TraceFormat), "A format must be a TraceFormat.")
     require(form.name.replace("-", "_").isidentifier(), "A format needs a name of plain letters.")
-    require(form.told_by.strip(), "told_by must say what the format is recognised by.")
+    require(form.recognised_by.strip(), "recognised_by must say what the format is recognised by.")
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         if sample is None:

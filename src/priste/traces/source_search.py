@@ -136,31 +136,31 @@ def _owners(
     users = [known.user_of_file(name) or known.user_of_file(above / name) for name in names]
     said = None
     if not known.names_users and users == [by_name(name) for name in names]:
-        named, told_by = owners_by_name(names, above.name)
-        users, said = [*named], _owners_said(named, told_by)
+        named, recognised_by = owners_by_name(names, above.name)
+        users, said = [*named], _owners_said(named, recognised_by)
     if is_archive and len(set(users)) == 1:
         users = [None] * len(users)  # an archive of one person is as one file
     return users, said
 
 
-def _owners_said(owners: Sequence[str], told_by: str | None) -> str | None:
+def _owners_said(owners: Sequence[str], recognised_by: str | None) -> str | None:
     """Say whose the files are taken to be, and how to say otherwise."""
     files, people = len(owners), sorted(set(owners))
     if files < 2:
         return None
-    if told_by is None:
+    if recognised_by is None:
         return (
             f"Each of its {files} files is taken for another person. If all are one person's, name "
             "that one user: a person who is split gets the budget of each part."
         )
     if len(people) == 1:
         return (
-            f"Its {files} files are named by {told_by} and are taken for one person's, "
+            f"Its {files} files are named by {recognised_by} and are taken for one person's, "
             f"{people[0]!r}. If they are not, put each person's in a folder of their own."
         )
     shown = ", ".join(repr(name) for name in people[:4]) + (", …" if len(people) > 4 else "")
     return (
-        f"Its {files} files are named by {told_by} and are taken for those of {len(people)} "
+        f"Its {files} files are named by {recognised_by} and are taken for those of {len(people)} "
         f"people: {shown}. If all are one person's, name that one user."
     )
 

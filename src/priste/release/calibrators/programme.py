@@ -42,6 +42,9 @@ WITNESSES = 6
 SEARCH_ERROR = 1e-12
 """The relative error that the search for violated priors allows its numbers."""
 
+NEARLY_VIOLATED = -1e-9
+"""Of columns so far within their limits, in logarithms, no prior is written down."""
+
 
 @dataclass(frozen=True, eq=False)
 class PriorBound:
@@ -151,17 +154,27 @@ class EventConditions:
     def violated(self, columns: Floats, mass: Floats) -> list[tuple[int, PriorBound]]:
         """Return for columns (sources, k) the priors that are worst for them, with the column."""
         found = (
-            self._pair_witnesses(columns) if self._few else self._searched_witnesses(columns, mass)
+            self._pair_witnesses(columns, NEARLY_VIOLATED)
+            if self._few
+            else self._searched_witnesses(columns, mass)
         )
         bounds = [(place, self.bound(weights)) for place, weights in found]
         return [(place, bound) for place, bound in bounds if bound is not None]
 
-    def _pair_witnesses(self, columns: Floats) -> list[tuple[int, Floats]]:
+    def _pair_witnesses(
+        self, columns: Floats, least: float = -math.inf
+    ) -> list[tuple[int, Floats]]:
+        """Return the worst mixture of two rows for each column whose excess is ``least`` or more.
+
+        With the place of the column; both where the two directions have different ones.
+        """
         event, complement = self._event @ columns, self._complement @ columns
         mixtures = self._mixtures(event, complement)
         found: dict[tuple[int, int], None] = {}
-        for score, _ in self._scored(mixtures, event, complement):
-            found |= dict.fromkeys(enumerate(score.argmax(axis=0).tolist()))
+        for score, limit in self._scored(mixtures, event, complement):
+            rows = score.argmax(axis=0)
+            over = np.flatnonzero(score[rows, np.arange(len(rows))] >= limit + least)
+            found |= dict.fromkeys(zip(over.tolist(), rows[over].tolist(), strict=True))
         return [(place, mixtures[row, place]) for place, row in found]
 
     def _scores(self, columns: Floats) -> list[tuple[Floats, float]]:
@@ -254,6 +267,9 @@ TIE_TOLERANCE = 1e-10
 
 TINY = 1e-300
 
+COLUMN_WISE, MINIMISE = 1, 1
+"""How the solver numbers the form of a matrix and the sense of a programme."""
+
 NEGLIGIBLE = 1e-9
 """Shares of a source below this are rounding of the solver."""
 
@@ -290,14 +306,14 @@ class Programme:
             ("dual_feasibility_tolerance", TIE_TOLERANCE),
         ):
             self._solver.setOptionValue(option, value)
-        self._solver.passModel(self._model(costs, rows, highspy))
+        self._pass(costs, rows)
         self._add_rows(
             [(np.arange(len(self._source)), cap[self._source, self._target]) for cap, _ in caps],
             [most for _, most in caps],
         )
 
-    def _model(self, costs: Floats, rows: list[Floats], highspy: Any) -> Any:
-        """Return the programme column by column, one for each arc."""
+    def _pass(self, costs: Floats, rows: list[Floats]) -> None:
+        """Give the solver the programme column by column, one for each arc."""
         count, height = len(self._source), 1 + len(rows)
         index = np.empty((count, height), dtype=np.int32)
         value = np.empty((count, height))
@@ -305,20 +321,25 @@ class Programme:
         for place, row in enumerate(rows):
             index[:, 1 + place] = self._sources + place * self._targets + self._target
             value[:, 1 + place] = row[self._source]
-        model = highspy.HighsLp()
         limited = len(rows) * self._targets
-        model.num_col_, model.num_row_ = count, self._sources + limited
-        model.col_cost_ = costs[self._source, self._target] + TIE * fixed_offsets(count)
-        model.col_lower_ = np.zeros(count)
-        model.col_upper_ = np.full(count, self._infinite)
         ones = np.ones(self._sources)
-        model.row_lower_ = np.concatenate([ones, np.full(limited, -self._infinite)])
-        model.row_upper_ = np.concatenate([ones, np.zeros(limited)])
-        model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        model.a_matrix_.start_ = np.arange(0, count * height + 1, height, dtype=np.int32)
-        model.a_matrix_.index_ = index.ravel()
-        model.a_matrix_.value_ = value.ravel()
-        return model
+        self._solver.passModel(
+            count,
+            self._sources + limited,
+            count * height,
+            COLUMN_WISE,
+            MINIMISE,
+            0.0,
+            costs[self._source, self._target] + TIE * fixed_offsets(count),
+            np.zeros(count),
+            np.full(count, self._infinite),
+            np.concatenate([ones, np.full(limited, -self._infinite)]),
+            np.concatenate([ones, np.zeros(limited)]),
+            np.arange(0, count * height + 1, height, dtype=np.int32),
+            index.ravel(),
+            value.ravel(),
+            np.zeros(count, dtype=np.int32),  # no variable is an integer
+        )
 
     def solve(
         self, find: Callable[[Floats], list[Finding]], rounds: int, pivots: int

@@ -79,7 +79,7 @@ class Tables:
 class TraceFormat:
     """Everything there is to know about one format.
 
-    ``told_by`` says in words what ``recognises`` looks for in the first bytes; ``suffixes``
+    ``recognised_by`` says in words what ``recognises`` looks for in the first bytes; ``suffixes``
     guarantee the format, ``other_suffixes`` guarantee another but may hold it. ``read`` yields the
     records of a file; a format of ``tables`` has that instead. ``write`` is None for a format that
     is only read. ``names_users`` says that files name users themselves; otherwise a file holds one
@@ -88,7 +88,7 @@ class TraceFormat:
     """
 
     name: str
-    told_by: str
+    recognised_by: str
     recognises: Callable[[Head], bool]
     read: Read | None = None
     write: Write | None = None

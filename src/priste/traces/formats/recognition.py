@@ -69,9 +69,9 @@ def head_of(file: SourceFile) -> Head:
 def _unknown(name: str, head: Head) -> TraceError:
     kind = "JSON" if head.is_json else "XML" if head.is_xml else None
     sought = [
-        f"{known.name} ({known.told_by})"
+        f"{known.name} ({known.recognised_by})"
         for known in FORMATS.values()
-        if kind is None or kind in known.told_by
+        if kind is None or kind in known.recognised_by
     ]
     what = f"is {kind}, but of no kind" if kind else "looks like none of the formats"
     return TraceError(
