@@ -131,11 +131,10 @@ def keyed_bits(secret: bytes, *parts: Part) -> KeyedBits:
     """Return the numbers that belong to some parts (a stream, a user, a step) under a secret.
 
     The same secret and parts give the same numbers in every process and on every machine; others
-    give independent ones, and ``("ab", 1)`` is not ``("a", "b1")``. For engines that must
-    not draw twice for one step. Two distributions that are drawn from with the same parts are drawn
-    from together: what distinguishes them (the stream, the policy) belongs into the parts. Whoever
-    has the secret can undo the noise: at least 16 bytes, best ``secrets.token_bytes(32)``, kept
-    safe.
+    give independent ones, and ``("ab", 1)`` is not ``("a", "b1")``. For engines that must not draw
+    twice for one step. Two distributions that are drawn from with the same parts are drawn from
+    together: what distinguishes them (the stream, the policy) belongs into the parts. With the
+    secret the noise can be undone: at least 16 bytes, best ``secrets.token_bytes(32)``, kept safe.
 
     >>> secret = bytes(range(32))
     >>> keyed_bits(secret, "ada", 7).below(100) == keyed_bits(secret, "ada", 7).below(100)

@@ -45,11 +45,11 @@ def largest_area(epsilon: float) -> float:
 class EventAttack:
     """Bayesian inference of an event, over many runs.
 
-    The adversary says "it happened" when his posterior is above one half. ``accuracy`` is the
-    share of right answers, ``advantage`` the accuracy above that of the best guess without any
-    release, ``area`` that under the ROC curve of his posterior. ``accuracy_bound`` and
-    ``area_bound`` are what ε allows, 1 where the guarantee does not bound odds both ways for
-    any prior. ``prior_belief`` is the true probability of the event.
+    The adversary says "it happened" when his posterior is above one half. ``accuracy`` is the share
+    of right answers, ``advantage`` the accuracy above that of the best guess without any release,
+    ``area`` that under the ROC curve of his posterior. ``accuracy_bound`` and ``area_bound`` are
+    what ε allows, 1 where the guarantee does not bound odds both ways for any prior.
+    ``prior_belief`` is the true probability of the event.
     """
 
     runs: int

@@ -47,7 +47,8 @@ class BlackBoxResult:
     that nothing was found. ``broken`` says whether it is above the claimed ``epsilon``.
     ``outcomes`` is the set that showed it, ``streams`` how many streams were drawn in all.
 
-    Nothing found is worth what could have been found: see :meth:`smallest_excess`.
+    A check that finds nothing is as strong as what it could have found: see
+    :meth:`smallest_excess`.
     """
 
     epsilon: float

@@ -115,8 +115,8 @@ class GuardedModels:
     ``leakage`` is the largest over runs and steps, by the name of the model it is reckoned with
     (the worst over the events), for an adversary who sees outputs and budgets. ``distance`` (km) is
     that between true and released cells, None if outputs are not cells. ``guess`` (km) is that
-    between the truth and the best guess of a receiver who knows how people move: what the releases
-    are worth when read well.
+    between the truth and the best guess of a receiver who knows how people move: how useful the
+    releases are when read well.
     """
 
     guarded: tuple[str, ...]

@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SampledLeakage:
-    """What sampled runs told about one event to an adversary who sees outputs and budgets.
+    """What sampled runs revealed about one event to an adversary who sees outputs and budgets.
 
     ``true[k][t]`` is the exact leakage of run k after step t, by the distribution of the procedure,
     against the ``adversary`` and over the directions that ``guarantee`` bounds; ``nominal[k][t]``
@@ -141,7 +141,7 @@ def stream_path(
     adversary: Adversary | None = None,
     family: Family = "joint",
 ) -> tuple[PathStep, ...]:
-    """Return what is told after each step to an adversary of the models."""
+    """Return what is revealed after each step to an adversary of the models."""
     quantifier = Quantifier(models, event, adversary, family=family)
     path = []
     for likelihood in likelihoods:

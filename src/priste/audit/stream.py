@@ -105,13 +105,13 @@ def audit_stream(
 ) -> dict[str, EventAudit]:
     """Return for each event what the stream reveals about it, step by step.
 
-    ``likelihoods`` yields per step the (m,) probability of that step's release at every
-    cell, None for silence. The leakage is against every prior of ``adversary``, any prior unless
-    given, and over several models as ``family`` says; the belief is that of an adversary whose
-    prior over the first cell is ``prior``, uniform unless given. With ``family="joint"`` all models
-    are alike to that adversary, with ``"each"`` it holds the first model.
-    ``guarantees`` names what was guaranteed about events, if anything was. Without ``beside`` an
-    audit against one adversary does not tell what any prior learns, which takes most of the time.
+    ``likelihoods`` yields per step the (m,) probability of that step's release at every cell, None
+    for silence. The leakage is against every prior of ``adversary``, any prior by default, and over
+    several models as ``family`` says; the belief is that of an adversary whose prior over the first
+    cell is ``prior``, uniform unless given. With ``family="joint"`` all models are alike to that
+    adversary, with ``"each"`` it holds the first model. ``guarantees`` names what was guaranteed
+    about events, if anything was. Without ``beside`` an audit against one adversary does not tell
+    what any prior learns, which takes most of the time.
 
     >>> from priste import Grid, MarkovModel, PlanarLaplace, presence
     >>> grid = Grid(rows=2, columns=2, cell_size=1.0)

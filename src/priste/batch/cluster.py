@@ -1,6 +1,6 @@
 """Chunks protected on a Dask cluster that is there already (extra ``cluster``).
 
-True locations, the policy and the key of the run go to its workers: it must be one's own, and its
+True locations, the policy and the key of the run go to its workers: it must be your own, and its
 connections private (``tls://``, or a network that nobody else is on). Workers need the same version
 of priste. A worker keeps the policy, with its models and tables, from the first chunk to the
 last; one that joins later gets it when it joins, and the chunks of one that dies go to others. The
@@ -163,7 +163,7 @@ def _perform(name: str, job: Job) -> Made:
 
 
 def _perform_alone(name: str, job: Job) -> tuple[Outcome, ...]:
-    """Protect the one user of a job in a worker; whoever waits for it tells it."""
+    """Protect the one user of a job in a worker; the caller that waits for it reports it."""
     return _hands.submit(_kept[name].outcomes, job, None).result()
 
 

@@ -32,7 +32,7 @@ PRELOADED = "priste.batch.preloaded"
 """What workers of these engines begin with."""
 
 OnTold = Callable[[int], None]
-"""Told how many more users are done."""
+"""Called with how many more users are done."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Made:
-    """What was made of a job: the content of its part, and what is told about it but not kept."""
+    """What was made of a job: the content of its part, and what is reported but not kept."""
 
     number: int
     fixes: str

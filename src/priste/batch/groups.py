@@ -194,7 +194,7 @@ def _outcome(
         raise  # about what was kept, or the machine: not about this user's data
     except PristeError as problem:
         return without_a_stream(user, policy, str(problem))
-    except Exception as problem:  # the message may hold a location, so it is not told
+    except Exception as problem:  # the message may hold a location, so it is not shown
         said = f"An error that should not happen ({type(problem).__name__}); please report it."
         return without_a_stream(user, policy, said)
 

@@ -61,7 +61,7 @@ class PristePPM:
         self._policy = policy
         self._seed = seed
         self.ledgers: dict[str, Ledger] = {}
-        """What was released for each uid by the last ``execute``, and what each release told."""
+        """What the last ``execute`` released for each uid, and what each release revealed."""
 
     def execute(self, location_data: Data) -> Data:
         """Write ``obf_lat``, ``obf_lon`` and ``quality_loss`` (metres) into ``location_data.data``.

@@ -99,7 +99,7 @@ def protect_file(
     everybody unless some are named.
     ``on_progress`` gets how many users are done, and of how many.
 
-    Users whose data cannot be protected are told with the reason, and the others are released.
+    Users whose data cannot be protected are named with the reason, and the others are released.
 
     All releases about a person are one stream. What was released about somebody before, by any
     door, counts: later locations go on from it, with silence in between, and steps that were
@@ -257,7 +257,7 @@ def _gather(
             try:
                 something = bool(true_cells(policy, trace, None)[1])
             except PristeError:
-                something = True  # told when it is that user's turn
+                something = True  # reported when it is that user's turn
         if policy.outside == "refuse" and _is_off_the_map(policy, trace):
             off_map.append(str(trace.user))
         line, ends = policy.timeline, (trace.until, trace.times)
@@ -299,7 +299,7 @@ def _is_off_the_map(policy: Policy, trace: Trace) -> bool:
     except OutsideMap:
         return True
     except PristeError:
-        return False  # told when it is that user's turn
+        return False  # reported when it is that user's turn
     return False
 
 

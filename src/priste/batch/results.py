@@ -212,5 +212,5 @@ def rehearse(
     users: Mapping[str | None, tuple[int, ...]],
     place: Path,
 ) -> None:
-    """Write the result with one cell everywhere: what cannot be written is told before drawing."""
+    """Write the result with one cell everywhere: so errors come before any draw."""
     write_released(traces, place, users, policy.timeline, policy.grid)

@@ -327,8 +327,8 @@ def read_manifest(path: Path) -> Manifest:
 def refuse_changed_ledger(ledger: Path) -> None:
     """Raise LedgerError if a ledger is not what the run beside it wrote last.
 
-    Of a ledger without its run nothing can be told: which cell was released where the law was the
-    calibrator's own is known to the journals alone.
+    A ledger without its run cannot be verified: only the journals know which cell a table of the
+    calibrator released.
     """
     name = ledger.name.removesuffix(LEDGER_SUFFIX)
     head = None

@@ -54,7 +54,7 @@ class Audited:
 
         of = self.audit
         who = "one stream" if len(of.users) == 1 else f"{len(of.users)} streams"
-        out.print(f"[bold]What {who} told[/bold], if released by {of.emission}, to")
+        out.print(f"[bold]What {who} revealed[/bold], if released by {of.emission}, to")
         out.print(f"{of.policy.chosen_adversary.words}\n", markup=False)
         if of.snapped:
             out.print(

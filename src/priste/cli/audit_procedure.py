@@ -20,7 +20,7 @@ OWN = "policy"
 """The name of the policy's own calibrator in the table."""
 
 MOST_STEPS = 24
-"""How many steps are followed by default: each takes a law of the whole map."""
+"""How many steps are followed by default: each takes a table of the whole map."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ class ProcedureAudit:
             )
         out.print(table)
         out.print(
-            "\nbelief: how sure that adversary can get that it happened; any prior: the true "
-            "leakage to those with any belief about where the user began; broken: the share of "
-            "streams that break the guarantee."
+            "\nbelief: that adversary's largest belief that it happened; any prior: the true "
+            "leakage to those who may believe anything about where the user began; broken: the "
+            "share of streams that break the guarantee."
         )
         if any(row.method == "sampled runs" for row in self.rows):
             out.print(

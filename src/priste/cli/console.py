@@ -63,7 +63,7 @@ Tell = Callable[[int, int], None]
 
 
 class Found(Protocol):
-    """What a command found, ready to be told. One that judges a guarantee has a ``verdict``."""
+    """What a command found, ready to be printed. One that judges a guarantee has a ``verdict``."""
 
     def to_dict(self) -> Mapping[str, Any]:
         """Return plain values for JSON; see docs/reference/cli.md."""
@@ -279,7 +279,7 @@ FORETELLING = 0.02
 
 @contextmanager
 def progress(what: str, of: str = "") -> Iterator[Tell]:
-    """Show a bar with the rate and the remaining time on a terminal; elsewhere, at times, a line.
+    """Show a bar with the rate and the remaining time on a terminal; otherwise, at times, a line.
 
     The yielded function takes how much is done, and of how much; ``of`` says of what.
     """
@@ -349,7 +349,7 @@ class _Lines:
 
         def watch() -> None:
             while not over.wait(EVERY / 4):
-                # Twice as patient as whoever counts: a count says more.
+                # Twice as patient as where steps are counted: a count says more.
                 if self._is_time(2 * EVERY if self._first is not None else EVERY):
                     self._console.print(
                         f"{self._what}: {_duration(self._told - self._begun)} so far"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Explained:
-    """What a policy says, to be told."""
+    """What a policy says, to be printed."""
 
     explanation: Explanation
     cost: tuple[str, ...] = ()

@@ -116,7 +116,7 @@ def setup(
 
 
 class _Questions:
-    """Asks at a terminal; elsewhere, and with --yes, defaults count."""
+    """Asks at a terminal; otherwise, and with --yes, defaults count."""
 
     def __init__(self, *, asking: bool) -> None:
         self.asking = asking

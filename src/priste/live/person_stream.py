@@ -350,7 +350,8 @@ class Stream:
 
         A cell is drawn as past releases predict it, and from it an output as if it were the true
         cell. Neither depends on where a person is, so the step counts as silent: it changes no
-        ratio. To an adversary who expects what is predicted it has exactly the law of a release.
+        ratio. To an adversary who expects what is predicted it has exactly the distribution of a
+        release.
         """
         if self._protector.next_step < step:
             self._protector.release(None, step=step - 1)
@@ -396,8 +397,9 @@ class Stream:
     def _take_on(self, wanted: dict[str, PolicyEvent]) -> None:
         """Guard other events from now on, with all releases so far counted against them.
 
-        If a guarantee about one of them cannot be given at all (a cap on beliefs below what anybody
-        would believe of that day before any release), only covers go out until the next change.
+        If a guarantee about one of them cannot be given at all (a cap on beliefs below what an
+        adversary would believe of that day before any release), only covers go out until the next
+        change.
         """
         if wanted.keys() == self._refused.keys():
             return

@@ -1,11 +1,11 @@
 """Events for ever: which events a stream guards at a step, as the policy's clock rolls on.
 
 A policy is written for a stretch of time; a running stream has no end. So a recurring event is made
-anew for each day or week: a period enters when the one before it begins, at least one whole
-period ahead, and the releases so far are counted against it (``Protector.with_policy``). It
-leaves again when it is *settled*: over, and even the exact cell of every later step could not bring
-it above its ε. Entering depends on the calendar and leaving on past releases, so whoever sees the
-releases learns nothing from either. docs/how-to/live.md says what is guaranteed with that.
+anew for each day or week: a period enters when the one before it begins, at least one whole period
+ahead, and the releases so far are counted against it (``Protector.with_policy``). It leaves again
+when it is *settled*: over, and even the exact cell of every later step could not bring it above its
+ε. Entering depends on the calendar and leaving on past releases, so the releases reveal nothing by
+either. docs/how-to/live.md says what is guaranteed with that.
 """
 
 from __future__ import annotations

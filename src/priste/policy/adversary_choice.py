@@ -63,7 +63,7 @@ class AdversaryChoice:
         step: timedelta,
         folder: Path,
     ) -> AdversaryChoice:
-        """Return what the section says; None means anybody."""
+        """Return what the section says; None means any prior."""
         named = (section.also if section is not None else None) or []
         for name in named:
             if name not in regions:
@@ -83,7 +83,7 @@ class AdversaryChoice:
     ) -> ChosenAdversary:
         """Return the adversary of people who move by these models, which know these homes.
 
-        With ``family="each"`` whoever holds a model holds its own population, too.
+        With ``family="each"`` an adversary who holds a model holds its own population, too.
         """
         found = [self._adversary([model], homes) for model in models]
         if family == "joint" or len(models) == 1 or not found[0].adversary.states_prior:

@@ -258,8 +258,8 @@ def uncovered_combinations(policy: Policy) -> list[str]:
     found = []
     if len(names) > 1:
         found.append(
-            f"Combinations of {_listed(names)}: each is guarded by itself, and together they may "
-            "be told. List events under together = [...] in [secrets.NAME] to guard them so."
+            f"Combinations of {_listed(names)}: each is guarded by itself; a combination may be "
+            "revealed. List events under together = [...] in [secrets.NAME] to guard them so."
         )
     for name, events in policy.recurring().items():
         found.append(

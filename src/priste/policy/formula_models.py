@@ -97,7 +97,7 @@ class StayingOrGoing:
     doubts: ClassVar[tuple[FamilyMember, ...]] = ("narrow", "wide")
 
     def model(self) -> MarkovModel:
-        """Return the model; nights are told apart where the step divides the day."""
+        """Return the model; nights differ where the step divides the day."""
         grid, timeline = self.ground.grid, self.ground.timeline
         night = nights(timeline)
         if self.stay_at_night is None or night is None:

@@ -99,7 +99,7 @@ class Fitting:
     def model(self) -> MarkovModel:
         """Return the fitted model."""
         if self.memory is not None:
-            # Whoever is guarded has no part in the choice either; most of many share one.
+            # The guarded person has no part in the choice either; most of many share one.
             judges = self.people[:MOST_JUDGED]
             key = tuple(person.sources for person in judges)
             if key not in self._choices:
@@ -119,7 +119,7 @@ class Fitting:
 
     @property
     def doubts(self) -> tuple[FamilyMember, ...]:
-        """The relatives in whose light releases are worth a second look."""
+        """The relatives under which releases are also looked at."""
         if self.cycle is not None or self.memory is not None:
             return ("narrow", "wide", "plain")
         return (

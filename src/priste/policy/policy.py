@@ -190,7 +190,7 @@ class Policy:
 
     @property
     def own_regions(self) -> tuple[str, ...]:
-        """The regions that are everybody's own, and nowhere until it is said where."""
+        """The regions of personal places, which are nowhere until it is said where."""
         return tuple(name for name, region in self.regions.items() if not region.cells)
 
     @property

@@ -1,4 +1,4 @@
-"""From the document to the policy: every mistake of meaning is told at once."""
+"""From the document to the policy: every mistake of meaning is reported at once."""
 
 from __future__ import annotations
 
@@ -424,5 +424,5 @@ def _region(grid: Grid, section: RegionSection, outside: Outside, folder: Path) 
         return Region.polygon_latlon(grid, section.polygon, cover=section.cover)
     if section.geojson:
         return Region.geojson(grid, folder / section.geojson, cover=section.cover)
-    cells = section.cells or []  # nowhere if it is everybody's own
+    cells = section.cells or []  # nowhere if it is a personal place
     return Region(grid, ringed(grid, cells) if outside == OFF_MAP else cells)

@@ -454,7 +454,7 @@ class EventSection(GuaranteeSection):
 
 
 class SecretSection(GuaranteeSection):
-    """Several answers of which no two may be told apart: events together, or one event an answer.
+    """Several answers that must not be distinguished: events together, or one event an answer.
 
     ``together`` names events of the policy, which are then guarded here and not by themselves.
     ``answers`` maps the names of answers to formulas that exclude each other, in every day or week

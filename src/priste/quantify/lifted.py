@@ -370,7 +370,7 @@ class ForwardOperator:
         """Return the operator after one more observation."""
         rows = self.predicted()
         if sum(band.nbytes for band in rows.bands) > LARGE_BYTES:
-            self._candidates = None  # whoever asks again has them made again
+            self._candidates = None  # they are made again when asked for
         if record is not None:
             emission = self._chain.on_states(record.values, self.absorbed)
             rows = rows.through(lambda values: values * emission, by_blocks=True)

@@ -133,18 +133,16 @@ class Quantifier(Showable):
     itself, rows of different models are never mixed, and each answer is the largest over the
     models. ``adversary`` may be a sequence, one for each model.
 
-    ``method`` says how the joint probabilities are computed; the numbers are the same
-    up to the stated error. "forward" keeps an operator of rows x worlds x states
-    and moves it one step per observation; "replay" keeps the observations and goes back
-    through all of them when asked. "auto" compares the work, counting what replays have
-    cost so far, and stays below twice the cheaper one; it builds no operator
-    above ``OPERATOR_BYTES``. "stream" is for hundreds of candidates at every step, without end:
-    forward and without history where the operator fits, replay elsewhere.
-
-    Observations are kept, m floats each, for replays and for :meth:`location_posterior`.
-    ``history=False``, with method "forward" only, forgets them once they are in the operator,
-    which is when the next question is asked: memory is then the same after any number of steps,
-    and :meth:`location_posterior` is refused.
+    ``method`` says how the joint probabilities are computed; the numbers are the same up to the
+    stated error. "forward" keeps an operator of rows x worlds x states and moves it one step per
+    observation; "replay" keeps the observations and goes back through all of them when asked.
+    "auto" compares the work, counting what replays have cost so far, and stays below twice the
+    cheaper one; it builds no operator above ``OPERATOR_BYTES``. "stream" is for hundreds of
+    candidates at every step, without end: forward and without history where the operator fits,
+    replay otherwise. Observations are kept, m floats each, for replays and for
+    :meth:`location_posterior`. ``history=False``, with method "forward" only, forgets them once
+    they are in the operator, which is when the next question is asked: memory is then the same
+    after any number of steps, and :meth:`location_posterior` is refused.
 
     Guarantee: every number comes from sums of products of nonnegative numbers, and
     :meth:`joint_probabilities` states how far rounding can have moved it (see
@@ -436,7 +434,7 @@ class Quantifier(Showable):
         )
 
     def _between(self, found: Leakage) -> Leakage:
-        """Name the two answers that are told apart; those of an event need no names."""
+        """Name the two answers that are distinguished; those of an event need no names."""
         if len(self._event.answers) == 2 or found.between is None:
             return replace(found, between=None)
         first, second = (self._event.answers[int(number)] for number in found.between)

@@ -473,7 +473,7 @@ class Protector(Plottable):
                 events,
                 old.mechanism,
                 guarantee,
-                # The prediction goes on as it began, whoever is guarded against now.
+                # The prediction goes on as it began, whichever adversary is guarded against now.
                 old.public_prior if adversary is None else old.expected_start(),
                 old.adversary if adversary is None else adversary,
                 old.family,

@@ -41,7 +41,7 @@ def columns_of_releases(
 
     Of all of them, or of the first ``steps``.
 
-    That is the column that a ledger holds for the release, if it does (as for laws that are
+    That is the column that a ledger holds for the release, if it does (as for tables that are
     searched for), and otherwise the column of the policy's mechanism at the budget of the release.
     Releases must be of steps 0, 1, 2, … and outputs of that mechanism, else InvalidParameter is
     raised.

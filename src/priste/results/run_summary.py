@@ -1,4 +1,4 @@
-"""A run of many users: what each was worth and what was learnt, and all of them together.
+"""A run of many users: the errors of each and what was learnt, and all of them together.
 
 Errors are made from true locations; a summary that holds any must not be published.
 """
@@ -187,7 +187,7 @@ def summarise_run(
 ) -> RunSummary:
     """Summarise the ledgers of a run; with ``traces``, what was protected, also the errors.
 
-    Users without a trace are told of without errors. ``of_user`` says the policy of each, whose
+    Users without a trace are listed without errors. ``of_user`` gives the policy of each, whose
     own places may stand for its regions.
     """
     totals = RunTotals(policy, own_places=of_user is not None)

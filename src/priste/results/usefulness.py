@@ -374,7 +374,7 @@ class RunErrors:
         if not self.known:
             return {}
         total: dict[str, Sums | None] = {PRISTE: Sums.none(), UNCALIBRATED: Sums.none()}
-        for number in sorted(self._groups):  # in one order, whoever finished first
+        for number in sorted(self._groups):  # in one order, whichever finished first
             for way, each in zip(list(total), self._groups[number], strict=True):
                 held = total[way]
                 total[way] = None if held is None or each is None else held + each
@@ -448,7 +448,7 @@ def neighbours(grid: Grid, cell: int) -> Integers:
 
 @dataclass(frozen=True)
 class Usefulness:
-    """What one stream was worth; ``errors`` (km, None where a step has none) are step by step.
+    """How useful one stream was; ``errors`` (km, None where a step has none) are step by step.
 
     ``ways`` compares ways of releasing, ``shares`` says the share of steps within each of
     ``CURVE_KM`` for each of them.

@@ -127,7 +127,7 @@ def worst_prior(audit: EventAudit) -> dict[int, float]:
 
 
 def heaviest(prior: Mapping[int, float]) -> dict[int, float]:
-    """Return the cells of a prior that are worth naming: not far below the heaviest one."""
+    """Return the cells of a prior to be named: those not far below the heaviest one."""
     top = max(prior.values(), default=0.0)
     return {cell: weight for cell, weight in sorted(prior.items()) if weight >= WORTH_NAMING * top}
 

@@ -42,7 +42,7 @@ GOES_ON = (
 )
 
 MOST_WORST = 8
-"""How many cells of a worst prior are told with each step."""
+"""How many cells of a worst prior are shown with each step."""
 
 
 @dataclass(frozen=True)

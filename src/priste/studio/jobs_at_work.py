@@ -275,7 +275,7 @@ def export(order: ExportOrder, tell: Tell) -> Made:
 
 
 def _report(order: ExportOrder, policy: Policy, own: Policy, traces: Traces, tell: Tell) -> str:
-    """Return a page to share, or one with everything for whoever made the run."""
+    """Return a page to share, or one with everything for the person who made the run."""
     user, ledger = order.made.order.trace.user, order.made.ledger
     if order.what == "report to share":
         return shared_page(PublicPart.of(policy), {user: released_cells(own, ledger)})

@@ -119,7 +119,7 @@ def write(point: Point) -> bytes:
 
 
 class Conversation:
-    """What one client of the server is told: sentences, whatever it says."""
+    """What one client of the server gets: sentences, whatever it says."""
 
     listening = True
 

@@ -16,7 +16,7 @@ from priste.live.sinks.pushing import Pushing
 Messages = Callable[[Address, str, Point | None], Iterable[tuple[str, bytes]]]
 """Returns topics and payloads, given the address, the person and a point.
 
-Without a point it returns what a broker is told once, when the connection is made.
+Without a point it returns what a broker gets once, when the connection is made.
 """
 
 

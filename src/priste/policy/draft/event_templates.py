@@ -110,7 +110,7 @@ def _down(moment: datetime, unit: timedelta) -> datetime:
 
 
 def span_of(people: Sequence[Trace]) -> timedelta:
-    """Return how long it is from the first fix of anybody to the last."""
+    """Return how long it is from the first fix to the last, of all people."""
     if not people:
         return timedelta(0)
     return max(trace.end for trace in people) - min(trace.start for trace in people)

@@ -100,7 +100,7 @@ class DraftFacts:
 
     @property
     def home(self) -> str | None:
-        """The name of the place that seems to be home: of the one person, or everybody's own."""
+        """The name of the place that seems to be home: of the one person, or of each person."""
         return HOME if self.homes or any(each.name == HOME for each in self.places) else None
 
 
@@ -334,7 +334,7 @@ def _most_visited(grid: Grid, lat: np.ndarray, lon: np.ndarray) -> Place:
 
 
 def _home(grid: Grid, places: Sequence[Place], offset: timedelta) -> Place | None:
-    """Return the place on the map where one person's nights are spent, if it can be told."""
+    """Return the place on the map where one person's nights are spent, if that is clear."""
     inside = [place for place in places if _on(grid, place)]
     best = max(inside, key=lambda place: place.night_seconds(offset), default=None)
     if best is None:

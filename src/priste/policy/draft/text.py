@@ -110,7 +110,7 @@ def drafted(
 
 
 def _table_of_homes(facts: DraftFacts) -> str:
-    """Return a table of places of everybody's own, as runs of many users read it."""
+    """Return a table of personal places, as runs of many users read it."""
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
     rows.writerow(("user", "region", "lat", "lon", "radius_km"))

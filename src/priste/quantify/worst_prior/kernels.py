@@ -225,8 +225,8 @@ def pair_exceeds(ps: Floats, p: int, qs: Floats, q: int, r: float) -> bool:
 def pair_supremum(ps: Floats, p: int, qs: Floats, q: int, r: float) -> float:
     """A ratio above r, close to the pair's supremum, that the pair does not exceed.
 
-    ``inf`` when it exceeds the largest ratio. A pair that does not exceed r, though
-    rounding elsewhere made it seem so, raises r by the least step.
+    ``inf`` when it exceeds the largest ratio. A pair that does not exceed r, though other roundings
+    made it seem so, raises r by the least step.
     """
     low = r
     high = LARGEST_RATIO

@@ -4,16 +4,16 @@ On a regular map many cells are equally likely and many guesses equally good, up
 which differs between processors. Before one of them is chosen, equal numbers are set apart by a
 fixed public amount that is far above any rounding and far below anything that matters.
 
-People with an event count as much as people without it. Under the public prediction an event may
-be rare, and a table of least expected cost then serves people without it: the others release
-points kilometres from where they are. But whoever guards an event is likely to take part in it. So
+People with an event count as much as people without it. Under the public prediction an event may be
+rare, and a table of least expected cost then serves people without it: the others release points
+kilometres from where they are. But a person who guards an event is likely to take part in it. So
 costs are expected over populations: for each event and model one of people with the event and one
 of people without, or one for each answer of a secret, each where the model and the past releases
 place it. Before the first release they count alike; later each counts as much as it makes the past
-releases likely. So a table serves people who fit the releases, and the model that predicts
-somebody best decides. No population may be worse off than with one constant output, unless the
-releases have all but excluded it. Like the prediction this depends on public things only; the
-guarantee does not depend on it.
+releases likely. So a table serves people who fit the releases, and the model that predicts somebody
+best decides. No population may be worse off than with one constant output, unless the releases have
+all but excluded it. Like the prediction this depends on public things only; the guarantee does not
+depend on it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Costs:
 
     - ``"distance"``: the expected distance in km under the public prediction;
     - ``"squared"``: the expected squared distance, in km²;
-    - a matrix (cells, outputs) of one's own: its expectation under the public prediction.
+    - a matrix (cells, outputs) of your own: its expectation under the public prediction.
 
     ``who`` names the calibrator in messages.
 

@@ -6,7 +6,7 @@ by its guess cannot weaken anything; outputs with one guess become one source, w
 likelihood is the sum of theirs. Every table is made of such likelihoods, and of no others.
 
 On large maps the outputs are first merged by rectangles, small where the user is likely and large
-elsewhere, so that no table of cells times cells is ever made.
+in other places, so that no table of cells times cells is ever made.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FEW = 96
 """So many outputs, the likeliest, are the guesses, ..."""
 
 NEARLY_EVERYBODY = 0.99
-"""... where so large a part of the people is there. Elsewhere guesses are all over the map."""
+"""... where so large a part of the people is there. Otherwise guesses are all over the map."""
 
 ROUNDED_UP = 0.5 + 1e-6
 """A place between two cells is in the second, also where it is so but for the last bit."""
@@ -76,7 +76,7 @@ class MergedOutputs:
     constant_cost: float
 
     def costs_to(self, people: Floats, mechanism: Mechanism, costs: Costs) -> CostsToPeople:
-        """Return what releasing targets for sources costs people (m,) who are elsewhere."""
+        """Return what releasing targets for sources costs people (m,) who are in other cells."""
         if len(people) <= LIKELY_CELLS:
             cells = np.flatnonzero(people > UNLIKELY * people.max())
         else:
@@ -174,7 +174,7 @@ def has_cells(mechanism: Mechanism) -> bool:
 def _likely_targets(mechanism: Mechanism, people: Floats, also: list[int]) -> Integers:
     """Return the outputs that may be guesses: few, all, or one for each rectangle of the map.
 
-    If the likeliest few were all, whoever is elsewhere would be guessed in the midst of them.
+    If the likeliest few were all, a person in another place would be guessed in the midst of them.
     """
     cells = mechanism.output_cells()
     weight = people @ mechanism.emission() if cells is None else people[cells]

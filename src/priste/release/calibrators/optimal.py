@@ -119,8 +119,8 @@ class Optimal:
     may use up. ``work`` >= 1 bounds the pivots of a step.
 
     The table is a function of past releases and the terms. In expectation under the model, neither
-    those with an event nor those without are worse off than with one constant cell for everybody,
-    at any step, unless the releases have all but excluded them (``cost.LEAST_WEIGHT``).
+    those with an event nor those without are worse off than with one constant point for all, at any
+    step, unless the releases have all but excluded them (``cost.LEAST_WEIGHT``).
 
     >>> from priste.events import presence
     >>> from priste.maps import Grid
@@ -349,12 +349,13 @@ def _groups(
     weights: Floats,
     harmless: Callable[[Integers], Booleans],
 ) -> tuple[Floats, Integers, Integers]:
-    """Return groups of sources (sources, n), their guesses, and the sources told as they are.
+    """Return groups of sources (sources, n), their guesses, and the sources released exactly.
 
     Sources with the largest ``weights`` are groups of their own, if they are most; the rest is
-    told where it is harmless and one group where not. Else those with guesses in one rectangle of
-    the map are a group, so that a programme of few groups serves everybody. What is told as it is
-    is missing in the programme, which may then have no solution; one with all sources has one.
+    released exactly where that passes, and is one group where not. Else those with guesses in one
+    rectangle of the map are a group, so that a programme of few groups serves everybody. What is
+    released exactly is missing in the programme, which may then have no solution; one with all
+    sources has one.
     """
     order = np.argsort(separated(-weights), kind="stable")
     everything = float(weights.sum())

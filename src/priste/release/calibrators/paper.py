@@ -83,7 +83,7 @@ class Paper:
         return RejectionLoop(self, state)
 
     def describe(self) -> dict[str, Any]:
-        """Return the parameters under their names; a checker of one's own cannot be described."""
+        """Return the parameters under their names; a checker of your own cannot be described."""
         described: dict[str, Any] = {
             "kind": "paper",
             "decay": self._decay,

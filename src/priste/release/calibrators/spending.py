@@ -46,7 +46,7 @@ for longer (``benchmarks.usefulness_families``, people used for choosing)."""
 
 AT_LEAST = 0.01
 """... or this share of what is left of the bound itself, if that is more. At a limit that is all
-used up no output could be told from any other."""
+used up no output could be distinguished from any other."""
 
 FORGOTTEN = 1e-4
 """After its event a step counts while the total variation is at least this."""

@@ -104,7 +104,7 @@ def terms_from_json(
     """Restore terms and calibrator from a header; ``path`` is for messages.
 
     ``mechanism`` and ``calibrator`` stand in for parts that cannot be restored from their
-    description, such as a class of one's own. They must describe themselves as the file does.
+    description, such as a class of your own. They must describe themselves as the file does.
     """
     try:
         grid = Grid.from_dict(header["grid"])
