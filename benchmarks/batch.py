@@ -1,10 +1,10 @@
 """Runs of many users: the whole command beside a plain loop, workers, a cluster, and memory.
 
 Run with ``python -m benchmarks.batch``, or with the names of some of its parts (speed, fixed,
-loop, twice, one, pool, short, cluster, memory, homes): the others keep their figures, and each is
-written when it is done. ``--quick`` takes a tenth of the users; ``--least`` keeps the least that a
-run took now or before, to be given several times on a machine that others use as well. Writes
-``benchmarks/results/batch.json``. CPU seconds are those of all processes; wall seconds mean
+loop, twice, one, pool, short, cluster, memory, homes, kept): the others keep their figures, and
+each is written when it is done. ``--quick`` takes a tenth of the users; ``--least`` keeps the least
+that a run took now or before, to be given several times on a machine that others use as well.
+Writes ``benchmarks/results/batch.json``. CPU seconds are those of all processes; wall seconds mean
 something on an idle machine only, so the load is told beside them. All of loop, twice, one, pool
 and cluster release the same: each draws the same bits for everybody. "twice" is two plain loops at
 once, which is what two cores of this machine are worth at best; "short" is one and pool with few
@@ -14,7 +14,9 @@ The world is a 10 x 10 map of 1 km (20 x 20 for some of the speeds), Gaussian tr
 (σ = 1 km), one PRESENCE event, ε = 0.8, the default calibrator against somebody who knows the
 population, 24 steps. For memory, and for what the command takes beside releases (fixed), it is a
 4 x 4 map and two steps a user, so that 20,000 users end within minutes. For homes the model knows
-where somebody lives: nobody, all of them in one cell, or each in a cell of their own.
+where somebody lives: nobody, all of them in one cell, or each in a cell of their own. "kept" is a
+day and the day after it, whose streams go on: bytes that are kept, and CPU seconds beside those of
+the second day released by itself.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.arguments import asked_for
 from benchmarks.command import tell_costs
+from priste.batch import workspace_of
 from priste.policy import Policy, load_policy, read_policy
 from priste.release.seeded_steps import SeededSteps, seed_of_user
 from priste.traces import read_traces
@@ -143,12 +146,15 @@ def costs_of(*arguments: str | Path, at_once: int = 1) -> tuple[Cost, dict[str, 
     return Cost(here, others, wall), told[-1]
 
 
-def command(place: Path, name: str, *options: str) -> tuple[Cost, dict[str, float]]:
-    """Run the whole command on the people of a place."""
+def command(
+    place: Path, name: str, *options: str, seed: int | None = SEED
+) -> tuple[Cost, dict[str, float]]:
+    """Run the whole command on the people of a place; without a seed it asks the register."""
     source, policy = place / "people.parquet", place / "policy.toml"
+    seeded = () if seed is None else ("--seed", str(seed))
     return costs_of(
         "benchmarks.command", "protect", source, "-p", policy, "-o", place / name,
-        "--seed", str(SEED), "--json", *options,
+        *seeded, "--json", *options,
     )  # fmt: skip
 
 
@@ -157,12 +163,16 @@ def user_name(number: int) -> str:
     return f"user {number:08}"
 
 
-def write_people(path: Path, policy: Policy, users: int, steps: int) -> list[list[int]]:
+def write_people(
+    path: Path, policy: Policy, users: int, steps: int, day: int = 0
+) -> list[list[int]]:
     """Write sampled walks in the middle of each step, and return their cells."""
-    walks = [policy.model.sample(steps, rng=user).tolist() for user in range(users)]
+    seeds = ([user, day] if day else user for user in range(users))
+    walks = [policy.model.sample(steps, rng=np.random.default_rng(seed)).tolist() for seed in seeds]
     cells = np.array(walks).ravel()
     lat, lon = policy.grid.latlon(cells)
-    times = [START + timedelta(hours=step, minutes=30) for step in range(steps)] * users
+    begin = START + timedelta(days=day, minutes=30)
+    times = [begin + timedelta(hours=step) for step in range(steps)] * users
     table = pa.table(
         {
             "user": np.repeat([user_name(number) for number in range(users)], steps),
@@ -334,6 +344,36 @@ def memory(folder: Path, share: int) -> dict[str, Any]:
     return {"by_users": found, "driver_seconds_per_user": per_user}
 
 
+def kept(folder: Path, share: int) -> dict[str, Any]:
+    """Measure what a day of many users leaves behind, and what the next day takes to go on."""
+    found: dict[str, Any] = {}
+    for users, cells, steps in ((USERS, 100, STEPS), (10 * USERS, 16, SMALL_STEPS)):
+        count = max(4, users // share)
+        place = prepared(folder, count, cells, steps)
+        text = (place / "policy.toml").read_text()
+        later = place / "later"
+        later.mkdir()
+        text = text.replace("03-04T", "03-05T").replace("8..10", "20..22")
+        (later / "policy.toml").write_text(text)
+        policy = load_policy(later / "policy.toml")
+        write_people(later / "people.parquet", policy, count, steps, day=1)
+        os.environ["PRISTE_STATE"] = str(place / "state")
+        first, _ = command(place, "kept", seed=None)
+        register = place / "state" / "released" / "register.sqlite"
+        registered = register.stat().st_size / count
+        going_on, _ = command(later, "goes-on", seed=None)
+        apart, _ = command(later, "apart")
+        files = [each for each in workspace_of(place / "kept").rglob("*") if each.is_file()]
+        found[f"{count} users of {steps} steps"] = {
+            "register_bytes_per_user": registered,
+            "kept_bytes_per_user_step": sum(f.stat().st_size for f in files) / (count * steps),
+            "first_day": vars(first),
+            "day_that_goes_on": vars(going_on),
+            "same_day_by_itself": vars(apart),
+        }
+    return found
+
+
 def fixed(folder: Path, share: int) -> dict[str, Any]:
     """Measure what the command takes beside releases: people who have next to none.
 
@@ -356,7 +396,7 @@ RUNS = ("loop", "twice", "one", "pool", "cluster")
 
 PARTS = {
     each.__name__: each
-    for each in (speed, fixed, loop, twice, one, pool, short, cluster, memory, homes)
+    for each in (speed, fixed, loop, twice, one, pool, short, cluster, memory, homes, kept)
 }
 
 
@@ -444,6 +484,17 @@ def show(found: dict[str, Any]) -> None:
             out.print(
                 f"  home of {name:16} {told['rate']:8.1f} user-steps a CPU second, largest worker "
                 f"{told['worker_mb']:.0f} MB"
+            )
+    for name, told in found.get("kept", {}).items():
+        if isinstance(told, dict):
+            on, apart = (
+                told[each]["here"] + told[each]["others"]
+                for each in ("day_that_goes_on", "same_day_by_itself")
+            )
+            out.print(
+                f"  {name}: {told['kept_bytes_per_user_step']:.0f} bytes a step, register "
+                f"{told['register_bytes_per_user']:.0f} a user; the next day {on:.1f} CPU s, by "
+                f"itself {apart:.1f}"
             )
     for users, told in found.get("memory", {}).get("by_users", {}).items():
         out.print(

@@ -36,7 +36,7 @@ from priste.mobility import (
     usual_home,
     with_home,
 )
-from priste.mobility.gap_moves import expected_moves
+from priste.mobility.memory import expected_moves
 from priste.mobility.population import Shrinkage, population_transitions, tally_of_counts
 from priste.mobility.sequences import GAP
 from priste.policy import cell_sequences, chosen_memory, population_model

@@ -1,8 +1,12 @@
-"""All experiments, by name and in the paper's order."""
+"""All experiments, by name and in the paper's order.
+
+Another package adds one with an entry point of the group ``priste.experiments`` that names an
+:class:`~paper.experiments.experiment.Experiment`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from paper.experiments import (
     budget_per_step,
@@ -15,19 +19,21 @@ from paper.experiments import (
 )
 from paper.experiments.experiment import Experiment
 from priste.errors import InvalidParameter
+from priste.registered import Registered
 
-CATALOGUE: dict[str, Experiment] = {
-    experiment.name: experiment
-    for experiment in (
-        *budget_per_step.EXPERIMENTS,
-        *utility_against_epsilon.EXPERIMENTS,
-        runtime.EXPERIMENT,
-        solver_limits.EXPERIMENT,
-        true_leakage_table.EXPERIMENT,
-        unstated_settings.EXPERIMENT,
-        clock_sweep.EXPERIMENT,
-    )
-}
+_OF_THE_PAPER = (
+    *budget_per_step.EXPERIMENTS,
+    *utility_against_epsilon.EXPERIMENTS,
+    runtime.EXPERIMENT,
+    solver_limits.EXPERIMENT,
+    true_leakage_table.EXPERIMENT,
+    unstated_settings.EXPERIMENT,
+    clock_sweep.EXPERIMENT,
+)
+
+CATALOGUE: Mapping[str, Experiment] = Registered(
+    "priste.experiments", Experiment, {each.name: each for each in _OF_THE_PAPER}
+)
 
 ALL = "all"
 

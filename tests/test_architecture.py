@@ -35,11 +35,11 @@ COMMAND_LINE = {"cli", "__main__"}
 FREE_TO_ALL = {
     "arguments",
     "errors",
-    "exact_draws",
     "extras",
     "float_text",
     "late_parts",
     "randomness",
+    "registered",
     "showable",
     "atomic_files",
     "workers",

@@ -37,7 +37,7 @@ from priste.testing import (
     check_mechanism,
     check_trace_format,
 )
-from priste.traces import formats
+from priste.traces import FORMATS
 
 GRID = Grid(rows=2, columns=3, cell_size=1.0)
 MODEL = MarkovModel.gaussian(GRID, sigma=0.8)
@@ -80,13 +80,13 @@ def test_own_adversaries_conform(adversary: Adversary) -> None:
     check_adversary(adversary, MODEL)
 
 
-WRITTEN = [name for name, form in formats().items() if form.write and form.tables is None]
+WRITTEN = [name for name, form in FORMATS.items() if form.write and form.tables is None]
 
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_own_formats_conform(name: str) -> None:
     """Every format that is written, but for tables, reads what it wrote and survives damage."""
-    check_trace_format(formats()[name])
+    check_trace_format(FORMATS[name])
 
 
 # Broken mechanisms: one rule each.
@@ -351,7 +351,7 @@ def test_broken_adversaries_are_named(broken: type[Sure], rule: str) -> None:
 
 def test_broken_formats_are_named() -> None:
     """A format that loses fixes, takes any file, crashes, or quotes what it read is named."""
-    right = formats()["cabspotting"]
+    right = FORMATS["cabspotting"]
     check_trace_format(right)
 
     def one_less(file: Any, options: Any, tally: Any) -> Any:

@@ -16,8 +16,7 @@ from tests.drawn_examples import examples
 from tests.oracles.written_numbers import WrittenNumbers
 
 from priste.errors import InvalidParameter
-from priste.exact_draws import ExactDistribution
-from priste.randomness import BitSource, bit_source
+from priste.randomness import BitSource, ExactDistribution, bit_source
 
 WEIGHTS = st.lists(
     st.one_of(st.just(0.0), st.floats(min_value=5e-324, max_value=1.0)), min_size=1, max_size=12

@@ -50,7 +50,7 @@ def test_a_deadly_job_is_given_up_alone() -> None:
     lost: list[tuple[int, int, str]] = []
     told: list[int] = []
     made = finished(
-        partial(jobs.die_at, 12), range(10, 15), workers=2, tries=2, on_told=told.append,
+        partial(jobs.die_at, 12), range(10, 15), workers=2, tries=2, on_done=told.append,
         on_lost=lambda number, job, how: lost.append((number, job, how)),
     )  # fmt: skip
     assert dict(made) == {number: number + 10 for number in (0, 1, 3, 4)}

@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/reference/audit.md and prints its tables.
+"""Makes the pictures of docs/evidence/audits.md and prints its tables.
 
 Run ``python docs/pictures/make_audit_pictures.py``. Every number comes from priste.audit with fixed
 seeds, so the files are the same on every run.

@@ -14,7 +14,7 @@ import numpy as np
 
 from priste import Grid, Identity, KnownPrior, MarkovModel, Protector, presence
 from priste.release import Certified, Optimal
-from priste.release.calibrators.tables.spending import sensitivity, share_by
+from priste.release.calibrators.spending import sensitivity, share_by
 
 FOLDER = Path(__file__).parent.parent / "images"
 GUARDED, OTHER, QUIET = "#0b6e6e", "#c8553d", "#8c98a4"

@@ -13,10 +13,9 @@ import numpy as np
 from priste.events import Event
 from priste.mobility import MarkovModel
 from priste.quantify.adversaries import AnyPrior
-from priste.quantify.inputs import checked_candidates
 from priste.quantify.joint_probabilities import Floats, Integers, JointProbabilities
 from priste.quantify.lifted import Likelihood, replay
-from priste.quantify.model_stream import ModelStream, assembled
+from priste.quantify.model_stream import ModelStream, assembled, checked_candidates
 from priste.quantify.scaling import LEAST_NORMAL
 
 

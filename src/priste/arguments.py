@@ -1,4 +1,4 @@
-"""Checks of arguments: integers, floats and choices.
+"""Checks of arguments: integers, floats, choices and arrays.
 
 Each returns the value as a plain Python object, or raises :class:`InvalidParameter` with its fields
 set: ``parameter``, ``owner`` (a class or function, may be empty), the rule, the value and the hint.
@@ -13,14 +13,19 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter, NoValue
 
 _Choice = TypeVar("_Choice")
+Floats = NDArray[np.float64]
+
+SUM_TOLERANCE = 1e-9
+"""A distribution that is given must sum to 1 within this. It is used as given, never rescaled."""
 
 
 def is_int(value: object) -> bool:
-    """Tell whether a value is an integer of Python or numpy; a bool is not, nor is 1.0.
+    """Return whether a value is an integer of Python or numpy; a bool is not, nor is 1.0.
 
     >>> is_int(3), is_int(True), is_int(3.0)
     (True, False, False)
@@ -142,6 +147,83 @@ def check_choice(
     raise InvalidParameter(
         f"must be one of {names}", parameter=parameter, owner=owner, value=value, hint=hint
     )
+
+
+def as_floats(values: object, parameter: str, owner: str = "") -> Floats:
+    """Return real numbers as a float64 array, without a copy of one that is."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InvalidParameter(
+            "must be an array of numbers; its rows differ in length",
+            parameter=parameter,
+            owner=owner,
+        ) from error
+    if array.dtype.kind not in "fiu":
+        raise InvalidParameter(
+            "must hold real numbers", parameter=parameter, owner=owner, got=f"dtype {array.dtype}"
+        )
+    return array.astype(np.float64, copy=False)
+
+
+def check_array(
+    values: object,
+    parameter: str,
+    owner: str = "",
+    shape: tuple[int | None, ...] | None = None,
+) -> Floats:
+    """Return numbers that are finite and >= 0 as float64, without a copy of such an array.
+
+    ``shape`` is what they must have; None in it matches any length.
+
+    >>> check_array([0.5, -0.5], "prior", "KnownPrior")
+    Traceback (most recent call last):
+    ...
+    priste.errors.InvalidParameter: The 'prior' of KnownPrior must be finite and >= 0 everywhere. \
+Got -0.5 at 1.
+    """
+    array = as_floats(values, parameter, owner)
+    if shape is not None and not (
+        array.ndim == len(shape)
+        and all(wanted in (None, got) for wanted, got in zip(shape, array.shape, strict=True))
+    ):
+        wanted = ", ".join("any" if length is None else str(length) for length in shape)
+        raise InvalidParameter(
+            f"must have shape ({wanted}{',' if len(shape) == 1 else ''})",
+            parameter=parameter,
+            owner=owner,
+            value=array.shape,
+        )
+    if not (array.min(initial=0.0) >= 0.0 and array.max(initial=0.0) < math.inf):  # or NaN
+        first = tuple(np.argwhere(~((array >= 0.0) & (array < math.inf)))[0].tolist())
+        place = first[0] if len(first) == 1 else first
+        raise InvalidParameter(
+            "must be finite and >= 0 everywhere",
+            parameter=parameter,
+            owner=owner,
+            got=f"{float(array[first])!r} at {place}",
+        )
+    return array
+
+
+def check_distribution(
+    values: object,
+    parameter: str,
+    owner: str = "",
+    shape: tuple[int | None, ...] | None = (None,),
+    *,
+    tolerance: float = SUM_TOLERANCE,
+) -> Floats:
+    """Return a read-only copy of numbers >= 0 that sum to 1 in all, within ``tolerance``."""
+    array = check_array(values, parameter, owner, shape).copy()
+    largest = float(array.max(initial=0.0))
+    total = math.fsum(array.ravel()) if largest <= 2.0 else largest  # no sum overflows
+    if not abs(total - 1.0) <= tolerance:
+        raise InvalidParameter(
+            f"must sum to 1 within {tolerance:g}", parameter=parameter, owner=owner, value=total
+        )
+    array.flags.writeable = False
+    return array
 
 
 def _number_rule(

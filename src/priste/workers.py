@@ -2,7 +2,7 @@
 
 The processes are those of :mod:`multiprocessing`. Where there is its fork server, that server loads
 what the work needs once (:func:`preload`), and every worker is a fork of it: it begins at once and
-shares the memory of what was loaded. Elsewhere each worker loads for itself.
+shares the memory of what was loaded. Otherwise each worker loads for itself.
 
 A worker has one job at a time and a pipe of its own; it shares no lock and no queue with others. So
 a worker that dies (killed, out of memory, crashed) takes nothing with it but that job, and it is
@@ -81,7 +81,7 @@ def finished(
     jobs: Iterable[Job],
     *,
     workers: int,
-    on_told: OnTold | None = None,
+    on_done: OnTold | None = None,
     tries: int = TRIES,
     on_lost: OnLost | None = None,
 ) -> Iterator[tuple[int, Result]]:
@@ -89,18 +89,18 @@ def finished(
 
     ``perform`` is sent to each worker once, and jobs and results as they come: all must pickle.
     Jobs are taken from ``jobs`` one by one, and must be safe to do again: another worker does the
-    job of one that died. ``on_told`` is told how often workers called :func:`tell`, and a negative
-    number when a worker died and what it told of its job will be told again. An error that a job
-    raises is raised here.
+    job of one that died. ``on_done`` gets how often workers called :func:`tell`, and a negative
+    number when a worker died and what it reported of its job will be reported again. An error that
+    a job raises is raised here.
 
-    ``on_lost(number, job, how)`` is told of a job at which ``tries`` workers died, and how the
+    ``on_lost(number, job, how)`` is called for a job at which ``tries`` workers died, and how the
     last of them did; the other jobs go on. Without it PristeError is raised then.
     """
     work = pickle.dumps(perform)
     again: deque[_Task] = deque()
     waiting = (_Task(number, job) for number, job in enumerate(jobs))
     crew: dict[Connection, tuple[Worker, _Task]] = {}
-    tell_on = on_told or (lambda count: None)
+    tell_on = on_done or (lambda count: None)
     done = 0
 
     def next_task() -> _Task | None:
@@ -131,7 +131,7 @@ def finished(
                     if (task := task.after_death(tries, value, done, on_lost)) is not None:
                         again.append(task)
                     continue
-                # The next job first: whoever takes the result may take their time.
+                # The next job first: the caller may take its time with the result.
                 if following := next_task():
                     begin(worker, following)
                 else:
@@ -147,7 +147,7 @@ def finished(
 
 @dataclass
 class _Task:
-    """A job with its number, how often its worker told, and how many workers died at it."""
+    """A job with its number, how often its worker reported, and how many workers died at it."""
 
     number: int
     job: Any
@@ -194,7 +194,7 @@ class Worker:
             time.sleep(AGAIN)
 
     def begin(self, job: Any) -> None:
-        """Send a job; that the worker is dead is told by :meth:`hear`."""
+        """Send a job; that the worker is dead is reported by :meth:`hear`."""
         with suppress(OSError):
             self.pipe.send((job,))
 
@@ -230,7 +230,7 @@ def _how_it_died(code: int | None) -> str:
     >>> _how_it_died(-9), _how_it_died(-11)
     ('was killed (SIGKILL), as systems do when memory is short', 'crashed (SIGSEGV)')
     """
-    if code is None or code == 255:  # what is told of the workers of a fork server that died
+    if code is None or code == 255:  # what is known of the workers of a fork server that died
         return "died"
     if code >= 0:
         return f"ended with code {code}"

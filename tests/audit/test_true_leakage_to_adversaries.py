@@ -91,7 +91,7 @@ def test_every_sequence_of_the_loop_is_judged_against_the_adversary(name) -> Non
         believed = max(b / (b + d) for _, _, b, d in rows if b + d)
         assert history.belief[0] == pytest.approx(float(believed), abs=1e-9)
         assert history.leakage[0] == max(history.for_event[0], history.against_event[0])
-        assert history.anybody[0] >= history.leakage[0] - TOLERANCE
+        assert history.any_prior[0] >= history.leakage[0] - TOLERANCE
 
 
 def test_a_larger_class_is_told_more() -> None:
@@ -101,8 +101,8 @@ def test_a_larger_class_is_told_more() -> None:
         for name in ("known", "two priors", "any")
     ]
     assert values[0].value <= values[1].value < values[2].value
-    assert all(each.anybody == pytest.approx(values[2].value, abs=TOLERANCE) for each in values)
-    assert values[2].anybody == values[2].value
+    assert all(each.any_prior == pytest.approx(values[2].value, abs=TOLERANCE) for each in values)
+    assert values[2].any_prior == values[2].value
 
 
 def test_the_worst_prior_belongs_to_the_class() -> None:
@@ -149,7 +149,7 @@ def test_sampled_runs_are_judged_against_the_adversary() -> None:
     for run in found.true:
         assert min(abs(value - run[-1]) for value in exact) < TOLERANCE
     assert found.value <= max(exact) + TOLERANCE
-    assert found.anybody > found.value
+    assert found.any_prior > found.value
     assert 0.0 < found.belief < 1.0
 
 
@@ -167,7 +167,7 @@ def test_rows_say_against_whom_and_what_anybody_learns() -> None:
     for row in rows:
         told = row.to_dict()
         assert told["adversary"] == KnownPrior(PRIOR).words()
-        assert row.anybody > row.true
+        assert row.any_prior > row.true
         assert told["guarantee"] == OddsBound(0.5, 0.5).words()
         assert row.kept
 
@@ -178,27 +178,27 @@ def test_streams_are_audited_against_the_adversary(name) -> None:
     adversary, _ = ADVERSARYS[name]
     columns = [MECH.column(0), None, MECH.column(2)]
     found = audit_stream(MODEL, {"e": EVENT}, columns, adversary=adversary)["e"]
-    quantifier, anybody = Quantifier(MODEL, EVENT, adversary), Quantifier(MODEL, EVENT)
+    quantifier, any_prior = Quantifier(MODEL, EVENT, adversary), Quantifier(MODEL, EVENT)
     for step, column in enumerate(columns):
         quantifier.observe(column)
-        anybody.observe(column)
+        any_prior.observe(column)
         leakage = quantifier.leakage()
         told = (
             found.for_event[step], found.against_event[step], found.highest_belief[step],
-            found.anybody[step],
+            found.any_prior[step],
         )  # fmt: skip
         assert told == pytest.approx(
             (
                 leakage.for_event,
                 leakage.against_event,
                 quantifier.belief(),
-                anybody.leakage().value,
+                any_prior.leakage().value,
             ),
             abs=TOLERANCE,
         )
         assert found.leakage[step] == max(found.for_event[step], found.against_event[step])
     assert found.adversary == adversary
-    assert found.max <= found.max_anybody + TOLERANCE
+    assert found.max <= found.max_any_prior + TOLERANCE
     assert math.isfinite(found.max)
 
 
@@ -224,7 +224,7 @@ def test_the_true_law_keeps_every_guarantee_to_its_adversary(calibrator, who, gu
     assert found.kept
     assert found.adversary == GUARDED[who]
     assert found.exceeding == 0.0
-    assert found.anybody >= found.value - TOLERANCE
+    assert found.any_prior >= found.value - TOLERANCE
 
 
 def test_what_is_free_is_told_and_what_is_outside_the_class_learns_more() -> None:
@@ -233,7 +233,7 @@ def test_what_is_free_is_told_and_what_is_outside_the_class_learns_more() -> Non
     one_way = Protector(MODEL, EVENT, MECH, up, plain, adversary=KnownPrior(PRIOR))
     found = true_leakage(one_way, 2)["event"]
     assert found.for_event <= 0.2 + TOLERANCE < found.against_event
-    assert found.anybody > 0.2 + TOLERANCE
+    assert found.any_prior > 0.2 + TOLERANCE
     assert found.epsilon == 0.2
 
 

@@ -175,6 +175,25 @@ def test_files_of_three_days_are_one_stream(tmp_path: Path) -> None:
         assert audited.belief[-1] == pytest.approx(plain[2], abs=ROUNDING)
 
 
+def test_a_ledger_is_about_the_events_of_its_own_run() -> None:
+    """A later policy that names the second of two events: its ledger shows that one."""
+    key = bytes([3]) * 32
+    events = [
+        f"[events.{name}]\nformula = 'presence({place}, \"{hours}\")'\n"
+        for name, place, hours in (("a", "home", "02:00-03:00"), ("b", "clinic", "10:00-11:00"))
+    ]
+    both, one = read_policy(TEXT + "".join(events)), read_policy(TEXT + events[1])
+    first = protect_group(table_of(fixes_of(PATH[:8])), both, key)
+    earlier = {each.user: each.journal for each in first.outcomes}
+    second = protect_group(table_of(fixes_of(PATH[:12])), one, key, earlier=earlier)
+    ledger = second.ledgers["ada"]
+    assert ledger.event_names == ("b",)
+    then = [(release.leakage[1], release.belief[1]) for release in first.ledgers["ada"]]
+    assert [(each.leakage[0], each.belief[0]) for each in ledger][: len(then)] == then
+    assert then[-1][0] != first.ledgers["ada"][-1].leakage[0]
+    assert audit_releases(one, ledger, beside=False)  # raises where leakages are not those of b
+
+
 def test_the_first_run_cannot_go_on_beside_the_second(tmp_path: Path) -> None:
     """Run again with rows added, it gets what the second run drew for the same hours."""
     long = QUIET.replace("steps = 12", "steps = 24")

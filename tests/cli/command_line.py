@@ -43,7 +43,8 @@ def documented(found: Any) -> None:
         for key, inner in found.items():
             free = key.split(",")[0] in NAMED_BY_THE_POLICY or key.isdigit()
             assert free or f'"{key}"' in page or f"`{key}`" in page, key
-            documented(inner)
+            if key != "other_movement":  # its keys are words about adversaries
+                documented(inner)
     elif isinstance(found, list):
         for inner in found[:2]:
             documented(inner)

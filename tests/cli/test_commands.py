@@ -319,7 +319,7 @@ def test_audit_of_a_ledger(finished: Path) -> None:
         entry = found["events"][name]
         assert set(entry) == {
             "epsilon", "guarantee", "leakage", "max", "for_event", "against_event",
-            "highest_belief", "anybody", "any_movement", "other_movement", "worst_prior",
+            "highest_belief", "any_prior", "any_movement", "other_movement", "worst_prior",
             "worst_given_prior",
             "prior_belief", "belief", "user",
         }  # fmt: skip
@@ -415,13 +415,13 @@ def test_audit_against_another_adversary(finished: Path) -> None:
     """Foreign releases tell a known population less than anybody, who stands beside it."""
     where = ("audit", finished / "trips.csv", "-p", finished / "policy.toml", "--user", "ada",
              "--mechanism", "policy")  # fmt: skip
-    anybody = told(*where, code=1)
+    any_prior = told(*where, code=1)
     for words in ("population", "near:2", "stale:3", "starts:home"):
         found = told(*where, "--adversary", words, code=1)
         for name, entry in found["events"].items():
-            assert entry["max"] <= anybody["events"][name]["max"] + SAME_LEAKAGE
-            assert len(entry["anybody"]) == len(entry["leakage"])
-        assert found["adversary"] != anybody["adversary"]
+            assert entry["max"] <= any_prior["events"][name]["max"] + SAME_LEAKAGE
+            assert len(entry["any_prior"]) == len(entry["leakage"])
+        assert found["adversary"] != any_prior["adversary"]
     shown = priste(*where, "--adversary", "population", code=1).stdout
     assert "knows how people here move" in shown
     assert "With any belief about where the user began" in shown

@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import signal
 import time
 
 import pytest
@@ -78,7 +79,6 @@ def test_json_has_no_numbers_that_json_lacks(capsys: pytest.CaptureFixture[str])
         (TraceError("No [such] file."), 2, "No [such] file."),
         (PermissionError(13, "Permission denied", "x.csv"), 2, "Permission denied: 'x.csv'."),
         (KeyboardInterrupt(), 130, "Stopped."),
-        (RuntimeError("Query interrupted"), 130, "Stopped."),
     ],
 )
 def test_errors_are_one_message_and_a_code(
@@ -91,6 +91,25 @@ def test_errors_are_one_message_and_a_code(
         raise error
     assert caught.value.exit_code == code
     assert words in written(shown)
+
+
+def test_an_interrupt_that_a_library_turned_into_another_error_stops_the_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """DuckDB raises a RuntimeError in its place when it comes during a query."""
+    shown = a_console(terminal=False)
+    monkeypatch.setattr(console, "notices", lambda: shown)
+
+    def query() -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise RuntimeError("In words of its own.") from None
+
+    with pytest.raises(typer.Exit) as caught, console.clean_errors():
+        query()
+    assert caught.value.exit_code == 130
+    assert "Stopped." in written(shown)
 
 
 def test_bugs_are_not_hidden() -> None:

@@ -34,9 +34,9 @@ def run(folder: Path, text: str, code: int = 0) -> tuple[Path, dict[str, Any]]:
 @pytest.mark.parametrize(
     ("guarantee", "adversary", "guaranteed", "against"),
     [
-        ("epsilon = 0.8", None, "odds", "anybody"),
+        ("epsilon = 0.8", None, "odds", "any belief"),
         ("odds_up = 0.7", 'knows = "population"', "rise by at most", "how people here move"),
-        ("odds_up = 0.4\nodds_down = 1.5", None, "rise by at most", "anybody"),
+        ("odds_up = 0.4\nodds_down = 1.5", None, "rise by at most", "any belief"),
         ("belief_at_most = 0.9", 'knows = "population"', "90 % sure", "how people here move"),
     ],
 )
@@ -53,8 +53,8 @@ def test_every_door_says_it_and_judges_it(
     entry = audited["events"]["visit"]
     assert (audited["verdict"], audited["adversary"]) == ("kept", found["adversary"])
     if adversary is not None:  # the anybody of the audit and of protect are one number
-        assert found["any_prior"]["leakage"]["visit"] == pytest.approx(max(entry["anybody"]))
-        assert max(entry["anybody"]) >= max(entry["for_event"])
+        assert found["any_prior"]["leakage"]["visit"] == pytest.approx(max(entry["any_prior"]))
+        assert max(entry["any_prior"]) >= max(entry["for_event"])
     page = (tmp_path / "r.html").read_text()
     flat = " ".join(page.split())
     assert "The guarantee was kept, of this stream and under these models." in flat

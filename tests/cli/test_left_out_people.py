@@ -89,6 +89,37 @@ def test_what_any_prior_learns_is_bounded_in_time_and_may_be_left_out(tmp_path: 
     assert other["any_prior"] is None
 
 
+def test_what_any_prior_learns_is_one_number_with_a_report_and_without(tmp_path: Path) -> None:
+    """The report of a single stream has found it, so that it is not computed twice."""
+    trips = write_trips(tmp_path, ("ada",))
+    run = ("protect", trips, "-p", write_policy(tmp_path, QUICK + ADVERSARY), "--seed", 3, "-o")
+    plain = told(*run, tmp_path / "o.csv")["any_prior"]
+    page = told(*run, tmp_path / "p.csv", "--report", tmp_path / "r.html")["any_prior"]
+    assert plain["leakage"] == pytest.approx(page["leakage"], rel=1e-9)
+    assert min(plain["leakage"].values()) > 0
+    assert page["complete"]
+    none = told(*run, tmp_path / "q.csv", "--report", tmp_path / "s.html", "--compare", 0)
+    assert none["any_prior"] is None
+
+
+def test_that_a_step_has_one_release_is_said_where_fixes_are_many(tmp_path: Path) -> None:
+    """Three fixes an hour and a step of an hour: most fixes are not used, and that is said."""
+    lines = write_trips(tmp_path, ("ada",)).read_text().splitlines()
+    assert ":30:00" in lines[1]
+    more = [line.replace(":30:00", f":{minute}:00") for line in lines[1:] for minute in (10, 50)]
+    many, few = tmp_path / "many.csv", tmp_path / "few.csv"
+    many.write_text("\n".join([*lines, *more]) + "\n")
+    few.write_text("\n".join(lines) + "\n")
+    policy = write_policy(tmp_path, QUICK)
+    for path, said in ((many, True), (few, False)):
+        out = tmp_path / f"{path.stem}.released.csv"
+        words = priste("protect", path, "-p", policy, "-o", out, "--seed", 3,
+                       "--beside-earlier-releases").stdout  # fmt: skip
+        flat = " ".join(words.split())
+        assert ("A step has one release, however many fixes it has: 36 fixes" in flat) == said
+        assert ("Shorter steps in [clock] release more of them." in flat) == said
+
+
 def test_protect_tells_what_it_did_not_guard(tmp_path: Path) -> None:
     """Nights that the clock cuts, or leaves out, are listed as `explain` lists them."""
     policy = write_policy(tmp_path, QUICK + NIGHTS)

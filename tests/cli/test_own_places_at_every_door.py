@@ -56,7 +56,7 @@ def test_runs_are_audited_and_reported_with_their_table(tmp_path: Path, text: st
     for name, entry in made["events"].items():
         assert audited["events"][name]["max"] == entry["max"]
         # The report of the run computed the same from the very same streams.
-        told_anybody = max(max(user["events"][name]["anybody"]) for user in audited["users"])
+        told_anybody = max(max(user["events"][name]["any_prior"]) for user in audited["users"])
         assert made["any_prior"]["leakage"][name] == pytest.approx(told_anybody, abs=1e-6)
     elsewhere = write_homes(tmp_path, {"ada": 5, "ben": 2}, "elsewhere.csv")
     assert told("audit", out)["verdict"] == "kept"  # places and policy are those of the run

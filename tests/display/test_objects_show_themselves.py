@@ -127,7 +127,18 @@ def test_html_is_sound_and_self_contained(name: str, shown: dict[str, object]) -
 @pytest.mark.parametrize("name", NAMES)
 def test_text_is_short(name: str, shown: dict[str, object]) -> None:
     """A repr is one line that a person reads."""
-    text = repr(shown[name])
+    assert_short(repr(shown[name]))
+
+
+def test_the_text_of_a_policy_names_events_and_no_place() -> None:
+    """A policy shown in a notebook is one line, without the cells of its regions."""
+    policy = policy_of()
+    assert_short(repr(policy))
+    assert all(name in repr(policy) for name in policy.events)
+    assert not any(repr(region) in repr(policy) for region in policy.regions.values())
+
+
+def assert_short(text: str) -> None:
     assert "\n" not in text
     assert 5 < len(text) < 260
     assert "object at 0x" not in text

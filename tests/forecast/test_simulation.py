@@ -160,6 +160,24 @@ def test_the_streams_are_those_of_a_protector_after_silence() -> None:
     assert cost.leakage["visit"] <= 0.8
 
 
+def test_the_constant_point_is_that_of_the_whole_time_of_a_person() -> None:
+    """Of two releases half a day apart: the best point for all steps, tried cell by cell."""
+    followed = np.zeros_like(ALL)
+    followed[[0, -1]] = True
+    simulation = Simulation(SMALL, followed, seed=4)
+    simulation.add(2)
+    means = []
+    for run in range(2):
+        person = drawn_person(SMALL, bit_source(np.random.default_rng([4, run, 0])))
+        apart = person.places[:, None, :] - SMALL.grid.centers[None, :, :]
+        means.append(1000 * np.hypot(*np.moveaxis(apart, -1, 0)).mean(axis=0).min())
+    assert len(set(person.cells.tolist())) > 2
+    # Positions are counted in quarters of cells, so the mean is exact to a part of their side.
+    assert simulation.cost().constant.all.value == pytest.approx(
+        math.sqrt(math.prod(means)), rel=0.05
+    )
+
+
 def test_the_whole_clock_weighs_near_and_far() -> None:
     """With the share of near steps in the clock, the mean of a stream is that of near and far."""
     long = read_policy(TEXT.replace("steps = 12", "steps = 24"))

@@ -34,7 +34,7 @@ from priste.batch import protect_file
 from priste.errors import InvalidParameter, OutsideMap, StateError, TraceError
 from priste.results.evaluation import evaluate_traces
 from priste.traces import Fix, Timeline, Trace, read_traces, write_traces
-from priste.traces.frames import open_frame, traces_of
+from priste.traces.frames import FRAME, open_frame, traces_of
 
 EVENTS = ["visit", "homecoming"]
 
@@ -191,7 +191,7 @@ def test_clock_times_need_their_zone() -> None:
     """Times without a zone are refused, and read with one."""
     data = table_of("ada").to_pandas()
     data["time"] = data["time"].dt.tz_localize(None)
-    with pytest.raises(TraceError, match="zone"):
+    with pytest.raises(TraceError, match=r"zone.*the times of the frame carry none"):
         priste.protect(data, policy_of())
     assert len(priste.protect(data, policy_of(), zone="UTC")) == 12
 
@@ -296,7 +296,7 @@ def test_true_locations_do_not_stay_on_the_disk(
     priste.protect(table_of("ada"), policy_of())
     left = [path for place in (tmp_path, own_state) for path in place.rglob("*") if path.is_file()]
     assert left  # the run is kept
-    assert not [path for path in left if path.name == "frame.parquet"]
+    assert not [path for path in left if path.name == FRAME]
     kept = own_state / "frames"
     assert not [path for path in kept.rglob("*") if path.stat().st_mode & 0o077 and path.is_dir()]
     assert os.listdir(kept)

@@ -42,7 +42,7 @@ from priste.register.register import Person, Register
 from priste.release import read_ledgers, write_ledgers
 from priste.release.stream_file import journal
 from priste.release.stream_file.checkpoint import checkpoint_of
-from priste.traces import formats, read_traces
+from priste.traces import FORMATS, read_traces
 
 Target = Callable[[random.Random, Path], object]
 """Makes one input from a seed, in a folder of its own, and reads it."""
@@ -565,7 +565,7 @@ def live_messages(rng: random.Random, folder: Path) -> object:
 
 
 TARGETS: dict[str, Target] = {
-    **{f"traces: {kind}": functools.partial(traces, kind=kind) for kind in formats()},
+    **{f"traces: {kind}": functools.partial(traces, kind=kind) for kind in FORMATS},
     "archives": archives,
     "long documents": long_documents,
     "models": models,

@@ -9,7 +9,7 @@ import pytest
 from tests.fuzzing.run import Tally, run
 from tests.fuzzing.targets import TARGETS
 
-from priste.traces import formats
+from priste.traces import FORMATS
 
 INPUTS = 12
 """Of each target in the suite."""
@@ -53,7 +53,7 @@ def test_most_of_what_a_grammar_makes_can_be_read(name: str) -> None:
 
 def test_every_format_has_a_target() -> None:
     """A new format of traces cannot be forgotten."""
-    assert {f"traces: {kind}" for kind in formats()} <= set(TARGETS)
+    assert {f"traces: {kind}" for kind in FORMATS} <= set(TARGETS)
 
 
 def test_a_foreign_error_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:

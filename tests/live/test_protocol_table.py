@@ -11,7 +11,7 @@ import pytest
 from tests.live.running import serving, wait_for
 from tests.live.small_town import fix_of, true_position, write_policy
 
-from priste.errors import InvalidParameter
+from priste.errors import PristeError
 from priste.live import protocol_table as table
 from priste.live.addresses import read_input, read_output
 from priste.live.person_stream import StreamOptions
@@ -61,8 +61,9 @@ def third_party(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pat
 
 def forget() -> None:
     """Let the table be made again."""
-    for made in (table.protocols, table.sources, table.sinks, table.posts):
+    for made in (table.sources, table.sinks, table.posts):
         made.cache_clear()
+    vars(table.LIVE).pop("_others", None)
 
 
 def register(entry_points: Path, name: str) -> None:
@@ -97,7 +98,7 @@ def test_another_package_can_add_a_protocol(tmp_path: Path, third_party: Path) -
 def test_what_cannot_be_registered(third_party: Path, name: str, words: str) -> None:
     """A word that is taken, or an object that is none: said with the name of the entry point."""
     register(third_party, name)
-    with pytest.raises(InvalidParameter, match=words):
+    with pytest.raises(PristeError, match=words):
         read_input("gpsd://127.0.0.1")
 
 

@@ -15,10 +15,12 @@ from priste import StateError
 from priste.batch import BatchReport, protect_file, read_ledgers
 from priste.cli.released_before import LiveReleases, StudioReleases
 from priste.live.person_stream import Stream, StreamOptions, Taken
-from priste.policy import read_policy
+from priste.policy import Policy, read_policy
 from priste.register import Person, Recognition, Register
 from priste.register.register import SAME_SHARE
 from priste.release import Ledger
+from priste.studio.following import RunMade, RunOrder, follow
+from priste.studio.policies import Policies
 from priste.traces import Fix, Trace, read_traces, write_traces
 
 EPSILON = 0.8
@@ -205,17 +207,78 @@ def test_guarded_hours_are_released_with_and_without_a_fix(tmp_path: Path) -> No
     assert all(found[0][0][step] is not None for step in hours)
 
 
+def test_fixes_of_guarded_hours_are_not_written_down(tmp_path: Path) -> None:
+    """The register learns of the other fixes only; a fix that is skipped is not held either."""
+    hours = [step for each in read_policy(POLICY).guarded_hours for step in each]
+    steps: set[int] = set()
+
+    class Asked(LiveReleases):
+        def released_before(self, person: str, policy: Policy, folder: Path, fixes: Trace) -> bool:
+            steps.update(policy.timeline.step_at(fix.time) for fix in fixes)
+            return super().released_before(person, policy, folder, fixes)
+
+    options = StreamOptions(missing="silence", hold=9 * HOUR)
+    stream = Stream.open("ada", read_policy(POLICY), tmp_path / "state", options, START, Asked())
+    with closing(stream):
+        played(stream, fixes(range(hours[-1])))
+        assert steps == set(range(hours[0]))
+        stream.take(fix_of(hours[-1]), fix_of(hours[-1]).time)
+        assert stream.release(hours[-1] + 1) is None  # the last guarded step was slept through
+        assert stream.counts.kept == hours[0]
+
+
+def studio_run(named: Trace) -> RunMade:
+    """Return a run of the studio under the policy, which goes on from what was released before."""
+    past = StudioReleases().past(named, lambda: POLICY_OF_ALL)
+    order = RunOrder(Path(), POLICY_OF_ALL.source, named, None, past=past)
+    return follow(Policies(Path()), order, lambda event, value: None)[1]
+
+
+def named_trace(steps: range) -> Trace:
+    return Trace.of(Fix("ada", fix.time, fix.lat, fix.lon) for fix in fixes(steps))
+
+
 def test_protect_goes_on_from_an_export_of_the_studio(tmp_path: Path) -> None:
     """The studio keeps what it exports, so that a later run can count it."""
-    named = Trace.of(Fix("ada", fix.time, fix.lat, fix.lon) for fix in fixes(range(3)))
-    with POLICY_OF_ALL.protector() as protector:
-        for cell in POLICY_OF_ALL.stream_cells(named):
-            protector.release(cell)
-        ledger = protector.ledger
+    named = named_trace(range(3))
+    first = studio_run(named)
+    others = (studio_run(named) for _ in range(99))
+    beside = next(each for each in others if each.ledger.csv() != first.ledger.csv())
     claim = StudioReleases().claim
-    assert claim(POLICY_OF_ALL, named, ledger, again=False) is None
-    assert str(claim(POLICY_OF_ALL, named, ledger, again=False)).endswith(".stream")
+    assert claim(POLICY_OF_ALL, named, first.kept, again=False) is None
+    assert claim(POLICY_OF_ALL, named, first.kept, again=False) is None  # the same stream
+    assert "drawn beside another release" in str(
+        claim(POLICY_OF_ALL, named, beside.kept, again=False)
+    )
     made = protected(tmp_path, fixes(range(8)))
     assert (made.drawn_now, made.given_again + made.continued) == (5, 1)
-    assert made.cells["ada"][:3] == tuple(release.cell for release in ledger)
+    assert made.cells["ada"][:3] == tuple(release.cell for release in first.ledger)
     assert within_the_guarantee(made.ledgers["ada"])
+
+
+def test_the_studio_goes_on_from_what_protect_released(tmp_path: Path) -> None:
+    """Its run repeats the steps that were released, draws the others, and counts them all."""
+    made = protected(tmp_path, fixes(range(5)))
+    named = named_trace(range(9))
+    later = studio_run(named)
+    then = made.ledgers["ada"]
+    assert len(then) >= 3
+    assert list(later.ledger)[: len(then)] == list(then)
+    assert len(later.ledger) > len(then)
+    assert within_the_guarantee(later.ledger)
+    assert StudioReleases().claim(POLICY_OF_ALL, named, later.kept, again=False) is None
+    again = protected(tmp_path, fixes(range(9)), name="later.csv")
+    assert again.drawn_now == 0
+    assert again.cells["ada"] == tuple(each.cell for each in later.ledger)
+
+
+def test_the_studio_refuses_what_cannot_be_counted_together(tmp_path: Path) -> None:
+    """Other locations at steps that were released: the run begins anew, and is not exported."""
+    made = protected(tmp_path, fixes(range(5)))
+    moved = Trace.of(Fix("ada", fix.time, *POLICY_OF_ALL.grid.latlon(0)) for fix in fixes(range(5)))
+    runs = (studio_run(moved) for _ in range(99))
+    apart = next(each for each in runs if each.ledger.csv() != made.ledgers["ada"].csv())
+    assert apart.order.past is None
+    claim = StudioReleases().claim
+    assert "beside another release" in str(claim(POLICY_OF_ALL, moved, apart.kept, again=False))
+    assert claim(POLICY_OF_ALL, moved, apart.kept, again=True) is None

@@ -156,12 +156,12 @@ def test_large_maps_need_no_table():
         [0.0, 0.0, 0.0, 0.0],
     ],
 )
-def test_beliefs_that_are_no_law_are_refused(belief):
+def test_beliefs_that_are_no_distribution_are_refused(belief):
     """A belief must be one probability for each cell."""
     base = PlanarLaplace(Grid(2, 2, 1.0), 1.0)
-    with pytest.raises(InvalidParameter, match="belief given to LocationSet"):
+    with pytest.raises(InvalidParameter, match="'belief' of LocationSet"):
         LocationSet(base, 0.1, belief)
-    with pytest.raises(InvalidParameter, match="belief given to LocationSet"):
+    with pytest.raises(InvalidParameter, match="'belief' of LocationSet"):
         LocationSet(base, 0.1).at_belief(belief)
 
 

@@ -16,9 +16,9 @@ import pytest
 from pyproj import Geod
 from scipy.stats import gamma
 
-from priste.exact_draws import ExactDistribution
 from priste.maps import Grid
 from priste.mechanisms import PlanarLaplace
+from priste.randomness import ExactDistribution
 
 DRAWS = 20_000
 FALSE_ALARM = 1e-6

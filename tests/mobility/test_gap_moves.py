@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from priste import Grid
 from priste.mobility import fit_population
-from priste.mobility.gap_moves import expected_moves
+from priste.mobility.memory import expected_moves
 from priste.mobility.sequences import GAP
 
 ROUNDED = 1e-6

@@ -18,9 +18,8 @@ from scipy import sparse
 from priste.errors import InvalidParameter, StateError
 from priste.maps import Grid
 from priste.mobility import AddNearby, BlendedTransition, MarkovModel, ModelOrigin
-from priste.mobility.schedule import Schedule
 from priste.mobility.storage import FORMAT, VERSION, write_model
-from priste.mobility.transitions import SparseTransition
+from priste.mobility.transitions import Schedule, SparseTransition
 
 GRID = Grid(3, 4, 0.5)
 WALK = [0, 1, 2, 6, 7, None, 3, 2, 2, 1, 0, 4, 5]
@@ -225,7 +224,7 @@ def rewritten(path: Path, **changes: object) -> None:
         ({"opening": [0]}, "do not fit its map"),
         ({"format": None}, "cannot read"),
         ({"truncated_mass": "much"}, "cannot read"),
-        ({"0.matrix": np.full((12, 12), 0.1)}, "must sum to 1"),
+        ({"0.matrix": np.full((12, 12), 0.1)}, "rows that sum to 1"),
         ({"0.matrix": np.eye(12)}, "does not match its fingerprint"),
         ({"0.matrix": np.full((12, 12), np.nan)}, "finite"),
         ({"0.matrix": None}, "cannot read"),

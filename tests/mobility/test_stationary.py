@@ -18,11 +18,10 @@ from priste.mobility import (
     BlendedTransition,
     MarkovModel,
     SeparableTransition,
-    chains,
     stationary,
 )
 from priste.mobility.stationary import STATIONARY_TOLERANCE, stationary_share
-from priste.mobility.transitions import SparseTransition, Transition
+from priste.mobility.transitions import SparseTransition
 
 SHARE_ERROR = 1e-9
 
@@ -54,6 +53,18 @@ def small_chains(draw: st.DrawFn) -> np.ndarray:
 
 
 @examples(200)
+@given(small_chains())
+def test_classes_are_states_that_reach_each_other(matrix: np.ndarray) -> None:
+    """Dense and sparse, against powers of the matrix of edges."""
+    size = len(matrix)
+    reach = np.linalg.matrix_power((matrix > 0) + np.eye(size), size) > 0
+    expected = reach & reach.T
+    for form in (matrix, sparse.csr_array(matrix)):
+        count, labels = stationary.strong_classes(form)
+        assert count == len(np.unique(expected, axis=0))
+        assert np.array_equal(labels[:, None] == labels[None, :], expected)
+
+
 @given(small_chains(), st.booleans())
 def test_every_small_chain_has_its_long_run_average(matrix: np.ndarray, thin: bool) -> None:
     """Dense and sparse, whatever its classes and periods, against a very high lazy power."""
@@ -98,7 +109,7 @@ def test_a_sequence_has_none() -> None:
 @pytest.fixture
 def tiny_solve_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make small chains take the ways of large ones."""
-    monkeypatch.setattr(chains, "SOLVE_LIMIT", 4)
+    monkeypatch.setattr(stationary, "DIRECT_LIMIT", 4)
     monkeypatch.setattr(stationary, "SOLVE_LIMIT", 4)
 
 
@@ -125,52 +136,19 @@ def test_the_ways_of_large_chains_agree_with_the_small_ones() -> None:
     assert np.allclose(both.stationary(), product, atol=SHARE_ERROR, rtol=0)
 
 
-def test_a_long_cycle_on_a_large_map_needs_no_product_of_its_steps(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Rounds find what solving the product of all steps finds; where rounds forget nothing, too."""
+@pytest.mark.usefixtures("tiny_solve_limit")
+def test_a_long_cycle_on_a_large_map_needs_no_product_of_its_steps() -> None:
+    """What solving the product of all steps finds, for rounds that forget fast and slowly."""
     grid = Grid(6, 7, 1.0)
     hours = [
         MarkovModel.gaussian(grid, 0.4 + 0.3 * k).transition(0).toarray() * 0.7 + shares * 0.3
         for k, shares in enumerate(np.random.default_rng(5).dirichlet(np.ones(42), size=4))
     ]
     slow = [0.999 * np.eye(42) + 0.001 * hour for hour in hours]
-    for cycle, is_forgotten in ((hours, True), (slow, False)):
-        model = MarkovModel(grid, cycle, cycle=True)
+    for cycle in (hours, slow):
         wanted = averaged(np.linalg.multi_dot(cycle), np.full(42, 1 / 42))
-        monkeypatch.setattr(stationary, "MOST_PRODUCTS", 0)
-        steps = [model.transition(step) for step in range(4)]
-        found = stationary_share(steps, np.full(42, 1 / 42))
+        found = MarkovModel(grid, cycle, cycle=True).stationary()
         assert np.abs(found - wanted).sum() < SHARE_ERROR
-
-        def push(share: np.ndarray, steps: list[Transition] = steps) -> np.ndarray:
-            for step in steps:
-                share = step.push(share)
-            return share
-
-        rounds = stationary._by_rounds(push, np.full(42, 1 / 42))
-        assert (rounds is not None) is is_forgotten
-
-
-@pytest.mark.usefixtures("tiny_solve_limit")
-def test_staying_more_or_less_changes_no_long_run_of_moves() -> None:
-    """Steps that differ in how often one stays share one answer, that of solving; others do not."""
-    grid = Grid(4, 5, 1.0)
-    moves = MarkovModel.gaussian(grid, 0.9, form="separable").transition(0)
-    other = MarkovModel.gaussian(grid, 0.5, form="separable").transition(0)
-    assert isinstance(moves, SeparableTransition)
-    assert isinstance(other, SeparableTransition)
-    uneven = np.linspace(0.2, 0.9, 20)
-    staying = [
-        BlendedTransition(part * uneven, each, sparse.csr_array(np.diag(1 - part * uneven)))
-        for part, each in ((1.0, moves), (0.3, moves), (0.3, other))
-    ]
-    for steps, known in ((staying[:2], True), (staying, False), (staying[:1], True)):
-        matrix = np.linalg.multi_dot([each.toarray() for each in (*steps, steps[0])])
-        wanted = averaged(matrix, np.full(20, 1 / 20))
-        found = stationary_share([*steps, steps[0]], np.full(20, 1 / 20))
-        assert np.abs(found - wanted).sum() < SHARE_ERROR
-        assert (stationary._common_product(steps) is not None) is known
 
 
 @pytest.mark.usefixtures("tiny_solve_limit")
@@ -198,8 +176,8 @@ def test_an_answer_that_was_not_found_is_no_answer(monkeypatch: pytest.MonkeyPat
     slow[np.arange(6), np.minimum(np.arange(6) + 1, 5)] += 1e-3
     with pytest.raises(PristeError, match="mixes too slowly"):
         MarkovModel(Grid(2, 6, 1.0), SeparableTransition(np.eye(2), slow)).stationary()
-    monkeypatch.setattr(chains, "_ARNOLDI_RESTARTS", 1)
-    monkeypatch.setattr(chains, "_ARNOLDI_BASIS", 4)
+    monkeypatch.setattr(stationary, "_ARNOLDI_RESTARTS", 1)
+    monkeypatch.setattr(stationary, "_ARNOLDI_BASIS", 4)
     grid = Grid(20, 20, 1.0)
     walk = MarkovModel.gaussian(grid, 0.4).sample(300, rng=1)
     with pytest.raises(PristeError, match="was not found"):

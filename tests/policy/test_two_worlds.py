@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from priste import PolicyError
 from priste.cli.application import app
+from priste.cli.init import only_person
 from priste.errors import PristeError
 from priste.policy import Document, drafted, gaps_in_the_guard, read_policy
 from priste.policy.lattice import box_of, lattice_grid, zone_origin
@@ -133,6 +134,96 @@ def test_hours_of_every_day_in_several_zones_need_a_zone() -> None:
         drafted([away], kind="clinics.geojson")
     stated = drafted([away], kind="clinics.geojson", zone="Europe/Zurich")
     assert stated == first
+
+
+def test_the_zone_of_asked_days_does_not_depend_on_their_guarded_hours() -> None:
+    """As many fixes in each of two zones: guarded ones do not decide."""
+    times = _micro(datetime(2026, 3, 6, 8, tzinfo=UTC)) + np.arange(48) * 1_800_000_000
+    asked = {"since": datetime(2026, 3, 6, 8), "until": datetime(2026, 3, 6, 20)}
+    places = np.array([[46.01, 7.01], [45.9, 6.0]])  # of Zurich and of Paris
+    for here in range(20, 32):
+        at = places[(np.arange(48) >= here).astype(int)]
+        drafts = {drafted([Trace("x", times, *at.T)], **asked).text}
+        document = Document.from_toml(*drafts)
+        begin, end = (
+            _micro(datetime.fromisoformat(each).replace(tzinfo=zone_of(document.clock.zone)))
+            for each in document.events["example"].formula.partition(", ")[2][:-1].split("..")
+        )
+        inside = (times >= begin) & (times < end)
+        assert inside.any()
+        for place in places:
+            moved = np.where(inside[:, None], place, at)
+            drafts.add(drafted([Trace("x", times, *moved.T)], **asked).text)
+        assert len(drafts) == 1
+
+
+def _micro(time: datetime) -> int:
+    return round(time.timestamp()) * 1_000_000
+
+
+def test_a_short_outing_does_not_end_in_its_guarded_minutes() -> None:
+    """A quarter of an hour: fixes in the guarded minutes, or none, also where they are the last."""
+    minute = 60_000_000
+    begin = _micro(datetime(2026, 3, 6, 8, 3, tzinfo=UTC))
+    before = np.array([0, 2, 4, 6])
+    drafts = set()
+    for inside in ([], [8, 11], [7.5], [9, 10, 11.9]):
+        minutes = np.concatenate([before, inside])
+        away = np.concatenate([np.zeros(4), np.full(len(inside), 0.5)])
+        times = begin + (minutes * minute).astype(np.int64)
+        drafts.add(drafted([Trace("x", times, 46.01 + away, 7.01 - away)]).text)
+    (text,) = drafts
+    assert "2026-03-06T09:10..2026-03-06T09:15" in text
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_worlds_have_one_draft(seed: int) -> None:
+    """Some days of somebody at six places, here or there in guarded hours, seldom or often."""
+    rng = np.random.default_rng(seed)
+    hour = 3_600_000_000
+    places = np.array([[46.01, 7.01], [46.02, 7.05], [46.05, 7.07], [46.0, 7.0], [46.4, 7.3]])
+    far = np.array([[46.03, 7.02], [45.5, 6.1], [52.5, 13.4]])
+    begin = _micro(datetime(2026, 3, 1 + 2 * seed, tzinfo=UTC))
+    days = rng.choice([0.02, 0.4, 3, 12] if seed % 3 != 1 else [8, 12])
+    times = np.unique(begin + (rng.random(120) * days * 24 * hour).astype(np.int64))
+    at = places[np.repeat(rng.integers(0, 5, times.size), 6)[: times.size]]
+    at = at + rng.normal(0, 5e-4, at.shape)
+    options = ({}, {"guard": ["thu 08:00-12:00", "sun"]}, {"kind": "clinics.geojson"})[seed % 3]
+    here = Trace("x", times, *at.T)
+    first = drafted([here], zone="Europe/Zurich", **options)
+    windows = replace(read_policy(_any_place(first.text)).windows, margin=timedelta(0))
+    for _ in range(4):
+        rest = windows.outside(here)
+        assert rest is not None
+        held = windows.instants(int(times[0]), int(times[-1]))
+        more = np.array([rng.integers(*held[k]) for k in rng.integers(0, len(held), 20)])
+        more = np.unique(more[windows.hold(np.sort(more))[np.argsort(np.argsort(more))]])
+        away = far[rng.integers(0, 3, more.size)]
+        order = np.argsort(np.concatenate([rest.times, more]))
+        other = Trace(
+            "x",
+            np.concatenate([rest.times, more])[order],
+            np.concatenate([rest.lat, away[:, 0]])[order],
+            np.concatenate([rest.lon, away[:, 1]])[order],
+        )
+        assert drafted([other], zone="Europe/Zurich", **options) == first
+
+
+def _any_place(text: str) -> str:
+    """Return a draft about a kind of place with a circle instead of the file of the kind."""
+    return text.replace(
+        'geojson = "clinics.geojson"', "circle = {lat = 46.02, lon = 7.04, radius_km = 0.1}"
+    )
+
+
+def test_a_visitor_of_guarded_hours_is_nobody_to_a_forecast() -> None:
+    """A draft of one person is tried on their trace, whoever else was there in guarded hours."""
+    policy = read_policy(drafted([ada()]).text)
+    inside = policy.windows.hold(ada().times)
+    visitor = Trace("v", ada().times[inside], ada().lat[inside], ada().lon[inside])
+    one = ada()
+    assert only_person(policy, [one, visitor]) is only_person(policy, [one]) is one
+    assert only_person(policy, [one, replace(one, user="b")]) is None
 
 
 def test_whose_the_files_are_does_not_depend_on_guarded_hours() -> None:

@@ -203,7 +203,7 @@ def test_without_the_section_anybody_is_meant() -> None:
     for text in (POLICY, observed('knows = "anything"')):
         policy = read_policy(text)
         assert policy.chosen_adversary.adversary == AnyPrior()
-        assert "anybody" in explain_policy(policy).against
+        assert "any belief" in explain_policy(policy).against
 
 
 def test_the_population_and_home() -> None:
@@ -284,7 +284,7 @@ def test_guarantees_of_each_kind() -> None:
     assert policy.events["homecoming"].guarantee == BeliefBound(0.9)
     told = explain_policy(policy)
     assert any("90 % sure" in line for line in told.guaranteed)
-    assert any("did not happen may be told" in line for line in told.not_guaranteed)
+    assert any("did not happen may be revealed" in line for line in told.not_guaranteed)
     with pytest.raises(PolicyError, match="give one guarantee"):
         read_policy(text.replace("odds_up = 0.7", "odds_up = 0.7\nepsilon = 1.0"))
     with pytest.raises(PolicyError, match="has no guarantee"):

@@ -195,9 +195,9 @@ def test_planar_laplace_is_bounded_by_its_own_level() -> None:
     ("arguments", "words"),
     [
         ({"models": []}, "at least one mobility model"),
-        ({"columns": [[0.5]]}, "for each of the 2 cells"),
-        ({"columns": [[0.5, -0.1]]}, "finite number >= 0"),
-        ({"columns": [[0.5, math.nan]]}, "finite number >= 0"),
+        ({"columns": [[0.5]]}, r"shape \(2,\)"),
+        ({"columns": [[0.5, -0.1]]}, "finite and >= 0"),
+        ({"columns": [[0.5, math.nan]]}, "finite and >= 0"),
         ({"starts": []}, "one at least"),
         ({"starts": [2]}, "cells 0 to 1"),
     ],

@@ -17,8 +17,6 @@ from priste.quantify.worst_prior import (
 )
 from priste.quantify.worst_prior.compilation import compile_kernels, kernel
 
-METHODS = ("pairs", "search")
-
 # name: a, ā, b, d, then ln sup R and ln sup 1/R (worked out by hand).
 KNOWN = {
     "no information": ([0.5, 0.1], [0.5, 0.9], [0.25, 0.05], [0.25, 0.45], 0.0, 0.0),
@@ -55,12 +53,11 @@ KNOWN = {
 }
 
 
-@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", KNOWN)
-def test_known_answers(name: str, method: str) -> None:
+def test_known_answers(name: str) -> None:
     """Suprema worked out by hand, attained or not, finite or not."""
     a, c, b, d, for_event, against_event = KNOWN[name]
-    found = worst_prior_leakage(exact_joint(a, c, b, d), method=method)
+    found = worst_prior_leakage(exact_joint(a, c, b, d))
     assert found.for_event == pytest.approx(for_event, abs=SLACK)
     if against_event is not None:
         assert found.against_event == pytest.approx(against_event, abs=SLACK)
@@ -68,7 +65,6 @@ def test_known_answers(name: str, method: str) -> None:
     assert found.worst_rows
 
 
-@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     ("a", "c", "b", "d"),
     [
@@ -78,27 +74,26 @@ def test_known_answers(name: str, method: str) -> None:
     ],
     ids=["certain event", "impossible event", "impossible release"],
 )
-def test_nothing_to_compare_is_zero(a, c, b, d, method: str) -> None:
+def test_nothing_to_compare_is_zero(a, c, b, d) -> None:
     """No prior compares event and negation: leakage 0, no worst prior, every verdict True."""
     moments = exact_joint(a, c, b, d)
-    found = worst_prior_leakage(moments, method=method)
+    found = worst_prior_leakage(moments)
     assert (found.value, found.for_event, found.against_event) == (0.0, 0.0, 0.0)
     assert found.worst_rows == {}
-    assert leakages(moments, method=method).tolist() == [0.0]
-    assert passes(moments, 0.0, method=method).tolist() == [True]
+    assert leakages(moments).tolist() == [0.0]
+    assert passes(moments, 0.0).tolist() == [True]
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_rows_a_hundred_thousand_binary_orders_apart(method: str) -> None:
+def test_rows_a_hundred_thousand_binary_orders_apart() -> None:
     """The two rows balance at weights no double can hold, and the value is exact all the same."""
     near = exact_joint([0.5, 0.1], [0.5, 0.9], [0.5, 0.02], [0.25, 0.9], [0, 0])
     far = exact_joint([0.5, 0.1], [0.5, 0.9], [0.5, 0.02], [0.25, 0.9], [0, -100_000])
     expected = 2.0 * 9.0  # max(b/d) * max(ā/a): the mixing weight is free
-    found = worst_prior_leakage(far, method=method)
+    found = worst_prior_leakage(far)
     assert found.for_event == pytest.approx(math.log(expected), abs=SLACK)
-    assert worst_prior_leakage(near, method=method).for_event < found.for_event
-    assert passes(far, math.log(expected) + SLACK, method=method)[0]
-    assert not passes(far, math.log(expected) - SLACK, method=method)[0]
+    assert worst_prior_leakage(near).for_event < found.for_event
+    assert passes(far, math.log(expected) + SLACK)[0]
+    assert not passes(far, math.log(expected) - SLACK)[0]
 
 
 def test_common_scales_do_not_matter() -> None:
@@ -173,14 +168,12 @@ def test_one_side_of_many_levels() -> None:
     levels = np.linspace(-3.0, 3.0, 200)
     a = 1.0 / (1.0 + np.exp(levels))
     moments = exact_joint(a, 1 - a, a * np.exp(0.3), (1 - a) * np.exp(-0.2))
-    for method in METHODS:
-        assert leakages(moments, method=method)[0] == pytest.approx(0.5, abs=SLACK)
-        assert passes(moments, 0.5 + SLACK, method=method)[0]
-        assert not passes(moments, 0.5 - SLACK, method=method)[0]
+    assert leakages(moments)[0] == pytest.approx(0.5, abs=SLACK)
+    assert passes(moments, 0.5 + SLACK)[0]
+    assert not passes(moments, 0.5 - SLACK)[0]
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_every_level_is_tight(method: str) -> None:
+def test_every_level_is_tight() -> None:
     """Pairs that reach the supremum at each of 300 levels: still decided, still exact.
 
     A row with r a = d v² and b + ā = 2 d v touches the curve φ = 1/v at level v and stays
@@ -192,9 +185,9 @@ def test_every_level_is_tight(method: str) -> None:
     v = np.concatenate([levels, levels])
     d = np.ones(600)
     moments = exact_joint(d * v**2 / r, share * d * v, (2.0 - share) * d * v, d)
-    found = worst_prior_leakage(moments, method=method)
+    found = worst_prior_leakage(moments)
     assert math.log(r) <= found.for_event <= math.log(r) + SLACK
-    assert not passes(moments, math.log(r) - SLACK, method=method)[0]
+    assert not passes(moments, math.log(r) - SLACK)[0]
 
 
 @pytest.mark.parametrize(("relative", "absolute"), [(0.5, 0.0), (math.inf, 0.0), (0.0, math.inf)])
@@ -222,15 +215,13 @@ def test_epsilon_must_be_a_bound(epsilon: float) -> None:
 
 
 def test_refusals_say_what_is_wrong() -> None:
-    """Many columns for one leakage, rows without probability, unknown methods, wild exponents."""
+    """Many columns for one leakage, rows without probability, wild exponents."""
     column = np.array([[0.5]])
     many = two_answers(np.array([0.5]), np.array([0.5]), column, column, np.array([0]), 0.0, 0.0)
     with pytest.raises(InvalidParameter, match="Use leakages"):
         worst_prior_leakage(many)
     with pytest.raises(InvalidParameter, match="Row 1 has neither"):
         leakages(exact_joint([0.5, 0.0], [0.5, 0.0], [0.5, 0.0], [0.5, 0.0]))
-    with pytest.raises(InvalidParameter, match="auto, pairs or search"):
-        leakages(exact_joint([0.5], [0.5], [0.5], [0.5]), method="guess")
     with pytest.raises(InvalidParameter, match="exponents"):
         leakages(exact_joint([0.5] * 2, [0.5] * 2, [0.5] * 2, [0.5] * 2, [0, 2**60]))
 

@@ -35,12 +35,12 @@ LAPLACE = PlanarLaplace(GRID, alpha=3.0)
 CLINIC = presence([0, 1], [2, 3])
 POPULATION = KnownPrior(MODEL.stationary()[None, :])
 STREAMS: dict[str, tuple[Calibrator, Adversary]] = {
-    "certified, anybody": (Certified(), AnyPrior()),
-    "paper, anybody": (Paper(), AnyPrior()),
-    "uncalibrated, anybody": (Uncalibrated(), AnyPrior()),
-    "optimal, anybody": (Optimal(), AnyPrior()),
+    "certified, any prior": (Certified(), AnyPrior()),
+    "paper, any prior": (Paper(), AnyPrior()),
+    "uncalibrated, any prior": (Uncalibrated(), AnyPrior()),
+    "optimal, any prior": (Optimal(), AnyPrior()),
     "optimal, population": (Optimal(), POPULATION),
-    "optimal with a pace, anybody": (Optimal(pace=0.3), AnyPrior()),
+    "optimal with a pace, any prior": (Optimal(pace=0.3), AnyPrior()),
     "optimal with a pace, population": (Optimal(pace=0.3), POPULATION),
 }
 

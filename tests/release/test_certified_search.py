@@ -8,7 +8,7 @@ import pytest
 
 from priste import AnyPrior, Grid, MarkovModel, PlanarLaplace, Protector, presence
 from priste.release import AccountantState, Certified
-from priste.release.calibrators.pacing import paced_limits
+from priste.release.calibrators.spending import paced_limits
 
 GRID = Grid(rows=5, columns=5, cell_size=1.0)
 MODEL = MarkovModel.gaussian(GRID, sigma=1.0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from priste import Grid, KnownPrior, MarkovModel, OddsBound, Quantifier, presence
-from priste.release.calibrators.tables.conditions import EventConditions
+from priste.release.calibrators.programme import EventConditions
 
 GRID = Grid(rows=2, columns=3, cell_size=1.0)
 MODEL = MarkovModel.gaussian(GRID, sigma=0.7)

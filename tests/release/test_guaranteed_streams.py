@@ -32,7 +32,7 @@ from priste import (
 )
 from priste.quantify import Adversary, Guarantee
 from priste.release import Certified, Paper, Release, read_ledgers, write_ledgers
-from priste.release.calibrators.pacing import paced_limits
+from priste.release.calibrators.spending import paced_limits
 from priste.release.stream_file import journal as files
 
 GRID = Grid(rows=3, columns=3, cell_size=1.0)

@@ -12,7 +12,7 @@ from priste.errors import InvalidParameter
 from priste.mechanisms import EmissionTable, Mechanism, PlanarLaplace
 from priste.mobility import MarkovModel
 from priste.release import CheckedTable, CheckResult, Optimal, Protector, ReleaseTable
-from priste.release.calibrators.mixing import mixed_until_checked
+from priste.release.calibrators.optimal import mixed_until_checked
 
 
 @pytest.mark.parametrize("mech", MECHANISMS.values(), ids=MECHANISMS)

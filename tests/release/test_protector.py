@@ -259,7 +259,7 @@ def test_a_stricter_policy_may_refuse_loudly() -> None:
     assert p.leakage[0] > 1e-4
     strict = p.with_policy(CLINIC, 1e-4)
     before = strict.ledger
-    with pytest.raises(ReleaseRefused, match="already tell more"):
+    with pytest.raises(ReleaseRefused, match="already reveal more"):
         strict.release(4)
     assert list(strict.ledger) == list(before)
     assert strict.release(None).silent

@@ -80,7 +80,7 @@ def test_the_map_shows_the_cells_that_were_released() -> None:
     assert (view.columns, view.rows) == (GRID.columns, GRID.rows)
     drawn = {layer.style: cells_of(layer.path, view, GRID, GRID.rows - 1) for layer in told.layers}
     assert set().union(*drawn.values()) == {0, 1, 5, 11}
-    assert drawn["told-5"] == {11}
+    assert drawn["released-5"] == {11}
     shown = set().union(*(cells_of(x.path, view, GRID, GRID.rows - 1) for x in truth.layers))
     assert shown == {0, 1, 2, 6, 10}
     (region,) = view.regions

@@ -13,7 +13,7 @@ from tests.report.small_reports import a_report
 from priste.audit import EventAudit
 from priste.quantify import KnownPrior
 from priste.report import render, stream_report
-from priste.results import any_prior_leakage, length, odds
+from priste.results import any_prior_leakage, length, moved, odds
 from priste.results.wording import from_to, who_learns_most, worst_prior
 
 ADVERSARY = '\n[adversary]\nknows = "population"\n'
@@ -24,6 +24,14 @@ def test_odds_are_never_written_with_exponents(leakage: float) -> None:
     """No 10^2234: beyond a million the number says nothing more."""
     assert "^" not in odds(leakage)
     assert "e" not in odds(leakage).replace("more than a million", "").replace("without", "")
+
+
+@given(st.floats(0, 1e5))
+def test_at_most_is_not_said_of_more_than_a_million(leakage: float) -> None:
+    """No "by at most more than a million×"."""
+    assert ("at most" in moved(leakage)) == ("more than" not in odds(leakage))
+    assert moved(leakage).startswith("by ")
+    assert moved(leakage).endswith(odds(leakage))
 
 
 def test_any_prior_never_learns_less_than_the_adversary_of_the_policy() -> None:
@@ -38,7 +46,7 @@ def test_any_prior_never_learns_less_than_the_adversary_of_the_policy() -> None:
     for (name, most), track in zip(learnt.leakage.items(), report.events, strict=True):
         largest = max(r.leakage[list(policy.events).index(name)] for r in protector.ledger)
         assert most >= largest - 1e-6
-        assert track.guarded.max_anybody >= track.guarded.max - 1e-6
+        assert track.guarded.max_any_prior >= track.guarded.max - 1e-6
 
 
 def test_what_other_models_learn_stands_next_to_a_sentence() -> None:
@@ -49,6 +57,16 @@ def test_what_other_models_learn_stands_next_to_a_sentence() -> None:
     assert "more than a million" in page
     assert "The guarantee rests on the models of the policy" in page
     assert "not guaranteed" in page
+
+
+def test_earlier_runs_are_spoken_of_where_there_are_some() -> None:
+    """A page of a first run does not say what its tables leave out of runs before it."""
+    (event,) = a_report().events
+    doubtful = replace(event.guarded, any_movement=(20.0,) * 6)
+    first = a_report(events=(replace(event, guarded=doubtful),))
+    pages = [" ".join(render(replace(first, continued=each)).split()) for each in (False, True)]
+    assert ["earlier runs of the same stream" in page for page in pages] == [False, True]
+    assert all("With another model: not guaranteed" in page for page in pages)
 
 
 @pytest.mark.parametrize(("before", "after"), [(0.036, 0.0362), (0.5, 0.5), (1e-6, 1e-7)])

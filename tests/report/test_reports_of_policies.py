@@ -173,11 +173,11 @@ def test_ledgers_are_audited_by_their_own_guarantee_and_adversary(guarantee: str
         assert found.highest_belief == pytest.approx(
             [r.belief[number] for r in ledger], abs=SAME_LEAKAGE
         )
-        assert found.max_anybody >= found.max - SAME_LEAKAGE
+        assert found.max_any_prior >= found.max - SAME_LEAKAGE
     learnt = any_prior_leakage([(other, ledger)])
     # Bounds of the same quantity: which step's is kept may differ where two are all but equal.
     assert learnt is None or list(learnt.leakage.values()) == pytest.approx(
-        [track.guarded.max_anybody for track in report.events], abs=SAME_LEAKAGE
+        [track.guarded.max_any_prior for track in report.events], abs=SAME_LEAKAGE
     )
     assert "nan" not in render(report)
 

@@ -300,10 +300,15 @@ def test_without_a_seed_runs_differ(tab: Tab, tmp_path: Path) -> None:
     setting = {**SMALL_SETTING, "guarantee": {"epsilon": 50.0}, "calibrator": "certified"}
     runs = [tab.run(setting) for _ in range(3)]
     assert len({tuple(each["released"] for each in one["step"]) for _, one in runs}) > 1
-    (first, _), (second, _), _ = runs
+    (first, told), *others = runs
+    cells = [each["released"] for each in told["step"]]
+    second = next(run for run, one in others if [each["released"] for each in one["step"]] != cells)
     assert tab.export(first, "released") == tab.export(first, "released")
     refused = tab.ask("GET", f"{tab.path}/runs/{second}/export/released", status=409)
-    assert "learns more" in refused["error"]["message"]
+    assert "more than either guarantees" in refused["error"]["message"]
+    # What may be shared shows the releases: it is handed out as the released trace is.
+    tab.ask("GET", f"{tab.path}/runs/{second}/export/report.html?shared=1", status=409)
+    assert tab.export(second, "report.html")
     assert tab.export(second, "policy.toml")
     assert tab.export(second, "released?again=1")
 
@@ -311,7 +316,7 @@ def test_without_a_seed_runs_differ(tab: Tab, tmp_path: Path) -> None:
 def test_what_any_command_released_is_not_released_again_unasked(
     studio: RunningStudio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The studio refuses what `protect` released, and `protect` goes on from its export."""
+    """The studio goes on from what `protect` released, and `protect` from its export."""
     monkeypatch.setenv("PRISTE_STATE", studio.state)
     setting = {**SMALL_SETTING, "guarantee": {"epsilon": 50.0}, "calibrator": "certified"}
     tab = Tab(studio)
@@ -323,9 +328,11 @@ def test_what_any_command_released_is_not_released_again_unasked(
     result = CliRunner().invoke(app, [*command, str(tmp_path / "one.csv")])
     assert result.exit_code == 0, result.output
     refused = tab.ask("GET", f"{tab.path}/runs/{run}/export/released", status=409)
-    assert "released before" in refused["error"]["message"]
+    assert "does not go on from what was released" in refused["error"]["message"]
     assert "one.csv" in refused["error"]["message"]
-    assert tab.export(run, "released?again=1")
+    later, said = tab.run(setting)
+    assert "none of them is drawn again" in said["start"][0]["goes_on"]
+    assert tab.export(later, "released") == (tmp_path / "one.csv").read_bytes()
     # And the other way round.
     other = write_trips(tmp_path, ("ben",), "others.csv")
     tab.upload(other.read_bytes(), "others.csv")

@@ -13,7 +13,7 @@ from tests.drawn_examples import examples
 from tests.traces import trace_files as files
 
 from priste.errors import PristeError, TraceError
-from priste.traces import Problem, formats, read_traces
+from priste.traces import FORMATS, Problem, read_traces
 from priste.traces.formats.json_documents import DEEPEST, BoundedJson
 from priste.traces.reading_options import alias_of
 
@@ -69,7 +69,7 @@ def test_binary_garbage_is_refused(name: str, override: bool, tmp_path: Path) ->
         read_all(tmp_path / name, format=str(kind) if override else None)
 
 
-@pytest.mark.parametrize("kind", list(formats()))
+@pytest.mark.parametrize("kind", list(FORMATS))
 @settings(
     max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

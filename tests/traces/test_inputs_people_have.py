@@ -14,10 +14,8 @@ import pytest
 from tests.traces import trace_files as files
 
 from priste.atomic_files import remove_abandoned_scratch, scratch_folder
-from priste.errors import PristeError, TraceError
-from priste.traces import Problem, Timeline, TraceFormat, read_traces, source_search, write_released
-from priste.traces import formats as all_formats
-from priste.traces.formats import known
+from priste.errors import TraceError
+from priste.traces import Problem, Timeline, read_traces, source_search, write_released
 from priste.traces.formats.json_documents import MOST_DIGITS
 
 PLACE = {"latitudeE7": 460100000, "longitudeE7": 70200000}
@@ -211,42 +209,6 @@ def test_scratch_folders_of_the_living_stay(
             assert other.is_dir()
         assert not other.exists()
     assert os.listdir(tmp_path) == []
-
-
-class _Point:
-    """Stands for an entry point of another package."""
-
-    def __init__(self, value: object) -> None:
-        self.name = "other"
-        self._value = value
-
-    def load(self) -> object:
-        return self._value
-
-
-def test_other_packages_add_formats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One object with a name, a test and a reader is enough; it cannot take another's name."""
-    from priste.traces.cleaning import RawFix
-
-    def read(file, options, tally):  # type: ignore[no-untyped-def]
-        with file.open() as opened:
-            for line in opened.read().splitlines()[1:]:
-                time, lat, lon = line.split()
-                yield file.user, RawFix(int(time) * 1_000_000, float(lat), float(lon))
-
-    other = TraceFormat("other", "a line OTHER", lambda head: head.data[:5] == b"OTHER", read)
-    (tmp_path / "a.other").write_text("OTHER\n1714550400 46.01 7.02\n")
-    monkeypatch.setattr(known, "entry_points", lambda group: [_Point(other)])
-    all_formats.cache_clear()
-    try:
-        traces = read_traces(tmp_path / "a.other")
-        assert (traces.format, len(traces.one())) == ("other", 1)
-        monkeypatch.setattr(known, "entry_points", lambda group: [_Point(known.CSV)])
-        all_formats.cache_clear()
-        with pytest.raises(PristeError, match="no other format has"):
-            all_formats()
-    finally:
-        all_formats.cache_clear()
 
 
 def test_geoparquet_is_read_and_written(tmp_path: Path) -> None:

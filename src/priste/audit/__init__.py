@@ -1,9 +1,9 @@
-"""The adversary's side: what releases tell about events, recomputed from the outside.
+"""The adversary's side: what releases reveal about events, recomputed from the outside.
 
 - a stream: ``audit_stream``, ``audit_under_models``, beliefs and the most likely trajectory;
 - a procedure: its true leakage, by enumeration or along sampled runs;
 - attacks, with what they win and what they can win at most;
-- a black-box check of an implementation from its releases alone.
+- a black-box check of an implementation from its releases only.
 """
 
 import sys

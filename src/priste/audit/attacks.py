@@ -45,11 +45,11 @@ def largest_area(epsilon: float) -> float:
 class EventAttack:
     """Bayesian inference of an event, over many runs.
 
-    The adversary says "it happened" when his posterior is above one half. ``accuracy`` is the
-    share of right answers, ``advantage`` the accuracy above that of the best guess without any
-    release, ``area`` that under the ROC curve of his posterior. ``accuracy_bound`` and
-    ``area_bound`` are what ε allows, 1 where the guarantee does not bound odds both ways for
-    anybody. ``prior_belief`` is the true probability of the event.
+    The adversary says "it happened" when his posterior is above one half. ``accuracy`` is the share
+    of right answers, ``advantage`` the accuracy above that of the best guess without any release,
+    ``area`` that under the ROC curve of his posterior. ``accuracy_bound`` and ``area_bound`` are
+    what ε allows, 1 where the guarantee does not bound odds both ways for any prior.
+    ``prior_belief`` is the true probability of the event.
     """
 
     runs: int
@@ -79,7 +79,7 @@ def event_attack(
     Users move by ``truth`` and start by ``prior`` (uniform unless given); the adversary reckons
     with the model ``adversary`` and the same prior. Both models are the first guarded one unless
     given, so a wrong or a better model is an argument. With ``knows_code`` he uses the
-    true law of every release, budgets included, otherwise the law that the procedure
+    true distribution of every release, budgets included, otherwise the one that the procedure
     itself believes in. ``protector`` must not have released anything; nothing is drawn from it.
     """
     procedure = Procedure(protector)

@@ -41,13 +41,14 @@ MAX_TRIES = 10_000
 
 @dataclass(frozen=True)
 class BlackBoxResult:
-    """A lower bound on the leakage of an implementation, from its releases alone.
+    """A lower bound on the leakage of an implementation, from its releases only.
 
     ``lower_bound`` is below the true leakage with probability at least 1 - ``error``; 0 means
-    that nothing was found. ``broken`` tells whether it is above the claimed ``epsilon``.
+    that nothing was found. ``broken`` says whether it is above the claimed ``epsilon``.
     ``outcomes`` is the set that showed it, ``streams`` how many streams were drawn in all.
 
-    Nothing found is worth what could have been found: see :meth:`smallest_excess`.
+    A check that finds nothing is as strong as what it could have found: see
+    :meth:`smallest_excess`.
     """
 
     epsilon: float
@@ -99,7 +100,7 @@ def black_box_check(
     rng: Seed | BitSource = None,
     outcome: Outcome = outputs_and_budgets,
 ) -> BlackBoxResult:
-    """Run a way to release many times and bound from below what it tells about ``event``.
+    """Run a way to release many times and bound from below what it reveals about ``event``.
 
     ``make_protector(bits)`` returns a new Protector that draws from ``bits``. A plain function of
     two arguments, ``release(cells, rng)``, works too: it gets the true cell of each step and a
@@ -137,7 +138,7 @@ def black_box_check(
 
 
 def _takes_two(function: Callable[..., object]) -> bool:
-    """Tell whether a function must be given two arguments."""
+    """Return whether a function must be given two arguments."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return (
         sum(

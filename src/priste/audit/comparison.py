@@ -37,8 +37,8 @@ class ProcedureRow:
 
     ``claimed`` is the guaranteed ln ratio (``inf`` where beliefs are bounded), ``guarantee`` all
     of it. ``true`` is over the directions that it bounds, against the ``adversary``; ``belief`` is
-    how sure an adversary of that class can get that the event happened, and ``anybody`` the true
-    leakage, in both directions, to an adversary with any prior. ``kept`` tells whether nothing
+    how sure an adversary of that class can get that the event happened, and ``any_prior`` the true
+    leakage, in both directions, to an adversary with any prior. ``kept`` says whether nothing
     beyond the guarantee was found.
 
     ``method`` is "all sequences" (exact: ``true`` is the largest there is) or "sampled runs" (each
@@ -59,7 +59,7 @@ class ProcedureRow:
     guarantee: Guarantee
     adversary: Adversary
     belief: float
-    anybody: float
+    any_prior: float
     kept: bool
 
     def to_dict(self) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class ProcedureRow:
             "adversary": self.adversary.words(),
             "true": number_to_json(self.true),
             "belief": self.belief,
-            "anybody": number_to_json(self.anybody),
+            "any_prior": number_to_json(self.any_prior),
             "sees": self.sees,
             "steps": self.steps,
             "method": self.method,
@@ -138,7 +138,7 @@ def audit_procedure(
 
 
 def _may_enumerate(protector: Protector, steps: int, max_histories: int) -> bool:
-    """Tell whether the outputs alone leave a chance to stay within the limit."""
+    """Return whether the outputs by themselves leave a chance to stay within the limit."""
     outputs = Procedure(protector).terms.mechanism.outputs
     return steps * math.log(outputs) <= math.log(max_histories)
 
@@ -157,7 +157,7 @@ def _exact_row(name: str, event: str, found: TrueLeakage) -> ProcedureRow:
         found.guarantee,
         found.adversary,
         found.belief,
-        found.anybody,
+        found.any_prior,
         found.kept,
     )
 
@@ -176,6 +176,6 @@ def _sampled_row(name: str, event: str, found: SampledLeakage, steps: int) -> Pr
         found.guarantee,
         found.adversary,
         found.belief,
-        found.anybody,
+        found.any_prior,
         found.kept,
     )

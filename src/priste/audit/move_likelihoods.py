@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from priste.errors import InvalidParameter
 from priste.events import Guarded
 from priste.mobility import MarkovModel, Transition
-from priste.mobility.schedule import Schedule
 from priste.mobility.structured import as_transition
+from priste.mobility.transitions import Schedule
 from priste.quantify import (
     Adversary,
     Family,
@@ -79,7 +79,7 @@ class MoveQuantifier:
         return len(self._weights[0])
 
     def observe(self, likelihood: Floats | None) -> None:
-        """Take in the release of the next step; None for silence that tells nothing."""
+        """Take in the release of the next step; None for silence that reveals nothing."""
         step = self.step
         for model, moves, weights in zip(self._models, self._moves, self._weights, strict=True):
             if step:
@@ -147,4 +147,4 @@ def _tilted(move: Transition, likelihood: Floats) -> tuple[Transition, Floats]:
     impossible = sums == 0.0
     rows = product / np.where(impossible, 1.0, sums)[:, None]
     rows[impossible] = moved[impossible]
-    return as_transition(rows, name="a tilted transition"), sums
+    return as_transition(rows, "rows", "a tilted transition"), sums

@@ -1,6 +1,6 @@
 """What if people do not move as assumed? Streams under other models, and guarding several.
 
-The guarantee speaks of a mobility model. Under another one the same releases may tell more. These
+The guarantee speaks of a mobility model. Under another one the same releases may reveal more. These
 functions measure how much, and what it costs to guard a whole set of models at once.
 """
 
@@ -22,8 +22,7 @@ from priste.errors import InvalidParameter
 from priste.events import Guarded
 from priste.mechanisms import Mechanism
 from priste.mobility import DenseTransition, MarkovModel, Transition
-from priste.mobility.schedule import Schedule
-from priste.mobility.transitions import DENSE_LIMIT
+from priste.mobility.transitions import DENSE_LIMIT, Schedule
 from priste.quantify import Adversary, AnyPrior, KnownPrior, Quantifier
 from priste.randomness import Seed, bit_source
 from priste.release import Calibrator, Protector
@@ -38,7 +37,7 @@ def audit_under_models(
     *,
     prior: Floats | None = None,
 ) -> dict[str, dict[str, EventAudit]]:
-    """Return what one stream tells about each event under each model, by model name.
+    """Return what one stream reveals about each event under each model, by model name.
 
     Make the family as you like: ``{f"σ={s}": MarkovModel.gaussian(grid, s) for s in ...}``, fits
     with several smoothings, or one model begun at several times of day
@@ -116,8 +115,8 @@ class GuardedModels:
     ``leakage`` is the largest over runs and steps, by the name of the model it is reckoned with
     (the worst over the events), for an adversary who sees outputs and budgets. ``distance`` (km) is
     that between true and released cells, None if outputs are not cells. ``guess`` (km) is that
-    between the truth and the best guess of a receiver who knows how people move: what the releases
-    are worth when read well.
+    between the truth and the best guess of a receiver who knows how people move: how useful the
+    releases are when read well.
     """
 
     guarded: tuple[str, ...]

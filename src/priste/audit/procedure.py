@@ -63,7 +63,7 @@ class Procedure:
         return self.terms.guarantees
 
     def adversary(self, adversary: Adversary | None) -> Adversary:
-        """Return whom leakages are against; the Protector's own adversary unless given."""
+        """Return the adversary of the leakages: the Protector's own unless given."""
         return self.terms.adversary if adversary is None else adversary
 
     def run(self, trajectory: Sequence[int] | NDArray[np.int64], bits: BitSource) -> Run:

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RecurrenceAudit:
-    """What a stream tells about an event over all its days or weeks.
+    """What a stream reveals about an event over all its days or weeks.
 
     ``at_least_once`` is the largest leakage after any release about "it happened in one of the
     ``periods`` at least", ``every_time`` that about "it happened in all of them"; over both

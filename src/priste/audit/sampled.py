@@ -29,14 +29,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SampledLeakage:
-    """What sampled runs told about one event to an adversary who sees outputs and budgets.
+    """What sampled runs revealed about one event to an adversary who sees outputs and budgets.
 
-    ``true[k][t]`` is the exact leakage of run k after step t, by the law of the procedure, against
-    the ``adversary`` and over the directions that ``guarantee`` bounds; ``nominal[k][t]`` is that
-    by the law which the procedure believes in. ``belief`` is how sure any run made an adversary of
-    the class at most, ``anybody`` the largest true leakage to an adversary with any prior, in both
-    directions. ``exceeding`` estimates the probability of a run that breaks the guarantee at some
-    step.
+    ``true[k][t]`` is the exact leakage of run k after step t, by the distribution of the procedure,
+    against the ``adversary`` and over the directions that ``guarantee`` bounds; ``nominal[k][t]``
+    is that by the distribution which the procedure believes in. ``belief`` is how sure any run made
+    an adversary of the class at most, ``any_prior`` the largest true leakage to an adversary with
+    any prior, in both directions. ``exceeding`` estimates the probability of a run that breaks the
+    guarantee at some step.
     """
 
     guarantee: Guarantee
@@ -44,7 +44,7 @@ class SampledLeakage:
     true: tuple[tuple[float, ...], ...]
     nominal: tuple[tuple[float, ...], ...]
     belief: float
-    anybody: float
+    any_prior: float
     exceeding: Estimate
 
     @property
@@ -64,7 +64,7 @@ class SampledLeakage:
 
     @property
     def nominal_value(self) -> float:
-        """The largest leakage by the law that the procedure believes in."""
+        """The largest leakage by the distribution that the procedure believes in."""
         return max(max(run) for run in self.nominal)
 
 
@@ -103,9 +103,9 @@ def sampled_leakage(
         nominal = [
             stream_path(terms.models, event, run.nominal, against, terms.family) for run in drawn
         ]
-        anybody = true
+        any_prior = true
         if against != AnyPrior():
-            anybody = [
+            any_prior = [
                 stream_path(terms.models, event, run.likelihoods, None, terms.family)
                 for run in drawn
             ]
@@ -116,7 +116,7 @@ def sampled_leakage(
             tuple(tuple(step.leakage.over(guarantee) for step in path) for path in true),
             tuple(tuple(step.leakage.over(guarantee) for step in path) for path in nominal),
             max(step.belief for path in true for step in path),
-            max(step.leakage.value for path in anybody for step in path),
+            max(step.leakage.value for path in any_prior for step in path),
             proportion(over, runs),
         )
     return found
@@ -124,13 +124,13 @@ def sampled_leakage(
 
 @dataclass(frozen=True)
 class PathStep:
-    """What the releases up to one step tell an adversary: the leakage, and the largest belief."""
+    """What the releases up to one step reveal an adversary: the leakage, and the largest belief."""
 
     leakage: Leakage
     belief: float
 
     def breaks(self, guarantee: Guarantee) -> bool:
-        """Tell whether a guarantee is broken here, by more than rounding."""
+        """Return whether a guarantee is broken here, by more than rounding."""
         return is_broken(guarantee, self.leakage.for_event, self.leakage.against_event, self.belief)
 
 
@@ -141,7 +141,7 @@ def stream_path(
     adversary: Adversary | None = None,
     family: Family = "joint",
 ) -> tuple[PathStep, ...]:
-    """Return what is told after each step to an adversary of the models."""
+    """Return what is revealed after each step to an adversary of the models."""
     quantifier = Quantifier(models, event, adversary, family=family)
     path = []
     for likelihood in likelihoods:

@@ -1,4 +1,4 @@
-"""What a finished stream of releases tells about events, step by step.
+"""What a finished stream of releases reveals about events, step by step.
 
 Given the likelihood of each release at every cell, nothing else about the releasing
 side matters: the same functions audit priste's own streams, somebody else's
@@ -32,21 +32,21 @@ from priste.quantify import (
 
 Floats = NDArray[np.float64]
 
-ANYBODY = AnyPrior()
+ANY_PRIOR = AnyPrior()
 
 
 @dataclass(frozen=True)
 class EventAudit:
-    """What the releases up to each step tell about one event.
+    """What the releases up to each step reveal about one event.
 
     ``leakage[t]`` is the leakage after step t, the larger of ``for_event[t]`` and
     ``against_event[t]``, or of those that ``guarantee`` bounds, against every prior of the
-    ``adversary``; ``anybody[t]`` is the larger of both against every prior there is. ``belief[t]``
-    is the probability of the event given the releases up to t for the stated prior,
+    ``adversary``; ``any_prior[t]`` is the larger of both against every prior there is.
+    ``belief[t]`` is the probability of the event given the releases up to t for the stated prior,
     ``prior_belief`` that before any release, and ``highest_belief[t]`` the largest over the priors
-    of the adversary. ``worst_prior`` belongs to the step of the largest leakage; it
-    maps cells to weights, and is empty where the adversary holds one of given priors: then
-    ``worst_given`` maps (model, number of the prior) to weights.
+    of the adversary. ``worst_prior`` belongs to the step of the largest leakage; it maps cells to
+    weights, and is empty where the adversary holds one of given priors: then ``worst_given`` maps
+    (model, number of the prior) to weights.
 
     ``any_movement[t]`` is the leakage after step t under any way to move that has the model's
     possible moves, whatever their probabilities: what is left of the guarantee if the
@@ -61,8 +61,8 @@ class EventAudit:
     for_event: tuple[float, ...] = ()
     against_event: tuple[float, ...] = ()
     highest_belief: tuple[float, ...] = ()
-    anybody: tuple[float, ...] = ()
-    adversary: Adversary = ANYBODY
+    any_prior: tuple[float, ...] = ()
+    adversary: Adversary = ANY_PRIOR
     guarantee: Guarantee | None = None
     worst_given: Mapping[tuple[int, int], float] = field(default_factory=dict)
 
@@ -82,9 +82,9 @@ class EventAudit:
         return max(self.leakage, default=0.0)
 
     @property
-    def max_anybody(self) -> float:
+    def max_any_prior(self) -> float:
         """The largest leakage of the stream to an adversary with any prior; 0 for an empty one."""
-        return max(self.anybody, default=0.0)
+        return max(self.any_prior, default=0.0)
 
     @property
     def max_any_movement(self) -> float:
@@ -98,20 +98,20 @@ def audit_stream(
     likelihoods: Iterable[Floats | None],
     *,
     prior: Floats | None = None,
-    adversary: Adversary = ANYBODY,
+    adversary: Adversary = ANY_PRIOR,
     guarantees: Mapping[str, Guarantee] | None = None,
     beside: bool = True,
     family: Family = "joint",
 ) -> dict[str, EventAudit]:
-    """Return for each event what the stream tells about it, step by step.
+    """Return for each event what the stream reveals about it, step by step.
 
-    ``likelihoods`` yields per step the (m,) probability of that step's release at every
-    cell, None for silence. The leakage is against every prior of ``adversary``, anybody unless
-    given, and over several models as ``family`` says; the belief is that of an adversary whose
-    prior over the first cell is ``prior``, uniform unless given. With ``family="joint"`` all models
-    are alike to that adversary, with ``"each"`` it holds the first model.
-    ``guarantees`` names what was guaranteed about events, if anything was. Without ``beside`` an
-    audit against one adversary does not tell what anybody learns, which takes most of the time.
+    ``likelihoods`` yields per step the (m,) probability of that step's release at every cell, None
+    for silence. The leakage is against every prior of ``adversary``, any prior by default, and over
+    several models as ``family`` says; the belief is that of an adversary whose prior over the first
+    cell is ``prior``, uniform unless given. With ``family="joint"`` all models are alike to that
+    adversary, with ``"each"`` it holds the first model. ``guarantees`` names what was guaranteed
+    about events, if anything was. Without ``beside`` an audit against one adversary does not tell
+    what any prior learns, which takes most of the time.
 
     >>> from priste import Grid, MarkovModel, PlanarLaplace, presence
     >>> grid = Grid(rows=2, columns=2, cell_size=1.0)
@@ -128,20 +128,20 @@ def audit_stream(
     found = {}
     for name, event in events.items():
         guarded = asked_at_every_step(models, event, adversary, len(likelihoods), family)
-        anybody = guarded
-        if beside and adversary != ANYBODY:
-            anybody = asked_at_every_step(models, event, ANYBODY, len(likelihoods), family)
+        any_prior = guarded
+        if beside and adversary != ANY_PRIOR:
+            any_prior = asked_at_every_step(models, event, ANY_PRIOR, len(likelihoods), family)
         held = models if family == "joint" else models[:1]
         known = Quantifier(held, event, KnownPrior(stated))
         before = known.posterior()
         told: list[Leakage] = []
         widely, belief, highest = [], [], []
         for likelihood in likelihoods:
-            for quantifier in {id(q): q for q in (guarded, anybody, known)}.values():
+            for quantifier in {id(q): q for q in (guarded, any_prior, known)}.values():
                 quantifier.observe(likelihood)
             told.append(guarded.leakage())
-            if anybody.adversary == ANYBODY:
-                widely.append(anybody.leakage().value)
+            if any_prior.adversary == ANY_PRIOR:
+                widely.append(any_prior.leakage().value)
             belief.append(known.posterior())
             highest.append(guarded.belief())
         guarantee = (guarantees or {}).get(name)

@@ -1,7 +1,7 @@
 """What a release procedure really tells an adversary who knows how it works.
 
-A calibrator checks releases against the law it believes in. The law of what comes out may be
-another one: rejections and fallbacks depend on the true cell. Here the law of the
+A calibrator checks releases against the distribution it believes in. What comes out may have
+another one: rejections and fallbacks depend on the true cell. Here the distribution of the
 whole procedure is written out, sequence by sequence, and the leakage taken from that.
 """
 
@@ -28,7 +28,7 @@ from priste.quantify import (
     OddsBound,
     Quantifier,
 )
-from priste.quantify.guarantees.guarantee import REPORTED_SLACK
+from priste.quantify.guarantees import REPORTED_SLACK
 from priste.quantify.joint_probabilities import added, candidates_of, layers_added
 from priste.quantify.leakage import bounded_directions
 from priste.release import Protector, StreamNode
@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 Sees = Literal["outputs", "budgets"]
 
 MAX_HISTORIES = 20_000
-"""How many histories an enumeration may follow unless told otherwise: some minutes at most."""
+"""How many histories an enumeration may follow by default: some minutes at most."""
 
 TOLERANCE = REPORTED_SLACK
 """Leakages are upper bounds, which lie above the exact ones by less than this."""
@@ -54,14 +54,14 @@ class TooManyHistories(InvalidParameter):
 class History:
     """One sequence that the adversary may see, with its exact probabilities.
 
-    ``budgets`` is None for an adversary who sees the outputs alone; then all the ways in which
+    ``budgets`` is None for an adversary who sees only the output; then all the ways in which
     these outputs can come about are added up. ``probability`` is that of the sequence for the
     stated prior, and ``with_event[e]`` that of the sequence together with event e (of a secret: an
     answer but the last), both under the first model. ``for_event[e]`` and ``against_event[e]`` are
     the exact leakages about event e in either direction, against every prior of the adversary and
     jointly over the guarded models;
     ``leakage[e]`` is the larger of those that the guarantee bounds. ``belief[e]`` is how sure that
-    event e happened the sequence makes an adversary of the class at most. ``anybody[e]`` is the
+    event e happened the sequence makes an adversary of the class at most. ``any_prior[e]`` is the
     leakage, in both directions, to an adversary with any prior.
     """
 
@@ -73,10 +73,10 @@ class History:
     for_event: tuple[float, ...]
     against_event: tuple[float, ...]
     belief: tuple[float, ...]
-    anybody: tuple[float, ...]
+    any_prior: tuple[float, ...]
 
     def breaks(self, event: int, guarantee: Guarantee) -> bool:
-        """Tell whether this sequence alone breaks a guarantee about an event by more than rounding.
+        """Return whether this sequence breaks a guarantee about an event by more than rounding.
 
         The tolerance is ``TOLERANCE``.
         """
@@ -87,17 +87,16 @@ class History:
 
 @dataclass(frozen=True)
 class TrueLeakage:
-    """What a whole procedure tells about one event, against what was guaranteed.
+    """What a whole procedure reveals about one event, against what was guaranteed.
 
     ``leakage[t]`` is the largest over all sequences of steps 0 to t, over the directions that
     ``guarantee`` bounds; it never falls with t. ``for_event``, ``against_event`` and ``belief`` are
-    the largest after all steps, against the ``adversary``; ``anybody`` is the leakage then, in both
-    directions, to an adversary with any prior. ``worst`` is the sequence that reaches the last
+    the largest after all steps, against the ``adversary``; ``any_prior`` is the leakage then, in
+    both directions, to an adversary with any prior. ``worst`` is the sequence that reaches the last
     leakage, ``worst_prior`` the prior over cells to which it says so much, where the adversary is
     not one of given priors: then ``worst_given`` maps (model, number of the prior) to weights (see
-    :class:`~priste.quantify.Leakage`). ``exceeding`` is the probability,
-    for the stated prior, of a sequence of all steps that breaks the guarantee (by more than
-    ``TOLERANCE``).
+    :class:`~priste.quantify.Leakage`). ``exceeding`` is the probability, for the stated prior, of a
+    sequence of all steps that breaks the guarantee (by more than ``TOLERANCE``).
     """
 
     guarantee: Guarantee
@@ -107,7 +106,7 @@ class TrueLeakage:
     for_event: float
     against_event: float
     belief: float
-    anybody: float
+    any_prior: float
     worst: History
     worst_prior: Mapping[int, float]
     worst_given: Mapping[tuple[int, int], float]
@@ -131,7 +130,7 @@ class TrueLeakage:
 
 
 def is_broken(guarantee: Guarantee, for_event: float, against_event: float, belief: float) -> bool:
-    """Tell whether what was told goes beyond a guarantee by more than ``TOLERANCE``."""
+    """Return whether what was revealed exceeds a guarantee by more than ``TOLERANCE``."""
     return not guarantee.is_kept(for_event, against_event, belief, TOLERANCE)
 
 
@@ -144,11 +143,11 @@ def output_histories(
     adversary: Adversary | None = None,
     max_histories: int = MAX_HISTORIES,
 ) -> Iterator[History]:
-    """Yield every sequence of one to ``steps`` releases that can be seen, with its exact law.
+    """Yield every sequence of one to ``steps`` releases that can be seen, with its probabilities.
 
     Sequences of full length have probabilities that sum to 1. ``protector`` must not have
     released anything; nothing is drawn from it. ``prior`` over the first cell is uniform unless
-    given. ``adversary`` is whom leakages are against, the Protector's own unless given. The number
+    given. ``adversary`` is that of the Protector unless given. The number
     of histories grows with (outputs x budgets) to the power of the steps: above
     ``max_histories`` TooManyHistories is raised. One step is possible for any map.
     """
@@ -170,7 +169,7 @@ def true_leakage(
     adversary: Adversary | None = None,
     max_histories: int = MAX_HISTORIES,
 ) -> dict[str, TrueLeakage]:
-    """Return for each event what the whole procedure tells about it, exactly.
+    """Return for each event what the whole procedure reveals about it, exactly.
 
     The adversary knows the code, the events, what is guaranteed, the mobility models (not which of
     several holds) and the mechanism. ``sees`` says what else: "outputs" alone, or "budgets" too.
@@ -195,7 +194,7 @@ def true_leakage(
     )
     count = len(procedure.terms.events)
     largest = [[-math.inf] * count for _ in range(steps)]
-    ends = np.full((4, count), -math.inf)  # for, against, belief, anybody after all steps
+    ends = np.full((4, count), -math.inf)  # for, against, belief, any prior after all steps
     worst: list[History | None] = [None] * count
     exceeding = [0.0] * count
     histories = 0
@@ -204,7 +203,7 @@ def true_leakage(
         depth = len(history.outputs) - 1
         last = depth == steps - 1
         if last:
-            told = (history.for_event, history.against_event, history.belief, history.anybody)
+            told = (history.for_event, history.against_event, history.belief, history.any_prior)
             ends = np.maximum(ends, told)
         for number, value in enumerate(history.leakage):
             if value > largest[depth][number] or (last and worst[number] is None):
@@ -217,7 +216,9 @@ def true_leakage(
     for number, name in enumerate(procedure.terms.event_names):
         history_of_worst = worst[number]
         if history_of_worst is None:
-            raise InvalidParameter("The procedure has no possible release; its law is empty.")
+            raise InvalidParameter(
+                "The procedure has no possible release; its distribution is empty."
+            )
         learnt = _worst_prior(procedure, number, history_of_worst, against)
         found[name] = TrueLeakage(
             procedure.guarantees[number],
@@ -227,7 +228,7 @@ def true_leakage(
             for_event=float(ends[0, number]),
             against_event=float(ends[1, number]),
             belief=float(ends[2, number]),
-            anybody=float(ends[3, number]),
+            any_prior=float(ends[3, number]),
             worst=history_of_worst,
             worst_prior=learnt.worst_prior or learnt.worst_last_seen,
             worst_given=learnt.worst_given,
@@ -240,8 +241,8 @@ def true_leakage(
 class _Branch:
     """One way to come to the same observations: a public state, and what was really observed.
 
-    Each event has three quantifiers: against the adversary, against anybody (the same one where
-    the adversary is anybody), and under the stated prior and first model.
+    Each event has three quantifiers: against the adversary, against any prior (the same one where
+    the adversary has any), and under the stated prior and first model.
     """
 
     def __init__(self, node: StreamNode, quantifiers: list[dict[str, Quantifier]]) -> None:
@@ -258,7 +259,7 @@ class _Branch:
                 "known": Quantifier(models[0], event, KnownPrior(prior), method="forward"),
             }
             if adversary != AnyPrior():
-                each["anybody"] = Quantifier(models, event, family=family, method="forward")
+                each["any_prior"] = Quantifier(models, event, family=family, method="forward")
             quantifiers.append(each)
         return _Branch(procedure.start, quantifiers)
 
@@ -275,19 +276,19 @@ class _Branch:
 
     def moments(self, event: int, who: str, sees: Sees) -> JointProbabilities:
         """Return the moments of what may be seen next: outputs, or pairs with the budget first."""
-        law = self.node.distribution
-        pairs = self.quantifiers[event][who].candidate_joint(law.pairs())
-        return pairs if sees == "budgets" else layers_added(pairs, len(law.budgets))
+        distribution = self.node.distribution
+        pairs = self.quantifiers[event][who].candidate_joint(distribution.pairs())
+        return pairs if sees == "budgets" else layers_added(pairs, len(distribution.budgets))
 
     def possible(self, sees: Sees) -> NDArray[np.bool_]:
-        law = self.node.distribution
-        table = law.pairs() if sees == "budgets" else law.outputs()
+        distribution = self.node.distribution
+        table = distribution.pairs() if sees == "budgets" else distribution.outputs()
         return np.asarray(table.any(axis=0))
 
 
 @dataclass(frozen=True, eq=False)
 class _Told:
-    """What each of some continuations tells about one event; arrays with one entry for each."""
+    """What each of some continuations reveals about one event; arrays with one entry for each."""
 
     with_event: Floats
     total: Floats
@@ -295,7 +296,7 @@ class _Told:
     for_event: Floats
     against_event: Floats
     belief: Floats
-    anybody: Floats
+    any_prior: Floats
 
 
 class _Walk:
@@ -318,10 +319,12 @@ class _Walk:
         places = np.flatnonzero(seen)
         self._spend(len(places))
         told = [self._told(branches, number, places) for number in range(len(self._guarantees))]
-        law = branches[0].node.distribution
+        distribution = branches[0].node.distribution
         for place, shown in enumerate(places.tolist()):
-            layer, output = divmod(shown, law.joint.shape[2]) if self._sees_budgets else (0, shown)
-            known = (*budgets, law.budgets[layer]) if self._sees_budgets else budgets
+            layer, output = (
+                divmod(shown, distribution.joint.shape[2]) if self._sees_budgets else (0, shown)
+            )
+            known = (*budgets, distribution.budgets[layer]) if self._sees_budgets else budgets
             yield History(
                 (*outputs, output),
                 known if self._sees_budgets else None,
@@ -354,10 +357,10 @@ class _Walk:
         moments = together("adversary")
         directions = judge.leakages(moments, _UP), judge.leakages(moments, _DOWN)
         bounded = bounded_directions(self._guarantees[event])
-        anybody = np.maximum(*directions)
-        if "anybody" in branches[0].quantifiers[event]:
-            everyone = branches[0].quantifiers[event]["anybody"].judge
-            anybody = everyone.leakages(together("anybody"))
+        any_prior = np.maximum(*directions)
+        if "any_prior" in branches[0].quantifiers[event]:
+            everyone = branches[0].quantifiers[event]["any_prior"].judge
+            any_prior = everyone.leakages(together("any_prior"))
         return _Told(
             with_event,
             with_event + by_answer[-1],
@@ -369,13 +372,13 @@ class _Walk:
                     for place in range(len(places))
                 ]
             ),
-            anybody,
+            any_prior,
         )
 
     def children(
         self, branches: Sequence[_Branch], output: int, layers: list[int] | None
     ) -> list[_Branch]:
-        """Return all branches after an output, at some budgets of the law or (None) at any."""
+        """Return all branches after an output, at some budgets or (None) at any."""
         after = []
         for branch in branches:
             joint = branch.node.distribution.joint
@@ -395,7 +398,7 @@ class _Walk:
             )
 
 
-_TOLD_OF_EVENTS = ("with_event", "leakage", "for_event", "against_event", "belief", "anybody")
+_TOLD_OF_EVENTS = ("with_event", "leakage", "for_event", "against_event", "belief", "any_prior")
 """What a History holds per event, in its order."""
 
 

@@ -15,7 +15,7 @@ from priste.results import RunErrors, Verdict, verdict
 from priste.traces import ReadingReport, WritingReport
 
 MOST_PROBLEMS = 20
-"""How many people for whom nothing could be released are named."""
+"""How many people without a release are named."""
 
 MOST_SHOWN = 10
 """How many people's ledgers are looked at closely: those with the largest leakage."""
@@ -69,7 +69,7 @@ class BatchReport:
 
     @property
     def problems(self) -> dict[str | None, str]:
-        """Why nothing was released, for the first users for whom nothing could be."""
+        """Why nothing was released, for the first users without a release."""
         return self.parts.problems(MOST_PROBLEMS)
 
     @property

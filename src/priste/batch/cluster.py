@@ -1,6 +1,6 @@
 """Chunks protected on a Dask cluster that is there already (extra ``cluster``).
 
-True locations, the policy and the key of the run go to its workers: it must be one's own, and its
+True locations, the policy and the key of the run go to its workers: it must be your own, and its
 connections private (``tls://``, or a network that nobody else is on). Workers need the same version
 of priste. A worker keeps the policy, with its models and tables, from the first chunk to the
 last; one that joins later gets it when it joins, and the chunks of one that dies go to others. The
@@ -48,12 +48,12 @@ def cluster_at(address: str) -> Iterator[Engine]:
     with _connected(address) as client:
         _check_versions(client, address)
 
-        def run(work: Work, jobs: Iterable[Job], on_told: OnTold) -> Iterator[Made]:
-            with _kept_by_workers(client, work, on_told) as (name, heard):
+        def run(work: Work, jobs: Iterable[Job], on_done: OnTold) -> Iterator[Made]:
+            with _kept_by_workers(client, work, on_done) as (name, heard):
                 deadly: list[Job] = []
                 yield from _finished(client, name, jobs, heard, deadly)
                 for job in deadly:
-                    yield _one_by_one(client, name, work, job, on_told)
+                    yield _one_by_one(client, name, work, job, on_done)
 
         yield run
 
@@ -93,11 +93,11 @@ def _version() -> str:
 
 @contextmanager
 def _kept_by_workers(
-    client: Any, work: Work, on_told: OnTold
+    client: Any, work: Work, on_done: OnTold
 ) -> Iterator[tuple[str, Callable[[], None]]]:
     """Let every worker, also one that joins later, keep the work; yield its name, and an ear.
 
-    The ear tells ``on_told`` what workers reported, on the thread that calls it.
+    The ear tells ``on_done`` what workers reported, on the thread that calls it.
     """
     from distributed import WorkerPlugin
 
@@ -126,7 +126,7 @@ def _kept_by_workers(
         count = len(told)
         if count:
             del told[:count]
-            on_told(count)
+            on_done(count)
 
     try:
         yield name, heard
@@ -163,7 +163,7 @@ def _perform(name: str, job: Job) -> Made:
 
 
 def _perform_alone(name: str, job: Job) -> tuple[Outcome, ...]:
-    """Protect the one user of a job in a worker; whoever waits for it tells it."""
+    """Protect the one user of a job in a worker; the caller that waits for it reports it."""
     return _hands.submit(_kept[name].outcomes, job, None).result()
 
 
@@ -210,7 +210,7 @@ def _finished(
                 client.cancel(list(futures))
 
 
-def _one_by_one(client: Any, name: str, work: Work, job: Job, on_told: OnTold) -> Made:
+def _one_by_one(client: Any, name: str, work: Work, job: Job, on_done: OnTold) -> Made:
     """Protect the users of a chunk one after the other; at whom workers die is left out.
 
     One at a time, as the scheduler blames all that a worker had before it when it died.
@@ -226,5 +226,5 @@ def _one_by_one(client: Any, name: str, work: Work, job: Job, on_told: OnTold) -
         except KilledWorker:
             outcomes.append(work.lost(single, "took worker after worker of the cluster with it"))
         future.release()
-        on_told(1)
+        on_done(1)
     return Made.of(job, outcomes)

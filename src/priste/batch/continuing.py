@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from priste.batch.earlier_streams import AnotherStream, EarlierStreams, ReleasedBefore
+from priste.batch.earlier_streams import (
+    AnotherStream,
+    EarlierStreams,
+    ReleasedBefore,
+    check_goes_on,
+)
 from priste.batch.engines import ENDED, Job
 from priste.batch.gathering import Chunk, Gathering, place_of
 from priste.batch.groups import belongs_to, check_kept, errors_of, true_cells
@@ -16,7 +21,6 @@ from priste.batch.workspace import Workspace
 from priste.errors import PristeError
 from priste.policy import Policy
 from priste.register import KeptStream, Person, Recognition, Register, RegisterTransaction, Released
-from priste.register.continued import CannotGoOn, step_of_clock
 from priste.results import RunErrors
 
 
@@ -91,28 +95,11 @@ class Continuation:
                     check_kept(kept, self._recognition, self._named, user, cells, places)
                 if past is not None and user in self._elsewhere:
                     check_kept(past, self._recognition, self._named, user, cells, places)
-                    self._check_steps(user, past, cells)
+                    check_goes_on(user, self._elsewhere[user], past, self._policy, cells)
             except (ReleasedBefore, AnotherStream):
                 raise
             except PristeError as problem:
                 raise workspace.refusal(str(problem).rstrip(".")) from None
-
-    def _check_steps(self, user: str | None, past: KeptStream, cells: Sequence[int | None]) -> None:
-        """Refuse positions for steps that the stream can no longer release."""
-        last = self._elsewhere[user][-1]
-        try:
-            before = step_of_clock(self._policy, past)
-        except CannotGoOn as problem:
-            raise AnotherStream(user, last.place, problem.reason) from None
-        held = [step + before for step, cell in enumerate(cells) if cell is not None]
-        if any(step < 0 for step in held):
-            raise AnotherStream(user, last.place, "some of these days are before its first step")
-        if any(each.same_fixes for each in self._elsewhere[user]):
-            return
-        if any(step < len(past.records) for step in held):
-            raise AnotherStream(
-                user, last.place, "it has released steps of the same time, from other locations"
-            )
 
     def _people(self, gathering: Gathering) -> Iterator[Person]:
         for user, fixes in gathering.people():
@@ -206,7 +193,7 @@ def _read(journal: bytes | None) -> Iterator[KeptStream]:
 
 
 def _ended_a_process(part: bytes) -> bool:
-    """Tell whether a part lacks users at whom processes died: that is no fault of their data."""
+    """Return whether a part lacks users at whom processes died: that is no fault of their data."""
     return any(problem.startswith(ENDED) for problem in problems_in(part))
 
 

@@ -1,4 +1,4 @@
-"""Bits for the draws of many streams: each user and step has its own, whoever draws and how often.
+"""Bits for the draws of many streams: each user and step has its own, however often it is drawn.
 
 Engines repeat work: a worker dies, a slow task is done twice, a run is taken up again. Because the
 bits of a step follow from a key, the user and the step alone, every repetition draws the

@@ -12,19 +12,22 @@ from priste.batch.gathering import place_of
 from priste.batch.parts import checked_bytes, journals_in
 from priste.batch.workspace import MANIFEST, part_name, read_manifest
 from priste.errors import StateError
+from priste.policy import Policy
 from priste.register import KeptStream, Released
+from priste.register.continued import CannotGoOn, step_of_clock
 
 LIVE = "stream.json"
 """The file by which the state folder of a person in priste live is known."""
 
 
 class ReleasedBefore(StateError):
-    """Fixes were released before, and drawing again would tell more than the guarantee allows."""
+    """Fixes were released before, and drawing again would reveal more than the guarantee allows."""
 
     def __init__(self, user: str | None, place: str, under: str) -> None:
+        self.reason = f"some of these locations were released under {under}, see {place!r}"
         super().__init__(
             f"{_whose(user)} were released before, under {under}: see {place!r}. Both releases "
-            "together may tell more than is guaranteed, so nothing was drawn. Hand out the first "
+            "together may reveal more than is guaranteed, so nothing was drawn. Hand out the first "
             "release. If nothing of it was or will be handed out, remove it and use "
             "--beside-earlier-releases."
         )
@@ -34,11 +37,12 @@ class AnotherStream(StateError):
     """Something was released about the same person, and these locations cannot be added to it."""
 
     def __init__(self, user: str | None, place: str, reason: str) -> None:
+        self.reason = f"{reason}, see {place!r}"
         name = "" if user is not None else " If this is another person, name them (--as-user)."
         super().__init__(
             f"{_whose(user)} cannot be added to what was released about the same person before "
             f"(see {place!r}): {reason}. The guarantee is about one stream per person: two streams "
-            "together may tell more. Use the map and the step of the earlier policy, and a clock "
+            "together may reveal more. Use the map and the step of the earlier policy, and a clock "
             f"that goes on where it ended.{name} To release them as a second stream, without a "
             "guarantee about both together, use --beside-earlier-releases."
         )
@@ -46,6 +50,33 @@ class AnotherStream(StateError):
 
 def _whose(user: str | None) -> str:
     return "Some of these locations" if user is None else f"Locations of {user}"
+
+
+def check_goes_on(
+    user: str | None,
+    found: Sequence[Released],
+    past: KeptStream,
+    policy: Policy,
+    cells: Sequence[int | None],
+) -> None:
+    """Refuse true cells of a policy's clock for steps that a stream can no longer release.
+
+    ``found`` are the streams of the person in the register, of which the last is ``past``.
+    """
+    place = found[-1].place
+    try:
+        before = step_of_clock(policy, past)
+    except CannotGoOn as problem:
+        raise AnotherStream(user, place, problem.reason) from None
+    held = [step + before for step, cell in enumerate(cells) if cell is not None]
+    if any(step < 0 for step in held):
+        raise AnotherStream(user, place, "some of these days are before its first step")
+    if any(each.same_fixes for each in found):
+        return
+    if any(step < len(past.records) for step in held):
+        raise AnotherStream(
+            user, place, "it has released steps of the same time, from other locations"
+        )
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,14 @@
 """Where chunks are protected: in this process, or in worker processes on this machine.
 
 What is done with a chunk is :func:`~priste.batch.groups.protect_group`, whatever the engine; so
-all of them give the same bytes. :mod:`priste.batch.cluster` is one more, on many machines.
+all of them give the same bytes. :mod:`priste.batch.cluster` is one more, on many machines, and
+:mod:`priste.batch.engine_table` lists them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,7 +32,7 @@ PRELOADED = "priste.batch.preloaded"
 """What workers of these engines begin with."""
 
 OnTold = Callable[[int], None]
-"""Told how many more users are done."""
+"""Called with how many more users are done."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Made:
-    """What was made of a job: the content of its part, and what is told about it but not kept."""
+    """What was made of a job: the content of its part, and what is reported but not kept."""
 
     number: int
     fixes: str
@@ -113,45 +115,53 @@ class Work:
 
 
 Engine = Callable[[Work, Iterable[Job], OnTold], Iterator[Made]]
+"""Yields what was made of every job, in any order, and tells how many more users are done."""
 
 
-def here(work: Work, jobs: Iterable[Job], on_told: OnTold) -> Iterator[Made]:
+@dataclass(frozen=True)
+class EngineKind:
+    """One kind of engine; ``open`` connects to the one at an address, as ``processes://4``."""
+
+    open: Callable[[str], AbstractContextManager[Engine]]
+
+
+def here(work: Work, jobs: Iterable[Job], on_done: OnTold) -> Iterator[Made]:
     """Protect chunk after chunk in this process."""
     for job in jobs:
-        yield work(job, lambda: on_told(1))
+        yield work(job, lambda: on_done(1))
 
 
 def pool_of(workers: int) -> Engine:
     """Return the engine of so many processes on this machine, which begin to load now."""
     pools.preload(PRELOADED)
 
-    def run(work: Work, jobs: Iterable[Job], on_told: OnTold) -> Iterator[Made]:
+    def run(work: Work, jobs: Iterable[Job], on_done: OnTold) -> Iterator[Made]:
         deadly: list[Job] = []
         for _, made in pools.finished(
             work,
             jobs,
             workers=workers,
-            on_told=on_told,
+            on_done=on_done,
             tries=TRIES,
             on_lost=lambda number, job, how: deadly.append(job),
         ):
             yield made
         for job in deadly:  # when nobody else needs memory
-            yield _one_by_one(work, job, on_told)
+            yield _one_by_one(work, job, on_done)
 
     return run
 
 
-def _one_by_one(work: Work, job: Job, on_told: OnTold) -> Made:
+def _one_by_one(work: Work, job: Job, on_done: OnTold) -> Made:
     """Protect the users of a chunk at which workers died; at whom they die again is left out."""
     found: dict[int, tuple[Outcome, ...]] = {}
 
     def lose(number: int, single: Job, how: str) -> None:
         found[number] = (work.lost(single, how),)
-        on_told(1)
+        on_done(1)
 
     for number, outcomes in pools.finished(
-        work.outcomes, job.one_by_one(), workers=1, on_told=on_told, tries=TRIES, on_lost=lose
+        work.outcomes, job.one_by_one(), workers=1, on_done=on_done, tries=TRIES, on_lost=lose
     ):
         found[number] = outcomes
     return Made.of(job, [each for number in sorted(found) for each in found[number]])

@@ -170,7 +170,7 @@ class Gathering:
         self._held, self._people, self._rows = [], [], 0
 
     def add_named(self, names: Iterable[str | None]) -> None:
-        """Take in who is named in the source; those without a fix are each in a chunk, to be told.
+        """Take in who is named in the source; those without a fix are reported by their chunk.
 
         Names may come more than once. Ask after everybody's fixes are in.
         """
@@ -202,7 +202,7 @@ class Gathering:
             ).fetchall()
 
     def add_places(self, places: Iterable[OwnPlace]) -> None:
-        """Take in everybody's own places."""
+        """Take in personal places."""
         import pyarrow as pa
 
         rows = iter(places)
@@ -270,7 +270,7 @@ class Gathering:
             yield self._chunk(current, pa.Table.from_batches(held), places)
 
     def _discs(self, count: int) -> Iterator[tuple[int, OwnPlace]]:
-        """Yield everybody's own places in the order of the chunks."""
+        """Yield personal places in the order of the chunks."""
         query = (
             f"SELECT place % {int(count)} AS chunk, person, region, a, o, radius FROM discs "
             "ORDER BY chunk, person NULLS FIRST, region, a, o, radius"

@@ -92,7 +92,7 @@ class Group:
 
     @property
     def problems(self) -> dict[str | None, str]:
-        """Why nothing was released, for each user for whom nothing could be."""
+        """Why nothing was released, for each user without a release."""
         return {each.user: each.problem for each in self.outcomes if each.problem is not None}
 
     @property
@@ -116,7 +116,7 @@ def protect_group(
     ``table`` is an Arrow table with the columns user (text), time (a timestamp with its zone, or
     whole microseconds since 1970), lat and lon (degrees), in any order of rows. ``key`` is a
     secret, 32 random bytes: the draws follow from it, the user and the step, so that
-    a repetition draws the same; whoever has it can undo the noise. (An integer is a seed, for
+    a repetition draws the same; with it the noise can be undone. (An integer is a seed, for
     experiments.) ``places`` are single
     users' own, in the stead of the policy's regions of the same names. ``earlier``
     holds journals of former outcomes, also of other policies on the same map: their steps are kept
@@ -194,13 +194,13 @@ def _outcome(
         raise  # about what was kept, or the machine: not about this user's data
     except PristeError as problem:
         return without_a_stream(user, policy, str(problem))
-    except Exception as problem:  # the message may hold a location, so it is not told
+    except Exception as problem:  # the message may hold a location, so it is not shown
         said = f"An error that should not happen ({type(problem).__name__}); please report it."
         return without_a_stream(user, policy, said)
 
 
 def without_a_stream(user: str | None, policy: Policy, problem: str | None) -> Outcome:
-    """Return what became of a user for whom nothing was released, and why if something is wrong."""
+    """Return what became of a user without a release, and why if something is wrong."""
     return Outcome(user, problem, ProtectedStream(user, Ledger(tuple(policy.events), []), 0))
 
 

@@ -1,4 +1,4 @@
-"""Everybody's own places: where the home and the clinic of each user are.
+"""Personal places: where the home and the clinic of each user are.
 
 A table of its own says so, or columns of the input, whose texts are discs: ``46.012 7.004 0.2``,
 latitude, longitude and radius in km, several of them with semicolons between.
@@ -28,7 +28,7 @@ Places = Mapping[str, Sequence[Disc]]
 """One user's own places by the name of the region; several discs of one name are one place."""
 
 UNCLEAR: Disc = (-1e9, -1e9, -1e9)
-"""Stands for what the rows of a user say that is no place: they are told when it is their turn."""
+"""Stands for text that is no place: its user is reported when it is their turn."""
 
 OwnPlace = tuple[str | None, str, Disc]
 """A user, the name of a region, and a disc of it."""

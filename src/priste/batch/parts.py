@@ -206,7 +206,7 @@ class Parts:
         return {user: self._ledger(found[user]) for user in users}
 
     def problems(self, most: int) -> dict[str | None, str]:
-        """Return why nothing was released, for the first people for whom nothing could be."""
+        """Return why nothing was released, for the first people without a release."""
         query = (
             "SELECT user, problem FROM people WHERE problem IS NOT NULL "
             f"ORDER BY user NULLS FIRST LIMIT {int(most)}"

@@ -10,7 +10,7 @@ from priste.errors import InvalidParameter, TraceError
 from priste.policy import Policy
 from priste.traces import ReadingReport, Traces
 from priste.traces.fixes import utc_datetime
-from priste.traces.formats.known import formats
+from priste.traces.formats.known import FORMATS
 from priste.traces.record_problems import Tally
 
 MOST_NAMED = 5
@@ -25,7 +25,7 @@ def named_in(traces: Traces) -> Iterator[str | None]:
     """
     if traces.reading.user is not None:
         return
-    source, reading, kind = traces.source, traces.reading, formats()[traces.format]
+    source, reading, kind = traces.source, traces.reading, FORMATS[traces.format]
     column = None if kind.tables is None else traces.columns().user
     if not kind.names_users or (kind.tables is not None and column is None):
         yield from (file.user for file in source.files)
@@ -80,20 +80,20 @@ def _said(time: datetime) -> str:
 
 
 def refuse_unsaid_places(policy: Policy, said: Collection[str] | None) -> None:
-    """Raise InvalidParameter for a region that is everybody's own if nothing says where.
+    """Raise InvalidParameter for a region of personal places if nothing says where.
 
     ``said`` are the regions of which columns of the input tell, None where a table may tell of all.
     """
     unsaid = [name for name in policy.own_regions if said is not None and name not in said]
     if unsaid:
         raise InvalidParameter(
-            f"The region {unsaid[0]!r} of the policy is everybody's own, and nothing says where. "
+            f"The region {unsaid[0]!r} of the policy is a personal place, and nothing says where. "
             f"Give a table (--places TABLE) or a column of the input (--place {unsaid[0]})."
         )
 
 
 def about_places(users: int, placed: int, unknown: int, own: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return what should be known about places of everybody's own, of which many have some.
+    """Return what should be known about personal places, of which many have some.
 
     ``own`` are regions that are nowhere for those who have none.
     ``unknown`` are people who have places and are not among the users: a name that is written in
@@ -126,8 +126,8 @@ def about_places(users: int, placed: int, unknown: int, own: Sequence[str] = ())
 def oddities(parts: Parts) -> tuple[str, ...]:
     """Return what should be known before these people's streams are handed out together."""
     told = [
-        f"{_named(names)} have the same locations. Each is guaranteed ε; whoever knows that "
-        "they are one person learns from both, up to the sum."
+        f"{_named(names)} have the same locations. Each is guaranteed ε; adversaries who know that "
+        "they are one person learn from both, up to the sum."
         for names in parts.alike("nullif(alike, '')", MOST_NAMED)
     ]
     told += [

@@ -38,7 +38,7 @@ class PristePPM:
     about the person. Every fix gets the point that was released for its step of the policy's clock;
     where nothing was released (off the clock) it gets nan.
 
-    ``seed`` repeats an experiment: whoever knows it can undo the noise.
+    ``seed`` repeats an experiment: with it the noise can be undone.
     """
 
     PPM_ID = "priste"
@@ -61,7 +61,7 @@ class PristePPM:
         self._policy = policy
         self._seed = seed
         self.ledgers: dict[str, Ledger] = {}
-        """What was released for each uid by the last ``execute``, and what each release told."""
+        """What the last ``execute`` released for each uid, and what each release revealed."""
 
     def execute(self, location_data: Data) -> Data:
         """Write ``obf_lat``, ``obf_lon`` and ``quality_loss`` (metres) into ``location_data.data``.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +19,9 @@ import priste
 from priste.arguments import check_int
 from priste.atomic_files import check_apart
 from priste.batch.batch_report import BatchReport
-from priste.batch.cluster import cluster_at
 from priste.batch.continuing import Continuation
-from priste.batch.engines import Engine, Work, here, pool_of
+from priste.batch.engine_table import THIS_PROCESS, engine_at, processes
+from priste.batch.engines import Work, here
 from priste.batch.gathering import Gathering, chunks_for, place_of
 from priste.batch.groups import NOTHING_USABLE, true_cells
 from priste.batch.own_places import places_in_columns, read_own_places
@@ -87,20 +87,19 @@ def protect_file(
 ) -> BatchReport:
     """Protect every user of ``traces`` under ``policy`` and write the result.
 
-    Each user is a stream of its own: ε is guaranteed for each. The result does not
-    depend on ``workers``, the processes of this machine, nor on the ``cluster``, the address of a
-    Dask scheduler, that does the work in their stead. One worker is this process; with ``apart`` it
-    is a process of its own, so that a user at whom it dies does not take this one along. With a
-    ``seed`` (for experiments: whoever knows it can undo the noise) each user's draws depend on it
-    and the user's name alone.
-    One record per released step is written, and nothing else of the input. ``places`` is a table of
-    users' own regions, and ``place_columns`` the columns of the input that hold them, by the
-    region's name (see :mod:`priste.batch.own_places`);
+    Each user is a stream of its own: ε is guaranteed for each. The result does not depend on
+    ``workers``, the processes of this machine, nor on the ``cluster``, the address of a Dask
+    scheduler or another engine that does the work in their stead. One worker is this process; with
+    ``apart`` it is a process of its own, so that a user at whom it dies does not take this one
+    along. With a ``seed`` (for experiments: with it the noise can be undone) each user's draws
+    depend on it and the user's name alone. One record per released step is written, and nothing
+    else of the input. ``places`` is a table of users' own regions, and ``place_columns`` the
+    columns of the input that hold them, by the region's name (see :mod:`priste.batch.own_places`);
     ``sample`` is the share of users to take, chosen by their names; ``users`` are those to take,
     everybody unless some are named.
-    ``on_progress`` is told how many users are done, and of how many.
+    ``on_progress`` gets how many users are done, and of how many.
 
-    Users whose data cannot be protected are told with the reason, and the others are released.
+    Users whose data cannot be protected are named with the reason, and the others are released.
 
     All releases about a person are one stream. What was released about somebody before, by any
     door, counts: later locations go on from it, with silence in between, and steps that were
@@ -118,11 +117,8 @@ def protect_file(
     refuse_unsaid_places(policy, (place_columns or ()) if places is None else None)
     target = Destination.of(Path(destination), traces)
     _check_places(target, traces, places, overwrite)
-    engines: AbstractContextManager[Engine]
-    if cluster is not None:
-        engines = cluster_at(cluster)
-    else:
-        engines = nullcontext(pool_of(workers) if apart or workers > 1 else here)
+    on_this_machine = processes(workers) if apart or workers > 1 else THIS_PROCESS
+    opened = engine_at(cluster or on_this_machine)
     recognition = Recognition.of_this_user()
     fresh = not target.workspace.exists()
     run = Continuation(policy, recognition, seeded=seed is not None, beside_earlier=beside_earlier)
@@ -138,7 +134,7 @@ def protect_file(
                 and not workspace.has_written(target.ledger)
             ):
                 raise OutputExists(target.ledger)
-            engine = stack.enter_context(engines)
+            engine = stack.enter_context(opened)
             gathering = stack.enter_context(Gathering(temporary, recognition))
             if places is not None:
                 gathering.add_places(read_own_places(places, policy.regions))
@@ -175,7 +171,7 @@ def protect_file(
             totals = parts.totals()
             if not totals.users:
                 reason = next(iter(parts.problems(1).values()), "no fix lies within the clock.")
-                raise PristeError(f"Nothing could be released for anybody: {reason}")
+                raise PristeError(f"Nothing could be released for anyone: {reason}")
             workspace.forget_secret()
             if target.in_parts:
                 writing = write_in_parts(parts, traces, target, policy, seed=seed, sampled=sample)
@@ -224,7 +220,7 @@ def _check_places(
 
 
 def _is_unbegun(workspace: Path) -> bool:
-    """Tell whether a workspace holds nothing that a run would need again."""
+    """Return whether a workspace holds nothing that a run would need again."""
     try:
         return workspace.is_dir() and read_manifest(workspace / MANIFEST).head is None
     except StateError:
@@ -261,7 +257,7 @@ def _gather(
             try:
                 something = bool(true_cells(policy, trace, None)[1])
             except PristeError:
-                something = True  # told when it is that user's turn
+                something = True  # reported when it is that user's turn
         if policy.outside == "refuse" and _is_off_the_map(policy, trace):
             off_map.append(str(trace.user))
         line, ends = policy.timeline, (trace.until, trace.times)
@@ -297,13 +293,13 @@ def _gather(
 
 
 def _is_off_the_map(policy: Policy, trace: Trace) -> bool:
-    """Tell whether a person has a position off the map within the clock."""
+    """Return whether a person has a position off the map within the clock."""
     try:
         policy.stream_cells(trace)
     except OutsideMap:
         return True
     except PristeError:
-        return False  # told when it is that user's turn
+        return False  # reported when it is that user's turn
     return False
 
 

@@ -192,7 +192,7 @@ def _manifest(policy: Policy, files: list[dict[str, Any]], left_out: int, sample
 
 
 def _is_ours(folder: Path) -> bool:
-    """Tell whether a folder holds nothing but what an earlier run wrote, finished or not."""
+    """Return whether a folder holds nothing but what an earlier run wrote, finished or not."""
     if folder.is_symlink() or not folder.is_dir():
         return False
     names = set(os.listdir(folder)) - {MANIFEST}
@@ -212,5 +212,5 @@ def rehearse(
     users: Mapping[str | None, tuple[int, ...]],
     place: Path,
 ) -> None:
-    """Write the result with one cell everywhere: what cannot be written is told before drawing."""
+    """Write the result with one cell everywhere: so errors come before any draw."""
     write_released(traces, place, users, policy.timeline, policy.grid)

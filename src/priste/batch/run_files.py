@@ -101,7 +101,7 @@ def remember_sources(
     places: Path | None = None,
     place: Sequence[str] = (),
 ) -> None:
-    """Write into the folder of a run what it was made of, readable by its owner alone."""
+    """Write into the folder of a run what it was made of, readable only by its owner."""
     told = {
         "input": str(source.resolve()),
         "policy": str(policy.resolve()),

@@ -4,7 +4,7 @@ The manifest (``run.jsonl``) only grows. Its first line names the policy and the
 then there is a line per part, written when the part is on the disk, with its checksum and a keyed
 digest of the fixes it was made from. So a run that is taken up again recognises every part as its
 own: one that is missing, foreign, changed or of another policy is refused, because drawing again
-for the same steps would tell more than ε. Input that has grown is continued; input whose old rows
+for the same steps would reveal more than ε. Input that has grown is continued; input whose old rows
 changed is refused.
 
 The secret (``secret.key``, mode 0600) is drawn when a run begins, before any draw, and removed when
@@ -64,7 +64,7 @@ class Manifest:
 
 
 def part_name(number: int, generation: int) -> str:
-    """Return the name of a part file, which tells nothing about its users."""
+    """Return the name of a part file, which reveals nothing about its users."""
     return f"part-{number:05}-{generation}.parquet"
 
 
@@ -213,7 +213,7 @@ class Workspace:
         append(self.manifest, [{"ledger": file_digest(ledger)}])
 
     def has_written(self, ledger: Path) -> bool:
-        """Tell whether a file is the ledger that this run wrote."""
+        """Return whether a file is the ledger that this run wrote."""
         head = self.known.head
         return head is not None and head.get("ledger") == file_digest(ledger)
 
@@ -276,7 +276,7 @@ class Workspace:
         """Return the error that says why a run cannot be continued."""
         return StateError(
             f"The run in {str(self.folder)!r} cannot be continued: {reason}. Drawing again for the "
-            "same steps would tell more than ε, so nothing was drawn. Restore what was there, or "
+            "same steps would reveal more than ε, so nothing was drawn. Restore what was there, or "
             "choose another destination if this is other data."
         )
 
@@ -327,8 +327,8 @@ def read_manifest(path: Path) -> Manifest:
 def refuse_changed_ledger(ledger: Path) -> None:
     """Raise LedgerError if a ledger is not what the run beside it wrote last.
 
-    Of a ledger without its run nothing can be told: which cell was released where the law was the
-    calibrator's own is known to the journals alone.
+    A ledger without its run cannot be verified: only the journals know which cell a table of the
+    calibrator released.
     """
     name = ledger.name.removesuffix(LEDGER_SUFFIX)
     head = None

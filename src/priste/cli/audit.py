@@ -1,4 +1,4 @@
-"""``priste audit``: what a ledger, or a trace released by anybody, tells about each event."""
+"""``priste audit``: what a ledger, or a trace of any origin, reveals about each event."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Audited:
     def show(self, out: Console) -> None:
         """Print the worst user's numbers for each event, with a line over time."""
         from priste.quantify import AnyPrior
-        from priste.results import odds, percent, who_learns_most, within
+        from priste.results import moved, percent, who_learns_most, within
         from priste.results.verdict import ASSUMED
         from priste.results.wording import (
             any_prior_words,
@@ -54,7 +54,7 @@ class Audited:
 
         of = self.audit
         who = "one stream" if len(of.users) == 1 else f"{len(of.users)} streams"
-        out.print(f"[bold]What {who} told[/bold], if released by {of.emission}, to")
+        out.print(f"[bold]What {who} revealed[/bold], if released by {of.emission}, to")
         out.print(f"{of.policy.chosen_adversary.words}\n", markup=False)
         if of.snapped:
             out.print(
@@ -92,9 +92,9 @@ class Audited:
                 anyhow = "who thinks anything of how likely the possible moves are"
                 others[anyhow] = found.max_any_movement
             if others:
-                out.print("  Not guaranteed, with another model: odds moved by at most")
+                out.print("  Not guaranteed, with another model: odds moved")
                 for how, value in others.items():
-                    out.print(f"    {odds(value)} to an adversary {how}", markup=False)
+                    out.print(f"    {moved(value)} to an adversary {how}", markup=False)
             after = found.belief[-1] if found.belief else found.prior_belief
             beliefs = from_to(found.prior_belief, after)
             out.print(f"  an adversary to whom every start is alike believes {beliefs}\n")
@@ -150,7 +150,7 @@ def audit(
     user: User = None,
     reading: Reading = AS_IT_TELLS,
 ) -> Found:
-    """Tell what releases say about each event, step by step, to the adversary of the policy."""
+    """State what releases say about each event, step by step, to the adversary of the policy."""
     from priste.batch import files_of_run
     from priste.policy import load_policy
     from priste.report import choose_ledgers

@@ -20,7 +20,7 @@ OWN = "policy"
 """The name of the policy's own calibrator in the table."""
 
 MOST_STEPS = 24
-"""How many steps are followed unless told otherwise: each takes a law of the whole map."""
+"""How many steps are followed by default: each takes a table of the whole map."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class ProcedureAudit:
         from priste.results import percent
 
         table = Table(box=None, pad_edge=False)
-        for title in (*_WORDS, "claimed", "true", "belief", "anybody", "broken"):
+        for title in (*_WORDS, "claimed", "true", "belief", "any prior", "broken"):
             table.add_column(title, justify="left" if title in _WORDS else "right")
         for row in self.rows:
             table.add_row(
@@ -67,14 +67,14 @@ class ProcedureAudit:
                 f"{row.claimed:g}",
                 Text(f"{row.true:.3f}", style="green" if row.kept else "bold red"),
                 percent(row.belief),
-                f"{row.anybody:.3f}",
+                f"{row.any_prior:.3f}",
                 f"{100 * row.exceeding:.0f} %",
             )
         out.print(table)
         out.print(
-            "\nbelief: how sure that adversary can get that it happened; anybody: the true leakage "
-            "to those who may believe anything about where the user began; broken: the share of "
-            "streams that break the guarantee."
+            "\nbelief: that adversary's largest belief that it happened; any prior: the true "
+            "leakage to those who may believe anything about where the user began; broken: the "
+            "share of streams that break the guarantee."
         )
         if any(row.method == "sampled runs" for row in self.rows):
             out.print(

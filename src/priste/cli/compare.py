@@ -1,4 +1,4 @@
-"""``priste compare``: what a policy and its alternatives tell about events, and their errors."""
+"""``priste compare``: what a policy and its alternatives reveal about events, and their errors."""
 
 from __future__ import annotations
 

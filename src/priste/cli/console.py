@@ -7,6 +7,7 @@ that is written here once: words or JSON, one panel for an error, and the exit c
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import json as json_text
 import math
@@ -49,9 +50,6 @@ CODES = {"kept": DONE, "broken": BROKEN, "not guaranteed": NOT_GUARANTEED}
 AGAIN = 0.05
 """Seconds after which a termination that came at a bad moment comes again."""
 
-INTERRUPTED_QUERY = "Query interrupted"
-"""What DuckDB raises, as a RuntimeError, in place of an interrupt that arrives during a query."""
-
 STOPPED_WORDS = "Stopped. Nothing was written, and nothing is kept."
 WHEN_STOPPED = {
     "protect": "Stopped. What was drawn is kept: run the same command to go on.",
@@ -65,7 +63,7 @@ Tell = Callable[[int, int], None]
 
 
 class Found(Protocol):
-    """What a command found, ready to be told. One that judges a guarantee has a ``verdict``."""
+    """What a command found, ready to be printed. One that judges a guarantee has a ``verdict``."""
 
     def to_dict(self) -> Mapping[str, Any]:
         """Return plain values for JSON; see docs/reference/cli.md."""
@@ -174,8 +172,9 @@ def clean_errors(when_stopped: str = "Stopped.") -> Iterator[None]:
     Nothing else is caught: a traceback of anything else is a bug to be reported. A request to
     terminate ends like Ctrl-C, with the words of ``when_stopped``.
     """
+    stopped = threading.Event()
     try:
-        with _termination_interrupts():
+        with _requests_interrupt(stopped):
             yield
     except PristeError as error:
         _complain(in_options(error))
@@ -190,17 +189,18 @@ def clean_errors(when_stopped: str = "Stopped.") -> Iterator[None]:
         )
         raise typer.Exit(REFUSED) from None
     except (KeyboardInterrupt, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and str(error) != INTERRUPTED_QUERY:
+        # DuckDB raises a RuntimeError in place of an interrupt that arrives during a query.
+        if isinstance(error, RuntimeError) and not stopped.is_set():
             raise
         notices().print(when_stopped)
         raise typer.Exit(STOPPED) from None
 
 
 @contextmanager
-def _termination_interrupts() -> Iterator[None]:
+def _requests_interrupt(stopped: threading.Event) -> Iterator[None]:
     """Let SIGTERM and SIGHUP end the work as Ctrl-C does, so that temporary files go.
 
-    A SIGHUP that is ignored (nohup) stays ignored.
+    ``stopped`` is set when one of them does. What is ignored stays so, as SIGHUP under nohup.
     """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -209,10 +209,11 @@ def _termination_interrupts() -> Iterator[None]:
             again.daemon = True
             again.start()
             return
+        stopped.set()
         raise KeyboardInterrupt
 
     before = {}
-    for name in ("SIGTERM", "SIGHUP"):
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # Windows knows no SIGHUP
         if number is None or signal.getsignal(number) is signal.SIG_IGN:
             continue
@@ -227,7 +228,7 @@ def _termination_interrupts() -> Iterator[None]:
 
 def _is_importing(frame: FrameType | None) -> bool:
     while frame is not None:
-        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+        if frame.f_globals is vars(importlib._bootstrap):
             return True
         frame = frame.f_back
     return False
@@ -248,7 +249,7 @@ def warn_of_seed(seed: int | None) -> None:
     """Say that a seed is not private; nothing without one."""
     if seed is not None:
         warn(
-            "with --seed the noise can be undone by whoever knows or guesses the seed. Use it for "
+            "with --seed the noise can be undone by an adversary who guesses the seed. Use it for "
             "experiments, never for real people."
         )
 
@@ -278,7 +279,7 @@ FORETELLING = 0.02
 
 @contextmanager
 def progress(what: str, of: str = "") -> Iterator[Tell]:
-    """Show a bar with the rate and the remaining time on a terminal; elsewhere, at times, a line.
+    """Show a bar with the rate and the remaining time on a terminal; otherwise, at times, a line.
 
     The yielded function takes how much is done, and of how much; ``of`` says of what.
     """
@@ -348,7 +349,7 @@ class _Lines:
 
         def watch() -> None:
             while not over.wait(EVERY / 4):
-                # Twice as patient as whoever counts: a count says more.
+                # Twice as patient as where steps are counted: a count says more.
                 if self._is_time(2 * EVERY if self._first is not None else EVERY):
                     self._console.print(
                         f"{self._what}: {_duration(self._told - self._begun)} so far"

@@ -1,4 +1,4 @@
-"""``priste evaluate``: what released locations are worth, in the measures of the field."""
+"""``priste evaluate``: how useful released locations are, in the measures of the field."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def evaluate(
     seed: Annotated[int, typer.Option(min=0, help="For the draw of the mechanism.")] = 1,
     reading: Reading = AS_IT_TELLS,
 ) -> Evaluated:
-    """Measure what released locations are worth, beside noise without priste and a constant point.
+    """Measure how useful released locations are, beside noise without priste and a constant point.
 
     Prints nothing about single steps; still, the figures are made from true locations.
     """

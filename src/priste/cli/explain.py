@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Explained:
-    """What a policy says, to be told."""
+    """What a policy says, to be printed."""
 
     explanation: Explanation
     cost: tuple[str, ...] = ()
@@ -51,11 +51,11 @@ class Explained:
             out.print(Text.assemble("  ", (event.name, "bold"), f"   {event.formula}"))
             first, last = event.first_time, event.last_time
             when = first if event.steps == 1 else f"{first} to {last}"
-            out.print(f"    speaks of {event.steps} steps, {when}; {event.worlds} worlds")
-            out.print(
-                f"    before any release its probability is {percent(event.lowest)} to "
-                f"{percent(event.highest)}, depending on the start"
-            )
+            steps = f"{event.steps} step{'s' if event.steps != 1 else ''}"
+            out.print(f"    speaks of {steps}, {when}; {event.worlds} worlds")
+            low, high = percent(event.lowest), percent(event.highest)
+            likely = f"{low} to {high}, depending on" if low != high else f"{low}, whatever"
+            out.print(f"    before any release its probability is {likely} the start")
         for name, drawing in explained.drawings.items():
             out.print(f"\n[bold]Region {name}[/bold]")
             out.print(Padding(Text(drawing), (0, 0, 0, 2)))
@@ -68,7 +68,7 @@ def explain(
         typer.Option("--forecast/--no-forecast", help="Also tell what to expect."),
     ] = True,
 ) -> Explained:
-    """Say in plain words what a policy guarantees, against whom, what not, and what it costs."""
+    """Say in plain words what a policy guarantees and against which adversary, and its cost."""
     from priste.policy import explain_policy, load_policy
 
     with progress("Reading the policy"):

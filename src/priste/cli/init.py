@@ -158,8 +158,7 @@ def init(
     if draft.homes is not None:
         write_file(homes, draft.homes, overwrite=overwrite)
     places = None if draft.homes is None else homes
-    only = given.people[0] if inputs and len(given.people) == 1 else None
-    foreseen = _foreseen(policy, only) if forecast else None
+    foreseen = _foreseen(policy, only_person(policy, given.people)) if forecast else None
     return Draft(
         output,
         tuple(policy.regions),
@@ -258,6 +257,12 @@ def _end_of(until: datetime | None) -> datetime | None:
     if until is None or until.time() != datetime.min.time():
         return until
     return until + timedelta(days=1)
+
+
+def only_person(policy: Policy, people: Sequence[Trace]) -> Trace | None:
+    """Return the one person with fixes outside guarded hours, None if there are several."""
+    present = [trace for trace in people if policy.windows.outside(trace) is not None]
+    return present[0] if len(present) == 1 else None
 
 
 def _foreseen(policy: Policy, trace: Trace | None) -> Forecast | None:

@@ -16,7 +16,7 @@ File = Annotated[Path, typer.Argument(help="A journal, as live-state/me/000000.j
 
 @app.command()
 def check(file: File) -> None:
-    """Tell whether a journal is whole, how many steps it holds and whose it is.
+    """Return whether a journal is whole, how many steps it holds and whose it is.
 
     Nothing is changed. Exit code 2 if it is damaged.
     """
@@ -31,7 +31,7 @@ def check(file: File) -> None:
             out.print(f"  {name}: {value}", markup=False)
         if contents.torn:
             out.print(
-                f"  then {contents.torn} bytes of a release that nobody has seen: the next start, "
+                f"  then {contents.torn} bytes of an unreturned release: the next start, "
                 "or priste journal repair, cuts them off"
             )
 

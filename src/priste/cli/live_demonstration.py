@@ -116,7 +116,7 @@ async def _post_the_day(service: Service, out: Console, hours: int) -> None:
         "Ada is made up, so her true whereabouts may be shown. She is treated at the hospital from "
         "14 to 16; the app must not be able to tell, though it knows how people of her town move.\n"
     )
-    out.print(f"{'step':>6}  {'Ada is':<14}{'the app is told':<24}{'off by':>8}   told of ε = 1")
+    out.print(f"{'step':>6}  {'Ada is':<14}{'the app gets':<24}{'off by':>8}   leakage, of ε = 1")
     shown, points = -1, 0
     async with httpx.AsyncClient(timeout=60, trust_env=False) as client:
         for before, fix in zip([None, *fixes], fixes, strict=False):

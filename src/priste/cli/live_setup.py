@@ -79,7 +79,7 @@ def setup(
 ) -> None:
     """Set up a service: policy, settings, the phone's link and QR code, and a systemd unit.
 
-    Every question is also an option. No location is sent to anybody.
+    Every question is also an option. No location is sent to another machine.
     """
     with clean_errors():
         from priste.extras import need
@@ -116,7 +116,7 @@ def setup(
 
 
 class _Questions:
-    """Asks at a terminal; elsewhere, and with --yes, defaults count."""
+    """Asks at a terminal; otherwise, and with --yes, defaults count."""
 
     def __init__(self, *, asking: bool) -> None:
         self.asking = asking

@@ -13,8 +13,9 @@ OPTIONS = {
     "format": "--format",
     "columns": "--column (as in --column lat=NAME)",
     "time_unit": "The time_unit of --column",
+    "cluster": "--cluster",
 }
-"""The options that stand for parameters of reading and writing traces."""
+"""The options that stand for parameters."""
 
 
 def in_options(error: PristeError) -> str:

@@ -1,4 +1,4 @@
-"""The options about places of everybody's own, and whose policy is which with them."""
+"""The options about personal places, and whose policy is which with them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Places = Annotated[
 Place = Annotated[
     list[str] | None,
     typer.Option(
-        help="A region whose column of the input says where everybody's own is, as 'latitude "
+        help="A region whose column of the input holds the personal places, as 'latitude "
         "longitude radius_km': home, or home=COLUMN. May be repeated."
     ),
 ]
 
 
 def columns_of_regions(given: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield regions and the columns that say where everybody's own is.
+    """Yield regions and the columns of their personal places.
 
     >>> list(columns_of_regions(["home", "clinic=doctor"]))
     [('home', 'home'), ('clinic', 'doctor')]

@@ -27,8 +27,12 @@ if TYPE_CHECKING:
     from priste.batch import BatchReport
     from priste.policy import Policy, PolicyOf
     from priste.release import Ledger
+    from priste.report import StreamReport
     from priste.results import AnyPriorLeakage, Verdict
 
+
+MANY_FIXES = 2
+"""With more fixes than so many for each release, it is said that a step has one release."""
 
 COMPARED_SECONDS = 20.0
 """How long it is computed, after a run, what adversaries with any prior learn."""
@@ -82,6 +86,12 @@ class Protection:
         out.print(
             f"{made['releases']:,} releases for {_people(made['users'])}{sampled}. {drawn}{silent}"
         )
+        if batch.reading.fixes > MANY_FIXES * made["releases"] > 0:
+            out.print(
+                f"A step has one release, however many fixes it has: {batch.reading.fixes:,} fixes "
+                "were read. Shorter steps in [clock] release more of them.",
+                markup=False,
+            )
         if batch.given_again:
             out.print(
                 f"The locations of {_people(batch.given_again)} were released before under this "
@@ -128,7 +138,7 @@ class Protection:
         out.print(f"  {batch.destination}    what may be handed out", markup=False)
         out.print(f"  {batch.ledger}    every release and its leakage", markup=False)
         if self.page is not None:
-            out.print(f"  {self.page}    the report, for you alone", markup=False)
+            out.print(f"  {self.page}    the report, only for you", markup=False)
 
 
 def protect(
@@ -241,7 +251,9 @@ def protect(
         place=place or (),
     )
     of_user = policy_of_everybody(loaded, places, place, traces)
-    any_prior = _any_prior(loaded, shown, of_user, compare)
+    # The report of a single stream finds the same, unless it counts earlier releases too.
+    twice = report is not None and len(batch.ledgers) == 1 and not batch.continued
+    any_prior = None if twice else _any_prior(loaded, shown, of_user, compare)
     if report is not None:
         summary = None
         if len(batch.ledgers) > 1:
@@ -263,6 +275,8 @@ def protect(
                 show_truth=show_truth,
                 on_progress=tell,
             )
+        if twice and compare:
+            any_prior = _any_prior_of(loaded, reports[0])
         with progress("Drawing the report"):
             write_html(reports, report, summary=summary, overwrite=overwrite)
     return Protection(
@@ -294,6 +308,20 @@ def _any_prior(
             seconds=seconds,
             on_progress=lambda done: tell(done, max(done, total)),
         )
+
+
+def _any_prior_of(policy: Policy, report: StreamReport) -> AnyPriorLeakage | None:
+    """Return what any prior learns from a stream, as its report found it.
+
+    None where the guarantee is against any prior: then the leakages say it.
+    """
+    from priste.quantify import AnyPrior
+    from priste.results import AnyPriorLeakage
+
+    if policy.chosen_adversary.adversary == AnyPrior():
+        return None
+    found = [event.guarded.max_any_prior for event in report.events]
+    return AnyPriorLeakage(dict(zip(policy.events, found, strict=True)))
 
 
 def beside(source: Path, suffix: str) -> Path:

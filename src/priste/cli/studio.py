@@ -69,7 +69,7 @@ def studio(
 
         def greet() -> None:
             out = notices()
-            out.print("The studio runs on this machine alone. Open it in a browser:")
+            out.print("The studio runs on this machine only. Open it in a browser:")
             out.print(f"  {server.address}", soft_wrap=True, markup=False, highlight=False)
             out.print("Stop it with Ctrl-C; what was not exported is then gone.")
             if not no_open:

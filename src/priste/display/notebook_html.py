@@ -20,7 +20,7 @@ from priste.mobility import MarkovModel
 from priste.quantify import Leakage, Quantifier
 from priste.release import Ledger, Protector, Release
 from priste.report.charts import Chart
-from priste.results import Evaluation, PolicyAudit, odds, percent
+from priste.results import Evaluation, PolicyAudit, moved, odds, percent
 
 LONGEST = 300
 """Characters of a formula that are shown."""
@@ -70,7 +70,7 @@ def _(shown: Region) -> Facts:
 
 @facts.register
 def _(shown: MarkovModel) -> Facts:
-    moves = "for ever" if shown.horizon is None else f"{shown.horizon} moves"
+    moves = "the same at every step" if shown.horizon is None else f"{shown.horizon} moves"
     if shown.period not in (None, 1):
         moves = f"in a cycle of {shown.period} steps"
     return {
@@ -104,7 +104,7 @@ def _(shown: Release) -> Facts:
 @facts.register
 def _(shown: Leakage) -> Facts:
     return {
-        "leakage": f"{_number(shown.value)}: odds moved by at most {odds(shown.value)}",
+        "leakage": f"{_number(shown.value)}: odds moved {moved(shown.value)}",
         "for the event": _number(shown.for_event),
         "against the event": _number(shown.against_event),
         "worst prior": _prior(shown),
@@ -112,12 +112,16 @@ def _(shown: Leakage) -> Facts:
 
 
 def _prior(shown: Leakage) -> str:
-    if shown.worst_prior:
-        return ", ".join(f"{percent(w)} cell {cell}" for cell, w in shown.worst_prior.items())
-    if shown.worst_given:
-        given = (f"{percent(w)} prior {n}" for (_, n), w in shown.worst_given.items())
-        return ", ".join(given)
-    return "–"
+    named = {f"cell {cell}": weight for cell, weight in shown.worst_prior.items()}
+    if not named:
+        several = len({model for model, _ in shown.worst_given}) > 1
+        named = {
+            f"given prior {n}" + f" of model {model}" * several: weight
+            for (model, n), weight in shown.worst_given.items()
+        }
+    if len(named) == 1:
+        return next(iter(named))
+    return ", ".join(f"{percent(weight)} {name}" for name, weight in named.items()) or "–"
 
 
 @facts.register

@@ -55,7 +55,7 @@ def _(shown: Region) -> MapView:
     cells = list(shown.cells)
     drawing = MapDrawing(shown.grid, cells, {})
     words = f"{len(cells)} of {shown.grid.size} cells"
-    return drawing.view([Panel(words, words, drawing.counted(cells, "told"))])
+    return drawing.view([Panel(words, words, drawing.counted(cells, "released"))])
 
 
 @picture.register

@@ -110,7 +110,7 @@ class Automaton:
         return max(self.worlds, default=1)
 
     def run(self, trajectory: Sequence[int]) -> bool:
-        """Tell whether the event happens on a trajectory; equals ``event.holds``.
+        """Return whether the event happens on a trajectory; equals ``event.holds``.
 
         The trajectory must reach the last layer's step (an event may name later steps
         that turned out not to matter). Errors as in ``event.holds``.

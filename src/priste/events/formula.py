@@ -82,7 +82,7 @@ class Event(Showable):
         return self.part if isinstance(self, Not) else Not(self)
 
     def holds(self, trajectory: Sequence[int]) -> bool:
-        """Tell whether a trajectory of true cells makes the event happen.
+        """Return whether a trajectory of true cells makes the event happen.
 
         ``trajectory[t]`` is the cell at step ``t``. It must reach ``last_step``, also
         when the event is decided earlier; what follows is ignored. Raises
@@ -130,7 +130,7 @@ class Event(Showable):
         return found
 
     def equivalent(self, other: Event, max_worlds: int = DEFAULT_MAX_WORLDS) -> bool:
-        """Tell whether two events happen on exactly the same trajectories.
+        """Return whether two events happen on exactly the same trajectories.
 
         Exact, by comparing the smallest automata; raises as :meth:`automaton` does.
 

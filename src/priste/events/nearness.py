@@ -23,7 +23,7 @@ def near_reach(step_seconds: float) -> int:
 
 
 def near_events(steps: int, events: Iterable[Guarded], reach: int) -> NDArray[np.bool_]:
-    """Tell (steps,) which steps are within ``reach`` of a step that an event speaks of.
+    """Return (steps,) which steps are within ``reach`` of a step that an event speaks of.
 
     >>> from priste.events.predicates import at
     >>> near_events(6, [at([0], 4)], 1).tolist()

@@ -18,5 +18,5 @@ def without_not(event: Event, negated: bool) -> Signed:
 
 
 def is_or(event: Event, negated: bool) -> bool:
-    """Tell whether a connective acts as an "or" once the negation is pushed through it."""
+    """Return whether a connective acts as an "or" once the negation is pushed through it."""
     return isinstance(event, And) == negated

@@ -33,14 +33,14 @@ class Partition:
         self._memberships: dict[frozenset[int], tuple[bool, ...]] = {}
 
     def membership(self, region: frozenset[int]) -> tuple[bool, ...]:
-        """Tell for each class, 0 first, whether it lies in a region of this step."""
+        """Return for each class, 0 first, whether it lies in a region of this step."""
         found = self._memberships.get(region)
         if found is None:
             found = self._memberships[region] = self.contained(region)
         return found
 
     def contained(self, cells: frozenset[int]) -> tuple[bool, ...]:
-        """Tell the same of any union of classes, without remembering the answer."""
+        """Return the same of any union of classes, without remembering the answer."""
         return (False, *(cell in cells for cell in self._first_cells))
 
 

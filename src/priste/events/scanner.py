@@ -36,11 +36,11 @@ class Scanner:
         return self.position == len(self.text)
 
     def sees(self, mark: str) -> bool:
-        """Tell whether a mark such as ``(`` or ``..`` comes next."""
+        """Return whether a mark such as ``(`` or ``..`` comes next."""
         return self.text.startswith(mark, self.position)
 
     def take(self, mark: str) -> bool:
-        """Step over a mark if it comes next; tell whether it did."""
+        """Step over a mark if it comes next; return whether it did."""
         if not self.sees(mark):
             return False
         self._advance(self.position + len(mark))

@@ -108,7 +108,7 @@ class Secret:
         return self.answers[len(self.answers) - 1 - self._automaton.last_world(trajectory)]
 
     def holds(self, trajectory: Sequence[int]) -> bool:
-        """Tell whether a trajectory gives another answer than the last one."""
+        """Return whether a trajectory gives another answer than the last one."""
         return self._automaton.last_world(trajectory) != 0
 
     def with_events(self, change: Callable[[Event], Event]) -> Secret:

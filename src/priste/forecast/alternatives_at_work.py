@@ -134,7 +134,7 @@ def _pointed(
     """Release by a table without memory, every so many steps, and so many steps later.
 
     A release that comes later tells of the step that it is about. Steps whose release has not come
-    when the stream ends tell nothing.
+    when the stream ends reveal nothing.
     """
     last = int(np.flatnonzero(followed)[-1])
     likelihoods: list[Floats | None] = [None] * (last + 1)
@@ -324,7 +324,7 @@ KINDS: dict[str, tuple[float | None, Builder]] = {
     "hours-off": (None, _off_in_guarded_hours),
     "off": (None, lambda p, n, _: Alternative(n, "switched off", _nothing)),
 }
-"""Every kind of alternative: the number that it takes, unless told, and how it is made."""
+"""Every kind of alternative: the number that it takes, by default, and how it is made."""
 
 DEFAULT = (
     "exact",

@@ -57,7 +57,7 @@ TRIES = 200
 
 @dataclass(frozen=True)
 class EventFigures:
-    """What one way to release tells about one event: the largest over all streams.
+    """What one way to release reveals about one event: the largest over all streams.
 
     ``leakage`` is against the policy's adversary, over the directions that its guarantee bounds;
     ``towards`` in the one that speaks for the event. ``any_prior`` is against every prior, and
@@ -113,7 +113,7 @@ class Way:
 class Comparison:
     """All ways to release, priste first; ``streams`` of ``steps`` releases each.
 
-    ``happened`` counts the streams in which a guarded event happens. ``opened`` tells that the
+    ``happened`` counts the streams in which a guarded event happens. ``opened`` says that the
     person is that of a trace, whose figures are private.
     """
 
@@ -329,12 +329,12 @@ class _Measured:
         """Return what was measured."""
         events = {}
         for name, each in self._events.items():
-            towards, leakage, anybody, *own = map(max, zip(*self._leakage[name], strict=True))
+            towards, leakage, any_prior, *own = map(max, zip(*self._leakage[name], strict=True))
             beliefs = self._beliefs[name]
             events[name] = EventFigures(
                 leakage,
                 towards,
-                anybody,
+                any_prior,
                 own[0] if own else None,
                 beliefs[0][1],
                 _mean([after for holds, _, after in beliefs if holds]),

@@ -1,7 +1,7 @@
 """A policy and those next to it: what else could be guaranteed, and against whom.
 
 A neighbour differs in one thing: how far odds may move, in which directions, how sure an adversary
-may get, whom the guarantee is against, or how often there is a release.
+may get, the adversary of the guarantee, or how often there is a release.
 """
 
 from __future__ import annotations

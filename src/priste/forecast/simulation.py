@@ -26,6 +26,7 @@ from priste.results import (
     RunErrors,
     TrueSteps,
     Worth,
+    fine_steps,
     person_errors,
 )
 from priste.results.true_steps import NONE
@@ -93,8 +94,9 @@ def _times(mine: Estimate | None, other: Estimate | None, base: Estimate | None)
 class Cost:
     """What a policy costs: ``released`` under it, ``uncalibrated``, and one ``constant`` point.
 
-    The constant point is the one that is best for each stream. ``beyond_constant`` is how many
-    metres farther off releases are than that, stream by stream, with its 95 % interval; ``leakage``
+    The constant point is the one that is best for each person's whole time up to the last release,
+    the steps between the released ones included. ``beyond_constant`` is how many metres farther off
+    releases are than that, stream by stream, with its 95 % interval; ``leakage``
     maps each event to the largest figure that a release of any stream had. ``steps`` is how many
     steps of each stream were released, ``of_steps`` how many were to be: fewer are when the time
     was over. ``happened`` is to how many of the people a guarded event happened. ``off_map`` are
@@ -221,6 +223,10 @@ class Simulation:
         self._end = self._release(seconds if first else None)
         for stream in self._at_work:
             errors = person_errors(self._policy, *stream.measured())
+            # Of the short stretches that are released, one point is nearly always near: it would
+            # seem better than any is for a whole week.
+            whole = fine_steps(self._policy, stream.whole())
+            errors = replace(errors, fine=whole) if errors.released.steps.sum() else errors
             self._releases += stream.releases
             total = RunErrors(self._policy.grid)
             total.add([errors])
@@ -348,6 +354,10 @@ class _Stream:
         released = [self._released.get(step) for step in range(len(truth))]
         return TrueSteps(truth.cells, truth.places, off_map), released, self._chances
 
+    def whole(self) -> TrueSteps:
+        """Return the truth of every step up to the last release."""
+        return self._truth.first(max(self._released, default=-1) + 1)
+
     def errors(self) -> list[float]:
         """Return the km from the true place to the released point of each release so far."""
         centers, known = self._grid.centers, self._truth.known
@@ -359,7 +369,7 @@ class _Stream:
 
 
 def _happens(event: Guarded, truth: TrueSteps) -> bool:
-    """Tell whether an event happens to a person whose cells are all known while it lasts."""
+    """Return whether an event happens to a person whose cells are all known while it lasts."""
     last = event.last_step or 0
     cells = truth.cells[: last + 1]
     return len(cells) > last and bool((cells != NONE).all()) and event.holds(cells.tolist())

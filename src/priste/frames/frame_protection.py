@@ -55,7 +55,7 @@ def protect(
     columns of users, times and positions are found by their usual names, or named as in
     ``columns={"user": "taxi", "time": "when"}``. ``zone`` is the zone of times that carry none;
     ``as_user`` makes everything one person's; ``users`` are the people to take, all by default.
-    ``places`` maps regions that are everybody's own to columns that say where.
+    ``places`` maps regions of personal places to columns that say where.
 
     The result has one row per person and released step, at the middle of the step: user, time and
     position under the names they have in ``frame``, ``leakage`` (the largest of all events that the

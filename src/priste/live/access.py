@@ -80,7 +80,7 @@ class Guesses:
         self._free_at: dict[str, float] = {}
 
     def too_many(self, peer: str) -> bool:
-        """Tell whether an address must wait before another token of its is looked at."""
+        """Return whether an address must wait before another token of its is looked at."""
         return self._free_at.get(peer, 0.0) > self._clock()
 
     def wrong(self, peer: str) -> None:

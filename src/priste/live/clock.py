@@ -38,6 +38,6 @@ class SteadyClock:
         return datetime.fromtimestamp(self._wall(), UTC)
 
     def believed(self) -> bool:
-        """Tell whether the time of day has gone along with the time that passed since the start."""
+        """Return whether the time of day has kept up with the time that passed since the start."""
         strayed = abs(self._wall() - self._passed() - self._offset)
         return strayed <= LARGEST_JUMP.total_seconds()

@@ -1,4 +1,4 @@
-"""The fixes of the steps that are not over yet: in memory alone, and boundedly many."""
+"""The fixes of the steps that are not over yet: in memory only, and boundedly many."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Collector:
     def cell(self, step: int) -> int | None:
         """Close a step, and all before it, and return its cell; None if no fix counts for it.
 
-        A position beyond the map is its border cell, unless the policy makes it a gap: live
+        A position off the map is its border cell, unless the policy makes it a gap: live
         there is nobody to refuse to. Without a fix in the step the last one counts for as
         long as ``hold`` says.
         """

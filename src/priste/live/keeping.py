@@ -74,7 +74,7 @@ class StateFolder:
                 f"The stream in {str(self.folder)!r} was begun on another map, clock, mobility "
                 "model, adversary, mechanism or calibrator. Only events and guarantees may change "
                 "while a stream goes on: undo the change, or begin a new stream in another state "
-                "folder. Releases of both about the same time together may tell more than either "
+                "folder. Releases of both about the same time together may reveal more than either "
                 "guarantees."
             )
         if found.get("journal") and self.journal() is None:
@@ -112,8 +112,8 @@ class StateFolder:
     def _refusal(self, reason: str) -> StateError:
         return StateError(
             f"The stream in {str(self.folder)!r} cannot be continued: {reason}. Drawing again for "
-            "the same steps could tell more than is guaranteed, so nothing was drawn. Restore what "
-            "was there, or choose another state folder for another stream."
+            "the same steps could reveal more than is guaranteed, so nothing was drawn. Restore "
+            "what was there, or choose another state folder for another stream."
         )
 
     def journal(self) -> Path | None:
@@ -157,7 +157,7 @@ class StateFolder:
         return point
 
     def keep_latest(self, point: Point) -> None:
-        """Write down a point before anybody is given it."""
+        """Write down a point before it is given out."""
         self._write("latest.json", {**asdict(point), "time": point.time.isoformat()})
 
     def _read(self, name: str) -> dict[str, Any] | None:

@@ -52,7 +52,7 @@ def fitted(policy: Policy, state: StateFolder, history: Path | None, begin: date
 
 
 def guards_own_days(policy: Policy) -> bool:
-    """Tell whether a policy has a model of the person's own days."""
+    """Return whether a policy has a model of the person's own days."""
     return any(chosen.member == "own" for chosen in policy.chosen_models)
 
 

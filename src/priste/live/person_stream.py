@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from priste.errors import InvalidParameter, ReleaseRefused, StateError
-from priste.exact_draws import ExactDistribution
 from priste.live import own_days
 from priste.live.collecting import Collector
 from priste.live.keeping import StateFolder
@@ -24,7 +23,7 @@ from priste.live.point import Point
 from priste.live.rolling import RollingEvents, first_step
 from priste.policy import Policy, PolicyEvent
 from priste.quantify import Guarantee
-from priste.randomness import BitSource, SystemBits
+from priste.randomness import BitSource, ExactDistribution, SystemBits
 from priste.register import ContinuedStreams, KeptStream, settled
 from priste.register.continued import step_of_clock
 from priste.release import Protector
@@ -34,6 +33,9 @@ from priste.traces.fixes import microseconds
 
 AHEAD = timedelta(minutes=1)
 """How far ahead of ours the clock of a device may be."""
+
+_STEPS_KNOWN = 16
+"""Steps of which it is kept whether they are in guarded hours."""
 
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -55,6 +57,7 @@ class Taken(StrEnum):
     """What became of a fix."""
 
     KEPT = "kept"
+    GUARDED = "not looked at: guarded hours"
     LATE = "late: its step has been released"
     EARLY = "early: its time is ahead of the clock"
     BEFORE = "before the policy's clock begins"
@@ -100,10 +103,13 @@ class Counts:
     released: int = 0
     covered: int = 0
     silent: int = 0
+    guarded: int = 0
     last_fix: str | None = None
     """When the last fix came that was kept, by its own time."""
     covers_since: str | None = None
-    """Since which step nothing but covers or silence went out; None after a release."""
+    """Since which step nothing but covers or silence went out; None after a release.
+
+    Guarded hours do not count."""
     reasons: Counter[str] = field(default_factory=Counter)
     """How many fixes were refused, by the reason."""
 
@@ -145,6 +151,7 @@ class Stream:
         self._events = RollingEvents(policy, origin)
         self._guarded: dict[str, PolicyEvent] = {}
         self._refused: dict[str, PolicyEvent] = {}
+        self._hours: dict[int, bool] = {}
         self._collector = Collector(policy, options.hold)
         self._releases = releases
         self._protector = self._open_protector(past)
@@ -223,7 +230,7 @@ class Stream:
 
     @property
     def leakage(self) -> dict[str, float]:
-        """How much the stream has told so far about each event that it guards now."""
+        """How much the stream has revealed so far about each event that it guards now."""
         return dict(zip(self._protector.event_names, self._protector.leakage, strict=True))
 
     def step_at(self, when: datetime) -> int:
@@ -233,15 +240,34 @@ class Stream:
             timeline.step // _MICROSECOND
         )
 
+    def guards(self, step: int) -> bool:
+        """Tell whether a step of the stream is in guarded hours, also when nothing is prepared yet.
+
+        It follows from the policy, the clock and past releases.
+        """
+        found = self._hours.get(step)
+        if found is None:
+            if len(self._hours) > _STEPS_KNOWN:
+                self._hours.clear()
+            found = self._protector.calibrator.guaranteed and (
+                step - self.origin in self._protector.guarded_hours
+                or step - self.origin in self._events.guarded_hours(step)
+            )
+            self._hours[step] = found
+        return found
+
     # ------------------------------------------------------------------ fixes in
 
     def take(self, fix: Fix, now: datetime) -> Taken:
-        """Keep a fix until its step is over, and say what became of it. Never waits."""
+        """Keep a fix until its step is over, and say what became of it. Never waits.
+
+        A fix of guarded hours leaves no trace: it is neither kept nor counted.
+        """
         taken = self._taken(fix, now)
         if taken is Taken.KEPT:
             self.counts.kept += 1
             self.counts.last_fix = f"{fix.time.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        else:
+        elif taken is not Taken.GUARDED:
             self.counts.reasons[str(taken)] += 1
         return taken
 
@@ -249,10 +275,12 @@ class Stream:
         step = self.step_at(fix.time)
         if step < 0:
             return Taken.BEFORE
-        if step < self.next_step:
-            return Taken.LATE
         if fix.time > now + AHEAD:
             return Taken.EARLY
+        if step >= self.origin and self.guards(step):
+            return Taken.GUARDED
+        if step < self.next_step:
+            return Taken.LATE
         return Taken.KEPT if self._collector.put(step, fix) else Taken.CROWDED
 
     # ------------------------------------------------------------------ releases out
@@ -265,14 +293,10 @@ class Stream:
         """
         if step < self.next_step:
             return None
-        self._refuse_released(step)
-        cell = self._collector.cell(step)
         self._roll(step)
-        if self._refused:
-            cell = None
         if self._seeded is not None:
             self._seeded.begin(step - self.origin)
-        output = self._output(cell, step - self.origin)
+        output = self._output(step)
         if output is None:
             self.counts.silent += 1
             return None
@@ -282,7 +306,7 @@ class Stream:
         return point
 
     def _refuse_released(self, step: int) -> None:
-        """Forget fixes that another stream has released: a second draw would tell more."""
+        """Forget fixes that another stream has released: a second draw would reveal more."""
         if self._releases is None or not (fixes := self._collector.held(step)):
             return
         trace = Trace.of(Fix(None, fix.time, fix.lat, fix.lon) for fix in fixes)
@@ -290,40 +314,44 @@ class Stream:
             self._collector.drop(step)
             self.counts.reasons[str(Taken.RELEASED)] += len(fixes)
 
-    def _output(self, cell: int | None, step: int) -> int | None:
-        """Return the released output of a step of the Protector, a cover, or None for silence.
+    def _output(self, step: int) -> int | None:
+        """Return the released output of a step, a cover, or None for silence.
 
         In guarded hours the release says nothing, so it is made whether or not there is a fix.
         """
-        guarded = step in self._protector.guarded_hours and not self._refused
+        guarded, cell = step - self.origin in self._protector.guarded_hours, None
         if guarded:
-            self._collector.drop(step + self.origin)  # it must not count after the guarded hours
-        output = None
-        if cell is not None or guarded:
+            self._collector.drop(step)  # the fix before these hours does not count after them
+        else:
+            self._refuse_released(step)
+            cell = self._collector.cell(step)
+        if (guarded or cell is not None) and not self._refused:
             try:
-                output = self._protector.release(0 if guarded else cell, step=step).cell
-                self.trouble = None
+                output = self._protector.release(cell or 0, step=step - self.origin).cell
             except ReleaseRefused as refusal:
-                cell, self.trouble = None, str(refusal)
-        if cell is not None:
-            self.counts.released += 1
-            self.counts.covers_since = None
-            return output
+                self.trouble = str(refusal)
+            else:
+                self.trouble = None
+                self.counts.guarded += guarded
+                self.counts.released += not guarded
+                if not guarded:
+                    self.counts.covers_since = None
+                return output
         if self.counts.covers_since is None:
-            since = self.policy.timeline.time_of(step + self.origin).astimezone(UTC)
+            since = self.policy.timeline.time_of(step).astimezone(UTC)
             self.counts.covers_since = f"{since:%Y-%m-%dT%H:%M:%SZ}"
-        if output is None:
-            output = self._cover(step) if self.options.missing == "cover" else None
-            self._protector.release(None, step=step)
-        self.counts.covered += output is not None
-        return output
+        cover = self._cover(step - self.origin) if self.options.missing == "cover" else None
+        self._protector.release(None, step=step - self.origin)
+        self.counts.covered += cover is not None
+        return cover
 
     def _cover(self, step: int) -> int:
-        """Draw what a release would look like, from public knowledge alone.
+        """Draw what a release would look like, from public knowledge only.
 
         A cell is drawn as past releases predict it, and from it an output as if it were the true
-        cell. Neither depends on where anybody is, so the step counts as silent: it changes no
-        ratio. To an adversary who expects what is predicted it has exactly the law of a release.
+        cell. Neither depends on where a person is, so the step counts as silent: it changes no
+        ratio. To an adversary who expects what is predicted it has exactly the distribution of a
+        release.
         """
         if self._protector.next_step < step:
             self._protector.release(None, step=step - 1)
@@ -365,8 +393,9 @@ class Stream:
     def _take_on(self, wanted: dict[str, PolicyEvent]) -> None:
         """Guard other events from now on, with all releases so far counted against them.
 
-        If a guarantee about one of them cannot be given at all (a cap on beliefs below what anybody
-        would believe of that day before any release), only covers go out until the next change.
+        If a guarantee about one of them cannot be given at all (a cap on beliefs below what an
+        adversary would believe of that day before any release), only covers go out until the next
+        change.
         """
         if wanted.keys() == self._refused.keys():
             return
@@ -382,6 +411,7 @@ class Stream:
             return
         self._refused = {}
         self._guarded = wanted
+        self._hours = {}
         self._state.drop_old_journals()
 
     # ------------------------------------------------------------------ opening and closing
@@ -472,7 +502,7 @@ def _as_policy_events(protector: Protector) -> dict[str, PolicyEvent]:
 
 
 def _same(guarded: PolicyEvent | None, wanted: PolicyEvent) -> bool:
-    """Tell whether an event is guarded as it is wanted, however its formula was written."""
+    """Return whether an event is guarded as it is wanted, however its formula was written."""
     return guarded is not None and (guarded.event, guarded.guarantee, guarded.pad) == (
         wanted.event,
         wanted.guarantee,

@@ -29,15 +29,18 @@ class Intake(Protocol):
         ...
 
     def owns(self, *names: str) -> bool:
-        """Tell whether messages of a device are this person's, by any of its names."""
+        """Return whether messages of a device are this person's, by any of its names."""
         ...
 
     def now(self) -> datetime:
         """The time by which fixes are judged."""
         ...
 
-    async def take(self, fix: Fix) -> None:
-        """Take a fix; waits while a recorded stream catches up."""
+    async def take(self, fix: Fix) -> bool:
+        """Take a fix; waits while a recorded stream catches up.
+
+        False for a fix of guarded hours: it must not be counted.
+        """
         ...
 
 

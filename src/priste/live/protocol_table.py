@@ -8,20 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib.metadata import entry_points
 from typing import TypeVar
 
 from priste.errors import InvalidParameter
 from priste.live.protocol import LiveProtocol, Post, Sink, Source
-from priste.live.protocols import gpsd, home_assistant, nmea, osmand, overland, owntracks
+from priste.live.protocols import (
+    gpsd,
+    home_assistant,
+    meshtastic,
+    nmea,
+    osmand,
+    overland,
+    owntracks,
+)
 from priste.live.sinks.http_push import http_sinks
 from priste.live.sinks.mqtt_push import mqtt_sinks
 from priste.live.sinks.serving import serving_sink
 from priste.live.sources.line_sources import read_file, read_serial, read_tcp, read_udp
 from priste.live.sources.mqtt_topic import mqtt_sources
 from priste.live.sources.replay import play
-
-GROUP = "priste.live"
+from priste.registered import Registered
 
 PROTOCOLS = (
     LiveProtocol(
@@ -65,6 +71,11 @@ PROTOCOLS = (
         },
     ),
     LiveProtocol(
+        "meshtastic",
+        sources=mqtt_sources("meshtastic", meshtastic.DEFAULT_TOPIC, meshtastic.read_published),
+        sinks=mqtt_sinks("meshtastic", meshtastic.messages, frozenset({"node"}), retain=False),
+    ),
+    LiveProtocol(
         "gpsd",
         sources={"gpsd": Source(read_tcp(gpsd.Reader, gpsd.WATCH), 2947)},
         sinks={"gpsd": serving_sink(gpsd.Conversation, 2947)},
@@ -87,22 +98,10 @@ PROTOCOLS = (
     ),
 )
 
+LIVE = Registered("priste.live", LiveProtocol, {each.name: each for each in PROTOCOLS})
+"""All protocols by name."""
+
 Way = TypeVar("Way")
-
-
-@cache
-def protocols() -> tuple[LiveProtocol, ...]:
-    """Return all protocols; InvalidParameter for an entry point that names something else."""
-    found = list(PROTOCOLS)
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
-        loaded = entry.load()
-        if not isinstance(loaded, LiveProtocol):
-            raise InvalidParameter(
-                f"The entry point {entry.name!r} of the group {GROUP!r} must name a LiveProtocol. "
-                f"Got {type(loaded).__name__}. Remove the package that installed it, or mend it."
-            )
-        found.append(loaded)
-    return tuple(found)
 
 
 @cache
@@ -125,7 +124,7 @@ def posts() -> Mapping[str, Post]:
 
 def _gathered(ways: Callable[[LiveProtocol], Mapping[str, Way]]) -> Mapping[str, Way]:
     found: dict[str, Way] = {}
-    for protocol in protocols():
+    for protocol in LIVE.values():
         for word, way in ways(protocol).items():
             if word in found:
                 raise InvalidParameter(

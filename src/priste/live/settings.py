@@ -1,4 +1,4 @@
-"""What a service is told: its people, where their fixes come from and where releases go."""
+"""The settings of a service: its people, where their fixes come from and where releases go."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from priste.live.point import Point
 
+GUARDED_NOW = "now: releases say nothing, and fixes are neither looked at nor counted"
 REFRESH = 10
 """Seconds after which the page loads itself again."""
 
@@ -27,7 +28,7 @@ def status_page(status: Mapping[str, Any], recent: Mapping[str, Sequence[Point]]
         f"<!doctype html><html lang=en><meta charset=utf-8><meta http-equiv=refresh "
         f"content={REFRESH}><title>priste live</title><style>{_STYLE}</style><h1>priste live</h1>",
         f"<p>Running since {_text(status['started'][:19])}Z, process {_text(status['process'])}. "
-        "This page tells which steps had a fix: it is for you alone.</p>",
+        "This page tells which steps had a fix: it is only for you.</p>",
     ]
     for name, person in status["people"].items():
         parts.append(_person(name, person, recent.get(name, ())))
@@ -45,9 +46,12 @@ def _person(name: str, person: Mapping[str, Any], points: Sequence[Point]) -> st
     rows.append(
         (
             "steps",
-            f"{steps['released']} released, {steps['covered']} covers, {steps['silent']} silent",
+            f"{steps['released']} released, {steps['covered']} covers, {steps['silent']} silent, "
+            f"{steps['guarded']} in guarded hours",
         )
     )
+    if person["guarded_hours"]:
+        rows.append(("guarded hours", GUARDED_NOW))
     if steps["covers_since"]:
         rows.append(("covers only since", steps["covers_since"]))
     told = "".join(

@@ -4,9 +4,9 @@ What phones may post is in the table of protocols. The rest::
 
     GET /people/NAME/latest      the latest release, a GeoJSON feature
     GET /people/NAME/events      releases as server-sent events
-    GET /people/NAME/guarantee   what is guaranteed, against whom: the same at all times
-    GET /people/NAME/leakage     the owner alone: how much the releases have told so far
-    GET /, /status               the owner alone: how the service is doing, a page and JSON
+    GET /people/NAME/guarantee   what is guaranteed, against which adversary: the same at all times
+    GET /people/NAME/leakage     only the owner: how much the releases have revealed so far
+    GET /, /status               only the owner: how the service is doing, a page and JSON
 
 The leakage moves with a release that came from a fix and not with a cover, so an app that could
 read it could tell them apart. :mod:`priste.live.access` says who may ask what.
@@ -132,8 +132,8 @@ class _Door:
                     raise
                 line.reasons[str(problem)] += 1
                 continue
-            line.messages += 1
-            await person.take(fix)
+            if await person.take(fix):
+                line.messages += 1
 
     def _root(self, post: Post) -> Handler:
         """Return the handler of ``/``: trackers post there too, and the owner gets the page."""

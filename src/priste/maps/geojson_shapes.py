@@ -82,7 +82,7 @@ def _loaded(path: str | os.PathLike[str]) -> object:
 
 
 def is_in_degrees(crs: object) -> bool:
-    """Tell whether the 'crs' of a GeoJSON document (None: it has none) is WGS84's degrees."""
+    """Return whether the 'crs' of a GeoJSON document (None: it has none) is WGS84's degrees."""
     # The member of the 2008 format; RFC 7946 knows only WGS84.
     return crs is None or any(name in json.dumps(crs, default=str) for name in _KNOWN_SYSTEMS)
 

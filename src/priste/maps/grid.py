@@ -410,7 +410,7 @@ class Grid(Plottable, Tabular):
 
 
 def _slot(position: NDArray[np.float64], count: int, cell_size: float) -> NDArray[np.int64]:
-    """Return the row or column of a coordinate, the nearest one when it is beyond the map."""
+    """Return the row or column of a coordinate, the nearest one when it is off the map."""
     on_map = np.clip(position, 0.0, count * cell_size)
     slot = np.minimum(np.floor(on_map / cell_size), count - 1).astype(np.int64)
     # The quotient may be rounded across a border; the borders of bounds_of decide.

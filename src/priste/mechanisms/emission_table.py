@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from priste.arguments import check_float
+from priste.arguments import as_floats, check_array, check_float
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.mechanisms.mechanism import (
@@ -55,7 +55,7 @@ class EmissionTable(Mechanism):
         background: ArrayLike | None = None,
         budget: float = 1.0,
     ) -> None:
-        given = _as_floats(table, "table")
+        given = as_floats(table, "table", "EmissionTable").copy()
         if given.ndim != 2 or given.shape[0] != grid.size or given.shape[1] == 0:
             raise InvalidParameter(
                 f"must have one row for each of the {grid.size} cells and at least one column",
@@ -118,7 +118,7 @@ class EmissionTable(Mechanism):
         if background is None:
             mean: NDArray[np.float64] = self._given.mean(axis=0)
             return mean
-        row = _as_floats(background, "background")
+        row = as_floats(background, "background", "EmissionTable").copy()
         if row.shape != (self.outputs,):
             raise InvalidParameter(
                 f"must have one entry for each of the {self.outputs} outputs",
@@ -152,27 +152,13 @@ class EmissionTable(Mechanism):
         return meant
 
 
-def _as_floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    try:
-        given = np.asarray(values)
-        if given.dtype.kind not in "fiu":
-            raise TypeError(str(given.dtype))
-        return given.astype(np.float64)
-    except (TypeError, ValueError) as problem:
-        raise InvalidParameter(
-            "must be an array of real numbers",
-            parameter=name,
-            owner="EmissionTable",
-            value=problem,
-        ) from problem
-
-
 def _as_distributions(rows: NDArray[np.float64], name: str) -> NDArray[np.float64]:
-    if not np.isfinite(rows).all() or (rows < 0).any() or (rows > 1.0 + GIVEN_ROW_TOLERANCE).any():
+    if check_array(rows, name, "EmissionTable").max(initial=0.0) > 1.0 + GIVEN_ROW_TOLERANCE:
         raise InvalidParameter(
-            "must hold probabilities: finite and from 0 to 1",
+            "must hold probabilities, from 0 to 1",
             parameter=name,
             owner="EmissionTable",
+            value=float(rows.max()),
         )
     worst = float(np.abs(exact_row_excess(rows)).max())
     if not worst <= GIVEN_ROW_TOLERANCE:

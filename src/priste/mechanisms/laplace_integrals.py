@@ -2,7 +2,7 @@
 
 The density is ``exp(-r) / (2 pi)`` at distance r from the true position, all lengths times alpha.
 A cell of the map stands for a rectangle around it: its own square, and for cells of the border
-everything beyond the map whose nearest point lies in them (half-infinite strips, quadrants at the
+everything off the map whose nearest point lies in them (half-infinite strips, quadrants at the
 corners). What matters about a rectangle is only how many cells it is away, per axis.
 
 Every number is a sum of positive terms (Gauss-Legendre nodes and weights, never a difference), so

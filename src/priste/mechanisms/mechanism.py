@@ -24,9 +24,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from priste.arguments import check_float, check_int
 from priste.errors import InvalidParameter
-from priste.exact_draws import ExactDistribution
 from priste.maps import Grid
-from priste.randomness import BitSource, Seed
+from priste.randomness import BitSource, ExactDistribution, Seed
 
 ROW_SUM_TOLERANCE = 2.0**-50
 """The exact sum of the floats of every row of every emission table is within this of 1."""

@@ -19,7 +19,7 @@ class PlanarLaplace(Mechanism):
     """Noise with density proportional to exp(-alpha * distance), seen through the grid.
 
     The continuous noise is added at the centre of the true cell, and the released cell is the one
-    that holds the noisy point; a point beyond the map goes to the nearest point of the map first.
+    that holds the noisy point; a point off the map goes to the nearest point of the map first.
     ``emission()`` holds the exact distribution of that, as integrals of the density. Both steps
     only process the noisy point further, so the rows are alpha-geo-indistinguishable at the cell
     centres.

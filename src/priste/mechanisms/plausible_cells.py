@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from priste.arguments import check_float
+from priste.arguments import check_distribution, check_float
 from priste.errors import InvalidParameter
-from priste.exact_draws import ExactDistribution
 from priste.maps import Cells, Grid, cell_numbers
+from priste.randomness import ExactDistribution
 
 BELIEF_SUM_TOLERANCE = 1e-6
 """A belief must sum to 1 within this; only its proportions are used."""
@@ -24,20 +24,7 @@ _BLOCK_ENTRIES = 2**21
 
 def checked_belief(belief: ArrayLike, grid: Grid, *, who: str) -> NDArray[np.float64]:
     """Return a read-only copy of a probability for each cell, or raise InvalidParameter."""
-    problem = (
-        f"The belief given to {who} must be {grid.size} probabilities, one for each cell: finite, "
-        f">= 0, summing to 1 within {BELIEF_SUM_TOLERANCE:g}."
-    )
-    given = np.asarray(belief)
-    if given.dtype.kind not in "fiu" or given.shape != (grid.size,):
-        raise InvalidParameter(f"{problem} Got an array of {given.dtype}, shape {given.shape}.")
-    row = given.astype(np.float64)
-    if not np.isfinite(row).all() or (row < 0).any():
-        raise InvalidParameter(f"{problem} Got an entry that is negative or not finite.")
-    if not abs(float(row.sum()) - 1.0) <= BELIEF_SUM_TOLERANCE:
-        raise InvalidParameter(f"{problem} Got a sum of {float(row.sum())!r}.")
-    row.flags.writeable = False
-    return row
+    return check_distribution(belief, "belief", who, (grid.size,), tolerance=BELIEF_SUM_TOLERANCE)
 
 
 def checked_delta(delta: float, *, who: str) -> float:

@@ -17,7 +17,6 @@ from priste.mobility.memory import (
     memories_of,
 )
 from priste.mobility.model import MarkovModel
-from priste.mobility.origin import ModelOrigin
 from priste.mobility.own_history import (
     OwnStrength,
     choose_own_strength,
@@ -33,6 +32,7 @@ from priste.mobility.smoothed_counts import (
     Smoothing,
 )
 from priste.mobility.stay_or_go import Habits, gaussian_with_stays, habits_of, stay_or_go
+from priste.mobility.storage import ModelOrigin
 from priste.mobility.structured import BlendedTransition, SeparableTransition
 from priste.mobility.transitions import DenseTransition, SparseTransition, Transition
 

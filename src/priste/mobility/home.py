@@ -29,10 +29,9 @@ from priste.arguments import check_float, is_int
 from priste.errors import InvalidParameter, NoValue
 from priste.maps import Grid, kilometres
 from priste.mobility.model import MarkovModel
-from priste.mobility.schedule import Schedule
 from priste.mobility.sequences import GAP, CellSequences, checked_sequences, moves_of
 from priste.mobility.stay_or_go import FEWEST_MOVES
-from priste.mobility.transitions import Transition
+from priste.mobility.transitions import Schedule, Transition
 from priste.mobility.validation import FloatArray, IntArray
 
 MANY_CELLS = 25

@@ -8,6 +8,7 @@ who were not counted, each with its own best shrinkage, and the best one is fitt
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,7 +17,6 @@ import numpy as np
 
 from priste.errors import InvalidParameter
 from priste.maps import Grid
-from priste.mobility.gap_moves import ROUNDS, expected_moves
 from priste.mobility.held_out import Comparison, folds_of, plain_transition, together
 from priste.mobility.model import MarkovModel
 from priste.mobility.population import (
@@ -25,10 +25,90 @@ from priste.mobility.population import (
     tally_of,
     tally_of_counts,
 )
-from priste.mobility.schedule import Schedule
-from priste.mobility.sequences import CellSequences, checked_sequences, moves_of
-from priste.mobility.transitions import DENSE_LIMIT
-from priste.mobility.validation import IntArray
+from priste.mobility.sequences import GAP, CellSequences, checked_sequences, moves_of
+from priste.mobility.transitions import DENSE_LIMIT, Schedule
+from priste.mobility.validation import FloatArray, IntArray
+
+LONGEST_GAP = 4
+"""Steps from one known cell to the next, at most.
+
+``benchmarks/fitting --gaps`` favours 16, without a home; with a home known, 16 was worse than known
+moves only and 4 was not (docs/evidence/models.md).
+"""
+
+ROUNDS = 2
+"""Rounds of EM. At 4 steps, models of one, two and four rounds scored within 0.006 nats."""
+
+_DIGITS = 6
+"""Counts are rounded to so many digits: last bits of sums differ between processors."""
+
+_BATCH = 256
+"""Gaps that are followed at once."""
+
+
+def expected_moves(
+    sequences: Iterable[IntArray],
+    phase_of_step: IntArray,
+    matrices: Sequence[FloatArray],
+    longest: int = LONGEST_GAP,
+) -> FloatArray:
+    """Return (phases, m, m): moves by the phase of the step they leave, known and expected ones.
+
+    A gap is missing, not a stay. Given a model and the known cells at both ends of a gap, the
+    expected number of moves from each cell to each other follows exactly (forward and backward
+    probabilities): the E step of the EM algorithm. Gaps of more than ``longest`` are left out.
+    ``benchmarks/fitting --gaps`` compares this with other treatments.
+
+    Sequences are checked, with ``GAP`` where a cell is missing, and begin at step 0 of the cycle of
+    ``phase_of_step``. ``matrices`` has the transition of each phase; every pair of known cells must
+    be possible under it. A move between consecutive known cells counts 1.
+
+    >>> swap = np.array([[0.0, 1.0], [1.0, 0.0]])
+    >>> expected_moves([np.array([0, GAP, 0])], np.array([0]), [swap])
+    array([[[0., 1.],
+            [1., 0.]]])
+    """
+    found = np.zeros((len(matrices), *matrices[0].shape))
+    groups: dict[tuple[int, ...], list[tuple[int, int]]] = defaultdict(list)
+    for cells in sequences:
+        known = np.flatnonzero(cells != GAP)
+        steps = np.diff(known)
+        for place in np.flatnonzero(steps <= longest).tolist():
+            first = int(known[place])
+            between = np.arange(first, first + int(steps[place])) % len(phase_of_step)
+            ends = int(cells[first]), int(cells[known[place + 1]])
+            groups[tuple(phase_of_step[between].tolist())].append(ends)
+    for phases, pairs in groups.items():
+        if len(phases) == 1:
+            np.add.at(found[phases[0]], tuple(np.array(pairs).T), 1.0)
+            continue
+        for begin in range(0, len(pairs), _BATCH):
+            sources, targets = np.array(pairs[begin : begin + _BATCH]).T
+            _add_expected(found, sources, targets, phases, matrices)
+    return found.round(_DIGITS)
+
+
+def _add_expected(
+    found: FloatArray,
+    sources: IntArray,
+    targets: IntArray,
+    phases: tuple[int, ...],
+    matrices: Sequence[FloatArray],
+) -> None:
+    """Add the expected moves of gaps with the same phases, given the cells at both ends."""
+    size = len(matrices[0])
+    rows = np.arange(len(sources))
+    ahead = [np.zeros((len(sources), size))]
+    ahead[0][rows, sources] = 1.0
+    for phase in phases:
+        ahead.append(ahead[-1] @ matrices[phase])
+    back = np.zeros((len(targets), size))
+    back[rows, targets] = 1.0 / ahead[-1][rows, targets]
+    for step in range(len(phases) - 1, -1, -1):
+        matrix = matrices[phases[step]]
+        found[phases[step]] += (ahead[step].T @ back) * matrix
+        back = back @ matrix.T
+
 
 PLAIN = "plain"
 """The name of the model without shrinkage: counts of all hours on a Gaussian."""
@@ -191,7 +271,7 @@ def fit_population(
     Each of ``people`` is a list of sequences of cells, one cell per step and ``None`` for a gap;
     all begin at step 0 of the cycle. A gap is missing: on maps of up to ``DENSE_LIMIT`` cells the
     moves between two known cells up to ``LONGEST_GAP`` steps apart are expected ones
-    (:mod:`priste.mobility.gap_moves`), on larger ones they are left out. ``memories`` names what is
+    (:mod:`priste.mobility.memory`), on larger ones they are left out. ``memories`` names what is
     compared, as :func:`memories_of` gives it: the phase (0, 1, …) of each step of the cycle.
     Without it there is one phase.
 

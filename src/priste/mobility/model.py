@@ -12,9 +12,8 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from priste.arguments import check_float, check_int
+from priste.arguments import check_array, check_distribution, check_float, check_int
 from priste.errors import InvalidParameter, NoValue
-from priste.exact_draws import ExactDistribution
 from priste.late_parts import late
 from priste.maps import Grid
 from priste.mobility import storage
@@ -24,8 +23,6 @@ from priste.mobility.gaussian import (
     mass_outside_reach,
     truncated_gaussian,
 )
-from priste.mobility.origin import ModelOrigin
-from priste.mobility.schedule import Schedule, check_square, schedule_of
 from priste.mobility.second_order import fitted_pairs, given_pairs, triple_probabilities
 from priste.mobility.sequences import (
     CellSequences,
@@ -37,18 +34,17 @@ from priste.mobility.sequences import (
 )
 from priste.mobility.smoothed_counts import Smoothing, as_smoothing, smoothed_phases
 from priste.mobility.stationary import stationary_share
+from priste.mobility.storage import ModelOrigin
 from priste.mobility.structured import as_transition
-from priste.mobility.transitions import Transition
+from priste.mobility.transitions import Schedule, Transition
 from priste.mobility.validation import (
     MAX_NUMBER,
     FloatArray,
     IntArray,
-    distribution,
     frozen_ints,
-    probability_array,
     sparse_nonnegative,
 )
-from priste.randomness import BitSource, Seed, bit_source
+from priste.randomness import BitSource, ExactDistribution, Seed, bit_source
 from priste.showable import Plottable
 
 LONGEST_SHIFT = 10**9
@@ -90,7 +86,7 @@ class MarkovModel(Plottable):
         paper's synthetic data. ``form`` "dense" stores the whole matrix, "separable" two
         small factors of it, and "auto" takes the cheaper (separable from 16 by 16 cells
         on). ``reach`` (km) cuts longer moves and divides each row by what is left: a sparse
-        matrix, which then *is* the model. ``truncated_mass`` tells the largest mass cut from a
+        matrix, which then *is* the model. ``truncated_mass`` says the largest mass cut from a
         row. Without ``reach``, a weight along a row or a column of the map below
         ``LEAST_WEIGHT`` (moves beyond about 25.8 sigma) is 0, so that no product underflows.
 
@@ -233,17 +229,16 @@ class MarkovModel(Plottable):
         """Build a model whose next cell depends on the two cells before.
 
         ``first`` is the (m, m) matrix of the move from step 0 to step 1. ``table`` gives the
-        probability of cell ``k`` after the cells ``i``, ``j``: an (m, m, m) array indexed
-        ``[i, j, k]``, a ``scipy.sparse`` matrix of shape (m * m, m) with row ``i * m + j``,
-        or a mapping ``{(i, j): {k: probability}}`` (or ``{(i, j): (m,) array}``). Every pair
-        that can occur needs a row that sums to 1; pairs that cannot need none and are left
-        out. States are the m cells at step 0 and the pairs from step 1 on, so
-        ``transition(0)`` is rectangular; ``pairs`` lists them.
+        probability of cell ``k`` after the cells ``i``, ``j``: an (m, m, m) array indexed ``[i, j,
+        k]``, or a ``scipy.sparse`` matrix of shape (m * m, m) with row ``i * m + j``. Every pair
+        that can occur needs a row that sums to 1; pairs that cannot need none and are left out.
+        States are the m cells at step 0 and the pairs from step 1 on, so ``transition(0)`` is
+        rectangular; ``pairs`` lists them.
         """
         owner = "MarkovModel.second_order"
         _check_grid(grid, owner)
-        opening = as_transition(first, name=f"'first' of {owner}")
-        check_square(opening, grid, f"'first' of {owner}")
+        opening = as_transition(first, "first", owner)
+        check_square(opening.shape, grid, "first", owner)
         return cls(grid, given_pairs(grid, opening, table))
 
     # What it is
@@ -345,7 +340,7 @@ class MarkovModel(Plottable):
         return later.with_origin(None if self._origin is None else self._origin.shifted(step))
 
     def __repr__(self) -> str:
-        horizon = "for ever" if self.horizon is None else f"{self.horizon} moves"
+        horizon = "without end" if self.horizon is None else f"{self.horizon} moves"
         kind = type(self._schedule.repeating[0]).__name__
         return f"<MarkovModel of order {self.order} on {self._grid.size} cells, {horizon}, {kind}>"
 
@@ -399,8 +394,8 @@ class MarkovModel(Plottable):
                     value=NoValue.SECRET,
                 )
             return cell
-        name = "'start' of MarkovModel.sample"
-        return ExactDistribution(distribution(start, size=size, name=name)).draw(source)
+        prior = check_distribution(start, "start", "MarkovModel.sample", (size,))
+        return ExactDistribution(prior).draw(source)
 
     def stationary(self) -> FloatArray:
         """Return the (m,) share of time in each cell, started from the uniform distribution.
@@ -503,23 +498,71 @@ class MarkovModel(Plottable):
 
 
 def _count_matrix(counts: object, grid: Grid, owner: str) -> sparse.csr_array:
-    name = f"'counts' of {owner}"
     read: sparse.csr_array
     if sparse.issparse(counts):
-        read = sparse_nonnegative(counts, name=name)
+        read = sparse_nonnegative(counts, "counts", owner)
     else:
-        array = probability_array(counts, name=name)
+        array = check_array(counts, "counts", owner)
         read = sparse.csr_array(array) if array.ndim == 2 else sparse.csr_array((0, 0))
-    if read.shape != (grid.size, grid.size):
-        raise InvalidParameter(
-            f"must have shape ({grid.size}, {grid.size}), one row and one column per cell",
-            parameter="counts",
-            owner=owner,
-            value=read.shape,
-        )
+    check_square(read.shape, grid, "counts", owner)
     return read
 
 
 def _check_grid(grid: object, owner: str) -> None:
     if not isinstance(grid, Grid):
         raise InvalidParameter("must be a Grid", parameter="grid", owner=owner, value=type(grid))
+
+
+def check_square(shape: tuple[int, ...], grid: Grid, parameter: str, owner: str) -> None:
+    """Refuse a matrix that is not between the cells of ``grid``."""
+    if shape != (grid.size, grid.size):
+        raise InvalidParameter(
+            f"must have shape ({grid.size}, {grid.size}), one row and one column per cell of the "
+            "map",
+            parameter=parameter,
+            owner=owner,
+            value=shape,
+        )
+
+
+def schedule_of(grid: Grid, matrix: object, *, cycle: bool) -> Schedule:
+    """Read the ``matrix`` and ``cycle`` of :class:`MarkovModel`."""
+    if not isinstance(cycle, bool):
+        raise InvalidParameter(
+            "must be True or False",
+            parameter="cycle",
+            owner="MarkovModel",
+            value=cycle,
+            hint="The number of phases is the number of matrices.",
+        )
+    single, items = _one_or_many(matrix)
+    if not items:
+        raise InvalidParameter(
+            "must hold one matrix at least",
+            parameter="matrix",
+            owner="MarkovModel",
+            got="an empty sequence",
+        )
+    known: dict[int, Transition] = {}
+    steps = []
+    for step, item in enumerate(items):
+        if id(item) not in known:
+            here = "matrix" if single else f"matrix[{step}]"
+            known[id(item)] = as_transition(item, here, "MarkovModel")
+            check_square(known[id(item)].shape, grid, here, "MarkovModel")
+        steps.append(known[id(item)])
+    return Schedule((), tuple(steps), cyclic=single or cycle)
+
+
+def _one_or_many(matrix: object) -> tuple[bool, list[object]]:
+    """Tell one matrix from a sequence of them."""
+    if isinstance(matrix, np.ndarray):
+        return (False, list(matrix)) if matrix.ndim == 3 else (True, [matrix])
+    if isinstance(matrix, list | tuple):
+        first = matrix[0] if matrix else None
+        nested = isinstance(first, list | tuple) and bool(first) and np.ndim(first[0]) > 0
+        if not matrix or sparse.issparse(first) or isinstance(first, Transition) or nested:
+            return False, list(matrix)
+        if isinstance(first, np.ndarray) and first.ndim == 2:
+            return False, list(matrix)
+    return True, [matrix]

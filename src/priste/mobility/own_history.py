@@ -25,7 +25,6 @@ from scipy import sparse
 from priste.arguments import check_float
 from priste.errors import InvalidParameter
 from priste.mobility.model import MarkovModel
-from priste.mobility.schedule import Schedule
 from priste.mobility.sequences import (
     CellSequences,
     Moves,
@@ -35,7 +34,7 @@ from priste.mobility.sequences import (
     moves_of,
     without_steps,
 )
-from priste.mobility.transitions import Transition, scaled_rows, sparse_entries
+from priste.mobility.transitions import Schedule, Transition, scaled_rows, sparse_entries
 from priste.mobility.validation import MAX_NUMBER, FloatArray, IntArray, row_sums
 
 WINDOW_HOURS = 3

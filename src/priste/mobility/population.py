@@ -23,11 +23,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from priste.arguments import check_float
+from priste.errors import InvalidParameter
 from priste.maps import Grid
-from priste.mobility.reach import reach_factors, self_shares
 from priste.mobility.sequences import Moves, counts_of
 from priste.mobility.structured import BlendedTransition, SeparableTransition
-from priste.mobility.transitions import DenseTransition, Transition, sparse_entries
+from priste.mobility.transitions import DenseTransition, Transition, scaled_rows, sparse_entries
 from priste.mobility.validation import FloatArray, IntArray
 
 POPULARITY_LIMIT = 1000
@@ -247,14 +248,8 @@ class _Row:
             rest = strength * own
         whole = rest / (pooled.leaves[0] + shrinkage.go)
         self.weight: FloatArray = whole * shrinkage.go
-        seen = _scaled(pooled.moves[0], whole)
-        self.seen = sparse.csr_array(seen + _scaled(tally.moves[number], own))
-
-
-def _scaled(counts: sparse.csr_array, rows: FloatArray) -> sparse.csr_array:
-    scaled = sparse.csr_array(counts, copy=True)
-    scaled.data = scaled.data * np.repeat(rows, np.diff(scaled.indptr))
-    return scaled
+        seen = scaled_rows(pooled.moves[0], whole)
+        self.seen = sparse.csr_array(seen + scaled_rows(tally.moves[number], own))
 
 
 def _dense(row: _Row, stay: FloatArray, reach: Reach) -> DenseTransition:
@@ -274,5 +269,41 @@ def _blended(row: _Row, stay: FloatArray, reach: Reach) -> BlendedTransition:
     kept = np.maximum(stay, back / (1.0 + back))
     weights = (1.0 - kept) * row.weight / (1.0 - reach.own)
     diagonal = np.maximum(kept - weights * reach.own, 0.0)
-    seen = _scaled(row.seen, 1.0 - kept) + sparse.diags_array(diagonal)
+    seen = scaled_rows(row.seen, 1.0 - kept) + sparse.diags_array(diagonal)
     return BlendedTransition(weights, SeparableTransition(*reach.factors), sparse.csr_array(seen))
+
+
+LARGEST_DECAY = 8.0
+
+
+def checked_decay(decay: object, owner: str) -> float:
+    """Return a decay: a multiple of 0.5 from 0.5 to ``LARGEST_DECAY``."""
+    value = check_float(decay, "decay", owner, least=0.5, most=LARGEST_DECAY)
+    if value * 2 != int(value * 2):
+        raise InvalidParameter(
+            "must be a multiple of 0.5", parameter="decay", owner=owner, value=decay
+        )
+    return value
+
+
+def reach_factors(grid: Grid, decay: float) -> tuple[FloatArray, FloatArray]:
+    """Return the row factor and the column factor, each with rows that sum to 1.
+
+    Along each axis a move of k cells weighs ``max(k, 1) ** -decay``, and the two axes multiply. The
+    tail is heavy, so that long journeys stay possible. Only products, quotients and square roots
+    are taken, which every machine rounds alike.
+    """
+    factors = []
+    for length in (grid.rows, grid.columns):
+        positions = np.arange(length, dtype=np.float64)
+        apart = np.maximum(np.abs(positions[:, None] - positions), 1.0)
+        weights = np.ones_like(apart) if decay == int(decay) else 1.0 / np.sqrt(apart)
+        for _ in range(int(decay)):
+            weights = weights / apart
+        factors.append(weights / weights.sum(axis=1, keepdims=True))
+    return factors[0], factors[1]
+
+
+def self_shares(factors: tuple[FloatArray, FloatArray]) -> FloatArray:
+    """Return the diagonal of the product of two factors: the probability of coming out unmoved."""
+    return np.outer(np.diagonal(factors[0]), np.diagonal(factors[1])).reshape(-1)

@@ -7,28 +7,25 @@ cell). Only pairs that can occur become states, in increasing order of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from priste.arguments import check_int
+from priste.arguments import check_array
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.mobility.gaussian import MAX_NONZEROS
-from priste.mobility.schedule import Schedule
 from priste.mobility.sequences import GAP, Moves, counts_of
 from priste.mobility.smoothed_counts import smoothed_rows
-from priste.mobility.transitions import SparseTransition, Transition
+from priste.mobility.transitions import Schedule, SparseTransition, Transition
 from priste.mobility.validation import (
     FloatArray,
     IntArray,
     frozen_ints,
-    probability_array,
     sparse_nonnegative,
-    sparse_rows,
 )
+
+_OWNER = "MarkovModel.second_order"
 
 MAX_PAIRS = 1_000_000
 """Number of pairs of cells above which a second-order model is refused."""
@@ -62,7 +59,7 @@ def _check_size(pairs: int, nonzeros: int) -> None:
         raise InvalidParameter(
             f"A second-order model may have at most {MAX_PAIRS} pairs of cells and "
             f"{MAX_NONZEROS} moves between them. This one would have {pairs} and {nonzeros}.",
-            owner="MarkovModel.second_order",
+            owner=_OWNER,
             hint=_ADVICE,
         )
 
@@ -95,60 +92,19 @@ def given_pairs(grid: Grid, first: Transition, table: object) -> Schedule:
 
 
 def _read_table(size: int, table: object) -> tuple[IntArray, sparse.csr_array]:
-    name = "'table' of MarkovModel.second_order"
-    if isinstance(table, Mapping):
-        return _read_mapping(size, table, name)
-    if sparse.issparse(table):
-        matrix = sparse_nonnegative(table, name=name)
-    else:
-        array = probability_array(table, name=name)
-        if array.shape != (size, size, size):
-            raise InvalidParameter(
-                f"The {name} must have shape ({size}, {size}, {size}), or be scipy.sparse "
-                f"of shape ({size * size}, {size}), or a mapping from pairs.",
-                got=f"shape {array.shape}",
-            )
-        matrix = sparse_nonnegative(sparse.csr_array(array.reshape(-1, size)), name=name)
+    if not sparse.issparse(table):
+        array = check_array(table, "table", _OWNER, (size, size, size))
+        table = sparse.csr_array(array.reshape(-1, size))
+    matrix = sparse_nonnegative(table, "table", _OWNER)
     if matrix.shape != (size * size, size):
         raise InvalidParameter(
-            f"The sparse {name} must have shape ({size * size}, {size}).", value=matrix.shape
+            f"must have shape ({size * size}, {size}) if it is scipy.sparse",
+            parameter="table",
+            owner=_OWNER,
+            value=matrix.shape,
         )
     stated = np.flatnonzero(np.diff(matrix.indptr))  # an empty row: this pair is not described
     return stated.astype(np.int64), sparse.csr_array(matrix[stated])
-
-
-def _read_mapping(
-    size: int, table: Mapping[object, object], name: str
-) -> tuple[IntArray, sparse.csr_array]:
-    codes: list[int] = []
-    rows: list[sparse.csr_array] = []
-    for pair, row in table.items():
-        if not isinstance(pair, tuple) or len(pair) != 2:
-            raise InvalidParameter(f"The keys of the {name} must be pairs of cells.", value=pair)
-        cells = [check_int(cell, "cells", f"the {name}", least=0) for cell in pair]
-        if isinstance(row, Mapping):
-            targets = [check_int(to, "cells", f"the {name}", least=0) for to in row]
-            values = probability_array(list(row.values()), name=name)
-        else:
-            values = probability_array(row, name=name)
-            if values.shape != (size,):
-                raise InvalidParameter(
-                    f"The row of pair {pair!r} of the {name} must have shape ({size},).",
-                    value=values.shape,
-                )
-            targets = list(range(size))
-        if max([*cells, *targets]) >= size:
-            raise InvalidParameter(
-                f"The cells of the {name} must be below {size}. Look at pair {pair!r}."
-            )
-        codes.append(cells[0] * size + cells[1])
-        where = (np.zeros(len(targets), dtype=np.int64), np.array(targets, dtype=np.int64))
-        rows.append(sparse.csr_array((values, where), shape=(1, size)))
-    if not rows:
-        raise InvalidParameter(f"The {name} must describe one pair at least.", got="none")
-    order = np.argsort(np.array(codes, dtype=np.int64))
-    stacked = sparse.csr_array(sparse.vstack([rows[place] for place in order], format="csr"))
-    return np.array(codes, dtype=np.int64)[order], sparse_nonnegative(stacked, name=name)
 
 
 def _lifted(
@@ -168,11 +124,10 @@ def _lifted(
         (kept.data, np.searchsorted(states, next_codes), kept.indptr),
         shape=(states.size, states.size),
     )
-    name = "'table' of MarkovModel.second_order (rows are its pairs in increasing order)"
     pairs = frozen_ints(np.stack(np.divmod(states, size), axis=1))
     return Schedule(
         opening=(SparseTransition(opening),),
-        repeating=(SparseTransition(sparse_rows(lifted, name=name)),),
+        repeating=(SparseTransition(lifted, "table", _OWNER),),
         cyclic=True,
         pairs=pairs,
     )
@@ -198,7 +153,7 @@ def _places(size: int, wanted: IntArray, codes: IntArray) -> IntArray:
         raise InvalidParameter(
             "must have a row for every pair that can occur",
             parameter="table",
-            owner="MarkovModel.second_order",
+            owner=_OWNER,
             got=f"none for the pair {pair}",
         )
     return places

@@ -1,33 +1,96 @@
 """Models of movement with two or three numbers, for when there is no data to fit.
 
 A person stays, or goes to another cell, near ones more often than far ones
-(:mod:`priste.mobility.reach`). The probability of staying may differ by cell and by step. Such a
-model says how somebody moves and nothing about where, so its numbers may be measured on the person
-who is protected; the numbers themselves then become public.
+(:mod:`priste.mobility.population`). The probability of staying may differ by cell and by step. Such
+a model says how somebody moves and nothing about where, so its numbers may be measured on the
+person who is protected; the numbers themselves then become public.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from priste.arguments import check_float
+from priste.arguments import check_array, check_float
 from priste.errors import InvalidParameter
 from priste.maps import Grid
 from priste.mobility.gaussian import gaussian_factors
 from priste.mobility.model import MarkovModel
-from priste.mobility.off_map import Factors, limit_off_map
-from priste.mobility.population import Reach, tally_of
-from priste.mobility.reach import checked_decay, reach_factors, self_shares
+from priste.mobility.population import Reach, checked_decay, reach_factors, self_shares, tally_of
 from priste.mobility.sequences import CellSequences, checked_offsets, checked_sequences, moves_of
 from priste.mobility.smoothed_counts import smoothed
 from priste.mobility.structured import BlendedTransition, SeparableTransition
 from priste.mobility.transitions import DENSE_LIMIT, DenseTransition, Transition
-from priste.mobility.validation import MAX_NUMBER, FloatArray, probability_array
+from priste.mobility.validation import MAX_NUMBER, FloatArray
+
+Factors = tuple[FloatArray, FloatArray]
+Leaving = Callable[[Factors], FloatArray]
+"""From the moves along rows and columns to (m,) the chance that such a move is made at a step."""
+
+STEPS_A_DECADE = 90
+SMALLEST = 6 * STEPS_A_DECADE
+"""The factors are 1, .99, .98, … .1, .099, …: two digits, so that last bits do not tell."""
+
+
+def limit_off_map(factors: Factors, leaving: Leaving, share: float, owner: str) -> Factors:
+    """Return the factors with rarer moves to the border, so that at most ``share`` are there.
+
+    Border cells stand for everywhere off the map. Judged by distance only, the border is as likely
+    a target as any other row of cells, and since people stay there for hours, most of them would
+    end up off the map.
+    The moves must be reversible. The largest multiplier of two digits is taken that brings the
+    stationary share of the border down to ``share``; where it is below that anyway, the moves are
+    returned as they are.
+
+    >>> even = np.full((4, 4), 0.25)
+    >>> rows, columns = limit_off_map((even, even), lambda _: np.ones(16), 0.1, "the example")
+    >>> round(float(off_map_share((rows, columns), np.ones(16))), 2)
+    0.1
+    """
+    wanted = check_float(share, "off_map", owner, above=0, most=1)
+
+    def enough(place: int) -> bool:
+        made = _rarer(factors, place)
+        return off_map_share(made, leaving(made)) <= wanted
+
+    low, high = 0, SMALLEST
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle + 1, high)
+    return _rarer(factors, low)
+
+
+def off_map_share(factors: Factors, leaving: FloatArray) -> float:
+    """Return the stationary share of the border cells, if each cell is left so often."""
+    rows, columns = (_line_stationary(factor) for factor in factors)
+    share = np.outer(rows, columns) / leaving.reshape(len(rows), len(columns))
+    return 1.0 - float(share[1:-1, 1:-1].sum() / share.sum())
+
+
+def _rarer(factors: Factors, place: int) -> Factors:
+    """Return the factors with weights of the first and the last goal times that of a place."""
+    if place == 0:
+        return factors
+    decade, digits = divmod(place - 1, STEPS_A_DECADE)
+    times = (99 - digits) / 10.0 ** (decade + 2)
+    made = []
+    for factor in factors:
+        weights = factor.copy()
+        weights[:, [0, -1]] *= times
+        made.append(weights / weights.sum(axis=1, keepdims=True))
+    return made[0], made[1]
+
+
+def _line_stationary(factor: FloatArray) -> FloatArray:
+    """Return the stationary distribution of reversible moves along a line."""
+    forth, back = np.diagonal(factor, 1), np.diagonal(factor, -1)
+    share = np.concatenate([[1.0], np.cumprod(forth / back)])
+    return np.asarray(share / share.sum())
+
 
 NEAR_AND_FAR = (1.0, 1.5, 2.0, 2.5, 3.0)
 """The decays that :func:`habits_of` chooses from."""
@@ -83,16 +146,19 @@ def stay_or_go(
 
 
 def _stays(grid: Grid, stay: object) -> FloatArray:
-    name = "'stay' of stay_or_go"
-    given = probability_array(stay, name=name)
+    given = check_array(stay, "stay", "stay_or_go")
     if given.shape not in ((), (grid.size,)):
         raise InvalidParameter(
-            f"The {name} must be one number, or one for each of the {grid.size} cells.",
+            f"must be one number, or one for each of the {grid.size} cells",
+            parameter="stay",
+            owner="stay_or_go",
             got=f"shape {given.shape}",
         )
     shares = np.broadcast_to(given, (grid.size,))
     if np.any(shares >= 1.0):
-        raise InvalidParameter(f"The {name} must be below 1.", value=float(shares.max()))
+        raise InvalidParameter(
+            "must be below 1", parameter="stay", owner="stay_or_go", value=float(shares.max())
+        )
     return np.ascontiguousarray(shares)
 
 
@@ -128,7 +194,7 @@ def gaussian_with_stays(
            [0.25, 0.75]])
     """
     sigma = check_float(sigma, "sigma", "gaussian_with_stays", why="km", above=0, most=MAX_NUMBER)
-    stays = probability_array(stay, name="'stay' of gaussian_with_stays")
+    stays = check_array(stay, "stay", "gaussian_with_stays")
     if stays.shape != (grid.size,) or np.any(stays >= 1.0):
         raise InvalidParameter(
             f"must hold a number in [0, 1) for each of the {grid.size} cells",

@@ -12,6 +12,9 @@ import tokenize
 import warnings
 import zipfile
 import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,13 +22,61 @@ import numpy as np
 import numpy.typing as npt
 
 from priste.atomic_files import atomic_output
-from priste.errors import OutputError, StateError
+from priste.errors import InvalidParameter, OutputError, StateError
 from priste.maps import Grid
-from priste.mobility.origin import ModelOrigin
-from priste.mobility.schedule import Schedule
 from priste.mobility.structured import FORMS
-from priste.mobility.transitions import Arrays, Transition
+from priste.mobility.transitions import Arrays, Schedule, Transition
 from priste.mobility.validation import frozen_ints
+
+
+@dataclass(frozen=True)
+class ModelOrigin:
+    """What a model says about itself beyond its matrices.
+
+    Step 0 of the model begins at ``start`` (aware) and steps are ``step`` long; days are read on
+    the clocks of ``zone``. ``sources`` are fingerprints of the traces it was fitted on, one per
+    person and day; empty for a model made otherwise.
+    """
+
+    start: datetime
+    step: timedelta
+    zone: str
+    sources: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        if self.start.tzinfo is None or self.step <= timedelta(0):
+            raise InvalidParameter(
+                "A ModelOrigin needs a 'start' with a zone and a 'step' > 0.",
+                got=f"{self.start.isoformat()} and {self.step}",
+            )
+
+    def shifted(self, steps: int) -> ModelOrigin:
+        """Return the origin of the model that starts ``steps`` later."""
+        return replace(self, start=self.start + steps * self.step)
+
+    def knows(self, fingerprints: Iterable[str]) -> bool:
+        """Return whether one of these days of a person was fitted on."""
+        return not self.sources.isdisjoint(fingerprints)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-able values; :meth:`from_dict` gives back an equal origin."""
+        return {
+            "start": self.start.isoformat(),
+            "step_microseconds": self.step // timedelta(microseconds=1),
+            "zone": self.zone,
+            "sources": sorted(self.sources),
+        }
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> ModelOrigin:
+        """Return the origin that :meth:`to_dict` saved."""
+        return cls(
+            datetime.fromisoformat(saved["start"]),
+            timedelta(microseconds=int(saved["step_microseconds"])),
+            str(saved["zone"]),
+            frozenset(map(str, saved["sources"])),
+        )
+
 
 FORMAT = "priste mobility model"
 VERSION = 1
@@ -202,7 +253,8 @@ def read_model(
             raise StateError("its content does not match its fingerprint")
     except (StateError, *_UNREADABLE) as error:
         raise StateError(
-            f"priste cannot read a model in {str(path)!r}: {error or type(error).__name__}.",
+            f"priste cannot read a model in {str(path)!r}: "
+            f"{str(error).rstrip('.') or type(error).__name__}.",
             owner="MarkovModel.load",
             hint="It must be a saved mobility model.",
         ) from error
@@ -256,7 +308,7 @@ def _check_fit(grid: Grid, schedule: Schedule) -> None:
 def _pairs_follow(
     transition: Transition, cells: npt.NDArray[np.int64], pairs: npt.NDArray[np.int64]
 ) -> bool:
-    """Tell whether every move leads to a pair whose previous cell is the current one."""
+    """Return whether every move leads to a pair whose previous cell is the current one."""
     if transition.stored_csr is None:
         return False
     moves = transition.stored_csr.tocoo()

@@ -10,9 +10,8 @@ from itertools import accumulate
 import numpy as np
 from scipy import sparse
 
+from priste.arguments import check_array
 from priste.errors import InvalidParameter
-from priste.exact_draws import ExactDistribution
-from priste.mobility.chains import scaled, stationary_of_matrix
 from priste.mobility.support import (
     Support,
     support_of_nonzeros,
@@ -40,12 +39,11 @@ from priste.mobility.validation import (
     IntArray,
     check_row_sums,
     frozen,
-    probability_array,
     row_sum_error_bound,
     row_sums,
     sparse_nonnegative,
 )
-from priste.randomness import BitSource, resolve_draw
+from priste.randomness import BitSource, ExactDistribution, resolve_draw
 
 
 class SeparableTransition(Transition):
@@ -64,8 +62,8 @@ class SeparableTransition(Transition):
     kind = "separable"
 
     def __init__(self, row_factor: object, column_factor: object) -> None:
-        rows = DenseTransition(row_factor, name="'row_factor' of SeparableTransition")
-        columns = DenseTransition(column_factor, name="'column_factor' of SeparableTransition")
+        rows = DenseTransition(row_factor, "row_factor", "SeparableTransition")
+        columns = DenseTransition(column_factor, "column_factor", "SeparableTransition")
         for factor in (rows, columns):
             if factor.shape[0] != factor.shape[1]:
                 raise InvalidParameter(
@@ -157,13 +155,6 @@ class SeparableTransition(Transition):
     def is_primitive(self) -> bool:
         return all(DenseTransition(factor).is_primitive() for factor in self.factors)
 
-    def product_stationary(self) -> FloatArray:
-        rows, columns = (
-            stationary_of_matrix(factor, np.full(len(factor), 1.0 / len(factor)))
-            for factor in self.factors
-        )
-        return scaled(np.asarray(np.kron(rows, columns), dtype=np.float64))
-
     def to_arrays(self) -> Arrays:
         return {"rows": self._rows, "columns": self._columns}
 
@@ -189,20 +180,20 @@ class BlendedTransition(Transition):
     kind = "blended"
 
     def __init__(self, prior_weights: object, prior: SeparableTransition, seen: object) -> None:
-        name = "'prior_weights' of BlendedTransition"
-        self._weights = frozen(probability_array(prior_weights, name=name))
+        owner = "BlendedTransition"
+        self._weights = frozen(np.array(check_array(prior_weights, "prior_weights", owner)))
         self._prior = prior
-        self._seen = sparse_nonnegative(seen, name="'seen' of BlendedTransition")
+        self._seen = sparse_nonnegative(seen, "seen", owner)
         if self._seen.shape != prior.shape or self._weights.shape != (prior.shape[0],):
             raise InvalidParameter(
                 "must fit each other",
                 parameter="parts",
-                owner="BlendedTransition",
+                owner=owner,
                 got=f"prior {prior.shape}, seen {self._seen.shape}, prior_weights "
                 f"{self._weights.shape}",
             )
         sums = self._weights + row_sums(self._seen)
-        check_row_sums(sums, name="blend of BlendedTransition")
+        check_row_sums(sums, "parts", owner)
         self._seen_transposed = self._seen.T.tocsr()
         per_row = np.diff(self._seen.indptr).astype(np.int64)
         per_column = np.diff(self._seen_transposed.indptr)
@@ -277,12 +268,6 @@ class BlendedTransition(Transition):
     def is_primitive(self) -> bool:
         return bool(np.all(self._weights > 0.0)) and self._prior.is_primitive()
 
-    def product_stationary(self) -> FloatArray | None:
-        # With moves P and, in state i, 1 - w[i] of staying besides, share * w is stationary for P.
-        if self._seen.nnz != np.count_nonzero(self._seen.diagonal()):
-            return None
-        return scaled(self._prior.product_stationary() / self._weights)
-
     def to_arrays(self) -> Arrays:
         return {
             "weights": self._weights,
@@ -346,10 +331,10 @@ FORMS: dict[str, type[Transition]] = {
 """The forms that a model file can hold, by their kind."""
 
 
-def as_transition(matrix: object, *, name: str) -> Transition:
+def as_transition(matrix: object, parameter: str, owner: str) -> Transition:
     """Validate ``matrix`` (array-like, ``scipy.sparse`` or a transition) into a transition."""
     if isinstance(matrix, Transition):
         return matrix
     if sparse.issparse(matrix):
-        return SparseTransition(matrix, name=name)
-    return DenseTransition(matrix, name=name)
+        return SparseTransition(matrix, parameter, owner)
+    return DenseTransition(matrix, parameter, owner)

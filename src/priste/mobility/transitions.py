@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
@@ -21,8 +22,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from priste.errors import InvalidParameter, StateError
-from priste.exact_draws import ExactDistribution
-from priste.mobility.chains import strong_classes
+from priste.mobility.stationary import strong_classes
 from priste.mobility.support import Support, support_of_mask, support_of_nonzeros
 from priste.mobility.validation import (
     FloatArray,
@@ -32,7 +32,7 @@ from priste.mobility.validation import (
     row_sums,
     sparse_rows,
 )
-from priste.randomness import BitSource
+from priste.randomness import BitSource, ExactDistribution
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -162,15 +162,11 @@ class Transition(ABC):
         """Return ``diag(kept) @ M + added``, whose rows must sum to 1, in a form that suits it."""
 
     def is_primitive(self) -> bool:
-        """Tell whether every state may stay and leads to every other, as any product of such does.
+        """Return whether every state may stay and leads to every other; products of such do too.
 
         "False" may also mean that it would take an m by m array to know.
         """
         return False
-
-    def product_stationary(self) -> FloatArray | None:
-        """Return the stationary distribution where it follows from the parts; else None."""
-        return None
 
     # Files
 
@@ -216,7 +212,7 @@ def least_positive(values: FloatArray) -> float:
 
 
 def products_may_underflow(*factors: FloatArray) -> bool:
-    """Tell whether one positive number of each array can multiply to less than a float."""
+    """Return whether one positive number of each array can multiply to less than a float."""
     exponents = (math.frexp(least_positive(factor))[1] - 1 for factor in factors)
     return sum(exponents) < _LEAST_EXPONENT
 
@@ -231,8 +227,10 @@ class DenseTransition(Transition):
 
     kind = "dense"
 
-    def __init__(self, matrix: object, *, name: str = "'matrix' of DenseTransition") -> None:
-        self._matrix = dense_rows(matrix, name=name)
+    def __init__(
+        self, matrix: object, parameter: str = "matrix", owner: str = "DenseTransition"
+    ) -> None:
+        self._matrix = dense_rows(matrix, parameter, owner)
         per_row = np.count_nonzero(self._matrix, axis=1)
         per_column = np.count_nonzero(self._matrix, axis=0)
         super().__init__(
@@ -297,8 +295,10 @@ class SparseTransition(Transition):
 
     kind = "sparse"
 
-    def __init__(self, matrix: object, *, name: str = "'matrix' of SparseTransition") -> None:
-        self._matrix = sparse_rows(matrix, name=name)
+    def __init__(
+        self, matrix: object, parameter: str = "matrix", owner: str = "SparseTransition"
+    ) -> None:
+        self._matrix = sparse_rows(matrix, parameter, owner)
         # Kept beside the matrix so that push() streams along rows too.
         self._transposed = self._matrix.T.tocsr()
         per_row = np.diff(self._matrix.indptr).astype(np.int64)
@@ -403,3 +403,44 @@ def csr_from_arrays(arrays: Arrays, pairs: int) -> sparse.csr_array:
         raise StateError("a matrix has another shape than its model")
     parts = (arrays["data"], arrays["indices"], arrays["indptr"])
     return sparse.csr_array(parts, shape=(rows, columns))
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """Transitions by step: first ``opening``, then ``repeating`` once, or for ever if ``cyclic``.
+
+    ``pairs`` is ``None`` for a first-order model. For a second-order one it is the
+    ``(n, 2)`` array of states (previous cell, current cell) from step 1 on, sorted, and
+    ``opening`` holds the one rectangular transition from cells to pairs. ``truncated_mass`` is
+    the largest mass that was cut from a row.
+    """
+
+    opening: tuple[Transition, ...]
+    repeating: tuple[Transition, ...]
+    cyclic: bool
+    pairs: IntArray | None = None
+    truncated_mass: float = 0.0
+
+    @property
+    def horizon(self) -> int | None:
+        """Number of steps with a transition; ``None`` for ever."""
+        return None if self.cyclic else len(self.opening) + len(self.repeating)
+
+    def at(self, step: int) -> Transition:
+        """Return the transition from ``step`` (>= 0) to ``step + 1``."""
+        later = step - len(self.opening)
+        if later < 0:
+            return self.opening[step]
+        if self.cyclic:
+            return self.repeating[later % len(self.repeating)]
+        if later >= len(self.repeating):
+            raise InvalidParameter(
+                f"This MarkovModel describes {self.horizon} moves (steps 0 to {self.horizon}).",
+                got=f"a question about the move that leaves step {step}",
+                hint="Give one matrix per step, or let them repeat (cycle).",
+            )
+        return self.repeating[later]
+
+    def transitions(self) -> tuple[Transition, ...]:
+        """Return all that are stored, in order; the same object may occur many times."""
+        return self.opening + self.repeating

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from priste.arguments import SUM_TOLERANCE, as_floats, check_array
 from priste.errors import InvalidParameter
 
-GIVEN_ROW_SUM_TOLERANCE = 1e-9
+GIVEN_ROW_SUM_TOLERANCE = SUM_TOLERANCE
 """How far from 1 the sum of a row may lie. Rows within it are used as they are, never rescaled."""
 
 UNIT_ROUNDOFF = 2.0**-53
@@ -35,43 +36,18 @@ MAX_NUMBER = 1e12
 """Above this, a scale in km or a count of moves is taken for a mistake."""
 
 
-def _numeric_kind(dtype: np.dtype[np.generic], *, name: str) -> None:
-    if dtype.kind not in "fiu":
-        raise InvalidParameter(
-            f"The {name} must hold real numbers.", got=f"an array of type {dtype}"
-        )
-
-
-def probability_array(values: object, *, name: str) -> FloatArray:
-    """Copy ``values`` into a new float64 array; refuses what is not finite and nonnegative."""
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise InvalidParameter(
-            f"The {name} must be a rectangular array of numbers. Its rows differ in length."
-        ) from error
-    _numeric_kind(array.dtype, name=name)
-    copy = np.array(array, dtype=np.float64, order="C")
-    wrong = ~(np.isfinite(copy) & (copy >= 0.0))
-    if wrong.any():
-        where = tuple(int(axis) for axis in np.argwhere(wrong)[0])
-        place = where[0] if len(where) == 1 else where
-        raise InvalidParameter(
-            f"The {name} must be finite and >= 0 everywhere.",
-            got=f"{float(copy[where])!r} at {place}",
-        )
-    return copy
-
-
-def check_row_sums(sums: FloatArray, *, name: str) -> None:
+def check_row_sums(sums: FloatArray, parameter: str, owner: str) -> None:
     """Refuse rows that sum further than ``GIVEN_ROW_SUM_TOLERANCE`` from 1, naming the first."""
     off = np.abs(sums - 1.0) > GIVEN_ROW_SUM_TOLERANCE
     if off.any():
         row = int(np.argmax(off))
         raise InvalidParameter(
-            f"Row {row} of the {name} must sum to 1 within {GIVEN_ROW_SUM_TOLERANCE:g}. "
-            f"It sums to {float(sums[row])!r}. Rows are never rescaled for you: "
-            "check the data, then divide each row by its sum if that is what is meant."
+            f"must have rows that sum to 1 within {GIVEN_ROW_SUM_TOLERANCE:g}; row {row} does not",
+            parameter=parameter,
+            owner=owner,
+            value=float(sums[row]),
+            hint="Rows are never rescaled for you: check the data, then divide each row by its sum "
+            "if that is what is meant.",
         )
 
 
@@ -85,36 +61,42 @@ def row_sum_error_bound(sums: FloatArray, summands: IntArray) -> float:
     return float(np.max(np.abs(sums - 1.0) + roundings * np.maximum(sums, 1.0)))
 
 
-def dense_rows(values: object, *, name: str) -> FloatArray:
+def dense_rows(values: object, parameter: str, owner: str) -> FloatArray:
     """Copy ``values`` into a read-only matrix whose rows are distributions, or refuse it."""
-    array = probability_array(values, name=name)
-    if array.ndim != 2 or array.size == 0:
-        raise InvalidParameter(f"The {name} must be a matrix.", got=f"shape {array.shape}")
-    check_row_sums(array.sum(axis=1), name=name)
+    array = np.array(check_array(values, parameter, owner), order="C")
+    _check_matrix(array.shape, parameter, owner)
+    check_row_sums(array.sum(axis=1), parameter, owner)
     return frozen(array)
 
 
-def sparse_nonnegative(values: Any, *, name: str) -> sparse.csr_array:
+def _check_matrix(shape: tuple[int, ...], parameter: str, owner: str) -> None:
+    if len(shape) != 2 or 0 in shape:
+        raise InvalidParameter(
+            "must be a matrix", parameter=parameter, owner=owner, got=f"shape {shape}"
+        )
+
+
+def sparse_nonnegative(values: Any, parameter: str, owner: str) -> sparse.csr_array:
     """Copy ``values`` into canonical CSR (sorted, no stored zeros) with read-only parts."""
     is_sparse: bool = sparse.issparse(values)
     if not is_sparse or values.ndim != 2:
-        raise InvalidParameter(f"The {name} must be a scipy.sparse matrix with two axes.")
-    _numeric_kind(values.dtype, name=name)
+        raise InvalidParameter(
+            "must be a scipy.sparse matrix with two axes",
+            parameter=parameter,
+            owner=owner,
+            value=type(values),
+        )
+    as_floats(np.empty(0, values.dtype), parameter, owner)
     try:
         matrix: sparse.csr_array = sparse.csr_array(values, dtype=np.float64, copy=True)
         matrix.check_format(full_check=True)  # a bad index would be read by compiled code
         if (np.diff(matrix.indptr) < 0).any():  # not looked at where there are no numbers
             raise ValueError("its rows overlap")
     except ValueError as error:
-        raise InvalidParameter(f"The {name} is not a valid sparse matrix: {error}.") from error
-    wrong = ~(np.isfinite(matrix.data) & (matrix.data >= 0.0))
-    if wrong.any():
-        first = int(np.argmax(wrong))
-        row = int(np.searchsorted(matrix.indptr, first, side="right")) - 1
         raise InvalidParameter(
-            f"The {name} must be finite and >= 0 everywhere.",
-            got=f"{float(matrix.data[first])!r} at {(row, int(matrix.indices[first]))}",
-        )
+            f"is not a valid sparse matrix: {error}", parameter=parameter, owner=owner
+        ) from error
+    check_array(matrix.data, f"{parameter}.data", owner)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     matrix.sort_indices()
@@ -123,30 +105,14 @@ def sparse_nonnegative(values: Any, *, name: str) -> sparse.csr_array:
     return matrix
 
 
-def sparse_rows(values: Any, *, name: str) -> sparse.csr_array:
+def sparse_rows(values: Any, parameter: str, owner: str) -> sparse.csr_array:
     """Do what :func:`sparse_nonnegative` does, and refuse rows that are no distributions."""
-    matrix = sparse_nonnegative(values, name=name)
-    if 0 in matrix.shape:
-        raise InvalidParameter(f"The {name} must be a matrix.", got=f"shape {matrix.shape}")
-    check_row_sums(row_sums(matrix), name=name)
+    matrix = sparse_nonnegative(values, parameter, owner)
+    _check_matrix(matrix.shape, parameter, owner)
+    check_row_sums(row_sums(matrix), parameter, owner)
     return matrix
 
 
 def row_sums(matrix: sparse.csr_array) -> FloatArray:
     """Sum each row of a CSR array."""
     return np.asarray(matrix.sum(axis=1), dtype=np.float64).reshape(-1)
-
-
-def distribution(values: object, *, size: int, name: str) -> FloatArray:
-    """Copy ``values`` into a read-only ``(size,)`` distribution, or refuse it."""
-    array = probability_array(values, name=name)
-    if array.shape != (size,):
-        raise InvalidParameter(
-            f"The {name} must have one probability per cell, shape ({size},).", value=array.shape
-        )
-    total = float(array.sum())
-    if abs(total - 1.0) > GIVEN_ROW_SUM_TOLERANCE:
-        raise InvalidParameter(
-            f"The {name} must sum to 1 within {GIVEN_ROW_SUM_TOLERANCE:g}. It sums to {total!r}."
-        )
-    return frozen(array)

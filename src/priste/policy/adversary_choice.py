@@ -1,4 +1,4 @@
-"""The adversary section of a policy: whom the guarantee is against, as an object and in words."""
+"""The adversary section of a policy: the adversary of the guarantee, as an object and in words."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from priste.quantify.adversaries.per_model import PerModel
 SHARES_TOLERANCE = 1e-6
 """How far the shares in a population file may be from summing to 1; then they are divided by it."""
 
-ANYBODY = "anybody, whatever they believe about where the user began"
+ANY_PRIOR = "an adversary who may hold any belief about where the user began"
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class AdversaryChoice:
         step: timedelta,
         folder: Path,
     ) -> AdversaryChoice:
-        """Return what the section says; None means anybody."""
+        """Return what the section says; None means any prior."""
         named = (section.also if section is not None else None) or []
         for name in named:
             if name not in regions:
@@ -83,7 +83,7 @@ class AdversaryChoice:
     ) -> ChosenAdversary:
         """Return the adversary of people who move by these models, which know these homes.
 
-        With ``family="each"`` whoever holds a model holds its own population, too.
+        With ``family="each"`` an adversary who holds a model holds its own population, too.
         """
         found = [self._adversary([model], homes) for model in models]
         if family == "joint" or len(models) == 1 or not found[0].adversary.states_prior:
@@ -94,7 +94,7 @@ class AdversaryChoice:
         section = self.section
         moves = " and ".join(["how people here move", *(f"that you live in {h}" for h in homes)])
         if section is None or section.knows == "anything":
-            return ChosenAdversary(AnyPrior(), ANYBODY)
+            return ChosenAdversary(AnyPrior(), ANY_PRIOR)
         if section.knows == "stale":
             # Fewer steps is a stronger adversary: a part of a step is not counted in our favour.
             steps = math.floor(timedelta(hours=section.hours or 0.0) / self.step)
@@ -108,7 +108,7 @@ class AdversaryChoice:
         if section.knows == "starts":
             return ChosenAdversary(
                 StartsIn(cells),
-                f"anybody who knows that you began in {places}, whatever else they think",
+                f"an adversary who knows that you began in {places}, and may believe anything else",
             )
         rows = [self.shares] if self.shares is not None else [m.stationary() for m in models]
         if section.knows == "near":

@@ -52,7 +52,7 @@ class When:
     whole_day: bool
 
     def on(self, day: date) -> bool:
-        """Tell whether a stretch begins on this day."""
+        """Return whether a stretch begins on this day."""
         return (
             day.weekday() in self.weekdays
             and (self.first is None or day >= self.first)

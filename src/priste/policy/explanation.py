@@ -1,4 +1,4 @@
-"""A policy in plain words: what is guaranteed, against whom, and what is not."""
+"""A policy in plain words: what is guaranteed, against which adversary, and what is not."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.events import Secret
-from priste.mechanisms import Identity, Mechanism, PlanarLaplace, Uniform
-from priste.policy.adversary_choice import ANYBODY
+from priste.mechanisms import Mechanism, mechanism_words
+from priste.policy.adversary_choice import ANY_PRIOR
 from priste.policy.draft.text import kilometres
 from priste.policy.guarded_rules import rules_of
 from priste.policy.policy import OFF_MAP, Policy, PolicyEvent, event_label
@@ -62,7 +62,7 @@ class ExplainedEvent:
 class Explanation:
     """What :func:`explain_policy` found; ``to_dict`` is its JSON form.
 
-    ``against`` says whom the guarantee is against; ``unguarded`` which days and weeks of recurring
+    ``against`` is the adversary in words; ``unguarded`` which days and weeks of recurring
     events are not, or only in part, guarded.
     """
 
@@ -80,7 +80,7 @@ class Explanation:
 
 
 def explain_policy(policy: Policy) -> Explanation:
-    """Say in plain words what a policy guarantees, against whom, and what it does not guarantee."""
+    """Say in plain words what a policy guarantees, against which adversary, and what not."""
     grid = policy.grid
     begin, end = policy.timeline.time_of(0), policy.timeline.time_of(policy.steps)
     calibrator = CALIBRATORS.get(str(policy.calibrator.describe()["kind"]))
@@ -140,7 +140,7 @@ def explain_policy(policy: Policy) -> Explanation:
 
 
 def _guarded_hours(policy: Policy) -> list[str]:
-    """Say of which events the hours tell nothing, and of which the release tables decide."""
+    """Say of which events the hours reveal nothing, and of which the release tables decide."""
     if not policy.calibrator.guaranteed:
         return []
     silent: dict[str, int] = {}
@@ -167,17 +167,7 @@ def _guarded_hours(policy: Policy) -> list[str]:
 def _mechanism_words(mechanism: Mechanism) -> str:
     """Say what noise is drawn, at most so little."""
     base = getattr(mechanism, "base", mechanism)
-    if isinstance(base, Identity):
-        said = "The mechanism tells the cell itself, where nothing speaks against it"
-    elif isinstance(base, Uniform):
-        said = "The mechanism draws a cell blindly"
-    elif isinstance(base, PlanarLaplace):
-        said = (
-            f"The mechanism is planar Laplace noise with α = {base.budget:g} per km, that is "
-            f"about {2000 / base.budget:,.0f} m on average, or more where that is needed"
-        )
-    else:
-        said = f"The mechanism is {mechanism!r}, at this budget or a smaller one"
+    said = f"The mechanism {mechanism_words(base)}"
     if base is not mechanism:
         said += ", among the cells where the user may well be"
     return f"{said}."
@@ -198,8 +188,9 @@ def _what_a_step_means(policy: Policy) -> str:
     }
     return (
         f"An event is about one cell a step: of each {length}, {ways[policy.rule]}. A visit that "
-        f"is shorter than {length} may therefore not count as having happened, and then it is not "
-        'guarded. Shorter steps, or rule = "any" in [clock], close that.'
+        f"is shorter than {_duration(policy.timeline.step)} may therefore not count as having "
+        "happened, and then it is not guarded. Shorter steps, or "
+        'rule = "any" in [clock], close that.'
     )
 
 
@@ -212,18 +203,18 @@ def _not_guaranteed(policy: Policy) -> list[str]:
     for event in policy.events.values():
         guarantee = event.guarantee
         if guarantee.belief_cap is not None:
-            found.append(f"{event.label}: that it did not happen may be told outright.")
+            found.append(f"{event.label}: that it did not happen may be revealed.")
         elif math.inf in (guarantee.up, guarantee.down):
             told = "did not happen" if guarantee.down == math.inf else "happened"
             free = guarantee.up if guarantee.down == math.inf else guarantee.down
             found.append(
-                f"{event.label}: that it {told} may be told outright, of at most "
+                f"{event.label}: that it {told} may be revealed, of at most "
                 f"{1 - math.exp(-free):.0%} of the streams in which that is so."
             )
     if policy.chosen_adversary.adversary != AnyPrior():
         found.append(
-            "Adversaries who know something else about where you began. Beside each guaranteed "
-            f"figure stands what {ANYBODY}, could have learnt."
+            "Adversaries who know something else about where you began. Reports also state what "
+            f"{ANY_PRIOR} could have learnt."
         )
     found += [
         "Events that are not named here: each is as well or as badly hidden as the mechanism hides "
@@ -267,8 +258,8 @@ def uncovered_combinations(policy: Policy) -> list[str]:
     found = []
     if len(names) > 1:
         found.append(
-            f"Combinations of {_listed(names)}: each is guarded by itself, and together they may "
-            "be told. List events under together = [...] in [secrets.NAME] to guard them so."
+            f"Combinations of {_listed(names)}: each is guarded by itself; a combination may be "
+            "revealed. List events under together = [...] in [secrets.NAME] to guard them so."
         )
     for name, events in policy.recurring().items():
         found.append(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from priste.maps import Grid
 from priste.mobility import MarkovModel, gaussian_with_stays, stay_or_go
-from priste.mobility.reach import LARGEST_DECAY
+from priste.mobility.population import LARGEST_DECAY
 from priste.policy.sections import FamilyMember, Outside
 from priste.policy.windows import NO_WINDOWS, Windows
 from priste.traces import Timeline
@@ -19,16 +19,16 @@ from priste.traces import Timeline
 Rule = Literal["nearest", "majority", "interpolated", "any"]
 
 AWAY_HOURS = 8.0
-"""How long people stay off the map, unless told."""
+"""How long people stay off the map by default."""
 
 AWAY_SHARE = 0.1
-"""How much of the time people spend off the map, unless told."""
+"""How much of the time people spend off the map by default."""
 
 NIGHT = (22, 6)
 """When ``stay_at_night`` holds: from the first hour to the second."""
 
 DECAY = 2.0
-"""How fast longer ways get rarer, unless told."""
+"""How fast longer ways get rarer by default."""
 
 WIDTHS: dict[FamilyMember, float] = {"narrow": 0.5, "wide": 2.0}
 """Of the family of a model: its spread, times that of the section's own."""
@@ -97,7 +97,7 @@ class StayingOrGoing:
     doubts: ClassVar[tuple[FamilyMember, ...]] = ("narrow", "wide")
 
     def model(self) -> MarkovModel:
-        """Return the model; nights are told apart where the step divides the day."""
+        """Return the model; nights differ where the step divides the day."""
         grid, timeline = self.ground.grid, self.ground.timeline
         night = nights(timeline)
         if self.stay_at_night is None or night is None:

@@ -78,7 +78,7 @@ class GuardedRule:
 class Occurrence:
     """An event or secret of a policy once, in one period, or in neighbouring ones.
 
-    ``partly`` tells that the clock cuts a part of its time off.
+    ``partly`` says that the clock cuts a part of its time off.
     """
 
     period: str | None

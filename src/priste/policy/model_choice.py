@@ -99,7 +99,7 @@ class Fitting:
     def model(self) -> MarkovModel:
         """Return the fitted model."""
         if self.memory is not None:
-            # Whoever is guarded has no part in the choice either; most of many share one.
+            # The guarded person has no part in the choice either; most of many share one.
             judges = self.people[:MOST_JUDGED]
             key = tuple(person.sources for person in judges)
             if key not in self._choices:
@@ -119,7 +119,7 @@ class Fitting:
 
     @property
     def doubts(self) -> tuple[FamilyMember, ...]:
-        """The relatives in whose light releases are worth a second look."""
+        """The relatives under which releases are also looked at."""
         if self.cycle is not None or self.memory is not None:
             return ("narrow", "wide", "plain")
         return (
@@ -134,7 +134,7 @@ class Home:
     """Where the user of a model is known to live, how it draws them, and the model without that.
 
     Of somebody who lives nowhere that is known, which is in no ``cells``, it is the model.
-    ``learnt`` tells that the habits are those of the people on whom the model was fitted.
+    ``learnt`` says that the habits are those of the people on whom the model was fitted.
     """
 
     region: str
@@ -153,7 +153,7 @@ class Home:
 
 @dataclass(frozen=True)
 class ChosenModel:
-    """A model of a policy; ``made`` tells how, unless it was read from a file.
+    """A model of a policy; ``made`` says how, unless it was read from a file.
 
     ``member`` is its name in the family, None for the first one.
     """

@@ -43,7 +43,7 @@ class PolicyEvent:
     """An event of a policy: its name, the formula as written, the event, and its guarantee.
 
     ``period`` names the day or week of a recurring event, and is None for an event that happens
-    once. ``partly`` tells that the clock cuts off a part of the time that was written, so that
+    once. ``partly`` says that the clock cuts off a part of the time that was written, so that
     only the rest is guarded. ``recurrences`` names each recurring event in it, its period and the
     event then: one for a day or week, several where neighbouring ones or several events are guarded
     together. ``pad`` is how many steps before and after it are guarded hours, None for an event
@@ -124,6 +124,11 @@ class Policy:
     events: Mapping[str, PolicyEvent]
     unguarded: tuple[Unguarded, ...] = ()
 
+    def __repr__(self) -> str:
+        map_ = f"{self.grid.rows} x {self.grid.columns} cells of {self.grid.cell_size:g} km"
+        events = ", ".join(self.events)
+        return f"<Policy: {events}; {self.steps} steps of {self.timeline.step}; {map_}>"
+
     @cached_property
     def windows(self) -> Windows:
         """The time that the events guard."""
@@ -174,7 +179,7 @@ class Policy:
 
     @cached_property
     def chosen_adversary(self) -> ChosenAdversary:
-        """Whom the guarantee is against, and in words."""
+        """The adversary that the guarantee is against, and in words."""
         return self.adversary_choice.adversary(self.models, self.homes, self.family)
 
     @property
@@ -185,7 +190,7 @@ class Policy:
 
     @property
     def own_regions(self) -> tuple[str, ...]:
-        """The regions that are everybody's own, and nowhere until it is said where."""
+        """The regions of personal places, which are nowhere until it is said where."""
         return tuple(name for name, region in self.regions.items() if not region.cells)
 
     @property
@@ -201,9 +206,9 @@ class Policy:
 
     @property
     def public_prior(self) -> NDArray[np.float64] | None:
-        """(m,) where predictions begin, if that does not follow from whom the guarantee is against.
+        """(m,) where predictions begin, if that does not follow from the adversary.
 
-        Anybody may believe anything, so against anybody it is the population. Otherwise None: it
+        Against any prior it is the population. Otherwise None: it
         is what the guarded adversaries believe on average.
         """
         return None if self.chosen_adversary.adversary.states_prior else self.population

@@ -1,4 +1,4 @@
-"""From the document to the policy: every mistake of meaning is told at once."""
+"""From the document to the policy: every mistake of meaning is reported at once."""
 
 from __future__ import annotations
 
@@ -13,14 +13,6 @@ import numpy as np
 
 from priste.errors import PolicyError
 from priste.maps import Grid, Region
-from priste.mechanisms import (
-    Identity,
-    LocationSet,
-    Mechanism,
-    PlanarIsotropic,
-    PlanarLaplace,
-    Uniform,
-)
 from priste.policy.adversary_choice import AdversaryChoice
 from priste.policy.document import Document, GroundDocument, text_of
 from priste.policy.formula_models import Ground
@@ -39,7 +31,6 @@ from priste.policy.sections import (
     MOST_STEPS,
     ClockSection,
     MapSection,
-    MechanismSection,
     MobilitySection,
     Outside,
     RegionSection,
@@ -186,7 +177,7 @@ class PolicyReader:
             events, unguarded = self._events(regions, grid, timeline, steps)
         if grid:
             with problems.at(("mechanism",)):
-                mechanism = _mechanism(grid, document.mechanism)
+                mechanism = document.mechanism.make(grid)
         with problems.at(("release",)):
             calibrator = document.release.make_calibrator()
         models: tuple[ChosenModel, ...] = ()
@@ -369,7 +360,7 @@ def windows_of(document: Document, timeline: Timeline, steps: int) -> Windows:
 
 
 def _speaks_of(formula: str, name: str) -> bool:
-    """Tell whether a formula names a region, by its name alone or in quotation marks."""
+    """Return whether a formula names a region, by its name alone or in quotation marks."""
     return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", formula) is not None
 
 
@@ -433,17 +424,5 @@ def _region(grid: Grid, section: RegionSection, outside: Outside, folder: Path) 
         return Region.polygon_latlon(grid, section.polygon, cover=section.cover)
     if section.geojson:
         return Region.geojson(grid, folder / section.geojson, cover=section.cover)
-    cells = section.cells or []  # nowhere if it is everybody's own
+    cells = section.cells or []  # nowhere if it is a personal place
     return Region(grid, ringed(grid, cells) if outside == OFF_MAP else cells)
-
-
-def _mechanism(grid: Grid, section: MechanismSection) -> Mechanism:
-    alpha = section.alpha or 0.0
-    if section.kind == "planar-isotropic":
-        return PlanarIsotropic(grid, alpha=alpha, delta=section.delta)
-    base: Mechanism
-    if section.kind == "planar-laplace":
-        base = PlanarLaplace(grid, alpha=alpha)
-    else:
-        base = Identity(grid) if section.kind == "identity" else Uniform(grid)
-    return base if section.delta is None else LocationSet(base, section.delta)

@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from priste.maps import Grid
+from priste.mechanisms import LocationSet, Mechanism, mechanisms_of_policies
 from priste.policy.calendar import read_when
 from priste.policy.windows import Windows
 from priste.quantify import BeliefBound, Guarantee, OddsBound
@@ -38,7 +40,7 @@ Memory = Literal["auto", "none", "parts", "hours", "week"]
 """How much of the clock a fitted model knows; "auto" is what predicts best those left out."""
 
 Outside = Literal["refuse", "nearest", "off-map", "gap"]
-"""What becomes of a fix beyond the map."""
+"""What becomes of a fix off the map."""
 
 UNKNOWN = "unknown_parameter"
 """The type of the error about a key of [release] that the calibrator does not know."""
@@ -213,22 +215,51 @@ class MobilitySection(Section):
 
 
 class MechanismSection(Section):
-    """How a location is perturbed."""
+    """How a location is perturbed.
 
-    kind: Literal["planar-laplace", "planar-isotropic", "identity", "uniform"]
+    The table of mechanisms knows the kinds and their parameters. With ``delta``, one that does not
+    take it itself draws among the cells where the user may well be.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    kind: str
     alpha: Positive | None = None
     delta: Annotated[float, Field(ge=0, lt=1)] | None = None
 
+    @field_validator("kind")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        if name not in (known := mechanisms_of_policies()):
+            raise ValueError(f"a mechanism is one of {', '.join(sorted(known))}")
+        return name
+
+    @property
+    def _given(self) -> dict[str, Any]:
+        found = {"alpha": self.alpha, "delta": self.delta, **(self.model_extra or {})}
+        return {name: value for name, value in found.items() if value is not None}
+
     @model_validator(mode="after")
     def _what_each_kind_needs(self) -> MechanismSection:
-        noisy = self.kind in ("planar-laplace", "planar-isotropic")
-        if noisy and self.alpha is None:
-            raise ValueError(f"kind = {self.kind!r} needs 'alpha' (per km)")
-        if not noisy and self.alpha is not None:
+        _, needed = mechanisms_of_policies()[self.kind]
+        for name in self.model_extra or {}:
+            if name not in needed:
+                raise unknown_key(name, [*type(self).model_fields, *needed])
+        for name, meaning in needed.items():
+            if name not in self._given:
+                raise ValueError(f"kind = {self.kind!r} needs {name!r} ({meaning})")
+        if self.alpha is not None and "alpha" not in needed:
             raise ValueError(f"kind = {self.kind!r} does not take 'alpha'")
-        if self.kind == "planar-isotropic" and self.delta is None:
-            raise ValueError("kind = 'planar-isotropic' needs 'delta', for its location set")
         return self
+
+    def make(self, grid: Grid) -> Mechanism:
+        """Return the mechanism on a map; parameters that are wrong raise InvalidParameter."""
+        make, needed = mechanisms_of_policies()[self.kind]
+        parameters = {name: value for name, value in self._given.items() if name in needed}
+        made = make(grid, **parameters)
+        return (
+            made if self.delta is None or "delta" in parameters else LocationSet(made, self.delta)
+        )
 
 
 class GuaranteeSection(Section):
@@ -332,7 +363,7 @@ class ReleaseSection(Section):
 
 
 class AdversarySection(Section):
-    """Whom the guarantee is against."""
+    """The adversary that the guarantee is against."""
 
     knows: Literal["anything", "population", "near", "stale", "starts"]
     factor: Annotated[float, Field(ge=1, allow_inf_nan=False)] | None = None
@@ -423,7 +454,7 @@ class EventSection(GuaranteeSection):
 
 
 class SecretSection(GuaranteeSection):
-    """Several answers of which no two may be told apart: events together, or one event an answer.
+    """Several answers that must not be distinguished: events together, or one event an answer.
 
     ``together`` names events of the policy, which are then guarded here and not by themselves.
     ``answers`` maps the names of answers to formulas that exclude each other, in every day or week

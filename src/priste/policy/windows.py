@@ -74,7 +74,7 @@ class Windows:
         inside = np.zeros(times.size, dtype=np.bool_)
         if not times.size:
             return inside
-        for begin, end in self._instants(int(times[0]), int(times[-1])):
+        for begin, end in self.instants(int(times[0]), int(times[-1])):
             first, last = np.searchsorted(times, (begin, end))
             inside[first:last] = True
         return inside
@@ -87,18 +87,18 @@ class Windows:
         return within(trace, self._free(int(trace.times[0]), int(trace.until[-1])))
 
     def cover(self, other: Windows, first: int, last: int) -> bool:
-        """Tell whether these hold all that others hold between two instants."""
+        """Return whether these hold all that others hold between two instants."""
         free = self._free(first, last)
         return not any(
             begin <= until and since < end
             for since, until in free
-            for begin, end in other._instants(first, last)
+            for begin, end in other.instants(first, last)
         )
 
     def _free(self, first: int, last: int) -> list[tuple[int, int]]:
         """Return the stretches from one instant to another, both included, without the windows."""
         found = []
-        for begin, end in sorted(self._instants(first, last)):
+        for begin, end in sorted(self.instants(first, last)):
             if begin > first:
                 found.append((first, min(begin - 1, last)))
             first = max(first, end)
@@ -106,7 +106,7 @@ class Windows:
             found.append((first, last))
         return [(begin, end) for begin, end in found if begin <= end]
 
-    def _instants(self, first: int, last: int) -> list[tuple[int, int]]:
+    def instants(self, first: int, last: int) -> list[tuple[int, int]]:
         """Return the windows between two instants, as instants."""
         margin = self.margin // timedelta(microseconds=1)
         found = [(begin - margin, end + margin) for begin, end in self.spans]

@@ -26,7 +26,7 @@ SECONDS_PER_PAIR = 2e-7
 """... and so long per pair of cells where these are more, measured on 3,600 and 6,400."""
 
 DENSE_CELLS, LAW_CELLS = 400, 400
-"""Above so many cells an adversary of few rows is served by a law of about so many outputs."""
+"""Above so many cells an adversary of few rows is served by a table of about so many outputs."""
 
 LONG = 600.0
 LARGE = 2e9

@@ -1,4 +1,4 @@
-"""What releases say about an event: four nonnegative recursions, and against whom they are read."""
+"""What releases say about an event: nonnegative recursions, adversaries and guarantees."""
 
 from priste.quantify.adversaries import (
     Adversary,
@@ -21,13 +21,13 @@ from priste.quantify.guarantees import (
 from priste.quantify.joint_probabilities import JointProbabilities
 from priste.quantify.judges import Judge
 from priste.quantify.leakage import Leakage
+from priste.quantify.model_stream import StreamSnapshot
 from priste.quantify.possible_paths import (
     PossiblePaths,
     PossiblePathsLeakage,
     possible_paths_leakage,
 )
 from priste.quantify.quantifier import FAMILIES, CandidateOperator, Family, Quantifier
-from priste.quantify.stream_snapshot import StreamSnapshot
 from priste.quantify.worst_prior import leakages, passes, worst_prior_leakage
 
 __all__ = [

@@ -112,7 +112,7 @@ class JointProbabilities(AnswerRows):
 
     An event has two answers: that it happened (``prior_event``, ``event``) and that it did not
     (``prior_complement``, ``complement``). ``joint`` is (C, n), or (C, n, k) for k candidate
-    releases that share the exponent of their row. ``has_rest`` tells whether the last answer is
+    releases that share the exponent of their row. ``has_rest`` says whether the last answer is
     that nothing happened. All numbers come from sums of products of nonnegative numbers, never
     from a difference, so small values are as accurate as large ones: with x̂ the stored number and
     x the exact one in the same units (mantissa units for b)
@@ -343,7 +343,7 @@ _ONE_LINE = 1.0 + 16.0 * UNIT_ROUNDOFF
 
 
 def beliefs_within(joint: JointProbabilities, odds: float) -> NDArray[np.bool_]:
-    """Tell for each candidate, shape (k,), whether b <= ``odds`` times d holds surely in every row.
+    """Return (k,) for each candidate whether b <= ``odds`` times d surely holds in every row.
 
     Rows that the releases exclude (b = d = 0) keep any bound.
     """

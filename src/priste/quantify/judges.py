@@ -40,7 +40,7 @@ class Judge(ABC):
 
     @abstractmethod
     def passes(self, joint: JointProbabilities, guarantee: Bound) -> Booleans:
-        """Tell (k,) whether every prior surely keeps a guarantee after each candidate."""
+        """Return (k,) whether every prior surely keeps a guarantee after each candidate."""
 
     @abstractmethod
     def leakage(self, joint: JointProbabilities, guarantee: Bound | None = None) -> Leakage:
@@ -217,7 +217,7 @@ class MixtureJudge(Judge):
 
 
 def _decided(judge: MixtureJudge, joint: JointProbabilities) -> bool:
-    """Tell whether surely no prior leaves both answers possible."""
+    """Return whether surely no prior leaves both answers possible."""
     return joint.absolute_error == 0.0 and not judge.pair_undecided(joint)
 
 

@@ -22,6 +22,7 @@ from priste.quantify.scaling import (
     pull_states,
     push_states,
 )
+from priste.quantify.worst_prior.compilation import is_memory_spared
 
 if TYPE_CHECKING:
     from priste.events import Guarded, Layer
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 BACKWARD_BYTES = 2**28
 """Memory above which backward vectors are kept at every k-th step only and recomputed between."""
+
+SPARED_BYTES = 2**20
+"""The same where memory is spared: a service has minutes for the twofold work of a step."""
 
 _LEAST_FLOAT = 2.0**-1074
 
@@ -238,7 +242,8 @@ class BackwardVectors:
     """v(world, state) = Pr(answer | world and state at a step), for each answer.
 
     Each has a recursion of its own, never a difference. Made once per event, for the steps up
-    to its last layer. When they would take more than ``BACKWARD_BYTES``, only every
+    to its last layer. When they would take more than ``BACKWARD_BYTES`` (``SPARED_BYTES``
+    where memory is spared), only every
     k-th step is kept (k about the root of the number of steps) and the stretch in use is
     computed again: twice the work, the root of the memory.
     """
@@ -255,7 +260,8 @@ class BackwardVectors:
         states = max((chain.model.states(step) for step in range(last + 1)), default=0)
         width = max((chain.worlds(step) for step in range(last + 1)), default=1)
         needed = 8 * chain.answers * states * width * (last + 1)
-        self._stride = 1 if needed <= BACKWARD_BYTES else math.isqrt(last) + 1
+        most = SPARED_BYTES if is_memory_spared() else BACKWARD_BYTES
+        self._stride = 1 if needed <= most else math.isqrt(last) + 1
         self._kept: dict[int, Floats] = {}
         self._stretch: dict[int, Floats] = {}
         if last < 0:
@@ -364,7 +370,7 @@ class ForwardOperator:
         """Return the operator after one more observation."""
         rows = self.predicted()
         if sum(band.nbytes for band in rows.bands) > LARGE_BYTES:
-            self._candidates = None  # whoever asks again has them made again
+            self._candidates = None  # they are made again when asked for
         if record is not None:
             emission = self._chain.on_states(record.values, self.absorbed)
             rows = rows.through(lambda values: values * emission, by_blocks=True)

@@ -7,13 +7,15 @@ here. A :class:`~priste.quantify.Quantifier` holds one of these per model.
 from __future__ import annotations
 
 import copy
+import hashlib
+import json
 import math
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from priste.arguments import check_array
 from priste.errors import InvalidParameter
 from priste.quantify.joint_probabilities import (
     Floats,
@@ -21,7 +23,6 @@ from priste.quantify.joint_probabilities import (
     JointProbabilities,
     relative_error_bound,
 )
-from priste.quantify.leakage import Leakage
 from priste.quantify.lifted import (
     BackwardVectors,
     ForwardOperator,
@@ -30,13 +31,84 @@ from priste.quantify.lifted import (
     Record,
     replay,
 )
-from priste.quantify.scaling import ScaledRows, to_shared_exponent
-from priste.quantify.stream_snapshot import StreamSnapshot, check_snapshot, layout_digest
+from priste.quantify.scaling import SMALLEST, TOP, Band, ScaledRows, to_shared_exponent
 
 if TYPE_CHECKING:
     from priste.events import Guarded
     from priste.mobility import MarkovModel
     from priste.quantify.lifted import StartRows
+
+_LARGEST_EXPONENT = 2**53
+"""Beyond any that a stream could reach: 2**40 steps of the smallest floats."""
+
+
+_LARGEST_INHERITED = 100.0
+"""Nothing is left of a number that may be off by a factor e**100."""
+
+
+@dataclass(frozen=True, eq=False)
+class StreamSnapshot:
+    """The forward operator of an event and model after ``step`` observations, to the bit.
+
+    It is all that a stream without history needs to go on, here or on another machine. The numbers
+    come from sums and products that were rounded once, wherever that was, so the error bound of a
+    stream that goes on from it is the one it would have had: it follows from the counts, and
+    ``inherited``.
+
+    ``observed`` of them were not silent; ``inherited`` is the logarithm of the factor by which they
+    may be off together. ``rows`` are (rows, worlds, states). ``layout`` is a digest of what those
+    three axes mean, so that the numbers are never read as something else.
+    """
+
+    step: int
+    observed: int
+    inherited: float
+    rows: ScaledRows
+    layout: str
+
+    @property
+    def bytes(self) -> int:
+        """How much memory the numbers take."""
+        return sum(band.nbytes + band.exponent.nbytes for band in self.rows.bands)
+
+
+def layout_digest(chain: LiftedChain, labels: Integers, step: int) -> str:
+    """Return a digest of what rows, worlds and states stand for after ``step`` observations."""
+    worlds = [
+        [layer.step, [sorted(cells) for cells in layer.classes], layer.moves]
+        for layer in chain.layers.values()
+    ]
+    digest = hashlib.sha256(json.dumps([worlds, chain.outcome.tolist()]).encode("ascii"))
+    for numbers in (labels, chain.model.cell_of_state(step - 1)):
+        digest.update(np.ascontiguousarray(numbers, dtype="<i8").tobytes() + b";")
+    return digest.hexdigest()
+
+
+def check_snapshot(snapshot: StreamSnapshot, chain: LiftedChain, labels: Integers) -> None:
+    """Raise ValueError if a snapshot is not one of a stream under this chain with these rows.
+
+    What is checked are its shape and the invariants of scaled rows; not how it came about.
+    """
+    step = snapshot.step
+    known = 0.0 <= snapshot.inherited <= _LARGEST_INHERITED
+    if step < 1 or not 0 <= snapshot.observed <= step or not known:
+        raise ValueError("its counts are impossible")
+    chain.roundings(step - 1)  # refuses a step that the model does not have
+    if snapshot.layout != layout_digest(chain, labels, step):
+        raise ValueError("its numbers are of other rows, worlds or states")
+    shape = (len(labels), chain.worlds(step - 1), chain.model.states(step - 1))
+    if not snapshot.rows.bands:
+        raise ValueError("it holds no numbers")
+    for each in snapshot.rows.bands:
+        band = Band(each.values, each.exponent)
+        if band.values.shape != shape or band.exponent.shape != shape[:1]:
+            raise ValueError("its numbers have another shape")
+        least = band.values.min(where=band.values != 0.0, initial=SMALLEST)
+        largest = band.values.max(initial=0.0)
+        if not (least >= SMALLEST and largest <= shape[2] * 2.0**TOP):  # NaN is neither
+            raise ValueError("its numbers are not scaled")
+        if (np.abs(band.exponent) > _LARGEST_EXPONENT).any():
+            raise ValueError("its exponents are impossible")
 
 
 _LEAST_FLOAT = 2.0**-1074
@@ -75,99 +147,6 @@ def assembled(
     )
 
 
-def weighted_sum(weights: Floats, values: Floats, exponent: Integers) -> tuple[float, int]:
-    """Return mantissa and exponent of ``sum(weights * values * 2**exponent)``; (0.0, 0) for 0."""
-    used = (weights > 0.0) & (values > 0.0)
-    if not used.any():
-        return 0.0, 0
-    mantissa, binary = np.frexp(values[used])
-    place = exponent[used] + binary
-    top = int(place.max())
-    shift = np.maximum(place - top, -3000).astype(np.int32)
-    total, carry = math.frexp(float(np.ldexp(mantissa, shift) @ weights[used]))
-    return total, carry + top
-
-
-def log_ratio(upper: tuple[float, int], lower: tuple[float, int]) -> float:
-    """Return ln(upper / lower) of two (mantissa, exponent); lower > 0. Exactly 0 when equal."""
-    if upper[0] == 0.0:
-        return -math.inf
-    return math.log(upper[0] / lower[0]) + (upper[1] - lower[1]) * math.log(2.0)
-
-
-@dataclass(frozen=True)
-class PriorSums:
-    """a and b of each answer under one prior, each as (mantissa, exponent)."""
-
-    prior: tuple[tuple[float, int], ...]
-    joint: tuple[tuple[float, int], ...]
-    has_rest: bool
-
-    @classmethod
-    def of(cls, joint: JointProbabilities, weights: Floats) -> PriorSums:
-        """Mix the rows of ``joint`` with ``weights``."""
-        plain = np.zeros(joint.rows, dtype=np.int64)
-        return cls(
-            tuple(weighted_sum(weights, each, plain) for each in joint.prior),
-            tuple(weighted_sum(weights, each, joint.exponent) for each in joint.joint),
-            joint.has_rest,
-        )
-
-    @property
-    def possible(self) -> bool:
-        """Whether the releases have positive probability."""
-        return any(mantissa for mantissa, _ in self.joint)
-
-    def log_likelihoods(self) -> tuple[float, ...]:
-        """Return ln Pr(o | answer) of each answer, which must have positive probability."""
-        return tuple(map(log_ratio, self.joint, self.prior))
-
-    def posteriors(self) -> tuple[float, ...]:
-        """Return Pr(answer | o) of each answer; the releases must have positive probability."""
-        shares = self._shares()
-        return tuple(share / sum(shares) for share in shares)
-
-    def posterior(self) -> float:
-        """Return Pr(EVENT | o), or that of any answer but the last, as :meth:`posteriors`."""
-        *happened, did_not = self._shares()
-        return sum(happened) / (sum(happened) + did_not)
-
-    def _shares(self) -> list[float]:
-        """Return Pr(answer, o) of each answer, all times one power of two."""
-        top = max(exponent for mantissa, exponent in self.joint if mantissa)
-        return [
-            math.ldexp(mantissa, max(exponent - top, -3000)) for mantissa, exponent in self.joint
-        ]
-
-    def log_likelihood_ratio(self, first: int, second: int) -> float:
-        """Return ln of Pr(o | first) / Pr(o | second), 0 where there is nothing to learn."""
-        if not (self.prior[first][0] and self.prior[second][0]):
-            return 0.0
-        if not (self.joint[first][0] or self.joint[second][0]):
-            return 0.0
-        here, there = (log_ratio(self.joint[k], self.prior[k]) for k in (first, second))
-        return here - there
-
-
-def known_prior_leakage(sums: PriorSums) -> Leakage:
-    """Return the log-likelihood ratio under one prior, in both directions.
-
-    Where the prior leaves nothing to learn (it makes the event certain or impossible, or
-    the releases impossible) both directions are 0: no prior of this kind ever breaks a
-    guarantee. The ratio is plain arithmetic: off by a few times the relative error.
-    """
-    last = len(sums.prior) - 1
-    most, up, down, worst = -math.inf, -math.inf, -math.inf, (0, 1)
-    for first, second in combinations(range(last + 1), 2):
-        ratio = sums.log_likelihood_ratio(first, second)
-        one_way = sums.has_rest and second == last
-        up = max(up, ratio if one_way else abs(ratio))
-        down = max(down, 0.0 - ratio if one_way else abs(ratio))
-        if abs(ratio) > most:
-            most, worst = abs(ratio), (first, second)
-    return Leakage(max(up, down), up, down, {}, between=worst)
-
-
 Method = Literal["auto", "forward", "replay", "stream"]
 
 OPERATOR_BYTES = 2**31
@@ -179,6 +158,65 @@ _PASSES = 4
 
 _REMIX = 16
 """Roundings of bringing the numbers of first cells to one scale and back: two per band."""
+
+
+_RANGE = 2.0**-1000
+"""Least ratio of a positive likelihood to the largest one that can be carried."""
+
+_LARGEST_SHIFT = 1000
+"""Powers of two up to here are floats, and so are their inverses."""
+
+
+def _scaled(array: Floats, name: str, owner: str) -> Likelihood:
+    """Take out a power of two so that the largest value lies in [0.5, 1). Exact."""
+    largest = float(array.max(initial=0.0))
+    if largest == 0.0:
+        return Likelihood(array.copy(), 0)
+    if largest > 1.0:
+        least = float(np.min(array, where=array > 0.0, initial=np.inf))
+        if least / largest < _RANGE:
+            raise InvalidParameter(
+                "must not span more than a factor 2**1000",
+                parameter=name,
+                owner=owner,
+                got=f"{least!r} to {largest!r}",
+            )
+    exponent = math.frexp(largest)[1]
+    if abs(exponent) < _LARGEST_SHIFT:  # a product with a power of two, as ldexp, and quicker
+        return Likelihood(array * 2.0**-exponent, exponent)
+    return Likelihood(np.ldexp(array, -exponent), exponent)
+
+
+def checked_likelihood(values: object, cells: int) -> Likelihood:
+    """Validate P(release | cell), one number per cell, densities allowed."""
+    name, owner = "likelihood", "Quantifier.observe"
+    array = check_array(values, name, owner, (cells,))
+    if not array.any():
+        raise InvalidParameter(
+            "must be positive for some cell: a release that no cell can make was not made",
+            parameter=name,
+            owner=owner,
+            hint="For silence pass None.",
+        )
+    return _scaled(array, name, owner)
+
+
+def checked_candidates(values: object, cells: int) -> Floats:
+    """Validate candidate likelihoods (cells, k).
+
+    Columns of zeros are allowed: a release that no cell can make is never made.
+    """
+    return check_array(values, "likelihoods", "candidate releases", (cells, None))
+
+
+def scaled_candidates(columns: Floats) -> Likelihood:
+    """Take a power of two out of validated columns (cells, k); there must be one at least."""
+    name, owner = "likelihoods", "candidate releases"
+    if columns.shape[1] == 0:
+        raise InvalidParameter(
+            "must have at least one column", parameter=name, owner=owner, got="none"
+        )
+    return _scaled(np.ascontiguousarray(columns), name, owner)
 
 
 class ModelStream:

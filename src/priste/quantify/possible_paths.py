@@ -1,6 +1,6 @@
-"""What releases tell if nothing is known of how people move but which moves are possible.
+"""What releases reveal if nothing is known of how people move but which moves are possible.
 
-A leakage speaks of a mobility model. If people move otherwise, the same releases may tell more.
+A leakage speaks of a mobility model. If people move otherwise, the same releases may reveal more.
 Here no probability of a move is used, only whether it is positive: over all distributions of
 trajectories whose moves are possible, Markov or not, and over all starts,
 
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from priste.arguments import check_array
 from priste.errors import InvalidParameter
 from priste.mobility import MarkovModel
 from priste.quantify.joint_probabilities import (
@@ -204,12 +205,7 @@ class _Walk:
         cells = self._chain.model.grid.size
         if column is None:
             return np.zeros(cells), 0.0
-        values = np.asarray(column, dtype=np.float64)
-        if values.shape != (cells,) or not np.isfinite(values).all() or (values < 0.0).any():
-            raise InvalidParameter(
-                f"The likelihood of a release must have one finite number >= 0 for each of the "
-                f"{cells} cells. Got shape {values.shape}."
-            )
+        values = check_array(column, "column", "PossiblePaths.observe", (cells,))
         if not values.any():
             return np.full(cells, -math.inf), 0.0
         with np.errstate(divide="ignore"):

@@ -10,18 +10,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from priste.arguments import check_choice
+from priste.arguments import check_choice, check_distribution
 from priste.errors import InvalidParameter, shown
 from priste.events import Guarded, Secret
 from priste.mobility import MarkovModel
 from priste.quantify.adversaries import Adversary, AnyPrior, as_adversary
 from priste.quantify.guarantees import Guarantee, as_guarantee
-from priste.quantify.inputs import (
-    checked_candidates,
-    checked_likelihood,
-    checked_priors,
-    scaled_candidates,
-)
 from priste.quantify.joint_probabilities import (
     AnswerRows,
     Floats,
@@ -31,17 +25,18 @@ from priste.quantify.joint_probabilities import (
     stacked,
 )
 from priste.quantify.judges import EachOf, Judge, MixtureJudge
-from priste.quantify.leakage import Leakage
+from priste.quantify.leakage import Leakage, PriorSums, known_prior_leakage
 from priste.quantify.lifted import FirstCells, GivenPriors, StartRows
 from priste.quantify.model_stream import (
     Method,
     ModelStream,
-    PriorSums,
+    StreamSnapshot,
     check_history,
-    known_prior_leakage,
+    checked_candidates,
+    checked_likelihood,
+    scaled_candidates,
 )
 from priste.quantify.smoothing import location_posterior
-from priste.quantify.stream_snapshot import StreamSnapshot
 from priste.showable import Showable
 
 if TYPE_CHECKING:
@@ -138,18 +133,16 @@ class Quantifier(Showable):
     itself, rows of different models are never mixed, and each answer is the largest over the
     models. ``adversary`` may be a sequence, one for each model.
 
-    ``method`` says how the joint probabilities are computed; the numbers are the same
-    up to the stated error. "forward" keeps an operator of rows x worlds x states
-    and moves it one step per observation; "replay" keeps the observations and goes back
-    through all of them when asked. "auto" compares the work, counting what replays have
-    cost so far, and stays below twice the cheaper one; it builds no operator
-    above ``OPERATOR_BYTES``. "stream" is for hundreds of candidates at every step, without end:
-    forward and without history where the operator fits, replay elsewhere.
-
-    Observations are kept, m floats each, for replays and for :meth:`location_posterior`.
-    ``history=False``, with method "forward" only, forgets them once they are in the operator,
-    which is when the next question is asked: memory is then the same after any number of steps,
-    and :meth:`location_posterior` is refused.
+    ``method`` says how the joint probabilities are computed; the numbers are the same up to the
+    stated error. "forward" keeps an operator of rows x worlds x states and moves it one step per
+    observation; "replay" keeps the observations and goes back through all of them when asked.
+    "auto" compares the work, counting what replays have cost so far, and stays below twice the
+    cheaper one; it builds no operator above ``OPERATOR_BYTES``. "stream" is for hundreds of
+    candidates at every step, without end: forward and without history where the operator fits,
+    replay otherwise. Observations are kept, m floats each, for replays and for
+    :meth:`location_posterior`. ``history=False``, with method "forward" only, forgets them once
+    they are in the operator, which is when the next question is asked: memory is then the same
+    after any number of steps, and :meth:`location_posterior` is refused.
 
     Guarantee: every number comes from sums of products of nonnegative numbers, and
     :meth:`joint_probabilities` states how far rounding can have moved it (see
@@ -303,7 +296,7 @@ class Quantifier(Showable):
 
         Numbers must be finite, >= 0 and not all 0; above 1 they are densities, which is
         fine. The array is copied. Silence must not depend on the location. ``relative_error`` in
-        [0, 1) is how far each number may be from that of the law that was drawn from, as when
+        [0, 1) is how far each number may be from that of the table that was drawn from, as when
         another machine computed it; it is counted into every answer.
         Raises ``InvalidParameter`` and changes nothing when the likelihood breaks these
         rules or a model has no further step.
@@ -441,7 +434,7 @@ class Quantifier(Showable):
         )
 
     def _between(self, found: Leakage) -> Leakage:
-        """Name the two answers that are told apart; those of an event need no names."""
+        """Name the two answers that are distinguished; those of an event need no names."""
         if len(self._event.answers) == 2 or found.between is None:
             return replace(found, between=None)
         first, second = (self._event.answers[int(number)] for number in found.between)
@@ -461,7 +454,7 @@ class Quantifier(Showable):
         twin._judge = _judge(adversary, twin._streams, self._family)
         return twin
 
-    def _joint_of(self, rows: Sequence[StartRows], whom: str) -> JointProbabilities:
+    def _joint_of(self, rows: Sequence[StartRows], adversary: str) -> JointProbabilities:
         """Return the joint probabilities of other rows, of each model in turn."""
         pairs = list(zip(self._streams, rows, strict=True))
         if all(
@@ -475,7 +468,7 @@ class Quantifier(Showable):
             )
         raise InvalidParameter(
             f"This Quantifier knows only how releases look to {self._adversary.words()}; that "
-            f"does not say how they look to {whom}.",
+            f"does not say how they look to {adversary}.",
             hint="Make it with history=True, or with an adversary whose rows are first cells, "
             "such as AnyPrior().",
         )
@@ -490,7 +483,7 @@ class Quantifier(Showable):
         return self._judge.leakages(self.candidate_joint(likelihoods), guarantee)
 
     def passes(self, likelihoods: ArrayLike, epsilon: float | Guarantee) -> Booleans:
-        """Tell (k,) whether each candidate release (m, k) keeps a guarantee.
+        """Return (k,) whether each candidate release (m, k) keeps a guarantee.
 
         ``epsilon`` is a number >= 0 for both directions, an ``OddsBound`` or a ``BeliefBound``.
         True means kept, against every prior of the adversary; doubt is False.
@@ -632,10 +625,7 @@ class Quantifier(Showable):
             )
         count = len(self._streams)
         shape = (self._cells,) if count == 1 else (count, self._cells)
-        array = np.asarray(prior)
-        if array.shape != shape:
-            raise InvalidParameter(f"must have shape {shape}", parameter="prior", value=array.shape)
-        return checked_priors(array.ravel(), None, "prior", "").reshape(count, self._cells)
+        return check_distribution(prior, "prior", shape=shape).reshape(count, self._cells)
 
 
 def _fitting(adversary: Adversary | Sequence[Adversary] | None, models: int) -> Adversary:

@@ -117,7 +117,7 @@ def cut(mantissa: Floats, exponent: Integers) -> tuple[Band, ...]:
 
 
 class SparseBand:
-    """Numbers as in a :class:`Band`, from which it cannot be told apart but by its memory."""
+    """Numbers as in a :class:`Band`, from which it cannot be distinguished but by its memory."""
 
     def __init__(self, shape: tuple[int, ...], exponent: Integers, entries: sparse.csr_array):
         """``entries`` are the values as one matrix, its columns the last axis of ``shape``."""

@@ -41,7 +41,7 @@ class CannotGoOn(StateError):
 
 
 class ContinuedStreams:
-    """Streams that go on. People under the same terms share what follows from the terms alone."""
+    """Streams that go on. People under the same terms share what follows from the terms only."""
 
     def __init__(self) -> None:
         self._begun: dict[tuple[int, int], tuple[Policy, Policy]] = {}
@@ -192,7 +192,7 @@ def _same(guarded: PolicyEvent | None, wanted: PolicyEvent) -> bool:
 
 
 def settled(protector: Protector) -> set[str]:
-    """Return the events about which nothing that is still to come could tell too much.
+    """Return the events about which nothing that is still to come could reveal too much.
 
     An event is settled when its guarded hours are over and, whatever the next cell, telling
     that cell exactly would keep what is guaranteed about it. In a first-order model all later

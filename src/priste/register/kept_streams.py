@@ -15,20 +15,24 @@ from pathlib import Path
 from typing import Any
 
 from priste.errors import StateError
-from priste.events import parse_event
 from priste.policy import Policy, PolicyEvent
 from priste.quantify import Guarantee, guarantee_from_dict
 from priste.release import Ledger, Protector, Release
 from priste.release.guarded_hours import guarded_hours_of, stretches
-from priste.release.stream_file import binding as bindings
 from priste.release.stream_file import journal as stream_file
-from priste.release.stream_file.header import events_to_json, ground_in, ground_of
+from priste.release.stream_file.header import (
+    check_binding,
+    checked_binding,
+    events_to_json,
+    ground_in,
+    ground_of,
+    guarded_from_json,
+)
 from priste.release.stream_file.journal import (
     Entry,
     Likelihoods,
     LikelihoodTexts,
     entry_from_json,
-    entry_to_json,
 )
 
 Records = Sequence[Mapping[str, Any]]
@@ -75,7 +79,7 @@ class KeptStream:
         terms = protector.state.terms
         return cls(
             stream,
-            bindings.checked_binding(binding),
+            checked_binding(binding),
             policy.timeline.time_of(0) - before * policy.timeline.step,
             policy.timeline.step,
             before,
@@ -109,7 +113,7 @@ class KeptStream:
         try:
             return cls(
                 str(header["stream"]),
-                bindings.check_binding(header, None, place),
+                check_binding(header, None, place),
                 datetime.fromisoformat(header["start"]),
                 int(header["step"]) * _MICROSECOND,
                 int(header["before"]),
@@ -125,30 +129,6 @@ class KeptStream:
             raise _damaged(place) from problem
 
     @classmethod
-    def of_ledger(
-        cls, ledger: Ledger, policy: Policy, *, stream: str, binding: Mapping[str, str]
-    ) -> KeptStream:
-        """Return the stream of a ledger from the first step of a policy's clock."""
-        terms = policy.protector().state.terms
-        likelihoods, written = Likelihoods(), set[str]()
-        entries = []
-        for number, release in enumerate(ledger):
-            likelihood = ledger.likelihood(number)
-            digest = None if likelihood is None else likelihoods.add(likelihood)
-            entries.append(entry_to_json(Entry(release, digest), likelihoods, written))
-        return cls(
-            stream,
-            bindings.checked_binding(binding),
-            policy.timeline.time_of(0),
-            policy.timeline.step,
-            0,
-            len(entries),
-            ground_of(terms, policy.calibrator),
-            events_to_json(terms),
-            tuple(entries),
-        )
-
-    @classmethod
     def of_journal(cls, path: Path, start: datetime, step: timedelta) -> KeptStream:
         """Return the stream of a Protector's journal, whose step 0 begins at ``start``.
 
@@ -158,7 +138,7 @@ class KeptStream:
         contents = stream_file.read(path)
         header = contents.header
         try:
-            binding = bindings.check_binding(header, None, path)
+            binding = check_binding(header, None, path)
             return cls(
                 str(header["stream"]),
                 binding,
@@ -189,7 +169,7 @@ class KeptStream:
         return [(record.get("output"), record.get("digest")) for record in self.records]
 
     def begins(self, other: KeptStream) -> bool:
-        """Tell whether another stream goes on from this one, or is this one."""
+        """Return whether another stream goes on from this one, or is this one."""
         told = self.told
         same_clock = (self.start, self.step) == (other.start, other.step)
         return same_clock and other.told[: len(told)] == told
@@ -198,17 +178,7 @@ class KeptStream:
     def events(self) -> Events:
         """What is guarded, in steps of the stream."""
         try:
-            return {
-                str(entry["name"]): PolicyEvent(
-                    str(entry["name"]),
-                    None,
-                    entry["event"],
-                    parse_event(entry["event"]),
-                    guarantee_from_dict(entry["guarantee"]),
-                    pad=entry["guarded_hours"],
-                )
-                for entry in self.guarded
-            }
+            return {str(entry["name"]): _event(entry) for entry in self.guarded}
         except (KeyError, TypeError, ValueError) as problem:
             raise _damaged(Path("a kept stream")) from problem
 
@@ -229,12 +199,14 @@ class KeptStream:
         return tuple([None] * -self.before + told[max(self.before, 0) :])[: self.steps]
 
     def ledger(self, names: Sequence[str], guarantees: Sequence[Guarantee], against: str) -> Ledger:
-        """Return the ledger of the steps of the policy's clock, about the first events by name.
+        """Return the ledger of the steps of the policy's clock, about the events of these names.
 
         What the stream guards beside them are events of earlier runs.
         """
+        guarded = [str(entry["name"]) for entry in self.guarded]
+        asked = [guarded.index(name) for name in names]
         likelihoods = Likelihoods()
-        nothing = Release(0, None, 0.0, (0.0,) * len(names), 0, 0, (), against)
+        nothing = Release(0, None, 0.0, (0.0,) * len(guarded), 0, 0, (), against)
         entries = [Entry(nothing)] * -self.before
         try:
             entries += [entry_from_json(record, likelihoods, against) for record in self.records]
@@ -246,8 +218,8 @@ class KeptStream:
                 release=replace(
                     entry.release,
                     step=step,
-                    leakage=entry.release.leakage[: len(names)],
-                    belief=entry.release.belief[: len(names)],
+                    leakage=tuple(entry.release.leakage[k] for k in asked),
+                    belief=tuple(entry.release.belief[k] for k in asked if entry.release.belief),
                 ),
             )
             for step, entry in enumerate(entries[max(self.before, 0) :][: self.steps])
@@ -260,6 +232,14 @@ class KeptStream:
             against=against,
             past=LikelihoodTexts(entries[: max(self.before, 0)], likelihoods),
         )
+
+
+def _event(entry: Mapping[str, Any]) -> PolicyEvent:
+    guarded = guarded_from_json(entry["event"])
+    guarantee = guarantee_from_dict(entry["guarantee"])
+    return PolicyEvent(
+        str(entry["name"]), None, str(guarded), guarded, guarantee, pad=entry["guarded_hours"]
+    )
 
 
 def _damaged(place: Path) -> StateError:

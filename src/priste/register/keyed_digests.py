@@ -1,8 +1,9 @@
-"""Recognising what was released before, without keeping where anybody was.
+"""Recognising what was released before, without keeping where a person was.
 
 Digests of true locations could be guessed by trying places, so they are keyed: the key lies in the
 user's state folder (``PRISTE_STATE``, else ``XDG_STATE_HOME``/priste, else ~/.local/state/priste),
-never beside a result. Whoever has a workspace or the register but not the key learns nothing.
+never beside a result. An attacker with a workspace or the register but without the key learns
+nothing.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ class Recognition:
         return self._digest(b"fixes", *parts)
 
     def fixes_of(self, trace: Trace) -> bytes:
-        """Return the digests of fixes of a trace, ``FIX_BYTES`` each, whoever it is of.
+        """Return the digests of fixes of a trace, ``FIX_BYTES`` each, whatever its user.
 
         Which fixes are taken depends on the fixes themselves, so that other names, other formats
         and parts of a trace have digests in common with it. A stay counts as a fix every hour.

@@ -1,4 +1,4 @@
-"""The accountant: what the releases so far have told, and what the next one may tell.
+"""The accountant: what the releases so far have revealed, and what the next one may tell.
 
 A state is a value. It follows from the terms and the past releases; nothing in it has seen a true
 location, and nothing in it is random. An adversary who knows the terms can compute all of it, and

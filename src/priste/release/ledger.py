@@ -40,7 +40,7 @@ _LONGEST_FIELD = 2**26
 
 @dataclass(frozen=True, slots=True)
 class Release(Showable):
-    """One step of the stream, as it may be shown to anybody.
+    """One step of the stream, as it may be published.
 
     ``cell`` is the released output (a cell of the map for mechanisms whose outputs are cells), or
     None when the step was silent. ``budget`` is the dial at which the mechanism ran: 0.0
@@ -73,7 +73,7 @@ class Ledger(Plottable, Tabular, Sequence[Release]):
 
     ``likelihoods`` has one entry per release: P(release | cell) as text (see :meth:`likelihood`),
     None for silence and where it is not known. ``guarantees`` are those of the events, in order,
-    and ``against`` tells in words whom they are against; None and empty where that is not known.
+    and ``against`` names their adversary in words; None and empty where that is not known.
     Exports name guarantees and adversary once, on their first line, and leave empty what is not
     known. ``past`` are the likelihoods of the steps that earlier runs released of the same stream:
     leakages count them. In a file of ledgers they are the lines of negative steps.
@@ -135,7 +135,7 @@ class Ledger(Plottable, Tabular, Sequence[Release]):
 
     @property
     def against(self) -> str:
-        """Whom the guarantees are against, in words; empty if that is not known."""
+        """The adversary that the guarantee is against, in words; empty if that is not known."""
         return self._against
 
     @property
@@ -233,7 +233,7 @@ Ledgers = Mapping[str | None, Ledger]
 
 
 def is_ledger(path: Path) -> bool:
-    """Tell whether a file begins like a ledger."""
+    """Return whether a file begins like a ledger."""
     try:
         with path.open("rb") as file:
             return file.readline(200).startswith(",".join(_FIXED).encode())

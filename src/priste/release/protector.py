@@ -19,9 +19,8 @@ from priste.release.accountant import AccountantState
 from priste.release.calibrators import DEFAULT_CALIBRATOR, Calibrator, as_calibrator
 from priste.release.guarded_hours import Pads
 from priste.release.ledger import Ledger, Release
-from priste.release.recorded_releases import recounted
 from priste.release.release_tables import Draw, OutputDistribution
-from priste.release.stream_record import StreamRecord
+from priste.release.stream_record import StreamRecord, recounted
 from priste.release.stream_tree import StreamNode, StreamTree
 from priste.release.terms import Events, Guarantees, Models, make_terms
 from priste.showable import Plottable
@@ -50,7 +49,7 @@ class Protector(Plottable):
     ``calibrator`` is ``"optimal"`` (the default), ``"certified"``, ``"paper"``,
     ``"uncalibrated"``, or an object with the methods of :class:`~priste.release.Calibrator`.
     ``rng`` None draws from the system's cryptographic generator; a seed repeats its draws and is
-    for experiments alone. ``public_prior`` (m,) is where the prediction begins, for location sets
+    only for experiments. ``public_prior`` (m,) is where the prediction begins, for location sets
     and for the cost of tables; by default it is the mean of the adversary's priors. ``journal`` is
     the path of a new file: every release is on the disk before it is returned. ``binding`` are
     names and texts that say what the stream belongs to (a user, a policy, a data set); they are
@@ -196,7 +195,7 @@ class Protector(Plottable):
 
     @property
     def adversary(self) -> Adversary:
-        """Whom the guarantees are against."""
+        """The adversary that the guarantee is against."""
         return self._record.terms.adversary
 
     @property
@@ -281,7 +280,7 @@ class Protector(Plottable):
             self.state.check_horizon(wanted)
             if true_cell is not None and self.over_limit:
                 raise ReleaseRefused(
-                    "The releases before the change of policy already tell more than is "
+                    "The releases before the change of policy already reveal more than is "
                     f"guaranteed about {list(self.over_limit)}. No further release can undo that, "
                     "so nothing is released. Silent steps are possible; otherwise relax the "
                     "guarantee or begin a new stream."
@@ -296,7 +295,7 @@ class Protector(Plottable):
     def _commit(self, draws: Sequence[Draw | None]) -> None:
         """Write draws (None for silence) to the journal, then make them part of the stream.
 
-        The journal comes first, so a release that anybody has seen is on the disk. Whatever
+        The journal comes first, so a release that was returned is on the disk. Whatever
         interrupts this stops the Protector: only the file can tell then how far the stream came.
         """
         self._stopped = "a release was interrupted"
@@ -383,7 +382,7 @@ class Protector(Plottable):
     ) -> Self:
         """Continue the stream of a journal (or saved state), writing every release to it.
 
-        A last line that a crash left unfinished belongs to a release that nobody has seen: it is
+        A last line that a crash left unfinished belongs to a release that was never returned: it is
         cut off, logged, and counted in :attr:`torn_bytes`. Ask for the step you were at with
         ``release(cell, step=k)``: if it had been released, the same release comes back. With
         ``binding``, a stream that belongs to anything else is refused.
@@ -461,7 +460,7 @@ class Protector(Plottable):
 
         ``adversary`` None keeps the one it has. ``guarded_hours`` are those of the new events, as
         when a stream begins; steps that were released before stay as they are. The releases so far
-        are counted against the new events. If they already tell more than is guaranteed now, no
+        are counted against the new events. If they already reveal more than is guaranteed now, no
         release can undo that: the new Protector refuses all but silence.
         This Protector stops; the new one begins a file of its own if ``journal`` is given, and
         belongs to the same as this one unless ``binding`` says otherwise.
@@ -474,7 +473,7 @@ class Protector(Plottable):
                 events,
                 old.mechanism,
                 guarantee,
-                # The prediction goes on as it began, whoever is guarded against now.
+                # The prediction goes on as it began, whichever adversary is guarded against now.
                 old.public_prior if adversary is None else old.expected_start(),
                 old.adversary if adversary is None else adversary,
                 old.family,

@@ -1,4 +1,4 @@
-"""Release tables: how one output is drawn, chosen before anybody looks at the true cell."""
+"""Release tables: how one output is drawn, chosen before anyone looks at the true cell."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from priste.errors import InvalidParameter
-from priste.exact_draws import ExactDistribution
 from priste.mechanisms import Mechanism
 from priste.mechanisms.mechanism import refuse_large_table
-from priste.randomness import BitSource
+from priste.randomness import BitSource, ExactDistribution
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -42,7 +41,7 @@ class OutputDistribution:
 
     ``joint[k, l, o]`` is the probability that the budget is ``budgets[k]`` and the output is o
     when the true cell is l. It sums to 1 over k and o, up to rounding. An adversary who sees
-    the output alone faces ``outputs()``; one who also sees the budget faces ``pairs()``.
+    only the output faces ``outputs()``; one who also sees the budget faces ``pairs()``.
     """
 
     budgets: tuple[float, ...]
@@ -59,7 +58,7 @@ class OutputDistribution:
         object.__setattr__(self, "joint", view)
 
     def outputs(self) -> Floats:
-        """Return (m, outputs), the distribution of the output alone."""
+        """Return (m, outputs), the distribution of the output without the budget."""
         table: Floats = self.joint.sum(axis=0)
         return table
 
@@ -94,7 +93,7 @@ class ReleaseTable:
     """A proposal: columns of likelihoods, and the output that each of them stands for.
 
     ``likelihoods`` (cells, k) holds P(output | cell), the very floats that are drawn from;
-    ``outputs`` (k,) tells which output each column belongs to, each at most once, out of
+    ``outputs`` (k,) says which output each column belongs to, each at most once, out of
     ``width``. All other outputs have probability 0 at every cell. ``budget`` is the dial at which
     the mechanism runs, ``cost`` the expected cost under the public prediction (nan if unknown).
     """

@@ -11,7 +11,7 @@ from priste.randomness import BitSource, bit_source
 
 
 class SeededSteps(BitSource):
-    """Repeatable bits in which every step has its own seed; for experiments alone.
+    """Repeatable bits in which every step has its own seed; only for experiments.
 
     So a stream that was stopped and resumed releases what it would have released anyway, and no
     bits are ever used for two steps.

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from priste.arguments import check_choice
+from priste.arguments import check_choice, check_distribution
 from priste.errors import InvalidParameter
 from priste.events import Event, Guarded, Secret
 from priste.mechanisms import Mechanism
@@ -27,9 +27,6 @@ from priste.quantify import (
 from priste.release.guarded_hours import Pads, checked_pads, guarded_hours_of
 
 Derived = TypeVar("Derived")
-
-PRIOR_SUM_TOLERANCE = 1e-9
-"""How far the sum of a public prior may be from 1."""
 
 Models = MarkovModel | Sequence[MarkovModel]
 Events = Guarded | Sequence[Guarded] | Mapping[str, Guarded]
@@ -67,7 +64,7 @@ class Terms:
         vars(self).update(state, _derived={}, _turn=threading.RLock())
 
     def derived(self, key: Hashable, derive: Callable[[], Derived]) -> Derived:
-        """Return what follows from the terms alone; it is derived once for each key."""
+        """Return what follows from the terms only; it is derived once for each key."""
         with self._turn:
             if key not in self._derived:
                 self._derived[key] = derive()
@@ -99,7 +96,7 @@ class Terms:
 
     @property
     def against(self) -> str:
-        """Whom the guarantees are against, in words; one text for all releases."""
+        """The adversary that the guarantee is against, in words; one text for all releases."""
         return self.derived("against", self.adversary.words)
 
     @property
@@ -228,16 +225,4 @@ def _guarantee(value: object) -> Guarantee:
 def _prior(prior: ArrayLike | None, cells: int) -> NDArray[np.float64] | None:
     if prior is None:
         return None
-    array = np.array(prior, dtype=np.float64)
-    if array.shape != (cells,) or not np.isfinite(array).all() or (array < 0).any():
-        raise InvalidParameter(
-            f"The 'public_prior' of a Protector must hold {cells} finite numbers >= 0, one per "
-            f"cell. Got shape {array.shape}."
-        )
-    if abs(array.sum() - 1.0) > PRIOR_SUM_TOLERANCE:
-        raise InvalidParameter(
-            f"The 'public_prior' of a Protector must sum to 1 within {PRIOR_SUM_TOLERANCE:g}. "
-            f"Got {array.sum()!r}."
-        )
-    array.flags.writeable = False
-    return array
+    return check_distribution(prior, "public_prior", "a Protector", (cells,))

@@ -57,10 +57,10 @@ def stream_report(
     """Return the report of one stream.
 
     ``releases`` is its ledger. With the ``truth`` the report tells errors, and with
-    ``uncalibrated``, a stream of :func:`uncalibrated_releases`, what the mechanism would have told
-    without a calibrator. The true path itself is in it only with ``show_truth``. ``own_places``
-    tells that the regions of the policy are where this user lives or goes. ``outline`` is drawn on
-    its maps; see :func:`~priste.report.outline.read_outline`.
+    ``uncalibrated``, a stream of :func:`uncalibrated_releases`, what the mechanism without a
+    calibrator would have revealed. The true path itself is in it only with ``show_truth``.
+    ``own_places`` tells that the regions of the policy are where this user lives or goes.
+    ``outline`` is drawn on its maps; see :func:`~priste.report.outline.read_outline`.
     """
     if truth is not None:
         check_same_steps(truth, releases)
@@ -126,6 +126,7 @@ def stream_report(
         step_hours=line.step.total_seconds() / 3600,
         population=None if truth is None else policy.population,
         outline=outline,
+        continued=bool(releases.past),
     )
 
 

@@ -11,7 +11,7 @@ from priste.results.usefulness import Worth
 from priste.results.wording import length, odds, percent
 
 MOST_LISTED = 2000
-"""How many users are listed: with more, those about whom most was told."""
+"""How many users are listed: with more, those with the largest leakage."""
 
 BARS = 10
 """About how many bars a histogram has."""
@@ -46,7 +46,7 @@ class Crowd:
 
 
 def crowd(summary: RunSummary) -> Crowd:
-    """Return the table of all users, those about whom most was told first."""
+    """Return the table of all users, those with the largest leakage first."""
     users = sorted(summary.users, key=lambda user: -summary.used(user)[0])[:MOST_LISTED]
     heads = ["user", "releases", "odds moved", "of what is allowed", "about"]
     if summary.ways:

@@ -70,7 +70,7 @@ class EventCard:
 
     @property
     def worst(self) -> EventTrack:
-        """The occurrence about which most was told."""
+        """The occurrence with the largest leakage."""
         return max((each.track for each in self.occurrences), key=lambda each: each.guarded.max)
 
 
@@ -80,7 +80,7 @@ def stream_map(report: StreamReport) -> MapView:
     if report.truth is not None:
         seen |= {cell for cell in report.truth if cell is not None}
     drawing = MapDrawing(report.grid, sorted(seen), report.regions)
-    panels = [_panel(drawing, report.released, "What was released", "told")]
+    panels = [_panel(drawing, report.released, "What was released", "released")]
     if report.truth is not None:
         panels.insert(0, _panel(drawing, report.truth, "Where the user was", "true"))
     return drawing.view(panels, population=report.population, outline=report.outline)
@@ -159,7 +159,7 @@ def _leakage_scale(tracks: Sequence[EventTrack]) -> Scale:
     others: list[float] = []
     for track in tracks:
         told += [v for v in track.guarded.leakage if math.isfinite(v)]
-        others += track.guarded.anybody if track.any_prior else ()
+        others += track.guarded.any_prior if track.any_prior else ()
         others += () if track.uncalibrated is None else track.uncalibrated.leakage
         if math.isfinite(track.epsilon):
             told.append(1.2 * track.epsilon)
@@ -190,17 +190,17 @@ def _leakage_chart(
                 max(each.uncalibrated.max for each in tracks if each.uncalibrated is not None),
             )
         )
-    if track.any_prior and guarded.anybody:
+    if track.any_prior and guarded.any_prior:
         lines.append(
             line(
                 "any prior, same model",
-                "anybody",
-                guarded.anybody,
-                max(each.guarded.max_anybody for each in tracks),
+                "any_prior",
+                guarded.any_prior,
+                max(each.guarded.max_any_prior for each in tracks),
             )
         )
     lines.append(
-        line("with priste", "told", guarded.leakage, max(each.guarded.max for each in tracks))
+        line("with priste", "released", guarded.leakage, max(each.guarded.max for each in tracks))
     )
     guaranteed = math.isfinite(track.epsilon)
     return Chart(
@@ -235,12 +235,12 @@ def _belief_chart(report: StreamReport, track: EventTrack) -> Chart:
                 over_steps(track.uncalibrated.belief, steps, scale, silent),
             )
         )
-    lines.append(Line("with priste", "told", over_steps(guarded.belief, steps, scale, silent)))
+    lines.append(Line("with priste", "released", over_steps(guarded.belief, steps, scale, silent)))
     levels = [level(guarded.prior_belief, "before any release", scale)]
     cap = track.guaranteed.belief_cap
     if cap is not None:
         highest = over_steps(guarded.highest_belief, steps, scale, silent)
-        lines.append(Line("the surest, with priste", "anybody", highest))
+        lines.append(Line("the surest, with priste", "any_prior", highest))
         levels.append(level(cap, f"guaranteed: at most {percent(cap)}", scale))
     return Chart(
         title=f"What an adversary believes about “{track.label}”",
@@ -260,7 +260,7 @@ def distance_chart(report: StreamReport) -> Chart | None:
     worth = report.usefulness
     if worth is None or not worth.shares:
         return None
-    styles = {UNCALIBRATED: "uncalibrated", PRISTE: "told"}
+    styles = {UNCALIBRATED: "uncalibrated", PRISTE: "released"}
     drawn = {way: worth.shares[way] for way in styles if way in worth.shares}
     last = max(int(np.searchsorted(shares, ALMOST_ALL)) for shares in drawn.values())
     last = min(max(last, 1), len(CURVE_KM) - 1)
@@ -305,7 +305,7 @@ def budget_chart(report: StreamReport) -> Chart | None:
     return Chart(
         title="Budget of each release, per km",
         words=f"Budget of each release, per km: {max(finite):g} at most.",
-        lines=(Line("with priste", "told", over_steps(report.budgets, steps, scale, silent)),),
+        lines=(Line("with priste", "released", over_steps(report.budgets, steps, scale, silent)),),
         across=time_marks(report.times, steps),
         up=value_marks(scale),
         levels=levels,

@@ -33,9 +33,9 @@ def run_reports(
 ) -> list[StreamReport]:
     """Return one report per ledger.
 
-    With ``traces``, the file that was protected, the reports tell errors and what the uncalibrated
-    mechanism would have told; with ``of_user``, where personal places are. Then they must not be
-    published.
+    With ``traces``, the file that was protected, the reports state errors and what the
+    uncalibrated mechanism would have revealed; with ``of_user``, where personal places are. Then
+    they must not be published.
     """
     if show_truth and traces is None:
         raise InvalidParameter("To show true points, give the protected file with --input.")

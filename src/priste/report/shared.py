@@ -120,7 +120,7 @@ def _stream(public: PublicPart, user: str | None, cells: CellOfEachStep) -> _Str
     there = [cell for cell in cells if cell is not None]
     drawing = MapDrawing(public.grid, sorted(set(there)), {})
     words = f"{len(there)} releases in {len(set(there))} cells; stronger cells have more."
-    panel = Panel("What was released", words, drawing.counted(there, "told"))
+    panel = Panel("What was released", words, drawing.counted(there, "released"))
     line = public.timeline
     return _Stream(
         "What was released" if user is None else f"What was released for {user}",

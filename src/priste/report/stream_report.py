@@ -22,12 +22,12 @@ from priste.results.wording import any_prior_words, from_to, reached_words
 
 @dataclass(frozen=True)
 class EventTrack:
-    """One event's story: its guarantee, and what the releases told with and without priste.
+    """One event's story: its guarantee, and what the releases revealed with and without priste.
 
     ``period`` is the day or week of a recurring event. ``steps`` are those it speaks of.
-    ``guarded`` is what priste's releases told, ``uncalibrated`` what the same mechanism
-    at full budget would have told, None if that was not computed. ``otherwise`` tells how far the
-    same releases leak to adversaries with other models, in words; ``releases`` how many there are
+    ``guarded`` is what priste's releases revealed, ``uncalibrated`` what the same mechanism at full
+    budget would have revealed, None if that was not computed. ``otherwise`` says how far the same
+    releases leak to adversaries with other models, in words; ``releases`` how many there are
     at its steps, None if that was not counted.
     """
 
@@ -48,7 +48,7 @@ class EventTrack:
 
     @property
     def within(self) -> bool:
-        """Whether what was told stayed within ε at every step."""
+        """Whether what was revealed stayed within ε at every step."""
         return within(self.guarded.max, self.epsilon) and self.guarded.kept
 
     @property
@@ -89,8 +89,9 @@ class StreamReport:
     equal length. ``calibrator`` made the releases; None if that is unknown. ``against`` says whom
     the guarantee is against. ``usefulness`` and its ``strip`` of days are there when the truth was
     at hand, and so is ``population`` (m,), where people are: it may be made from traces of others.
-    ``own_places`` tells that ``regions`` are the user's own, which is as telling as where they
-    were. ``outline`` holds lines in km, for context.
+    ``own_places`` says that ``regions`` are the user's own, which is as telling as where they
+    were. ``outline`` holds lines in km, for context. ``continued`` says that the stream goes on
+    from releases of earlier runs.
     """
 
     title: str
@@ -103,7 +104,7 @@ class StreamReport:
     budgets: tuple[float, ...]
     full_budget: float
     calibrator: Calibrator | None = None
-    against: str = "anybody, whatever they believe about where the user began"
+    against: str = "an adversary who may hold any belief about where the user began"
     not_guaranteed: tuple[str, ...] = ()
     usefulness: Usefulness | None = field(default=None, repr=False)
     strip: tuple[Day, ...] = ()
@@ -112,6 +113,7 @@ class StreamReport:
     own_places: bool = False
     population: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     outline: tuple[tuple[tuple[float, float], ...], ...] = field(default=(), repr=False)
+    continued: bool = False
 
     def __post_init__(self) -> None:
         steps = len(self.times)

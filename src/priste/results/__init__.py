@@ -31,11 +31,12 @@ from priste.results.usefulness import (
     RunErrors,
     Usefulness,
     Worth,
+    fine_steps,
     person_errors,
     usefulness,
 )
 from priste.results.verdict import Verdict, together, verdict, within
-from priste.results.wording import length, odds, percent, who_learns_most
+from priste.results.wording import length, moved, odds, percent, who_learns_most
 
 __all__ = [
     "CONSTANT",
@@ -65,9 +66,11 @@ __all__ = [
     "columns_of_cells",
     "columns_of_releases",
     "evaluate",
+    "fine_steps",
     "judged_against",
     "keeps_its_guarantees",
     "length",
+    "moved",
     "odds",
     "other_adversaries",
     "percent",

@@ -1,4 +1,4 @@
-"""What a stream tells about the events of a policy: a ledger of priste's, or anybody's releases."""
+"""What a stream reveals about the events of a policy: a ledger, or releases of any origin."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SAME_LEAKAGE = 1e-6
 """How far a ledger's leakage may lie from the one computed here before it is called foreign."""
 
 TELLING = 1e-5
-"""A leakage that differs between models; before it, all of them agree that little was told."""
+"""A leakage that differs between models; before it, all of them agree that little was revealed."""
 
 OnEvent = Callable[[int, int], None]
 
@@ -41,7 +41,7 @@ def columns_of_releases(
 
     Of all of them, or of the first ``steps``.
 
-    That is the column that a ledger holds for the release, if it does (as for laws that are
+    That is the column that a ledger holds for the release, if it does (as for tables that are
     searched for), and otherwise the column of the policy's mechanism at the budget of the release.
     Releases must be of steps 0, 1, 2, … and outputs of that mechanism, else InvalidParameter is
     raised.
@@ -126,7 +126,7 @@ def policy_of_ledger(policy: Policy, releases: Ledger) -> Policy:
 
 
 def _agrees(policy: Policy, releases: Ledger, steps: int) -> bool:
-    """Tell whether the first leakages of a ledger are those that its releases have here."""
+    """Return whether the first leakages of a ledger are those that its releases have here."""
     if releases.event_names != tuple(policy.events):
         return False
     past, begun, columns = _whole_stream(policy, releases, steps)
@@ -174,11 +174,11 @@ def audit_releases(
     beside: bool = True,
     on_event: OnEvent | None = None,
 ) -> dict[str, EventAudit]:
-    """Recompute what a stream tells about each event of its policy, from its ledger.
+    """Recompute what a stream reveals about each event of its policy, from its ledger.
 
     The leakages of the ledger are kept: they are bounds of the same quantity, and where the check
     has shown that a stream is within ε they say so. Raises InvalidParameter when they are not
-    what these releases tell under this policy. ``beside`` is as in :func:`audit_stream`.
+    what these releases reveal under this policy. ``beside`` is as in :func:`audit_stream`.
     """
     if releases.event_names != tuple(policy.events):
         raise InvalidParameter(
@@ -208,14 +208,14 @@ def audit_releases(
 def _since(step: int, audit: EventAudit) -> EventAudit:
     """Return what an audit says from a step on."""
     series = ("leakage", "belief", "any_movement", "for_event", "against_event", "highest_belief")
-    cut = {name: getattr(audit, name)[step:] for name in (*series, "anybody")}
+    cut = {name: getattr(audit, name)[step:] for name in (*series, "any_prior")}
     return replace(audit, **cut) if step else audit
 
 
 def audit_recurrences(
     policy: Policy, columns: Sequence[NDArray[np.float64] | None]
 ) -> dict[str, RecurrenceAudit]:
-    """Return what a stream tells about each recurring event over all its days or weeks, by name.
+    """Return what a stream reveals about each recurring event over all its days or weeks, by name.
 
     Where all of them are guarded together their secret says it already; one that recurs once only
     is an event.
@@ -268,7 +268,7 @@ def leakages(
 
 
 def keeps_its_guarantees(policy: Policy, releases: Ledger) -> bool:
-    """Tell whether a stream kept every guarantee of its policy, as far as possible by its
+    """Return whether a stream kept every guarantee of its policy, as far as possible by its
     ledger."""
     told = [
         ledger_keeps(event.guarantee, releases, number)
@@ -304,7 +304,7 @@ def any_prior_leakage(
     """Return what adversaries with any prior could have learnt from these streams, the largest.
 
     Each stream comes with the policy of its user. It ends after about ``seconds`` of computing;
-    ``on_progress`` is told how many steps were looked at. None where the guarantee is against any
+    ``on_progress`` gets how many steps were looked at. None where the guarantee is against any
     prior already: then the leakages say it.
     """
     found: dict[str, float] = {}
@@ -340,7 +340,7 @@ def audit_cells(
     budget: float | None = None,
     on_event: OnEvent | None = None,
 ) -> dict[str, EventAudit]:
-    """Tell what released cells, None for silence, say about each event under a stated model.
+    """State what released cells, None for silence, say about each event under a stated model.
 
     The emission model: each cell is an output of the policy's mechanism at ``budget``, its own
     unless given, drawn independently given the true cells. If the releases were made in

@@ -1,4 +1,4 @@
-"""What releases are worth: the truth beside what was released, in the measures of the field."""
+"""How useful releases are: the truth beside what was released, in the measures of the field."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ PersonPath = CellOfEachStep | Integers | StepCells
 People = PersonPath | Sequence[PersonPath] | Mapping[Any, PersonPath]
 
 RADII_KM = (0.1, 0.5, 1.0, 5.0)
-"""The radii, in km, within which released cells are counted unless told otherwise."""
+"""The radii, in km, within which released cells are counted by default."""
 
 NEAR_STEPS = 24
-"""How many steps around an event count as near it unless told: 6 hours at 15 minutes."""
+"""How many steps around an event count as near it by default: 6 hours at 15 minutes."""
 
 DEFAULT_COLUMNS = 20
 """Into how many cells the longer side of a map is cut that is made for traces."""
@@ -112,7 +112,7 @@ class Measures:
 
 @dataclass(frozen=True)
 class Evaluation(Showable, Tabular):
-    """What releases are worth, always beside releasing one constant point.
+    """How useful releases are, always beside releasing one constant point.
 
     ``constant`` is the centre of the cell that is best for this very truth. ``uncalibrated`` is
     what the mechanism without a calibrator put out, if that was given. ``coverage`` is the share of
@@ -170,7 +170,7 @@ def evaluate(
     columns: Columns | Mapping[str, str] | None = None,
     zone: Zone | None = None,
 ) -> Evaluation:
-    """Measure what releases are worth to those who get them.
+    """Measure how useful releases are to those who get them.
 
     ``truth`` and ``released`` are Traces (one, or several with the same users): every released fix
     is compared with the true fix nearest to it in time, and an error is the distance between the

@@ -1,4 +1,4 @@
-"""The measures by which this field tells what released locations are worth.
+"""The measures by which this field tells how useful released locations are.
 
 Each function compares two lists of trajectories on one map: the true cells and the released
 ones, step by step, as (T,) integer arrays. They are plain sums: nothing here is sampled.
@@ -29,7 +29,7 @@ SANITY_BOUND = 0.01
 """The least count, as a share of all, that a relative error is taken of (RetraSyn, LDPTrace)."""
 
 LENGTH_BINS = 20
-"""How many classes of trip lengths are told apart (LDPTrace, VLDB 2023)."""
+"""How many classes of trip lengths there are (LDPTrace, VLDB 2023)."""
 
 OWN_PLACES = 5
 """How many of a person's most visited cells count as their own places."""

@@ -1,4 +1,4 @@
-"""What a ledger, or a trace released by anybody, reveals about the events of a policy."""
+"""What a ledger, or a trace of any origin, reveals about the events of a policy."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class PolicyAudit(Plottable, Tabular):
     snapped: float = 0.0
     """The share of positions that were not centres of cells."""
     recurring: Mapping[str | None, Mapping[str, RecurrenceAudit]] = field(default_factory=dict)
-    """What the streams of the worst users tell about recurring events over all their periods."""
+    """What the streams of the worst users reveal about recurring events over all their periods."""
 
     def __repr__(self) -> str:
         worst = ", ".join(f"{name} {event.max:.3g}" for name, (_, event) in self.worst().items())
@@ -133,7 +133,7 @@ class PolicyAudit(Plottable, Tabular):
             "for_event": list(audit.for_event),
             "against_event": list(audit.against_event),
             "highest_belief": list(audit.highest_belief),
-            "anybody": list(audit.anybody),
+            "any_prior": list(audit.any_prior),
             "any_movement": list(audit.any_movement),
             "worst_prior": {str(cell): weight for cell, weight in audit.worst_prior.items()},
             "worst_given_prior": [
@@ -177,7 +177,7 @@ def _refuse_calibrated(policy: Policy, name: str) -> None:
     raise InvalidParameter(
         f"All positions of {name} are centres of the policy's cells, as protect releases them, and "
         f"the calibrator of the policy is {policy.calibrator.describe()['kind']!r}. Judged as "
-        "plain noise they would seem to tell far more, or less, than they do. Audit the ledger "
+        "plain noise they would seem to reveal far more, or less, than they do. Audit the ledger "
         "that protect wrote beside them. If they do come from the mechanism without a "
         "calibrator, say so (--mechanism policy, or mechanism='policy')."
     )
@@ -220,7 +220,7 @@ def _with_other_models(
     stream: Callable[[str | None], tuple[Policy, Sequence[Floats | None]]],
 ) -> PolicyAudit:
     """Add what the worst users' streams tell if people move otherwise than the model says, and what
-    they tell about recurring events over all their periods.
+    they reveal about recurring events over all their periods.
     """
     streams = {user: stream(user) for user, _ in audit.worst().values()}
     return replace(

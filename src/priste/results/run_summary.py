@@ -1,4 +1,4 @@
-"""A run of many users: what each was worth and what was learnt, and all of them together.
+"""A run of many users: the errors of each and what was learnt, and all of them together.
 
 Errors are made from true locations; a summary that holds any must not be published.
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class UserSummary:
     """One user: how much was released, the largest leakage about each event, and the distances.
 
-    ``leakage`` is in the order of the policy's events; ``kept`` tells whether all guarantees were;
+    ``leakage`` is in the order of the policy's events; ``kept`` says whether all guarantees were;
     ``worth`` is None without the truth.
     """
 
@@ -50,7 +50,7 @@ class UserSummary:
 class RunSummary:
     """All users of a run. ``ways`` compares, over all their steps, ways of releasing by name.
 
-    There is none without the truth. ``own_places`` tells that it is about personal places.
+    There is none without the truth. ``own_places`` says that it is about personal places.
     """
 
     users: tuple[UserSummary, ...]
@@ -80,7 +80,7 @@ class RunSummary:
         return max(shares, default=(0.0, "–"))
 
     def who_matters(self, most: int) -> list[str | None]:
-        """Return the users to tell about: those about whom most was told, those who paid most.
+        """Return the users to tell about: those with the largest leakage, those who paid most.
 
         Half of them each, where distances are known; a user without a name is None.
         """
@@ -114,7 +114,7 @@ class RunSummary:
 
 
 class RunTotals:
-    """Adds up users, one by one, without keeping where anybody was."""
+    """Adds up users, one by one, without keeping where a person was."""
 
     def __init__(self, policy: Policy, *, own_places: bool = False) -> None:
         self._policy = policy
@@ -187,7 +187,7 @@ def summarise_run(
 ) -> RunSummary:
     """Summarise the ledgers of a run; with ``traces``, what was protected, also the errors.
 
-    Users without a trace are told of without errors. ``of_user`` tells the policy of each, whose
+    Users without a trace are listed without errors. ``of_user`` gives the policy of each, whose
     own places may stand for its regions.
     """
     totals = RunTotals(policy, own_places=of_user is not None)

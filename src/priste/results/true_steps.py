@@ -30,8 +30,8 @@ class TrueSteps:
     """The truth of each step: the cell (T,), ``NONE`` without one, and the position (T, 2) in km.
 
     ``places`` are the fixes nearest to the middle of each step, on the plane of the map; nan where
-    a step has no fix, also where its cell was interpolated. ``off_map`` (T,) tells which of the
-    fixes lie beyond the map.
+    a step has no fix, also where its cell was interpolated. ``off_map`` (T,) says which of the
+    fixes lie off the map.
     """
 
     cells: Integers = field(repr=False)
@@ -95,7 +95,7 @@ def positions(line: Timeline, grid: Grid, trace: Trace, steps: int) -> Floats:
 
 
 def beyond(policy: Policy, places: Floats) -> Flags:
-    """Tell (T,) which positions lie beyond the map; a ring of off-map cells is beyond it."""
+    """Return (T,) which positions lie off the map; a ring of off-map cells is off it."""
     grid = policy.grid
     edge = grid.cell_size if has_ring(policy) else 0.0
     x, y = places[:, 0], places[:, 1]
@@ -105,12 +105,12 @@ def beyond(policy: Policy, places: Floats) -> Flags:
 
 
 def has_ring(policy: Policy) -> bool:
-    """Tell whether the border cells of the policy's map stand for everything off it."""
+    """Return whether the border cells of the policy's map stand for everything off it."""
     return policy.outside == "off-map"
 
 
 def off_map_cells(policy: Policy) -> Flags:
-    """Tell (m,) which cells stand for everything off the map."""
+    """Return (m,) which cells stand for everything off the map."""
     grid = policy.grid
     ring = np.zeros((grid.rows, grid.columns), dtype=np.bool_)
     if has_ring(policy):

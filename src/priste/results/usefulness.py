@@ -213,7 +213,7 @@ def person_errors(
 
 
 def near_steps(policy: Policy, steps: int) -> Flags:
-    """Tell (steps,) which steps are near an event of the policy."""
+    """Return (steps,) which steps are near an event of the policy."""
     events = [each.event for each in policy.events.values()]
     return near_events(steps, events, near_reach(policy.timeline.step.total_seconds()))
 
@@ -235,11 +235,10 @@ def _measured(
     weights = np.full(apart.shape, 1.0 / len(offsets))
     errors = np.full(len(truth), np.nan)
     errors[both] = apart.mean(axis=1)
-    fine = fine_cells(grid, places)
     person = PersonErrors(
         Sums.over(apart, weights, between, near, grid.cell_size, curve=curve),
         _uncalibrated(policy, places, cells, near, curve=curve),
-        (fine[~near], fine[near]),
+        _fine(grid, places, near),
         OffMap(
             int(truth.off_map.sum()),
             int((truth.off_map & beyond).sum()),
@@ -314,6 +313,17 @@ def _hypot(apart: Floats) -> Floats:
     return np.asarray(np.hypot(apart[..., 0], apart[..., 1]))
 
 
+def fine_steps(policy: Policy, truth: TrueSteps) -> tuple[Integers, Integers]:
+    """Return the fine cells of all steps with a fix on the map, far from the events and near."""
+    there = np.flatnonzero(truth.known & (truth.cells != NONE))
+    return _fine(policy.grid, truth.places[there], near_steps(policy, len(truth))[there])
+
+
+def _fine(grid: Grid, places: Floats, near: Flags) -> tuple[Integers, Integers]:
+    fine = fine_cells(grid, places)
+    return fine[~near], fine[near]
+
+
 def fine_cells(grid: Grid, places: Floats) -> Integers:
     """Return the fine cell of each place on the map, row by row from the south-west."""
     side = grid.cell_size / FINE
@@ -323,7 +333,7 @@ def fine_cells(grid: Grid, places: Floats) -> Integers:
 
 
 class RunErrors:
-    """The errors of many people, added up group by group without keeping where anybody was.
+    """The errors of many people, added up group by group without keeping where a person was.
 
     Groups may be added in any order: the sums are the same to the last bit.
     """
@@ -364,7 +374,7 @@ class RunErrors:
         if not self.known:
             return {}
         total: dict[str, Sums | None] = {PRISTE: Sums.none(), UNCALIBRATED: Sums.none()}
-        for number in sorted(self._groups):  # in one order, whoever finished first
+        for number in sorted(self._groups):  # in one order, whichever finished first
             for way, each in zip(list(total), self._groups[number], strict=True):
                 held = total[way]
                 total[way] = None if held is None or each is None else held + each
@@ -438,9 +448,9 @@ def neighbours(grid: Grid, cell: int) -> Integers:
 
 @dataclass(frozen=True)
 class Usefulness:
-    """What one stream was worth; ``errors`` (km, None where a step has none) are step by step.
+    """How useful one stream was; ``errors`` (km, None where a step has none) are step by step.
 
-    ``ways`` compares ways of releasing, ``shares`` tells the share of steps within each of
+    ``ways`` compares ways of releasing, ``shares`` says the share of steps within each of
     ``CURVE_KM`` for each of them.
     """
 

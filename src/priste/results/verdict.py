@@ -8,7 +8,7 @@ from enum import StrEnum
 import numpy as np
 
 from priste.quantify import Guarantee
-from priste.quantify.guarantees.guarantee import REPORTED_SLACK
+from priste.quantify.guarantees import REPORTED_SLACK
 from priste.release import Calibrator, Release
 
 ASSUMED = "What is assumed, and what is not covered, is in docs/explanation/threat-model.md."
@@ -36,12 +36,12 @@ class Verdict(StrEnum):
 
 
 def within(leakage: float, epsilon: float) -> bool:
-    """Tell whether a reported number, an upper bound, is within its limit; NaN is not."""
+    """Return whether a reported number, an upper bound, is within its limit; NaN is not."""
     return leakage <= epsilon + REPORTED_SLACK
 
 
 def ledger_keeps(guarantee: Guarantee, releases: Sequence[Release], number: int) -> bool | None:
-    """Tell whether a ledger is within the guarantee about event ``number``; None if it cannot tell.
+    """Return whether a ledger keeps the guarantee about event ``number``; None if it cannot say.
 
     A ledger has one leakage per event, over the directions that the guarantee bounds: if these have
     different bounds, it may not tell whether the smaller one was kept.

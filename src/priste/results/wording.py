@@ -42,6 +42,18 @@ def odds(leakage: float) -> str:
     return f"{round(factor, -digits):,.0f}×"
 
 
+def moved(leakage: float) -> str:
+    """Say by how much odds have moved at most.
+
+    >>> [f"moved {moved(leakage)}" for leakage in (0.5, 30, math.inf)]
+    ['moved by at most 1.65×', 'moved by more than a million×', 'moved without limit']
+    """
+    said = odds(leakage)
+    if math.isinf(leakage):
+        return said
+    return f"by {said}" if leakage > LARGEST_SAID else f"by at most {said}"
+
+
 def percent(probability: float) -> str:
     """Say a probability in percent without claiming certainty that is not there.
 
@@ -115,7 +127,7 @@ def worst_prior(audit: EventAudit) -> dict[int, float]:
 
 
 def heaviest(prior: Mapping[int, float]) -> dict[int, float]:
-    """Return the cells of a prior that are worth naming: not far below the heaviest one."""
+    """Return the cells of a prior to be named: those not far below the heaviest one."""
     top = max(prior.values(), default=0.0)
     return {cell: weight for cell, weight in sorted(prior.items()) if weight >= WORTH_NAMING * top}
 
@@ -139,7 +151,7 @@ def who_learns_most(audit: EventAudit, grid: Grid, regions: Mapping[str, Contain
     likely = {place: weight for place, weight in places.items() if weight >= LIKELY}
     said = "Those who learn most think that the user began "
     if not likely or len(likely) > MOST_NAMED:
-        return f"{said}where the given prior puts people: at no few places."
+        return f"{said}where the given prior puts people, which is at many places."
     listed = " or ".join(f"{place} ({percent(likely[place])})" for place in sorted(likely))
     rest = 1.0 - sum(likely.values())
     return f"{said}{listed}{' or at other places' if rest > REST else ''}."
@@ -153,12 +165,10 @@ def recurrence_words(name: str, audit: RecurrenceAudit) -> str:
     """
     asked = {"at least once": audit.at_least_once, "every time": audit.every_time}
     said = [
-        f'of "{what}" moved by at most {odds(value)}'
-        for what, value in asked.items()
-        if value is not None
+        f'of "{what}" moved {moved(value)}' for what, value in asked.items() if value is not None
     ]
-    moved = f"the odds {', and '.join(said)}" if said else "how far the odds moved is not known"
-    return f"{name}, over its {audit.periods} periods: {moved}."
+    words = f"the odds {', and '.join(said)}" if said else "how far the odds moved is not known"
+    return f"{name}, over its {audit.periods} periods: {words}."
 
 
 def reached_words(guarantee: Guarantee, audit: EventAudit) -> str:
@@ -182,22 +192,22 @@ def reached_words(guarantee: Guarantee, audit: EventAudit) -> str:
     up = max(audit.for_event or audit.leakage, default=0.0)
     down = max(audit.against_event or audit.leakage, default=0.0)
     if guarantee.up == guarantee.down:
-        return f"odds moved by at most {odds(max(up, down))}"
+        return f"odds moved {moved(max(up, down))}"
     parts = []
     if guarantee.up < math.inf:
-        parts.append(f"rose by at most {odds(max(up, 0.0))}")
+        parts.append(f"rose {moved(max(up, 0.0))}")
     if guarantee.down < math.inf:
-        parts.append(f"fell by at most {odds(max(down, 0.0))}")
+        parts.append(f"fell {moved(max(down, 0.0))}")
     return f"odds that it happened {' and '.join(parts)}"
 
 
 def any_prior_words(audit: EventAudit) -> str:
     """Say what adversaries with any prior could have learnt, where fewer are guarded against."""
-    if not audit.anybody or audit.adversary == AnyPrior():
+    if not audit.any_prior or audit.adversary == AnyPrior():
         return ""
     return (
         "With any belief about where the user began, and the same model of movement, odds could "
-        f"have moved by at most {odds(audit.max_anybody)}: that is not guaranteed."
+        f"have moved {moved(audit.max_any_prior)}: that is not guaranteed."
     )
 
 

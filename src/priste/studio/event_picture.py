@@ -1,7 +1,7 @@
 """Events as a page draws them: the text of the event language, and the same as a tree.
 
 A text is read by the language's own parser. It is given numbers that stand for the names of regions
-and for the words of times, so that what comes back can be told in these names and words again.
+and for the words of times, so that what comes back can be written in these names and words again.
 """
 
 from __future__ import annotations

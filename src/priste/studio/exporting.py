@@ -16,7 +16,6 @@ from urllib.parse import quote
 from starlette.responses import Response
 
 from priste.policy import Policy
-from priste.release import Ledger
 from priste.studio.following import RunMade
 from priste.studio.jobs_at_work import LONG_AGO, ExportOrder
 from priste.studio.opening import Source
@@ -36,20 +35,23 @@ Fetch = Callable[[str], Awaitable[bytes]]
 class Releases(Protocol):
     """What this user has handed out before, by any command."""
 
-    def claim(self, policy: Policy, trace: Trace, ledger: Ledger, *, again: bool) -> str | None:
+    def past(self, trace: Trace, read: Callable[[], Policy]) -> bytes | None:
+        """Return the stream of a person that a run under a policy can go on from, None if none."""
+
+    def claim(self, policy: Policy, trace: Trace, kept: bytes, *, again: bool) -> str | None:
         """Write down what is about to be exported, in one transaction with looking up.
 
-        Returns where something about this person was released before, and then writes nothing
-        unless ``again`` asks for a second stream.
+        Returns why ``kept`` does not go on from what was released about this person before, and
+        then writes nothing unless ``again`` asks for a second stream.
         """
 
 
 class HandedOut:
-    """Which run of somebody's days was exported: two of them would tell more than either
+    """Which run of somebody's days was exported: two of them would reveal more than either
     guaranteed.
 
-    Runs with a seed are experiments and take no part. What was exported here is remembered as long
-    as the studio runs; ``register`` remembers for all commands, and is asked only about exports.
+    Runs with a seed are experiments and take no part. ``register`` remembers for all commands;
+    without one, what was exported is remembered as long as the studio runs.
     """
 
     def __init__(self, register: Releases | None = None) -> None:
@@ -57,27 +59,25 @@ class HandedOut:
         self._runs: dict[bytes, str] = {}
         self._register = register
 
+    def past(self, trace: Trace, read: Callable[[], Policy]) -> bytes | None:
+        """Return the stream that a run of a person goes on from, None if it begins one."""
+        return None if self._register is None else self._register.past(trace, read)
+
     def claim(self, run: str, made: RunMade, policy: Policy, *, again: bool) -> None:
         """Remember that a run is exported; refuse another run of a person who was released."""
         if made.order.seed is not None or (first := self._runs.get(self._days(made))) == run:
             return
-        if first is not None and not again:
+        reason = None if first is None else "another run of these days was exported already"
+        if self._register is not None:
+            reason = self._register.claim(policy, made.order.trace, made.kept, again=again)
+        if reason is not None and not again:
             raise Refused(
                 409,
-                "Another run of these days was exported already. Whoever sees both learns more "
-                "than either guarantees.",
-                "Hand out the first. If nothing of it was or will be handed out, ask again.",
+                f"This run does not go on from what was released about this person: {reason}. "
+                "Both together reveal more than either guarantees.",
+                "Run again: that goes on from what was released, if it can. To hand out both "
+                "without a guarantee about both together, ask again.",
             )
-        if self._register is not None:
-            place = self._register.claim(policy, made.order.trace, made.ledger, again=again)
-            if place is not None:
-                raise Refused(
-                    409,
-                    f"Something about this person was released before: see {place}. Whoever sees "
-                    "both releases may learn more than is guaranteed about each.",
-                    "Export the policy and run priste protect with it: that goes on from what was "
-                    "released. If nothing of it was or will be handed out, ask again.",
-                )
         self._runs[self._days(made)] = run
 
     def _days(self, made: RunMade) -> bytes:

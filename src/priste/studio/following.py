@@ -16,76 +16,109 @@ from numpy.typing import NDArray
 
 from priste.policy import Policy, PolicyEvent
 from priste.quantify import KnownPrior, Leakage, Quantifier
-from priste.release import Ledger, Protector, Uncalibrated
+from priste.register import ContinuedStreams, KeptStream, guarded_by
+from priste.release import Ledger, Protector, Release, Uncalibrated
 from priste.release.seeded_steps import SeededSteps, seed_of_user
 from priste.report.strip import level, strip_of
 from priste.results import (
     any_prior_leakage,
     keeps_its_guarantees,
-    odds,
+    moved,
     percent,
     released_cells,
     true_steps,
     usefulness,
     verdict,
 )
-from priste.results.audits import StreamColumns
 from priste.studio.event_reading import answers_of, chance_before, steps_of
 from priste.studio.policies import Policies
 from priste.studio.wire import whole_numbers
 from priste.studio.worker import Tell
 from priste.traces import Trace
 
+GOES_ON = (
+    "Something was released about this person before, up to {}. The run goes on from there: those "
+    "releases count, and none of them is drawn again."
+)
+
 MOST_WORST = 8
-"""How many cells of a worst prior are told with each step."""
+"""How many cells of a worst prior are shown with each step."""
 
 
 @dataclass(frozen=True)
 class RunOrder:
-    """What a run is made from. ``trace`` is the truth: it is never printed."""
+    """What a run is made from. ``trace`` is the truth: it is never printed.
+
+    ``past`` is the stream that the run goes on from, as the register keeps it.
+    """
 
     folder: Path
     text: str
     trace: Trace = field(repr=False)
     seed: int | None
     label: str = ""
+    past: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
 class RunMade:
-    """What a run made: the ledger, that of the uncalibrated mechanism, and the true cells."""
+    """What a run made: the ledger, that of the uncalibrated mechanism, and the true cells.
+
+    ``kept`` is the whole stream with what was released before, as the register keeps it.
+    """
 
     order: RunOrder
     ledger: Ledger = field(repr=False)
     uncalibrated: Ledger = field(repr=False)
     truth: tuple[int | None, ...] = field(repr=False)
+    kept: bytes = field(repr=False)
 
 
 def own_policy(policies: Policies, order: RunOrder) -> Policy:
     """Return the policy of an order for its person: no model was fitted on them."""
-    return policies.policy(order.text).for_user(order.trace)
+    past = _past(order)
+    since = None if past is None else past.start
+    return policies.policy(order.text).for_user(order.trace, since)
+
+
+def _past(order: RunOrder) -> KeptStream | None:
+    return None if order.past is None else KeptStream.read(order.past, Path("an earlier stream"))
 
 
 def follow(policies: Policies, order: RunOrder, tell: Tell) -> tuple[dict[str, Any], RunMade]:
     """Release a person's steps one by one, telling of each; return a summary and what was made."""
-    policy = own_policy(policies, order)
-    cells = policy.stream_cells(order.trace)
+    policy, past = own_policy(policies, order), _past(order)
+    cells = policy.stream_cells(order.trace, () if past is None else guarded_by(past, policy))
     truth = policy.cells(order.trace).cells[: len(cells)]
     positions = true_steps(policy, order.trace, len(truth))
     population = KnownPrior(policy.population)
     known = [Quantifier(policy.models, each.event, population) for each in policy.events.values()]
     tell("start", _start(policy, order, len(truth), known))
     seeded = None if order.seed is None else SeededSteps(seed_of_user(order.seed, order.trace.user))
-    guarded = _Side(policy, policy.protector(rng=seeded), known)
+    stream, before = policy.protector(rng=seeded), 0
+    if past is not None:
+        stream, before = ContinuedStreams().protector(policy, past, seeded)
+    guarded = _Side(policy, stream, known, before)
     uncalibrated = _Side(policy, policy.protector(rng=order.seed, calibrator=Uncalibrated()), known)
     for step, cell in enumerate(truth):
         if seeded is not None:
             seeded.begin(step)
         shown, beside = guarded.take(cells[step]), uncalibrated.take(cell)
-        for told, found in zip(shown["events"], guarded.protector.leakages(), strict=True):
+        for told, found in zip(shown["events"], guarded.leakages(), strict=True):
             told["worst"] = heaviest(worst_prior(policy, found), MOST_WORST)
         tell("step", _step(policy, step, cell, positions.places[step], shown, beside))
-    made = RunMade(order, guarded.ledger, uncalibrated.ledger, truth)
+    kept = KeptStream.of(
+        stream,
+        policy,
+        before,
+        len(cells),
+        stream="" if past is None else past.stream,
+        binding={},
+        past=past,
+    )
+    guarantees = [event.guarantee for event in policy.events.values()]
+    ledger = kept.ledger(tuple(policy.events), guarantees, stream.ledger.against)
+    made = RunMade(order, ledger, uncalibrated.ledger, truth, kept.to_bytes())
     return _done(policy, guarded, made), made
 
 
@@ -93,32 +126,47 @@ class _Side:
     """One way of releasing: its stream, and what those believe who see it.
 
     ``known`` are quantifiers before any release, one per event, of who knows the population.
+    ``before`` is the step of the stream at which the clock of the policy begins.
     """
 
-    def __init__(self, policy: Policy, protector: Protector, known: Sequence[Quantifier]) -> None:
+    def __init__(
+        self, policy: Policy, protector: Protector, known: Sequence[Quantifier], before: int = 0
+    ) -> None:
         self._policy = policy
-        self.protector = protector
-        self._columns = StreamColumns(policy)
+        self._protector = protector
+        self._step = before
+        names = protector.ledger.event_names
+        self._places = [names.index(name) for name in policy.events]
         self._known = [quantifier.copy() for quantifier in known]
         self.highest = [0.0] * len(known)
         self.surest = [0.0] * len(known)
 
     @property
     def ledger(self) -> Ledger:
-        return self.protector.ledger
+        return self._protector.ledger
+
+    def leakages(self) -> list[Leakage]:
+        """Return what all releases so far tell about each event of the policy."""
+        found = self._protector.leakages()
+        return [found[place] for place in self._places]
 
     def take(self, cell: int | None) -> dict[str, Any]:
-        """Release a step; return what it tells."""
-        release = self.protector.release(cell)
-        ledger = self.protector.ledger
-        column = self._columns.next(ledger)
+        """Release a step, unless it was released before; return what it tells."""
+        step, self._step = self._step, self._step + 1
+        nothing = [0.0] * (max(self._places, default=0) + 1)
+        release = Release(step, None, 0.0, tuple(nothing), 0, belief=tuple(nothing))
+        if step >= 0:  # else the stream has not begun
+            release = self._protector.release(cell, step=step)
+        column = None if release.cell is None else self.ledger.likelihood(step)
         for known in self._known:
             known.observe(column)
-        self.highest = list(map(max, self.highest, release.leakage))
-        self.surest = list(map(max, self.surest, release.belief))
-        rows = zip(release.leakage, release.belief, self._known, strict=True)
+        leakage = [release.leakage[place] for place in self._places]
+        belief = [release.belief[place] for place in self._places]
+        self.highest = list(map(max, self.highest, leakage))
+        self.surest = list(map(max, self.surest, belief))
+        rows = zip(leakage, belief, self._known, strict=True)
         return {
-            "released": released_cells(self._policy, ledger[-1:])[0],
+            "released": released_cells(self._policy, (release,))[0],
             "budget": release.budget,
             "attempts": release.attempts,
             "events": [
@@ -155,10 +203,17 @@ def _start(
         "label": order.label,
         "steps": steps,
         "person": order.trace.user,
+        "goes_on": _goes_on(policy, _past(order)),
         "against": policy.chosen_adversary.words,
         "events": [_event(policy, event, population) for event, population in events],
         "policy": order.text,
     }
+
+
+def _goes_on(policy: Policy, past: KeptStream | None) -> str:
+    if past is None:
+        return ""
+    return GOES_ON.format(f"{past.end.astimezone(policy.timeline.zone):%d %b %Y %H:%M}")
 
 
 def _event(policy: Policy, event: PolicyEvent, known: Quantifier) -> dict[str, Any]:
@@ -233,13 +288,13 @@ def _done(policy: Policy, guarded: _Side, made: RunMade) -> dict[str, Any]:
         "ways": {name: asdict(way) for name, way in worth.ways.items()},
         "usefulness": worth.sentence(),
         "strip": [asdict(day) for day in days],
-        "events": list(_ends(policy, guarded)),
+        "events": list(_ends(policy, guarded, made)),
     }
 
 
-def _ends(policy: Policy, guarded: _Side) -> Iterator[dict[str, Any]]:
+def _ends(policy: Policy, guarded: _Side, made: RunMade) -> Iterator[dict[str, Any]]:
     """Yield what was reached about each event, and what other adversaries could have learnt."""
-    learnt = any_prior_leakage([(policy, guarded.ledger)])
+    learnt = any_prior_leakage([(policy, made.ledger)])
     others: list[float | None] = [
         None if learnt is None else learnt.leakage[name] for name in policy.events
     ]
@@ -248,7 +303,7 @@ def _ends(policy: Policy, guarded: _Side) -> Iterator[dict[str, Any]]:
         yield {
             "name": name,
             "leakage": highest,
-            "reached": f"odds moved by at most {odds(max(highest, 0.0))}; the surest believes "
+            "reached": f"odds moved {moved(max(highest, 0.0))}; the surest believes "
             f"{percent(surest)}",
             "any_prior": other,
             "other_words": "" if other is None else outsider_words(other),
@@ -259,5 +314,5 @@ def outsider_words(leakage: float) -> str:
     """Say what those learn whom the guarantee is not against."""
     return (
         "Not guaranteed: with any belief about where you began, and the same model of movement, "
-        f"odds moved by at most {odds(leakage)}."
+        f"odds moved {moved(leakage)}."
     )

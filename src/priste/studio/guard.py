@@ -3,7 +3,7 @@
 Three things are checked before anything is done. The name by which the server was called (``Host``)
 must be a name of this machine: a foreign name that was made to point here would let a foreign
 page read along (DNS rebinding). The page that asks (``Origin``, ``Sec-Fetch-Site``) must be this
-one. And whoever asks for anything but the page's own files must know the token. It travels in a
+one. And a request for anything but the page's own files must know the token. It travels in a
 header and never in a cookie, which a browser would send to every port of this machine.
 """
 

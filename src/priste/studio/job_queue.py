@@ -22,7 +22,7 @@ from priste.studio.worker import perform
 from priste.workers import Said, Worker, preload
 
 MOST_WAITING = 12
-"""More jobs than that do not wait: the page is told to come again."""
+"""More jobs than that do not wait: the page is asked to come again."""
 
 GRACE = 2.0
 """Seconds in which a cancelled job may end by itself before its process is killed."""

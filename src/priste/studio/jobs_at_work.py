@@ -115,7 +115,7 @@ def _foretold(row: Row) -> dict[str, Any]:
 
 
 def is_stable(cost: Cost, before: Cost | None) -> bool:
-    """Tell whether more streams would hardly change the figures: the last two did not."""
+    """Return whether more streams would hardly change the figures: the last two did not."""
     if before is None:
         return False
     parts = [(each.all, each.near, each.far) for each in (cost.released, before.released)]
@@ -226,7 +226,7 @@ def _prior_words(chosen: str | Mapping[int, float], policy: Policy) -> str:
     words = {
         "uniform": "to whom every first cell is equally likely",
         "population": "who knows the population" + (" and your home" if policy.homes else ""),
-        "worst": "who learns most among those whom the guarantee is against",
+        "worst": "who learns most among the priors of the guarantee",
     }
     known = words.get(chosen) if isinstance(chosen, str) else None
     return f"As seen by somebody {known or 'who thinks that you began in the painted cells'}."
@@ -275,7 +275,7 @@ def export(order: ExportOrder, tell: Tell) -> Made:
 
 
 def _report(order: ExportOrder, policy: Policy, own: Policy, traces: Traces, tell: Tell) -> str:
-    """Return a page to share, or one with everything for whoever made the run."""
+    """Return a page to share, or one with everything for the person who made the run."""
     user, ledger = order.made.order.trace.user, order.made.ledger
     if order.what == "report to share":
         return shared_page(PublicPart.of(policy), {user: released_cells(own, ledger)})

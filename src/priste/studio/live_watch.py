@@ -57,7 +57,7 @@ class Watch:
         if address.scheme != "http" or host not in LOOPBACK or not 0 < port < 65536:
             raise Refused(
                 422,
-                "The studio watches a service on this machine alone.",
+                "The studio watches a service on this machine only.",
                 "Write its address as http://127.0.0.1:8787.",
             )
         person, token = given.get("person") or "me", given.get("token") or None

@@ -27,7 +27,7 @@ MOST_POINTS = 4_000
 
 MOST_SUGGESTED = 8
 
-ANYBODY = {"knows": "anything"}
+ANY_PRIOR = {"knows": "anything"}
 """Whom a policy without the section is against."""
 
 
@@ -90,7 +90,7 @@ def opened(source: Source, setting: dict[str, Any] | None = None) -> dict[str, A
 
 
 def _true_cells(policy: Policy, trace: Trace) -> tuple[int | None, ...]:
-    """Return the cell of each step, for the page alone; a fix beyond the map is shown as a gap."""
+    """Return the cell of each step, for the page alone; a fix off the map is shown as a gap."""
     own = policy.for_user(trace)
     try:
         return own.cells(trace).cells
@@ -107,7 +107,7 @@ def _name(source: Source) -> str:
 
 
 def _within(line: Timeline, steps: int, trace: Trace) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Tell which fixes of a trace lie within the clock."""
+    """Return which fixes of a trace lie within the clock."""
     numbers = line.steps_of(trace.times)
     return np.asarray((numbers >= 0) & (numbers < steps))
 
@@ -129,7 +129,7 @@ def draft_setting(source: Source) -> dict[str, Any]:
     return {
         **{name: tables[name] for name in ("map", "mechanism")},
         "mobility": mobility if isinstance(mobility, dict) else {"kind": SEVERAL},
-        "adversary": tables.get("adversary", ANYBODY),
+        "adversary": tables.get("adversary", ANY_PRIOR),
         "guarantee": tables.get("guarantee", {}),
         "calibrator": DEFAULT_CALIBRATOR,
         **tables.get("release", {}),

@@ -34,7 +34,8 @@ class Source:
     """What was opened, and whose trace of it is looked at.
 
     ``folder`` is where a policy would lie, so that it finds its files. ``counts`` are the fixes of
-    the ``people``. ``carried`` is what the policy says and the page does not show.
+    the ``people``. ``carried`` is what the draft or the opened policy says and the page does not
+    show.
     """
 
     kind: Literal["town", "file", "upload"]

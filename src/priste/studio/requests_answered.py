@@ -92,7 +92,7 @@ async def outcome(job: Job, jobs: Jobs) -> dict[str, Any]:
     try:
         await job.finished()
     finally:
-        jobs.cancel(job)  # of use only when whoever asked has gone
+        jobs.cancel(job)  # of use only when the asking page has gone
     event, text = job.messages[-1]
     found: dict[str, Any] = json.loads(text)
     if event == "done":

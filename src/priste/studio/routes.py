@@ -62,7 +62,7 @@ from priste.studio.sessions import Session, Sessions
 from priste.studio.sliders import noise_words
 from priste.studio.uploads import LARGEST_UPLOAD, receive
 from priste.studio.wire import Refused, answer
-from priste.traces import formats
+from priste.traces import FORMATS
 
 MOST_FORECAST_RUNS = 20
 
@@ -74,6 +74,10 @@ def leaflet_folder() -> Path:
     from xstatic.pkg import leaflet
 
     return Path(leaflet.BASE_DIR)
+
+
+SHARED = ("report.html", "report to share")
+"""The page that may go where the released trace goes: it shows the releases."""
 
 
 class Studio:
@@ -177,7 +181,7 @@ class Studio:
                 if self._tiles is None
                 else {"url": self._tiles, "host": urlsplit(self._tiles).hostname},
                 "seed": self._seed,
-                "formats": sorted(formats()),
+                "formats": sorted(FORMATS),
                 "zones": sorted(available_timezones()),
                 "calibrators": [
                     {"name": name, "guarantee": each.guaranteed, "words": each.explained}
@@ -400,7 +404,12 @@ class Studio:
         if seed is not None and (type(seed) is not int or not 0 <= seed < 2**63):
             raise Refused(422, "A seed is a whole number >= 0, or null for real randomness.")
         label = str(body.get("label", ""))[:80]
-        order = RunOrder(source.folder, text, source.trace, seed, label)
+        past = None
+        if seed is None and source.kind != "town":
+            read = partial(source.policies.policy, text)
+            with suppress(PristeError, Refused):  # of a policy that cannot be run, the run says why
+                past = await asyncio.to_thread(self._handed_out.past, source.trace, read)
+        order = RunOrder(source.folder, text, source.trace, seed, label, past)
         job = self.jobs.start("run", order)
         session.add_run(job)
         return answer({"run": job.id, "job": job.id})
@@ -441,8 +450,8 @@ class Studio:
         report = "report with the truth" if query.get("truth") == "1" else "report"
         report = "report to share" if query.get("shared") == "1" else report
         source = session.opened()
-        handed_out = what in ("released", "all.zip") and source.kind != "town"
-        if handed_out:
+        handed_out = what in ("released", "all.zip") or (what, report) == SHARED
+        if handed_out and source.kind != "town":
             policy = await asyncio.to_thread(source.policies.policy, made.order.text)
             again = query.get("again") == "1"
             await asyncio.to_thread(self._handed_out.claim, run, made, policy, again=again)

@@ -58,7 +58,7 @@ class Server:
         return f"http://{LOOPBACK}:{self.port}/#token={self.token}"
 
     def run(self, when_ready: Callable[[], None]) -> None:
-        """Serve until the process is told to stop; then leave nothing behind."""
+        """Serve until the process is asked to stop; then leave nothing behind."""
         guard = Guard(self._studio.application(), self.port, self.token, self._studio.tile_host)
         config = uvicorn.Config(
             guard,

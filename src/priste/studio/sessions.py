@@ -30,7 +30,7 @@ MOST_RUNS = 6
 
 
 class Session:
-    """What one tab works on. Nothing of it is anybody else's."""
+    """What one tab works on. Nothing of it is shared."""
 
     def __init__(self, folder: Path, jobs: Jobs) -> None:
         self.id = secrets.token_urlsafe(16)
@@ -51,7 +51,7 @@ class Session:
     async def newest(self, what: str, work: Callable[[], Answer]) -> Answer:
         """Return what a piece of work comes to, done beside the server and one after the other.
 
-        Of questions of a kind that wait, only the newest is worth the work; others are Refused.
+        Of questions of a kind that wait, only the newest is answered; others are Refused.
         """
         mine = self._newest[what] = object()
         async with self._turn:

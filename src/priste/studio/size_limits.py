@@ -1,7 +1,7 @@
 """How large a map may be: for some adversaries every first cell counts, and cells by cells are
 many.
 
-Told before anything is computed, with what would do instead; a process that fills its memory
+Said before anything is computed, with what would do instead; a process that fills its memory
 tells the same minutes later.
 """
 

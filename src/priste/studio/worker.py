@@ -23,7 +23,7 @@ End = tuple[str, str, Any]
 
 MOST_MEMORY = 8 * 2**30
 """Bytes that a process may take, or half of the machine's if that is less: a map that is too fine,
-or a file that unpacks to more than anybody has, must end in words, not in the end of something else
+or a file that unpacks to more than there is, must end in words, not in the end of something else
 on this machine."""
 
 

@@ -27,7 +27,7 @@ ROW_TOLERANCE = 1e-9
 def check_calibrator(calibrator: Calibrator) -> None:
     """Raise NotConformant if a calibrator breaks a rule of its contract.
 
-    ``propose`` is a function of the state alone and leaves it as it was; draws follow the
+    ``propose`` is a function of the state only and leaves it as it was; draws follow the
     distribution that is stated; ``describe`` has values of JSON. One that is ``guaranteed``
     returns checked tables of the given state. Then all sequences of outputs of two steps are
     enumerated on two small maps, against any prior and a known one: what the procedure reveals to

@@ -36,12 +36,12 @@ def check_trace_format(
     ``expected`` of it. Files that are cut short, damaged, empty or something else must be read as
     far as they go, counted, or refused with TraceError; no message may quote them.
 
-    >>> from priste.traces import formats
-    >>> check_trace_format(formats()["gpx"])
+    >>> from priste.traces import FORMATS
+    >>> check_trace_format(FORMATS["gpx"])
     """
     require(isinstance(form, TraceFormat), "A format must be a TraceFormat.")
     require(form.name.replace("-", "_").isidentifier(), "A format needs a name of plain letters.")
-    require(form.told_by.strip(), "told_by must say what the format is recognised by.")
+    require(form.recognised_by.strip(), "recognised_by must say what the format is recognised by.")
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         if sample is None:

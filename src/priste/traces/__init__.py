@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from priste.traces.fixes import Fix, Trace
 from priste.traces.formats.contract import TraceFormat
-from priste.traces.formats.known import formats
+from priste.traces.formats.known import FORMATS
 from priste.traces.formats.recognition import detect_format
 from priste.traces.reading import Traces, read_traces
 from priste.traces.reading_options import Columns
@@ -18,6 +18,7 @@ from priste.traces.timeline import CellOfEachStep, StepCells, Timeline
 from priste.traces.writing import WritingReport, released_suffix, write_released, write_traces
 
 __all__ = [
+    "FORMATS",
     "CellOfEachStep",
     "Columns",
     "Fix",
@@ -30,7 +31,6 @@ __all__ = [
     "Traces",
     "WritingReport",
     "detect_format",
-    "formats",
     "read_traces",
     "released_suffix",
     "write_released",

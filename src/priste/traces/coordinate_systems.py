@@ -6,7 +6,7 @@ from typing import Any
 
 
 def is_wgs84(system: Any) -> bool:
-    """Tell whether a coordinate system is WGS 84 in degrees; ``system`` is any form pyproj reads.
+    """Return whether a coordinate system is WGS 84 in degrees; ``system`` is any form pyproj reads.
 
     >>> is_wgs84("OGC:CRS84"), is_wgs84("EPSG:3857"), is_wgs84("no system")
     (True, False, False)

@@ -28,7 +28,7 @@ from priste.traces.reading import Traces, read_traces
 from priste.traces.reading_options import Columns, alias_of
 from priste.traces.zones import Zone
 
-FRAME = "frame.parquet"
+FRAME = "the frame"
 """The name that messages call a frame by."""
 
 WGS84 = "EPSG:4326"
@@ -100,7 +100,7 @@ class Frame:
 
 
 def is_frame(given: object) -> bool:
-    """Tell whether something is a frame: an Arrow stream, or of a library that narwhals knows."""
+    """Return whether something is a frame: an Arrow stream, or of a library that narwhals knows."""
     return hasattr(given, "__arrow_c_stream__") or _library(given) in _LIBRARIES
 
 

@@ -20,7 +20,7 @@ _KM_PER_DEGREE = 111.2
 
 
 def are_one_person(parts: Sequence[Trace]) -> bool:
-    """Tell whether traces are clearly parts of one: no two at a time, and most go on in space.
+    """Return whether traces are clearly parts of one: no two at a time, and most go on in space.
 
     False for fewer than two, and in doubt: people who were recorded one after the other in one
     place cannot be distinguished from one person, those who were recorded at the same time can.

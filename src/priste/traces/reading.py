@@ -10,7 +10,7 @@ from priste.errors import TraceError
 from priste.traces.cleaning import LATEST, ClockRange, clean
 from priste.traces.fixes import Trace
 from priste.traces.formats.contract import Tables
-from priste.traces.formats.known import formats
+from priste.traces.formats.known import FORMATS
 from priste.traces.reading_options import Columns, ReadingOptions
 from priste.traces.record_problems import ReadingReport, Tally
 from priste.traces.source_search import find_source
@@ -68,7 +68,7 @@ class Traces(Iterable[Trace]):
         yield from self._tables(f"column {column!r}").texts(self.source, self.reading, column)
 
     def _tables(self, wanted: str) -> Tables:
-        tables = formats()[self.format].tables
+        tables = FORMATS[self.format].tables
         if tables is None:
             raise TraceError(
                 f"{self.source.root.name} is no table, so it has no {wanted}. Tables are CSV and "
@@ -79,7 +79,7 @@ class Traces(Iterable[Trace]):
     def __iter__(self) -> Iterator[Trace]:
         self.check_unchanged()
         tally = Tally()
-        for user, raw in formats()[self.format].users(self.source, self.reading, tally):
+        for user, raw in FORMATS[self.format].users(self.source, self.reading, tally):
             trace = clean(user, raw, self.reading.clock, tally)
             if trace is not None:
                 yield trace
@@ -145,5 +145,5 @@ def read_traces(
     place = None if zone is None else zone_of(zone)
     source = find_source(path, format, user)
     if earliest is None:
-        earliest = formats()[source.format].earliest
+        earliest = FORMATS[source.format].earliest
     return Traces(source, ReadingOptions(settled, place, ClockRange(earliest, latest), user))

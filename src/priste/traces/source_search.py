@@ -11,7 +11,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from priste.errors import TraceError
 from priste.traces.file_owners import owners_by_name
 from priste.traces.formats.contract import by_name
-from priste.traces.formats.known import formats
+from priste.traces.formats.known import FORMATS
 from priste.traces.formats.recognition import (
     detect_format,
     format_named,
@@ -119,7 +119,7 @@ def _source(
         tuple(
             file.name
             for file in files
-            if file not in kinds and PurePath(file.name).name not in formats()[kind].ignores
+            if file not in kinds and PurePath(file.name).name not in FORMATS[kind].ignores
         ),
         owners,
     )
@@ -129,38 +129,38 @@ def _owners(
     root: Path, held: Sequence[SourceFile], kind: str
 ) -> tuple[Sequence[str | None], str | None]:
     """Return whose each file is, and a sentence that says so where only names could tell."""
-    known, names = formats()[kind], [PurePath(file.name) for file in held]
+    known, names = FORMATS[kind], [PurePath(file.name) for file in held]
     is_archive = held[0].member is not None
     above = PurePath(root.stem) if is_archive else root.resolve()
     # A folder that is itself one user's is known by its own name.
     users = [known.user_of_file(name) or known.user_of_file(above / name) for name in names]
     said = None
     if not known.names_users and users == [by_name(name) for name in names]:
-        named, told_by = owners_by_name(names, above.name)
-        users, said = [*named], _owners_said(named, told_by)
+        named, recognised_by = owners_by_name(names, above.name)
+        users, said = [*named], _owners_said(named, recognised_by)
     if is_archive and len(set(users)) == 1:
         users = [None] * len(users)  # an archive of one person is as one file
     return users, said
 
 
-def _owners_said(owners: Sequence[str], told_by: str | None) -> str | None:
+def _owners_said(owners: Sequence[str], recognised_by: str | None) -> str | None:
     """Say whose the files are taken to be, and how to say otherwise."""
     files, people = len(owners), sorted(set(owners))
     if files < 2:
         return None
-    if told_by is None:
+    if recognised_by is None:
         return (
             f"Each of its {files} files is taken for another person. If all are one person's, name "
             "that one user: a person who is split gets the budget of each part."
         )
     if len(people) == 1:
         return (
-            f"Its {files} files are named by {told_by} and are taken for one person's, "
+            f"Its {files} files are named by {recognised_by} and are taken for one person's, "
             f"{people[0]!r}. If they are not, put each person's in a folder of their own."
         )
     shown = ", ".join(repr(name) for name in people[:4]) + (", …" if len(people) > 4 else "")
     return (
-        f"Its {files} files are named by {told_by} and are taken for those of {len(people)} "
+        f"Its {files} files are named by {recognised_by} and are taken for those of {len(people)} "
         f"people: {shown}. If all are one person's, name that one user."
     )
 
@@ -191,7 +191,7 @@ def _ignored(files: Sequence[SourceFile]) -> set[str]:
     suffixes = {file.suffix for file in files}
     return {
         name
-        for known in formats().values()
+        for known in FORMATS.values()
         if suffixes & set(known.suffixes)
         for name in known.ignores
     }

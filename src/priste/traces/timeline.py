@@ -38,7 +38,7 @@ class StepCells:
     """One cell per step of a timeline, None where the trace has a gap.
 
     ``early`` and ``late`` count fixes (and stays that ended or began) before the first and after
-    the last step, ``outside`` the positions beyond the map that were moved to its border or left as
+    the last step, ``outside`` the positions off the map that were moved to its border or left as
     gaps.
     """
 
@@ -203,7 +203,7 @@ class Timeline:
           step is in a guarded place if a single fix of it was.
 
         A step without a fix is None, except that ``interpolated`` crosses it when its neighbours
-        are close enough. ``outside`` says what a position beyond the map does: ``refuse`` raises
+        are close enough. ``outside`` says what a position off the map does: ``refuse`` raises
         :class:`OutsideMap`, ``nearest`` takes the border cell, ``gap`` counts as no cell (a
         majority outside makes a gap).
         """
@@ -340,7 +340,7 @@ def _put_majority(
 def _cells_at(
     grid: Grid, lat: NDArray[np.float64], lon: NDArray[np.float64], outside: OutsideChoice
 ) -> tuple[NDArray[np.int64], int]:
-    """Return the cells of positions, -1 for a gap, and how many lay beyond the map."""
+    """Return the cells of positions, -1 for a gap, and how many lay off the map."""
     x, y = grid.xy(lat, lon)
     inside = (x >= 0.0) & (x <= grid.width) & (y >= 0.0) & (y <= grid.height)
     missed = int(inside.size - np.count_nonzero(inside))

@@ -16,7 +16,7 @@ from priste.randomness import BitSource, Seed
 from priste.traces.cleaning import ClockRange
 from priste.traces.fixes import Trace, microseconds
 from priste.traces.formats.contract import TraceFormat
-from priste.traces.formats.known import formats
+from priste.traces.formats.known import FORMATS
 from priste.traces.formats.recognition import format_named, format_of_name
 from priste.traces.points import PointChoice, Released, ReleasedPoints
 from priste.traces.reading import Traces
@@ -99,16 +99,16 @@ def write_released(
 
 def _written_as(traces: Traces, target: Path) -> TraceFormat:
     """Return the format that releases are written in: that of the source if it can be."""
-    known = formats()[traces.format]
+    known = FORMATS[traces.format]
     if known.write is None:
         name = "gpx" if traces.source.is_folder else format_of_name(target)
-        known = formats()[traces.format if name is None else name]
+        known = FORMATS[traces.format if name is None else name]
     return known
 
 
 def released_suffix(traces: Traces) -> str:
     """Return the end of the name that a released file of a source is usually given."""
-    source, known = traces.source, formats()[traces.format]
+    source, known = traces.source, FORMATS[traces.format]
     if source.is_folder:
         return ""
     if known.write is None:
@@ -143,7 +143,7 @@ def write_traces(
         check_apart({"destination": target}, {"input": traces.source.root})
     place = None if zone is None else zone_of(zone)
     reading = ReadingOptions(Columns.of(columns), place, ClockRange(), None)
-    known = formats()[kind]
+    known = FORMATS[kind]
     folder = known.is_folder and format_of_name(target) != kind
     instants = (trace.at(np.zeros(0, dtype=np.int64)) for trace in traces)
     with atomic_output(target, folder=folder, overwrite=overwrite, private=False) as draft:

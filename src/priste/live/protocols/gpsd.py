@@ -20,7 +20,7 @@ from priste.live.protocols.fields import Unreadable, from_iso, json_object, made
 from priste.traces import Fix
 
 WATCH = b'?WATCH={"enable":true,"json":true}\n'
-"""What a client sends to be told of fixes."""
+"""What a client sends to receive fixes."""
 
 DEVICE = "priste"
 LONGEST_REQUEST = 1_024
@@ -144,7 +144,7 @@ class Conversation:
             yield _line({"class": "ERROR", "message": "Unrecognized request"})
 
     def _watch(self, body: bytes) -> None:
-        """Take in what a client wants to be told, and in which form."""
+        """Take in what a client wants to receive, and in which form."""
         try:
             said = json_object(body)
         except Unreadable:

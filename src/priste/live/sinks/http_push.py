@@ -51,7 +51,7 @@ def http_outlet(address: Address, person: str, request: Request) -> Pushing:
         import httpx
 
         auth = None if address.user is None else (address.user, address.password or "")
-        # No proxies or credentials from the environment: a point goes where it was told to.
+        # No proxies or credentials from the environment: a point goes where the settings say.
         async with httpx.AsyncClient(timeout=TIMEOUT, auth=auth, trust_env=False) as client:
             while True:
                 point = await outlet.next()

@@ -74,7 +74,7 @@ def frame_of(lat: Floats, lon: Floats, places: Sequence[Place]) -> Frame:
 
 
 def everyday(lat: Floats, lon: Floats) -> NDArray[np.bool_]:
-    """Tell which positions lie within a square of ``LARGE_MAP_KM`` around where most time is."""
+    """Return which positions lie within a square of ``LARGE_MAP_KM`` around where most time is."""
     east = east_of(lon, float(lon[0]))
     # Squares of a quarter of that are counted; at these latitudes a degree is as wide as here.
     tile = LARGE_MAP_KM / 4

@@ -1,4 +1,4 @@
-"""What a draft guards: decided by rule, before anybody looks where people were then.
+"""What a draft guards: decided by rule, before anyone looks where people were then.
 
 An event that was chosen because it happened tells, by being guarded, that it happened. So the hours
 of a drafted event follow from a template, or from what the user asks for. And nothing else in the
@@ -30,7 +30,7 @@ SHORT_STEP = timedelta(minutes=5)
 """The longest step of an outing of less than a day."""
 
 SHORTEST_OUTING = timedelta(minutes=20)
-"""In less than that no window fits between the first fix and the last; it follows the last."""
+"""The window of a shorter one follows from its first fix alone: the last may lie in it."""
 
 _DAY = timedelta(days=1)
 
@@ -65,15 +65,15 @@ class Guard:
     def amid(cls, people: Sequence[Trace]) -> Guard:
         """Return the guard of a stretch in the middle of what was recorded.
 
-        It follows from the first fix and the last alone, and does not hold them. Where the time is
-        too short for that, it follows the last fix.
+        It follows from the first fix and the last alone, and does not hold them. Of an outing that
+        is too short for that it follows from the first fix, and ends before ``SHORTEST_OUTING``.
         """
         first = utc_datetime(min(int(trace.times[0]) for trace in people))
         last = utc_datetime(max(int(trace.until[-1]) for trace in people))
         span = last - first
         unit = LONGEST_STEP if span >= _DAY else SHORT_STEP
         if span < SHORTEST_OUTING:
-            begin, end = _down(last, unit) + unit, _down(last, unit) + 2 * unit
+            begin, end = _down(first, unit) + 2 * unit, _down(first, unit) + 3 * unit
         else:
             begin = _down(first + 0.4 * span, unit)
             end = max(begin + unit, _down(first + 0.5 * span, unit))
@@ -110,7 +110,7 @@ def _down(moment: datetime, unit: timedelta) -> datetime:
 
 
 def span_of(people: Sequence[Trace]) -> timedelta:
-    """Return how long it is from the first fix of anybody to the last."""
+    """Return how long it is from the first fix to the last, of all people."""
     if not people:
         return timedelta(0)
     return max(trace.end for trace in people) - min(trace.start for trace in people)

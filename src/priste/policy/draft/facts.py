@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 import numpy as np
 
@@ -31,8 +31,9 @@ from priste.policy.draft.stretch import (
     length_of,
 )
 from priste.policy.formula_models import nights
+from priste.policy.windows import ZONES, Windows
 from priste.traces import Timeline, Trace
-from priste.traces.fixes import utc_datetime
+from priste.traces.fixes import microseconds, utc_datetime
 from priste.traces.zones import zone_of
 
 MOST_TRACES = 60
@@ -99,7 +100,7 @@ class DraftFacts:
 
     @property
     def home(self) -> str | None:
-        """The name of the place that seems to be home: of the one person, or everybody's own."""
+        """The name of the place that seems to be home: of the one person, or of each person."""
         return HOME if self.homes or any(each.name == HOME for each in self.places) else None
 
 
@@ -195,31 +196,30 @@ def guarded(
     if not people:
         raise InvalidParameter("A policy is drafted from at least one trace. Got none.")
     rule = Guard.by_rule(asked or [WEEKLY])
+    whole = since is None and until is None
     # Until the zone is known, the hours are taken out that may be guarded in any zone.
-    named = zone or _zone_of(rule.rest_of(people)) or _settled_zone(rule, people)
-    held: list[Trace] = []
-    if named is not None:
-        here = rule.in_zone(zone_of(named))
-        rest = here.rest_of(people)
-        held = _within(rest, named, since, until)
-        if held and (asked or _holds_the_template(held, named, since or until)):
-            return named, here, rest
-    if asked:
-        raise nothing_left(asked)
-    # An outing, or days that were asked for and do not hold the afternoon of the template.
-    named = zone or _zone_of(Guard.amid(people).rest_of(people)) or "UTC"
-    recorded = _within(people, named, since, until)
-    amid = Guard.amid(recorded or people)
-    if span_of(held) < timedelta(days=1) <= span_of(recorded):
+    free = people if asked or whole else _beyond(people, since, until)
+    named = zone or _zone_of(rule.rest_of(free))
+    clocks = named or _one_clock(rule, people)
+    guard = rule.in_zone(zone_of(clocks))
+    rest = guard.rest_of(people)
+    held = _within(rest, clocks, since, until)
+    if not (held and (asked or _holds_the_template(held, clocks, since or until))):
+        # An outing, or days that were asked for and do not hold the afternoon of the template.
+        recorded = _within(people, clocks, since, until)
+        if asked or span_of(held) < timedelta(days=1) <= span_of(recorded):
+            raise nothing_left(rule.times)
+        guard = Guard.amid(recorded or people)
+        rest = guard.rest_of(people)
+        named = zone if whole else named
+    named = named or _zone_of(rest)
+    if named is None:
         raise nothing_left(rule.times)
-    rest = amid.rest_of(people)
-    if not rest:
-        raise nothing_left(["the middle of it"])
-    return named, amid.in_zone(zone_of(named)), rest
+    return named, guard.in_zone(zone_of(named)), rest
 
 
 def _holds_the_template(people: Sequence[Trace], zone: str, asked: datetime | None) -> bool:
-    """Tell whether a clock of these days holds the hours of the template: whole weeks do."""
+    """Return whether a clock of these days holds the hours of the template: whole weeks do."""
     first = min(trace.start for trace in people).astimezone(zone_of(zone)).date()
     last = max(trace.end for trace in people).astimezone(zone_of(zone)).date()
     if span_of(people) < timedelta(days=1):
@@ -239,11 +239,20 @@ def _within(
     return [part for part in parts if part is not None]
 
 
-def _settled_zone(rule: Guard, people: Sequence[Trace]) -> str | None:
-    """Return the zone of what lies outside the hours guarded there, None if nothing does.
+def _beyond(people: Sequence[Trace], since: datetime | None, until: datetime | None) -> list[Trace]:
+    """Return the parts of traces that no zone's clocks show in the time that was asked for."""
+    begin = (since or datetime(1, 1, 3)).replace(tzinfo=UTC)
+    end = (until or datetime(9999, 12, 30)).replace(tzinfo=UTC)
+    span = microseconds(begin + ZONES[0]), microseconds(end + ZONES[1])
+    asked = Windows((), (span,), margin=timedelta(hours=1))  # and windows that follow a last fix
+    return [part for part in map(asked.outside, people) if part is not None]
 
-    For hours of every day, of which nothing would be left without those of every zone. All fixes
-    must then lie where clocks show the same time: so the guarded ones cannot choose the zone.
+
+def _one_clock(rule: Guard, people: Sequence[Trace]) -> str:
+    """Return a zone whose clocks are those of all fixes.
+
+    For hours of which nothing would be left without those of every zone. All fixes must then lie
+    where clocks show the same time: so the guarded ones cannot choose the zone.
     """
     places = np.concatenate([np.stack([trace.lat, trace.lon], axis=1) for trace in people])
     zones = sorted({zone_at(*place) for place in np.unique(places.round(3), axis=0).tolist()})
@@ -251,16 +260,19 @@ def _settled_zone(rule: Guard, people: Sequence[Trace]) -> str | None:
     last = max(int(trace.until[-1]) for trace in people)
     moments = [utc_datetime(each) for each in range(first, last + _HALF_A_DAY, _HALF_A_DAY)]
     clocks = {
-        tuple(moment.astimezone(zone_of(name)).utcoffset() for moment in moments) for name in zones
+        (
+            *(moment.astimezone(place).utcoffset() for moment in moments),
+            *rule.windows.in_zone(place).instants(first, last),
+        )
+        for place in map(zone_of, zones)
     }
-    found = _zone_of(rule.in_zone(zone_of(zones[0])).rest_of(people))
-    if len(clocks) > 1 or (found is not None and found not in zones):
+    if len(clocks) > 1:
         raise InvalidParameter(
             "The time zone does not follow from what lies outside the guarded hours: the fixes lie "
-            "in several zones, and the hours are guarded every day.",
+            "in several zones.",
             hint="Say it: --zone",
         )
-    return found
+    return zones[0]
 
 
 def _zone_of(people: Sequence[Trace]) -> str | None:
@@ -317,12 +329,12 @@ def _most_visited(grid: Grid, lat: np.ndarray, lon: np.ndarray) -> Place:
     place = Place(float(np.median(lat[here])), middle, 0.0)
     if _on(grid, place):
         return place
-    inner_lat, inner_lon = grid.latlon(int(cells[here][0]))  # fixes beyond the map's border
+    inner_lat, inner_lon = grid.latlon(int(cells[here][0]))  # fixes outside the map's border
     return Place(float(inner_lat), float(inner_lon), 0.0)
 
 
 def _home(grid: Grid, places: Sequence[Place], offset: timedelta) -> Place | None:
-    """Return the place on the map where one person's nights are spent, if it can be told."""
+    """Return the place on the map where one person's nights are spent, if that is clear."""
     inside = [place for place in places if _on(grid, place)]
     best = max(inside, key=lambda place: place.night_seconds(offset), default=None)
     if best is None:

@@ -110,7 +110,7 @@ def drafted(
 
 
 def _table_of_homes(facts: DraftFacts) -> str:
-    """Return a table of places of everybody's own, as runs of many users read it."""
+    """Return a table of personal places, as runs of many users read it."""
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
     rows.writerow(("user", "region", "lat", "lon", "radius_km"))
@@ -280,7 +280,7 @@ def _text(
         out.section(["regions", place], "", ("geojson", kind, "every place of this kind"))
     out.remark(
         "What must stay deniable. This is an example by rule, and so should yours be: guard places "
-        "and hours, not what you remember. What somebody chooses to guard tells about it."
+        "and hours, not what you remember. The choice of an event is information too."
     )
     if facts.people:
         out.remark(

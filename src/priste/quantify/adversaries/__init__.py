@@ -1,4 +1,4 @@
-"""Whom a guarantee is against: the priors over the first cell that an adversary may hold."""
+"""Adversaries: the priors over the first cell that a guarantee is against."""
 
 from priste.quantify.adversaries.adversary import Adversary
 from priste.quantify.adversaries.adversary_table import adversary_from_dict, as_adversary

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 
 class Adversary(ABC):
-    """Whom a guarantee is against. Subclasses are frozen dataclasses, equal by their dictionaries.
+    """The priors that a guarantee is against.
+
+    Subclasses are frozen dataclasses, equal by their dictionaries.
 
     To add one, write its file and add it to ``KINDS`` in
     :mod:`priste.quantify.adversaries.adversary_table`.
@@ -50,7 +52,7 @@ class Adversary(ABC):
         return cls(**values)
 
     def row_count(self, cells: int) -> int:
-        """Return how many rows there are on a map of so many cells: one for each, unless told."""
+        """Return how many rows there are on a map of so many cells: one for each by default."""
         return cells
 
     def mean_prior(self, cells: int) -> Floats:
@@ -88,7 +90,7 @@ class Adversary(ABC):
         return weights
 
     def of_model(self, number: int) -> Adversary:
-        """Return the adversary under the model with this number: the same one, unless told."""
+        """Return the adversary under the model with this number: the same one by default."""
         return self
 
     def check_models(self, count: int) -> None:  # noqa: B027  # most fit any number

@@ -19,7 +19,7 @@ class AnyPrior(Adversary):
     """Every prior over the first cell. The paper's adversary, and the default of a Quantifier.
 
     >>> AnyPrior().words()
-    'anybody, whatever they believe about where the stream began'
+    'an adversary who may hold any belief about where the stream began'
     """
 
     kind: ClassVar[str] = "any prior"
@@ -30,7 +30,7 @@ class AnyPrior(Adversary):
 
     def words(self) -> str:
         """Return who is meant, as part of a sentence."""
-        return "anybody, whatever they believe about where the stream began"
+        return "an adversary who may hold any belief about where the stream began"
 
     def to_dict(self) -> dict[str, object]:
         """Return what ``adversary_from_dict`` reads, ready for JSON."""

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
+from priste.arguments import check_array, check_distribution
+from priste.errors import InvalidParameter
 from priste.float_text import floats_to_text, rows_from_texts
 from priste.quantify.adversaries.adversary import Adversary, check_size
-from priste.quantify.inputs import checked_priors
 from priste.quantify.joint_probabilities import Floats
 from priste.quantify.lifted import GivenPriors
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 class KnownPrior(Adversary):
     """These priors and all their mixtures: ``priors`` (K, m), or (m,) for one known prior.
 
-    Each row is >= 0 and sums to 1 within ``PRIOR_TOLERANCE``. With several models each prior
+    Each row is >= 0 and sums to 1 within ``SUM_TOLERANCE``. With several models each prior
     goes with each model.
 
     >>> KnownPrior([0.5, 0.5]).words()
@@ -36,7 +37,18 @@ class KnownPrior(Adversary):
     priors: Floats
 
     def __init__(self, priors: ArrayLike) -> None:
-        object.__setattr__(self, "priors", checked_priors(priors, None, "priors", "KnownPrior"))
+        one = np.ndim(priors) == 1
+        rows = check_array([priors] if one else priors, "priors", "KnownPrior", (None, None))
+        if not len(rows):
+            raise InvalidParameter(
+                "must hold at least one distribution",
+                parameter="priors",
+                owner="KnownPrior",
+                got="none",
+            )
+        checked = np.array([check_distribution(row, "priors", "KnownPrior") for row in rows])
+        checked.flags.writeable = False
+        object.__setattr__(self, "priors", checked)
 
     def rows(self, model: MarkovModel) -> GivenPriors:
         """Return one row for each prior."""
@@ -80,4 +92,5 @@ class KnownPrior(Adversary):
         return cls(rows_from_texts(given.pop("priors")), **given)
 
     def __repr__(self) -> str:
-        return f"KnownPrior(<{self.priors.shape[0]} on {self.priors.shape[1]} cells>)"
+        rows, cells = self.priors.shape
+        return f"KnownPrior(<{rows} prior{'s' * (rows > 1)} on {cells} cells>)"

@@ -41,7 +41,7 @@ class LastSeen(Adversary):
             return FirstCells(np.arange(model.grid.size), model.grid.size)
         if model.order != 1 or model.period is None:
             why = (
-                "a second-order model begins at step 0 with a cell, and whoever saw the user "
+                "a second-order model begins at step 0 with a cell, and one who saw the user "
                 "before would know more than that cell"
                 if model.order != 1
                 else f"a model of {model.horizon} moves says nothing about the time before step 0"

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
-from priste.arguments import check_float
+from priste.arguments import check_distribution, check_float
 from priste.errors import InvalidParameter
 from priste.float_text import floats_to_text, rows_from_texts
 from priste.quantify.adversaries.adversary import Adversary, check_size
-from priste.quantify.inputs import PRIOR_TOLERANCE, checked_nonnegative
 from priste.quantify.joint_probabilities import Floats
 from priste.quantify.judges import MixtureJudge, WithinFactor
 from priste.quantify.lifted import FirstCells, StartRows
@@ -32,7 +30,7 @@ class PriorsWithin(Adversary):
     """Priors whose odds between any two starts are within ``factor`` of those of ``prior``.
 
     That is all π with π_i proportional to p_i w_i, 1 <= w_i <= ``factor``. ``prior`` is (m,), >= 0,
-    and sums to 1 within ``PRIOR_TOLERANCE``; starts where it is 0 are excluded. A factor of 1 is
+    and sums to 1 within ``SUM_TOLERANCE``; starts where it is 0 are excluded. A factor of 1 is
     the known prior; the larger it is the nearer the class comes to any prior on the support.
 
     With n models guarded jointly ``prior`` may be (n, m), the joint prior over model and first
@@ -58,18 +56,8 @@ class PriorsWithin(Adversary):
             hint="For every prior on given cells use StartsIn(cells).",
         )
         shape: tuple[int | None, ...] = (None,) if np.ndim(prior) == 1 else (None, None)
-        array = checked_nonnegative(prior, shape, "prior", "PriorsWithin")
-        total = math.fsum(array.ravel())
-        if not abs(total - 1.0) <= PRIOR_TOLERANCE:
-            raise InvalidParameter(
-                f"must sum to 1 within {PRIOR_TOLERANCE}",
-                parameter="prior",
-                owner="PriorsWithin",
-                value=total,
-            )
-        kept = array.copy()
-        kept.flags.writeable = False
         object.__setattr__(self, "factor", factor)
+        kept = check_distribution(prior, "prior", "PriorsWithin", shape)
         object.__setattr__(self, "prior", kept)
 
     def rows(self, model: MarkovModel) -> FirstCells:

@@ -82,7 +82,7 @@ def spare_memory() -> None:
 
 
 def is_memory_spared() -> bool:
-    """Tell whether :func:`spare_memory` was called, or the environment asks for it."""
+    """Return whether :func:`spare_memory` was called, or the environment asks for it."""
     return bool(os.environ.get(_SPARED))
 
 

@@ -225,8 +225,8 @@ def pair_exceeds(ps: Floats, p: int, qs: Floats, q: int, r: float) -> bool:
 def pair_supremum(ps: Floats, p: int, qs: Floats, q: int, r: float) -> float:
     """A ratio above r, close to the pair's supremum, that the pair does not exceed.
 
-    ``inf`` when it exceeds the largest ratio. A pair that does not exceed r, though
-    rounding elsewhere made it seem so, raises r by the least step.
+    ``inf`` when it exceeds the largest ratio. A pair that does not exceed r, though other roundings
+    made it seem so, raises r by the least step.
     """
     low = r
     high = LARGEST_RATIO
@@ -618,7 +618,7 @@ def search(
 
 
 @kernel(
-    "void(f8[:, ::1], f8[:, ::1], f8[::1], f8[::1], i8[::1], f8[::1], f8, f8[::1], b1, b1, "
+    "void(f8[:, ::1], f8[:, ::1], f8[::1], f8[::1], i8[::1], f8[::1], f8, f8[::1], b1, "
     "f8[:, :, ::1], f8[:, :, ::1], f8[:, ::1], f8[:, ::1], i8[:, :, ::1])"
 )
 def column_search(
@@ -631,7 +631,6 @@ def column_search(
     absolute: float,
     bounds: Floats,
     raising: bool,
-    every_pair: bool,
     space: Floats,
     priors: Floats,
     waits: Floats,
@@ -648,7 +647,6 @@ def column_search(
     ``waits`` (WAITING, 4) are scratch space.
     """
     rows = space[0]
-    n = rows.shape[1]
     prepared = -1  # for which sides priors are there: none, the first, or both
     narrow_a, narrow_c = narrow_priors(a, c, absolute), narrow_priors(c, a, absolute)
     for k in range(events.shape[0]):
@@ -676,10 +674,7 @@ def column_search(
                     r = min(r, NARROW_RATIO)
                 exceeded, r, one, other = any_row(rows, r, raising)
                 if r < math.inf and (raising or not exceeded):
-                    if every_pair:
-                        mixed, r, i, j = any_pair(rows, n, rows, n, True, r, raising)
-                    else:
-                        mixed, r, i, j = search(rows, r, raising, wide, space[1], space[2], waits)
+                    mixed, r, i, j = search(rows, r, raising, wide, space[1], space[2], waits)
                     if mixed:
                         exceeded, one, other = True, i, j
                 ratios[side, k] = r

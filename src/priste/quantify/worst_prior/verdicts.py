@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ from priste.quantify.leakage import Leakage, bounded_directions
 from priste.quantify.worst_prior.compilation import is_memory_spared, plain_copy
 
 Floats = NDArray[np.float64]
-Method = Literal["auto", "pairs", "search"]
 
 SLACK = 1e-9
 """A reported ratio e^leakage is at most this much, relatively, above the exact supremum."""
@@ -35,15 +34,9 @@ Derived in docs/explanation/soundness.md."""
 LARGEST_SPREAD = 2**50
 """Exponents are compared as doubles, which must hold their differences exactly."""
 
-FEW_ROWS = 12
-"""Up to this many rows, testing every pair is quicker than searching."""
-
 
 def worst_prior_leakage(
-    joint: JointProbabilities,
-    guarantee: float | Guarantee | None = None,
-    *,
-    method: Method = "auto",
+    joint: JointProbabilities, guarantee: float | Guarantee | None = None
 ) -> Leakage:
     """Bound the log-likelihood ratio of event and complement over every prior, from above.
 
@@ -61,9 +54,6 @@ def worst_prior_leakage(
     With a ``guarantee`` the ``worst_rows`` are that of a direction which it bounds; the numbers are
     the same.
 
-    ``method`` "pairs" tests every pair of rows and "search" only those that can matter;
-    "auto" picks the quicker one. The guarantee is the same.
-
     >>> import numpy as np
     >>> m = JointProbabilities(np.array([[0.5, 0.2], [0.5, 0.8]]),
     ...             np.array([[0.5, 0.2], [0.25, 0.4]]), np.array([0, 0]), 0.0, 0.0)
@@ -78,7 +68,7 @@ def worst_prior_leakage(
         )
     if doubt(joint) == math.inf:
         return Leakage(math.inf, math.inf, math.inf, {})
-    ratios, pairs = _suprema(joint, method)
+    ratios, pairs = _suprema(joint)
     for_event, against_event = _both(joint, ratios, pairs)
     if pairs.max() < 0:
         return Leakage(0.0, 0.0, 0.0, {})
@@ -92,12 +82,12 @@ def worst_directions(joint: JointProbabilities) -> tuple[float, float]:
     """The ``for_event`` and ``against_event`` of :func:`worst_prior_leakage`, without a prior."""
     if doubt(joint) == math.inf:
         return math.inf, math.inf
-    return _both(joint, *_suprema(joint, "auto"))
+    return _both(joint, *_suprema(joint))
 
 
 def column_directions(joint: JointProbabilities) -> Floats:
     """Bound ln sup R and ln sup 1/R of each candidate over every mixture of the rows, (2, k)."""
-    return _logarithms(joint, _suprema(joint, "auto")[0])
+    return _logarithms(joint, _suprema(joint)[0])
 
 
 def _both(
@@ -109,34 +99,27 @@ def _both(
     return for_event, against_event
 
 
-def leakages(
-    joint: JointProbabilities,
-    guarantee: float | Guarantee | None = None,
-    *,
-    method: Method = "auto",
-) -> Floats:
+def leakages(joint: JointProbabilities, guarantee: float | Guarantee | None = None) -> Floats:
     """The ``value`` of :func:`worst_prior_leakage` for each candidate column, shape (k,).
 
     With a ``guarantee`` the largest over the directions that it bounds, as ``Leakage.over``. One
-    set of releases counts as one column. ``method`` as there.
+    set of releases counts as one column.
     """
     if doubt(joint) == math.inf:
         return np.full(joint.columns, math.inf)
-    ratios, pairs = _suprema(joint, method)
+    ratios, pairs = _suprema(joint)
     bounded = _logarithms(joint, ratios)[bounded_directions(guarantee)]
     return np.where(pairs.max(axis=(0, 2)) < 0, 0.0, bounded.max(axis=0))
 
 
-def passes(
-    joint: JointProbabilities, epsilon: float | Guarantee | Limits, *, method: Method = "auto"
-) -> NDArray[np.bool_]:
+def passes(joint: JointProbabilities, epsilon: float | Guarantee | Limits) -> NDArray[np.bool_]:
     """Whether every prior keeps a guarantee after each candidate, shape (k,).
 
     ``epsilon`` is >= 0 for both directions, an ``OddsBound``, a ``BeliefBound``, or ``Limits``.
     True only if it is certainly kept, given the error bounds of the joint probabilities; False may
     also mean doubt, when e^leakage is within ``SLACK`` (and 8 times the relative error) of the
     bound. A direction that is not bounded is not looked at. One set of releases counts as one
-    column. ``method`` as in :func:`worst_prior_leakage`.
+    column.
 
     >>> import numpy as np
     >>> m = JointProbabilities(np.array([[0.5, 0.2], [0.5, 0.8]]),
@@ -148,7 +131,6 @@ def passes(
     (array([ True]), array([ True]))
     """
     limits = as_limits(epsilon)
-    every_pair = _every_pair(joint, method)
     larger = doubt(joint)
     if limits == Limits(math.inf, math.inf, math.inf):
         return np.ones(joint.columns, dtype=np.bool_)
@@ -160,17 +142,11 @@ def passes(
         math.inf if bound == math.inf else math.exp(min(bound, 700.0)) / larger
         for bound in (limits.up, limits.down)
     ]
-    _, pairs = _searched(joint, bounds, every_pair, raising=False)
+    _, pairs = _searched(joint, bounds, raising=False)
     passed = np.asarray(pairs[:, :, 0].max(axis=0) < 0)
     if limits.belief < math.inf:
         passed &= beliefs_within(joint, limits.belief)
     return passed
-
-
-def _every_pair(joint: JointProbabilities, method: Method) -> bool:
-    if method not in ("auto", "pairs", "search"):
-        raise InvalidParameter(f"The 'method' must be auto, pairs or search. Got {method!r}.")
-    return method == "pairs" or (method == "auto" and joint.rows <= FEW_ROWS)
 
 
 def lines_of(columns: Floats) -> Floats:
@@ -211,7 +187,7 @@ def _shared(joint: JointProbabilities) -> tuple[Floats, Floats, NDArray[np.int64
 
 
 def _alive(joint: JointProbabilities) -> NDArray[np.bool_]:
-    """Tell (n,) which rows some candidate leaves possible."""
+    """Return (n,) which rows some candidate leaves possible."""
     event, complement = joint.event, joint.complement
     if event.ndim == 1:
         return (event > 0.0) | (complement > 0.0)
@@ -230,9 +206,9 @@ def doubt(joint: JointProbabilities) -> float:
     return ((1 + gamma) / (1 - gamma)) ** 2 * (1 + SEARCH_ROUNDING)
 
 
-def _suprema(joint: JointProbabilities, method: Method) -> tuple[Floats, NDArray[np.int64]]:
+def _suprema(joint: JointProbabilities) -> tuple[Floats, NDArray[np.int64]]:
     """Bounds of sup R and sup 1/R, (2, k), and the rows that reach them, (2, k, 2)."""
-    return _searched(joint, None, _every_pair(joint, method), raising=True)
+    return _searched(joint, None, raising=True)
 
 
 PLAIN_ROWS = 4
@@ -245,7 +221,7 @@ _KERNELS = "priste.quantify.worst_prior.kernels"
 
 def _kernels(rows: int) -> Any:
     """Return the kernels, as plain Python where that spares memory and little is to be searched."""
-    if rows <= PLAIN_ROWS and is_memory_spared() and _KERNELS not in sys.modules:
+    if rows <= PLAIN_ROWS and _KERNELS not in sys.modules and is_memory_spared():
         return plain_copy(_KERNELS)
     from priste.quantify.worst_prior import kernels  # which takes a third of a second to load
 
@@ -253,7 +229,7 @@ def _kernels(rows: int) -> Any:
 
 
 def _searched(
-    joint: JointProbabilities, bounds: list[float] | None, every_pair: bool, *, raising: bool
+    joint: JointProbabilities, bounds: list[float] | None, *, raising: bool
 ) -> tuple[Floats, NDArray[np.int64]]:
     """Ask the kernel about each column; None for the least bounds that it knows."""
     kernels = _kernels(joint.rows)
@@ -272,7 +248,6 @@ def _searched(
         *_shared(joint),
         np.array(highest),
         raising,
-        every_pair,
         space,
         np.empty((2, 3, joint.rows)),
         waits,

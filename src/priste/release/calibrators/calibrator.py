@@ -29,7 +29,7 @@ class Calibrator(Protocol):
         ...
 
     def propose(self, state: AccountantState) -> ReleaseRule:
-        """Return how the output of this step is drawn; a function of the state alone."""
+        """Return how the output of this step is drawn; a function of the state only."""
         ...
 
     def describe(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The certified calibrator: a budget that depends on past releases only.
 
 Before a step it looks for the largest budget at which *every* possible output keeps every
-event within its ε, and then draws once. So the law that was checked is the law of the
+event within its ε, and then draws once. So the table that was checked is the table of the
 release, and the guarantee holds against an adversary who knows the code, the events, ε, and the
 budget in use.
 
@@ -13,7 +13,7 @@ argument and not by the rounded check, and the stream cannot get stuck.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -27,8 +27,8 @@ from priste.mechanisms import Mechanism
 from priste.quantify import Guarantee
 from priste.release.accountant import AccountantState
 from priste.release.calibrators.cost import Costs
-from priste.release.calibrators.pacing import checked_pace, finite_budget, paced_limits
-from priste.release.calibrators.tables.public_guess import guessed
+from priste.release.calibrators.merged_outputs import guessed
+from priste.release.calibrators.spending import checked_pace, finite_budget, paced_limits
 from priste.release.release_tables import CheckedTable, ReleaseTable
 
 Floats = NDArray[np.float64]
@@ -42,21 +42,8 @@ HALVINGS = 20
 SUSPECTS = 16
 """How many outputs are tried first; a budget that they refuse needs no further look."""
 
-SCATTERED = 32
-"""How many outputs from all over are tried before all of them."""
-
-SMALL_TABLE = 2**16
-"""Up to this many entries (256 cells) a question costs more than its columns: fewer, larger ones
-are asked."""
-
-FIRST_STRIDES = 3
-"""How many rungs up the first two strides of a search go."""
-
-UNKNOWN, REFUSED, ALLOWED = np.int8(-1), np.int8(0), np.int8(1)
-"""What a search knows of an output at a rung."""
-
-GOLDEN_RATIO = (math.sqrt(5.0) - 1.0) / 2.0
-"""Its multiples stay apart, in rows and in columns where outputs are the cells of a map."""
+WHOLE_TABLE = 2**16
+"""Up to this many entries (256 cells) the whole table of a budget is made for a few columns."""
 
 
 class Certified:
@@ -169,8 +156,7 @@ class _Search:
     """The search for a rung of the ladder that every output allows.
 
     A few suspects are asked first, all outputs last: a rung that a suspect refuses is refused, and
-    a rung counts as allowed only when all outputs have been asked. In between come outputs from
-    all over, as suspects of the last step may be harmless at this one.
+    a rung counts as allowed only when all outputs have been asked.
     """
 
     def __init__(
@@ -186,14 +172,12 @@ class _Search:
         self._zero = len(ladder) - 1
         self._limits = limits
         self._refused: set[int] = set()
-        self._verdicts: dict[int, NDArray[np.int8]] = {}  # by rung: what is known of each output
+        self._allowed: dict[int, int] = {}  # by rung: how many suspects have allowed it
         self._first = _starting_rung(ladder, last_budget, suspects)
         self._outputs = outputs = state.mechanism.outputs
-        self._small = outputs * state.mechanism.grid.size <= SMALL_TABLE
-        self._all, self._scattered = np.arange(outputs), _scattered(outputs)
         # A stream may have been begun with another calibrator, whose hints mean other things.
         known = [hint for hint in suspects if 0 <= hint < outputs]
-        self._suspects: list[int] = known or _evenly(outputs)
+        self._suspects: list[int] = list(dict.fromkeys(known)) or _few(np.arange(outputs))
 
     @property
     def suspects(self) -> tuple[int, ...]:
@@ -208,11 +192,7 @@ class _Search:
         rung = self._first
         while True:
             rung = self._walk(rung)
-            if rung == self._zero:
-                return rung
-            if self._small:
-                self._ask({rung: self._all})
-            if self._allow(rung, self._scattered) and self._all_allow(rung):
+            if rung == self._zero or self._allow(rung, None):
                 return rung
 
     def _walk(self, rung: int) -> int:
@@ -243,100 +223,38 @@ class _Search:
         return good
 
     def _suspects_allow(self, rung: int) -> bool:
-        if rung == self._zero:
+        if rung == self._zero or self._allowed.get(rung) == len(self._suspects):
             return True
-        if rung in self._refused:
+        if rung in self._refused or not self._allow(rung, self._suspects):
             return False
-        if self._small and rung not in self._verdicts:
-            # Where doubling strides may lead next; most budgets rise.
-            above = FIRST_STRIDES if rung == self._first else 1
-            near = range(max(0, rung - above), min(self._zero, rung + 2))
-            self._ask(dict.fromkeys(near, _different(self._suspects)))
-        return self._allow(rung, self._suspects)
+        self._allowed[rung] = len(self._suspects)
+        return True
 
-    def _allow(self, rung: int, outputs: Sequence[int]) -> bool:
-        asked = _different(outputs)
-        self._ask({rung: asked})
-        refused: list[int] = asked[self._verdicts[rung][asked] == REFUSED].tolist()
-        if refused:
-            self._refuse(rung, refused)
-        return not refused
-
-    def _ask(self, questions: Mapping[int, NDArray[np.int64]]) -> None:
-        """Look up what some outputs, all different, say at each rung, all in one question."""
-        asked: list[tuple[int, NDArray[np.int64]]] = []
-        columns = []
-        for rung, outputs in questions.items():
-            known = self._verdicts.get(rung)
-            if known is None:
-                known = self._verdicts[rung] = np.full(self._outputs, UNKNOWN)
-                unknown = outputs
-            else:
-                unknown = outputs[known[outputs] == UNKNOWN]
-            if not len(unknown):
-                continue
-            asked.append((rung, unknown))
-            columns.append(self._columns(rung, unknown))
-        if asked:
-            whole = columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
-            verdicts = self._judged(whole)
-            for rung, unknown in asked:
-                self._verdicts[rung][unknown] = verdicts[: len(unknown)]
-                verdicts = verdicts[len(unknown) :]
-
-    def _columns(self, rung: int, outputs: NDArray[np.int64]) -> Floats:
+    def _allow(self, rung: int, outputs: Sequence[int] | None) -> bool:
+        """Ask some outputs, None for all, at a rung; those that refuse are suspects from now on."""
         mechanism = self._state.mechanism_at(self._ladder[rung])
-        if len(outputs) == self._outputs:
-            return mechanism.emission()
-        if self._small:  # its whole table is soon made, and the same outputs are asked for again
-            return mechanism.emission().take(outputs, axis=1)
-        # Most budgets that are looked at never need the whole table.
-        return mechanism.columns(outputs.tolist())
-
-    def _judged(self, columns: Floats) -> NDArray[np.int8]:
-        """Return what is to be known of columns; one that is never released tells nothing."""
-        possible = np.asarray(columns.any(axis=0))
-        if possible.all():
-            return np.where(self._state.passes(columns, self._limits), ALLOWED, REFUSED)
-        verdicts = np.full(len(possible), ALLOWED)
-        if possible.any():
-            verdicts[possible] = self._judged(columns[:, possible])
-        return verdicts
-
-    def _all_allow(self, rung: int) -> bool:
-        if self._small:
-            self._ask({rung: self._all})
-            verdicts = self._verdicts[rung]
-        else:
-            verdicts = self._judged(self._columns(rung, self._all))
-        failed = np.flatnonzero(verdicts == REFUSED)
-        if len(failed):
-            few = np.linspace(0, len(failed) - 1, min(SUSPECTS, len(failed))).astype(int)
-            self._refuse(rung, failed[few].tolist())
-        return not len(failed)
-
-    def _refuse(self, rung: int, outputs: list[int]) -> None:
-        self._refused.add(rung)
-        first = set(outputs)
-        self._suspects = outputs + [output for output in self._suspects if output not in first]
+        asked = np.arange(self._outputs) if outputs is None else np.array(outputs)
+        if outputs is None:
+            columns = mechanism.emission()
+        elif self._outputs * mechanism.grid.size <= WHOLE_TABLE:
+            columns = mechanism.emission().take(asked, axis=1)
+        else:  # most budgets that are looked at never need the whole table
+            columns = mechanism.columns(outputs)
+        possible = columns.any(axis=0)
+        if not possible.all():  # an output that is never released tells nothing
+            asked, columns = asked[possible], columns[:, possible]
+        refused = asked[~self._state.passes(columns, self._limits)] if asked.size else asked
+        if refused.size:
+            self._refused.add(rung)
+            self._suspects = list(dict.fromkeys([*_few(refused), *self._suspects]))
+        return not refused.size
 
 
-def _evenly(outputs: int) -> list[int]:
-    """Return the suspects of the first step."""
-    evenly: list[int] = np.linspace(0, outputs - 1, min(SUSPECTS, outputs)).astype(int).tolist()
-    return evenly
-
-
-@lru_cache(maxsize=64)
-def _scattered(outputs: int) -> tuple[int, ...]:
-    """Return outputs from all over."""
-    scattered = (np.arange(SCATTERED) + 0.5) * GOLDEN_RATIO % 1.0
-    return tuple(np.unique((outputs * scattered).astype(int)).tolist())
-
-
-def _different(outputs: Sequence[int]) -> NDArray[np.int64]:
-    """Return outputs in their order, each once."""
-    return np.array(list(dict.fromkeys(outputs)), dtype=np.int64)
+def _few(outputs: NDArray[np.int64]) -> list[int]:
+    """Return a few of the outputs, from all over."""
+    places = np.linspace(0, len(outputs) - 1, min(SUSPECTS, len(outputs))).astype(int)
+    found: list[int] = outputs[places].tolist()
+    return found
 
 
 @lru_cache(maxsize=64)

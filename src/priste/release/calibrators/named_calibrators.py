@@ -1,17 +1,19 @@
 """All calibrators that have a name, in one table: what each guarantees, does and takes.
 
-A new calibrator is one class and one line here. Whatever offers a choice of calibrators (policies,
-their explanation, drafts, state files, experiments) takes names, words and parameters from it.
+A new calibrator is one class and one line here; another package adds one with an entry point of the
+group ``priste.calibrators`` that names a :class:`NamedCalibrator`. Whatever offers a choice of
+calibrators (policies, their explanation, drafts, state files, experiments) takes names, words and
+parameters from it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 from priste.errors import InvalidParameter
+from priste.registered import Registered
 from priste.release.calibrators.calibrator import Calibrator
 from priste.release.calibrators.certified import Certified
 from priste.release.calibrators.optimal import Optimal
@@ -23,7 +25,7 @@ from priste.release.calibrators.uncalibrated import Uncalibrated
 class NamedCalibrator:
     """One line of the table.
 
-    ``make`` takes the ``parameters`` by name, all optional; ``parameters`` tells what each means.
+    ``make`` takes the ``parameters`` by name, all optional; ``parameters`` says what each means.
     ``explained`` is a paragraph for people. ``guaranteed`` is that of the calibrators it makes.
     ``in_policies`` is what a policy that says nothing about a parameter means.
     """
@@ -43,13 +45,15 @@ POLICY_PACE = 0.1
 
 _PACE = "share of what is left of each bound that one step may use up, in (0, 1]"
 
-CALIBRATORS: Mapping[str, NamedCalibrator] = MappingProxyType(
+CALIBRATORS: Mapping[str, NamedCalibrator] = Registered(
+    "priste.calibrators",
+    NamedCalibrator,
     {
         "certified": NamedCalibrator(
             Certified,
             Certified.guaranteed,
             "Before each release the largest budget is chosen at which every possible output keeps "
-            "the guarantee. The choice depends on past releases alone, so the guarantee also holds "
+            "the guarantee. The choice depends on past releases only, so the guarantee also holds "
             "against somebody who knows the code, this policy and the budget in use.",
             {
                 "pace": _PACE,
@@ -94,7 +98,7 @@ CALIBRATORS: Mapping[str, NamedCalibrator] = MappingProxyType(
             "anything may be learnt. Use it to compare, not to protect people.",
             {},
         ),
-    }
+    },
 )
 
 

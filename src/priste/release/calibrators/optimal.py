@@ -1,11 +1,18 @@
 """The optimal calibrator: the release table of least expected cost that passes the check.
 
-The mechanism stays at its full budget, so its geo-indistinguishability is whole: whatever is
-done with its outputs is post-processing. Outputs that mean the same to anybody who knows the
-model are merged (``laws.merged_outputs``); a linear programme decides what each is released as
-(``laws.programme``), at the least expected cost to those for whom it is made (``laws.served``),
-within what may be used up by now (``laws.reserve``). The programme proposes, the exact check
-decides: the very floats that passed are drawn from.
+The mechanism stays at its full budget, so its geo-indistinguishability is whole: whatever is done
+with its outputs is post-processing. Outputs with the same best public guess are merged
+(:mod:`.merged_outputs`); a linear programme decides what each is released as (:mod:`.programme`),
+at the least expected cost to the people who fit the releases (:mod:`.cost`), within what may be
+used up by now (:mod:`.spending`). The programme proposes, the exact check decides: the very floats
+that passed are drawn from.
+
+A column that fails is mixed with a constant, as little as it needs (:func:`mixed_until_checked`).
+For a fixed bound the columns that pass form a convex cone: the condition of each prior is linear in
+the column. The constant column lies in it as long as the bound is not used up. So every column can
+be brought in by adding a constant, and what was added is a release that does not depend on the
+cell: ``(T + 1 μᵀ) / (1 + Σμ)`` is "T with probability 1 / (1 + Σμ), else a public draw from μ /
+Σμ".
 
 All of it is a function of past releases and public parameters: work is bounded in pivots and
 rounds, never in seconds.
@@ -25,25 +32,25 @@ from priste.maps import Grid
 from priste.mechanisms import Mechanism
 from priste.mechanisms.mechanism import normalise_rows
 from priste.quantify import Guarantee
-from priste.release.accountant import AccountantState, EventOperator
-from priste.release.calibrators.cost import Cost, Costs
-from priste.release.calibrators.mixing import mixed_until_checked
-from priste.release.calibrators.pacing import checked_pace, paced_limits
-from priste.release.calibrators.tables.conditions import EventConditions
-from priste.release.calibrators.tables.merged_outputs import (
-    MergedOutputs,
-    has_cells,
-    merged_outputs,
-)
-from priste.release.calibrators.tables.populations import (
+from priste.release.accountant import AccountantState, CheckResult, EventOperator
+from priste.release.calibrators.cost import (
+    Cost,
+    Costs,
     Populations,
     constant_output,
     populations,
+    separated,
 )
-from priste.release.calibrators.tables.programme import Finding, Programme
-from priste.release.calibrators.tables.quadtree import labels_of, likely_rectangles
-from priste.release.calibrators.tables.spending import scheduled_limits
-from priste.release.calibrators.tables.ties import separated
+from priste.release.calibrators.merged_outputs import (
+    CostsToPeople,
+    MergedOutputs,
+    has_cells,
+    labels_of,
+    likely_rectangles,
+    merged_outputs,
+)
+from priste.release.calibrators.programme import EventConditions, Finding, Programme
+from priste.release.calibrators.spending import checked_pace, paced_limits, scheduled_limits
 from priste.release.release_tables import CheckedTable, ReleaseTable
 
 Floats = NDArray[np.float64]
@@ -84,18 +91,36 @@ AFFECTED = 0.01
 UNLIKELY_COLUMN = 1e-4
 """A failing column with less than this predicted probability joins the constant output."""
 
+Passes = Callable[[Floats], Booleans]
+"""Columns (m, k) to verdicts (k,)."""
+
+Check = Callable[[Floats], CheckResult]
+"""Likelihoods (m, k) to the result of the accountant's check."""
+
+SMALLEST_ADDITION = 2.0**-40
+"""Relative to the largest entry of a column: less than this is never added."""
+
+LARGEST_ADDITION = 2.0**24
+"""Relative to the largest entry of a column: a column that needs more is given up."""
+
+PRECISION = 1.02
+"""What is added is at most this factor above what is needed."""
+
+TRIES = 8
+"""How often a mixture that rounding took over the edge is given a little more."""
+
 
 class Optimal:
-    """Choose the law of least expected cost at every step, and check it exactly.
+    """Choose the table of least expected cost at every step, and check it exactly.
 
     ``cost`` is ``"distance"``, ``"squared"`` or a matrix (cells, outputs). By
     default what is left of each guarantee is spent by a schedule that follows from the events
     and the model alone; ``pace`` in (0, 1] is instead a fixed share of what is left that one step
     may use up. ``work`` >= 1 bounds the pivots of a step.
 
-    The law is a function of past releases and the terms. In expectation under the model, neither
-    those with an event nor those without are worse off than with one constant cell for everybody,
-    at any step, unless the releases have all but excluded them (``populations.LEAST_WEIGHT``).
+    The table is a function of past releases and the terms. In expectation under the model, neither
+    those with an event nor those without are worse off than with one constant point for all, at any
+    step, unless the releases have all but excluded them (``cost.LEAST_WEIGHT``).
 
     >>> from priste.events import presence
     >>> from priste.maps import Grid
@@ -153,7 +178,7 @@ class Optimal:
         fixed: int,
         constant_cost: float,
     ) -> bool:
-        """Tell whether a constant would be as good, or some population is better off with one.
+        """Return whether a constant would be as good, or some population is better off with one.
 
         The margins are public and far above rounding, so the answer does not hang on last bits.
         """
@@ -177,8 +202,8 @@ class Optimal:
 
     def _merged(
         self, state: AccountantState, people: Populations, fixed: int
-    ) -> tuple[MergedOutputs, list[Floats]]:
-        """Return the merged outputs for these people, and (G, T) costs for each population.
+    ) -> tuple[MergedOutputs, list[CostsToPeople]]:
+        """Return the merged outputs for these people, and what they cost each population.
 
         The constant is the best of the targets with which no population is worse off than with
         ``fixed``, the output that is best if it is always released.
@@ -187,7 +212,7 @@ class Optimal:
         by_population = [
             merged.costs_to(each, state.mechanism, self._costs) for each in people.protected
         ]
-        costs = np.array([each.sum(axis=0) for each in by_population])
+        costs = np.array([each.constant() for each in by_population])
         with_fixed = costs[:, np.flatnonzero(merged.targets == fixed)[:1]]
         worse = (costs > (1.0 + SLACK) * with_fixed).any(axis=0)
         expected = np.where(worse, np.inf, merged.costs.sum(axis=0))
@@ -200,7 +225,7 @@ class Optimal:
         operators: list[EventOperator],
         merged: MergedOutputs,
         limits: list[Guarantee],
-        by_population: list[Floats],
+        by_population: list[CostsToPeople],
         fixed: int,
     ) -> tuple[Floats, Integers] | None:
         """Return columns (cells, k) and their places among the targets; rows sum to 1."""
@@ -243,13 +268,13 @@ class Optimal:
         affected: list[EventConditions],
         groups: Floats,
         guesses: Integers,
-        by_population: list[Floats],
+        by_population: list[CostsToPeople],
         fixed: int,
     ) -> tuple[Floats | None, Integers]:
         """Solve the programme of these groups; return the remap and its targets' places."""
         fixed_target = int(np.flatnonzero(merged.targets == fixed)[0])
         places = np.union1d(guesses, [merged.constant, fixed_target])
-        costs = (groups.T @ merged.costs)[:, places] / merged.constant_cost
+        costs = groups.T @ merged.costs[:, places] / merged.constant_cost
         arcs = np.zeros(costs.shape, dtype=bool)
         nearest = min(NEAREST, len(places))
         cheap = np.argpartition(separated(costs), nearest - 1, axis=1)[:, :nearest]
@@ -262,7 +287,7 @@ class Optimal:
         grouped = [event.grouped(groups) for event in affected]
         mass = merged.mass @ groups
         bounds = [bound for event in grouped for bound in event.first_bounds()]
-        caps = [(groups.T @ each)[:, places] for each in by_population]
+        caps = [each.grouped(groups, places) for each in by_population]
         programme = Programme(
             costs, arcs, bounds, [(cap, cap[:, fixed_place].sum()) for cap in caps]
         )
@@ -324,12 +349,13 @@ def _groups(
     weights: Floats,
     harmless: Callable[[Integers], Booleans],
 ) -> tuple[Floats, Integers, Integers]:
-    """Return groups of sources (sources, n), their guesses, and the sources told as they are.
+    """Return groups of sources (sources, n), their guesses, and the sources released exactly.
 
     Sources with the largest ``weights`` are groups of their own, if they are most; the rest is
-    told where it is harmless and one group where not. Else those with guesses in one rectangle of
-    the map are a group, so that a programme of few groups serves everybody. What is told as it is
-    is missing in the programme, which may then have no solution; one with all sources has one.
+    released exactly where that passes, and is one group where not. Else those with guesses in one
+    rectangle of the map are a group, so that a programme of few groups serves everybody. What is
+    released exactly is missing in the programme, which may then have no solution; one with all
+    sources has one.
     """
     order = np.argsort(separated(-weights), kind="stable")
     everything = float(weights.sum())
@@ -360,7 +386,7 @@ def _by_rectangle(grid: Grid, merged: MergedOutputs) -> Floats:
 
 
 def _left_alone(remap: Floats) -> Booleans:
-    """Tell which groups (n,) are released as one target that stands for no other group."""
+    """Return which groups (n,) are released as one target that stands for no other group."""
     used = remap > 0.0
     return np.asarray((used.sum(axis=1) == 1) & (used[:, used.sum(axis=0) == 1].any(axis=1)))
 
@@ -372,3 +398,56 @@ def _joined(columns: Floats, places: Integers) -> tuple[Floats, Integers]:
     joined = np.add.reduceat(columns[:, order], starts, axis=1)
     used = joined.any(axis=0)
     return joined[:, used], found[used]
+
+
+def mixed_until_checked(likelihoods: Floats, passes: Passes, check: Check) -> CheckedTable | None:
+    """Return the table mixed with as little of a constant draw as the check needs.
+
+    ``likelihoods`` (m, k) are nonnegative rows that sum to 1, without columns of zeros.
+    ``passes`` says which columns pass, for searching; ``check`` checks the mixture as it is, and
+    what it returns is returned. None if no mixture passes, as when the bound is used up.
+    """
+    extra = additions(likelihoods, passes)
+    if extra is None:
+        return None
+    scale = likelihoods.max(axis=0)
+    for attempt in range(TRIES):
+        result = check(normalise_rows((likelihoods + extra) / (1.0 + extra.sum())))
+        if result.table is not None:
+            return result.table
+        little = np.maximum(1e-3 * extra, SMALLEST_ADDITION * scale) * 4.0**attempt
+        extra = np.where(result.passed, extra, extra + little)
+    return None
+
+
+def additions(columns: Floats, passes: Passes) -> Floats | None:
+    """Return (k,) what to add to each column so that it passes; 0 where nothing is needed.
+
+    None if a column needs more than ``LARGEST_ADDITION`` times its largest entry.
+    """
+    needed = np.zeros(columns.shape[1])
+    used = np.flatnonzero(columns.any(axis=0))
+    failing = used[~passes(columns[:, used])]
+    if not failing.size:
+        return needed
+    scale = columns[:, failing].max(axis=0)
+    low = np.full(len(failing), SMALLEST_ADDITION)
+    high = np.ones(len(failing))
+    passed = np.zeros(len(failing), dtype=bool)
+    while not passed.all():
+        if high.max() > LARGEST_ADDITION:
+            return None
+        left = np.flatnonzero(~passed)
+        passed[left] = passes(columns[:, failing[left]] + high[left] * scale[left])
+        low[~passed] = high[~passed]
+        high[~passed] *= 16.0
+    while True:
+        left = np.flatnonzero(high > PRECISION * low)
+        if not left.size:
+            break
+        middle = np.sqrt(low[left] * high[left])
+        verdict = passes(columns[:, failing[left]] + middle * scale[left])
+        high[left[verdict]] = middle[verdict]
+        low[left[~verdict]] = middle[~verdict]
+    needed[failing] = high * scale
+    return needed

@@ -5,10 +5,10 @@ fails. With a mechanism that uses the predicted location (a δ-location set) thi
 3: the prediction is the posterior after past releases, pushed one step forward.
 
 **What it does not guarantee.** The check uses the column of the mechanism at the accepted budget.
-The law of what is released is another one: the mixture over the rejections before it, and how
-often an output is rejected depends on the true cell. An adversary who knows the algorithm
+The distribution of what is released is another one: the mixture over the rejections before it, and
+how often an output is rejected depends on the true cell. An adversary who knows the algorithm
 learns more than ε; :meth:`RejectionLoop.distribution` computes how much, and
-docs/reference/release.md shows it. Use ``certified`` to protect people.
+docs/evidence/audits.md measures it. Use ``certified`` to protect people.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from priste.mechanisms import Mechanism
 from priste.quantify import Guarantee, JointProbabilities
 from priste.randomness import BitSource
 from priste.release.accountant import AccountantState, Booleans, Floats
-from priste.release.calibrators.pacing import finite_budget
+from priste.release.calibrators.spending import finite_budget
 from priste.release.release_tables import Draw, OutputDistribution, ReleaseRule
 
 DECAY = 0.5
@@ -83,7 +83,7 @@ class Paper:
         return RejectionLoop(self, state)
 
     def describe(self) -> dict[str, Any]:
-        """Return the parameters under their names; a checker of one's own cannot be described."""
+        """Return the parameters under their names; a checker of your own cannot be described."""
         described: dict[str, Any] = {
             "kind": "paper",
             "decay": self._decay,

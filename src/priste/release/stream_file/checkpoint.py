@@ -16,9 +16,9 @@ bound they had.
 
 A checkpoint saves work and decides nothing about what was released. One that is missing, damaged,
 of another version or of another file is ignored, and the steps are replayed; it may be deleted at
-any time. Like the chain of a journal its digest has no key: it finds accidents. Whoever can write
-to these private files (mode 0600) on purpose could make later releases count too little of the
-earlier ones, and could as well change the journal or the program.
+any time. Like the chain of a journal its digest has no key: it finds accidents. A person who can
+write to these private files (mode 0600) on purpose could make later releases count too little of
+the earlier ones, and could as well change the journal or the program.
 """
 
 from __future__ import annotations

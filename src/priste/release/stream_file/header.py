@@ -2,6 +2,10 @@
 
 A file is enough to continue a stream: models are stored whole, in the format of
 ``MarkovModel.save``, and everything else by what describes it.
+
+A binding says what a stream belongs to: a user, a policy, a data set. A journal of somebody else,
+or of another policy, is as well-formed as the right one, and continuing it would print wrong
+guarantees. So a door that opens a journal says what it expects to find.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from priste.errors import PristeError, StateError
+from priste.errors import InvalidParameter, PristeError, StateError
 from priste.events import Event, Guarded, parse_event, secret_from_dict
 from priste.float_text import floats_from_text, floats_to_text
 from priste.maps import Grid
@@ -100,7 +104,7 @@ def terms_from_json(
     """Restore terms and calibrator from a header; ``path`` is for messages.
 
     ``mechanism`` and ``calibrator`` stand in for parts that cannot be restored from their
-    description, such as a class of one's own. They must describe themselves as the file does.
+    description, such as a class of your own. They must describe themselves as the file does.
     """
     try:
         grid = Grid.from_dict(header["grid"])
@@ -122,7 +126,7 @@ def terms_from_json(
         prior = header["public_prior"]
         terms = make_terms(
             models,
-            {entry["name"]: _event(entry["event"]) for entry in header["events"]},
+            {entry["name"]: guarded_from_json(entry["event"]) for entry in header["events"]},
             mechanism,
             [guarantee_from_dict(entry["guarantee"]) for entry in header["events"]],
             None if prior is None else floats_from_text(prior),
@@ -140,7 +144,7 @@ def terms_from_json(
         ) from problem
 
 
-def _event(described: str | Mapping[str, Any]) -> Guarded:
+def guarded_from_json(described: str | Mapping[str, Any]) -> Guarded:
     """Return the event of a text, or the secret of a dictionary."""
     if isinstance(described, str):
         return parse_event(described, {})
@@ -166,3 +170,68 @@ def _model_to_text(model: MarkovModel) -> str:
 
 def _model_from_text(text: str, path: Path) -> MarkovModel:
     return MarkovModel.from_bytes(base64.b64decode(text, validate=True), str(path))
+
+
+LONGEST_TEXT = 1000
+"""Characters of a name or a text in a binding, at most: fingerprints, not documents."""
+
+Binding = dict[str, str]
+
+
+def checked_binding(binding: Mapping[str, str] | None) -> Binding:
+    """Return a binding in the order of its names, or raise InvalidParameter.
+
+    >>> checked_binding({"user": "ada", "policy": "5f3a"})
+    {'policy': '5f3a', 'user': 'ada'}
+    """
+    if binding is None:
+        return {}
+    if not isinstance(binding, Mapping):
+        raise InvalidParameter(
+            "The 'binding' of a stream must be a mapping from names to texts. "
+            f"Got {type(binding).__name__}."
+        )
+    for name, text in binding.items():
+        for part in (name, text):
+            if not isinstance(part, str) or len(part) > LONGEST_TEXT:
+                raise InvalidParameter(
+                    "The 'binding' of a stream must map names to texts of at most "
+                    f"{LONGEST_TEXT} characters; a digest stands for what is longer."
+                )
+    return dict(sorted(binding.items()))
+
+
+def check_binding(
+    header: Mapping[str, Any], expected: Mapping[str, str] | None, path: Path
+) -> Binding:
+    """Return what the stream of a header belongs to; StateError if something else is expected.
+
+    ``expected`` None expects nothing.
+    """
+    try:
+        found = checked_binding(header["binding"])
+    except (KeyError, InvalidParameter) as problem:
+        raise StateError(
+            f"The state file {str(path)!r} does not say what it belongs to. It was left as it is."
+        ) from problem
+    if expected is None:
+        return found
+    wanted = checked_binding(expected)
+    if wanted == found:
+        return found
+    differing = [
+        f"its {name!r} is {_shown(found.get(name))} where {_shown(wanted.get(name))} is expected"
+        for name in sorted({*wanted, *found})
+        if wanted.get(name) != found.get(name)
+    ]
+    raise StateError(
+        f"The stream in {str(path)!r} belongs to something else: {'; '.join(differing)}. "
+        "Continuing it here would guarantee what is not so. It was left as it is; give the file "
+        "of this stream, or begin a new one at another path."
+    )
+
+
+def _shown(text: str | None) -> str:
+    if text is None:
+        return "missing"
+    return repr(text if len(text) <= 80 else text[:77] + "...")

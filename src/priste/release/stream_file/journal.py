@@ -7,14 +7,14 @@ A file is text, one frame a line::
     R <length> <digest> {...}                        one line per step
     ...
 
-``length`` is that of the JSON in bytes, 8 hex digits. ``digest`` is the first 32 hex
-digits of a SHA-256 over the digest before it, the kind and the JSON: a chain, so that no
-line can be changed, moved, removed from the middle or taken from another file without notice.
-Only a missing end cannot be told from a file that never had it. The chain has no key. It finds
-what disks, copies and editors do; it does not bind somebody who can write to the file on
-purpose. That person could as well replace this program or read the true locations where they come
-from, and a key beside the file would be theirs too: a secret that is nowhere else cannot be had
-without asking the user at every start.
+``length`` is that of the JSON in bytes, 8 hex digits. ``digest`` is the first 32 hex digits of a
+SHA-256 over the digest before it, the kind and the JSON: a chain, so that no line can be changed,
+moved, removed from the middle or taken from another file without notice. Only a missing end cannot
+be distinguished from a file that never had it. The chain has no key. It finds what disks, copies
+and editors do; it does not bind somebody who can write to the file on purpose. That person could as
+well replace this program or read the true locations where they come from, and a key beside the file
+would be theirs too: a secret that is nowhere else cannot be had without asking the user at every
+start.
 
 Guarantees. ``append`` returns after the lines are on the disk (fsync). A file is
 created whole and with mode 0600, whatever the umask, and never over another file. Opening a
@@ -338,7 +338,7 @@ def sound_part(data: bytes, path: Path) -> Contents:
 
 
 def _is_torn(data: bytes, position: int, chain: str, step: int) -> bool:
-    """Tell whether what follows the last whole line is an append that a crash cut short.
+    """Return whether what follows the last whole line is an append that a crash cut short.
 
     That is the beginning of the next frame and no more; a whole frame that lacks only its newline
     is not torn: it checks, and is kept. Nor is one whose length was changed: its JSON is whole, or
@@ -566,7 +566,7 @@ class Journal:
         return self._chain
 
     def is_at(self, path: Path) -> bool:
-        """Tell whether this open journal is the file at a path."""
+        """Return whether this open journal is the file at a path."""
         try:
             return self._fd >= 0 and os.path.samestat(os.fstat(self._fd), os.stat(path))
         except FileNotFoundError:

@@ -37,7 +37,7 @@ def _lines(trace: Trace) -> Iterator[str]:
 
 CABSPOTTING = TraceFormat(
     name="cabspotting",
-    told_by="lines of latitude, longitude, 0 or 1, seconds since 1970",
+    recognised_by="lines of latitude, longitude, 0 or 1, seconds since 1970",
     recognises=some_line(_LINE),
     read=read,
     write=text_writer(_lines),

@@ -79,16 +79,16 @@ class Tables:
 class TraceFormat:
     """Everything there is to know about one format.
 
-    ``told_by`` says in words what ``recognises`` looks for in the first bytes; ``suffixes``
+    ``recognised_by`` says in words what ``recognises`` looks for in the first bytes; ``suffixes``
     guarantee the format, ``other_suffixes`` guarantee another but may hold it. ``read`` yields the
     records of a file; a format of ``tables`` has that instead. ``write`` is None for a format that
-    is only read. ``names_users`` tells that files name users themselves; otherwise a file holds one
+    is only read. ``names_users`` says that files name users themselves; otherwise a file holds one
     user, and ``user_of_file`` tells whose a file of a folder is by its place. ``ignores`` are names
     of files that lie beside those of the format. Times before ``earliest`` are wrong clocks.
     """
 
     name: str
-    told_by: str
+    recognised_by: str
     recognises: Callable[[Head], bool]
     read: Read | None = None
     write: Write | None = None

@@ -63,7 +63,7 @@ def _time(value: Any) -> int | None:
 
 FIT = TraceFormat(
     name="fit",
-    told_by="the bytes .FIT in its header",
+    recognised_by="the bytes .FIT in its header",
     recognises=lambda head: head.data[8:12] == b".FIT",
     suffixes=(".fit",),
     read=read,

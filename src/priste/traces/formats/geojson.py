@@ -179,7 +179,7 @@ def write(traces: Iterable[Trace], target: Path, options: ReadingOptions) -> Non
 
 GEOJSON = TraceFormat(
     name="geojson",
-    told_by="JSON with a type of Feature or FeatureCollection",
+    recognised_by="JSON with a type of Feature or FeatureCollection",
     recognises=lambda head: head.is_json and _GEOJSON.search(head.data) is not None,
     suffixes=(".geojson", ".json"),
     names_users=True,

@@ -120,7 +120,7 @@ def write(traces: Iterable[Trace], target: Path, options: ReadingOptions) -> Non
 
 GEOLIFE = TraceFormat(
     name="geolife",
-    told_by="the line Geolife trajectory",
+    recognised_by="the line Geolife trajectory",
     recognises=some_line(re.compile(rb"Geolife trajectory\s*$")),
     suffixes=(".plt",),
     read=read,

@@ -189,7 +189,7 @@ def _lines(trace: Trace) -> Iterator[str]:
 
 GOOGLE = TraceFormat(
     name="google",
-    told_by="JSON with semanticSegments, rawSignals, locations or timelineObjects, or a list of "
+    recognised_by="JSON with semanticSegments, rawSignals, locations, timelineObjects, a list of "
     "segments with startTime",
     recognises=lambda head: bool(_places(head)),
     other_suffixes=(".json",),

@@ -41,7 +41,7 @@ def _lines(trace: Trace) -> Iterator[str]:
 
 GPX = TraceFormat(
     name="gpx",
-    told_by="XML with a gpx element",
+    recognised_by="XML with a gpx element",
     recognises=lambda head: head.is_xml and _GPX.search(head.data) is not None,
     suffixes=(".gpx",),
     read=read,

@@ -73,7 +73,7 @@ def _lines(trace: Trace) -> Iterator[str]:
 
 KML = TraceFormat(
     name="kml",
-    told_by="XML with a kml element, or a KMZ archive of one",
+    recognised_by="XML with a kml element, or a KMZ archive of one",
     recognises=lambda head: head.is_xml and b"<kml" in head.data,
     suffixes=(".kml",),
     read=read,

@@ -7,10 +7,7 @@ almost any text looks like CSV; they cannot replace one of these.
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.metadata import entry_points
-
-from priste.errors import PristeError
+from priste.registered import Registered
 from priste.traces.formats.cabspotting import CABSPOTTING
 from priste.traces.formats.contract import TraceFormat
 from priste.traces.formats.fit_activities import FIT
@@ -24,24 +21,9 @@ from priste.traces.formats.owntracks import OWNTRACKS
 from priste.traces.formats.table_formats import CSV, PARQUET, TDRIVE
 from priste.traces.formats.tcx import TCX
 
-ENTRY_POINTS = "priste.trace_formats"
-
 _BUILT_IN = (
     PARQUET, FIT, GPX, KML, TCX, GEOJSON, GOOGLE, OWNTRACKS, GEOLIFE, NMEA, TDRIVE, CABSPOTTING, CSV
 )  # fmt: skip
 
-
-@cache
-def formats() -> dict[str, TraceFormat]:
-    """Return every format by its name."""
-    built_in = {each.name: each for each in _BUILT_IN}
-    found: dict[str, TraceFormat] = {}
-    for point in entry_points(group=ENTRY_POINTS):
-        format_ = point.load()
-        if not isinstance(format_, TraceFormat) or format_.name in built_in | found:
-            raise PristeError(
-                f"The entry point {point.name!r} of {ENTRY_POINTS!r} must name a TraceFormat whose "
-                "name no other format has. Remove the package that has it, or mend it."
-            )
-        found[format_.name] = format_
-    return found | built_in
+FORMATS = Registered("priste.trace_formats", TraceFormat, {each.name: each for each in _BUILT_IN})
+"""Every format by its name."""

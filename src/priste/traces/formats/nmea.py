@@ -209,7 +209,7 @@ def _minutes(degrees: float, digits: int) -> str:
 
 NMEA = TraceFormat(
     name="nmea",
-    told_by="lines of NMEA sentences, $GPRMC and the like",
+    recognised_by="lines of NMEA sentences, $GPRMC and the like",
     recognises=some_line(re.compile(rb"[$!][A-Z]{2}[A-Z0-9]{2,4},")),
     suffixes=(".nmea",),
     read=read,

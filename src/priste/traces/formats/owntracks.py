@@ -81,7 +81,7 @@ def _lines(trace: Trace) -> Iterator[str]:
 
 OWNTRACKS = TraceFormat(
     name="owntracks",
-    told_by="lines of a UTC time, a kind and a message, split by tabs; or JSON messages with _type",
+    recognised_by="lines of a UTC time, a kind and a message, split by tabs; or JSON with _type",
     recognises=lambda head: _LINES(head) or (head.is_json and _TYPE.search(head.data) is not None),
     suffixes=(".rec",),
     other_suffixes=(".json",),

@@ -6,7 +6,7 @@ from pathlib import Path, PurePath
 
 from priste.errors import InvalidParameter, TraceError
 from priste.traces.formats.contract import Head
-from priste.traces.formats.known import formats
+from priste.traces.formats.known import FORMATS
 from priste.traces.sources import SourceFile
 
 HEAD_BYTES = 16_384
@@ -15,9 +15,9 @@ HEAD_BYTES = 16_384
 
 def format_named(name: str) -> str:
     """Return the name of a format, such as "gpx", if there is one of that name."""
-    if name not in formats():
+    if name not in FORMATS:
         raise InvalidParameter(
-            f"must be one of {', '.join(sorted(formats()))}", parameter="format", value=name
+            f"must be one of {', '.join(sorted(FORMATS))}", parameter="format", value=name
         )
     return name
 
@@ -29,7 +29,7 @@ def format_of_name(name: str | PurePath) -> str | None:
     'gpx'
     """
     suffix = PurePath(name).suffix.lower()
-    return next((kind for kind, known in formats().items() if suffix in known.suffixes), None)
+    return next((kind for kind, known in FORMATS.items() if suffix in known.suffixes), None)
 
 
 def detect_format(file: SourceFile | Path) -> str:
@@ -43,7 +43,7 @@ def detect_format(file: SourceFile | Path) -> str:
     head = head_of(file)
     if not head.data:
         raise TraceError(f"{file.name} is empty: it holds no fix.")
-    held = next((kind for kind, known in formats().items() if known.recognises(head)), None)
+    held = next((kind for kind, known in FORMATS.items() if known.recognises(head)), None)
     guaranteed = format_of_name(file.name)
     if held is None:
         if guaranteed != "csv":
@@ -51,7 +51,7 @@ def detect_format(file: SourceFile | Path) -> str:
         if b"\0" in head.data:
             raise TraceError(f"{file.name} is named as CSV but is not text.")
         return "csv"
-    fitting = (*formats()[held].suffixes, *formats()[held].other_suffixes)
+    fitting = (*FORMATS[held].suffixes, *FORMATS[held].other_suffixes)
     if guaranteed is not None and file.suffix not in fitting:
         raise TraceError(
             f"must be given: {file.name} is named as {guaranteed} but looks like {held}.",
@@ -69,9 +69,9 @@ def head_of(file: SourceFile) -> Head:
 def _unknown(name: str, head: Head) -> TraceError:
     kind = "JSON" if head.is_json else "XML" if head.is_xml else None
     sought = [
-        f"{known.name} ({known.told_by})"
-        for known in formats().values()
-        if kind is None or kind in known.told_by
+        f"{known.name} ({known.recognised_by})"
+        for known in FORMATS.values()
+        if kind is None or kind in known.recognised_by
     ]
     what = f"is {kind}, but of no kind" if kind else "looks like none of the formats"
     return TraceError(

@@ -53,19 +53,19 @@ def _table(name: str, **telling: Any) -> TraceFormat:
 
 CSV = _table(
     "csv",
-    told_by="lines of columns split by comma, semicolon, tab or bar",
+    recognised_by="lines of columns split by comma, semicolon, tab or bar",
     recognises=_looks_like_csv,
     suffixes=(".csv", ".tsv"),
 )
 PARQUET = _table(
     "parquet",
-    told_by="the bytes PAR1",
+    recognised_by="the bytes PAR1",
     recognises=lambda head: head.data.startswith(b"PAR1"),
     suffixes=(".parquet", ".pq", ".geoparquet"),
 )
 TDRIVE = _table(
     "tdrive",
-    told_by="lines of number, date and time, longitude, latitude",
+    recognised_by="lines of number, date and time, longitude, latitude",
     recognises=some_line(_TDRIVE_LINE),
     other_suffixes=(".csv",),
 )

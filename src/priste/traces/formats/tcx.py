@@ -46,7 +46,7 @@ def _lines(trace: Trace) -> Iterator[str]:
 
 TCX = TraceFormat(
     name="tcx",
-    told_by="XML with a TrainingCenterDatabase element",
+    recognised_by="XML with a TrainingCenterDatabase element",
     recognises=lambda head: head.is_xml and b"<TrainingCenterDatabase" in head.data,
     suffixes=(".tcx",),
     read=read,

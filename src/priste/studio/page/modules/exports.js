@@ -53,7 +53,9 @@ export function openExport(store, view, { open, api }) {
     } catch (error) {
       // Two runs of the same days tell more than one: the server asks whether that is meant.
       const insist =
-        again && error.status === 409 ? button("Save it all the same", () => save(words, again, name)) : null;
+        again && error.status === 409
+          ? button("Save it beside, without a guarantee about both", () => save(words, again, name))
+          : null;
       show(state, element("span", { class: "says bad" }, inWords(error)), insist);
     }
   }
@@ -109,7 +111,13 @@ export function openExport(store, view, { open, api }) {
       row(
         "The report to share",
         "What was released and what it tells, made from the releases alone: it may go where they go. It names no place and no secret.",
-        () => save("the report to share", fromRun("report.html?shared=1"), "report-to-share.html"),
+        () =>
+          save(
+            "the report to share",
+            fromRun("report.html?shared=1"),
+            "report-to-share.html",
+            fromRun("report.html?shared=1&again=1"),
+          ),
         !finished,
         first,
       ),

@@ -211,6 +211,7 @@ export function openRun(store, view, { open, api }) {
           `Stopped after ${plural(run.steps.length, "release")}. What is shown is what was released until then.`,
         ),
       );
+    if (run?.start?.goes_on) parts.push(element("p", { class: "says note" }, run.start.goes_on));
     if (changed && !wrong)
       parts.push(
         element(

@@ -1,30 +1,33 @@
-"""What is kept back: how much of a guarantee may be used up by a step, from public knowledge alone.
+"""What is kept back: how much of a guarantee may be used up by a step, from public knowledge only.
 
-A stream that has told all it may about an event can tell hardly anything more until the model has
-forgotten the event: every output must then have one and the same ratio. So part of each guarantee
-is kept back for the steps to come. How much follows from how far apart the places of those with and
-without the event are (total variation, from the model and the public prior alone): a step that is
-more telling than all after it may use up more. What may be used grows with the steps, so a stream
-at its limit is given a little again at every step, and most of it while the model forgets. A part
-is kept for the time after the most telling step and given with the square root: what is given then
-falls more slowly than what steps can tell, and a stream that was at its limit becomes free again.
-For the same reason no step may use up all that is left. Of several models the one that remembers
-the event best decides.
+A stream that has revealed all it may about an event can reveal hardly anything more until the model
+has forgotten the event: every output must then have one and the same ratio. So part of each
+guarantee is kept back for the steps to come. How much follows from how far apart the places of
+those with and without the event are (total variation, from the model and the public prior alone): a
+step that is more telling than all after it may use up more. What may be used grows with the steps,
+so a stream at its limit is given a little again at every step, and most of it while the model
+forgets. A part is kept for the time after the most telling step and given with the square root:
+what is given then falls more slowly than what steps can tell, and a stream that was at its limit
+becomes free again. For the same reason no step may use up all that is left. Of several models the
+one that remembers the event best decides.
 """
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from priste.arguments import check_float
 from priste.errors import InvalidParameter
 from priste.events import Guarded
+from priste.mechanisms import Mechanism
 from priste.mobility import MarkovModel
 from priste.quantify import Guarantee, KnownPrior, Quantifier
 from priste.release.accountant import AccountantState
-from priste.release.calibrators.tables.ties import first_of_largest
+from priste.release.calibrators.cost import first_of_largest
 from priste.release.terms import Terms
 
 Floats = NDArray[np.float64]
@@ -43,7 +46,7 @@ for longer (``benchmarks.usefulness_families``, people used for choosing)."""
 
 AT_LEAST = 0.01
 """... or this share of what is left of the bound itself, if that is more. At a limit that is all
-used up no output could be told from any other."""
+used up no output could be distinguished from any other."""
 
 FORGOTTEN = 1e-4
 """After its event a step counts while the total variation is at least this."""
@@ -62,7 +65,7 @@ def scheduled_limits(state: AccountantState) -> list[Guarantee]:
     """Return per event the guarantee for this step: what may be used up by now, of what is
     guaranteed.
 
-    Never less than what was told already, so a release that says nothing keeps every one of them.
+    Never less than what was revealed already, so an uninformative release keeps every one of them.
     """
     return [
         limited(guarantee, share_by(state.terms, number, state.step), leaked, first, sure)
@@ -101,7 +104,7 @@ def share_by(terms: Terms, number: int, step: int) -> float:
     """Return the share of the guarantee on the event of this number that may be used by a step.
 
     In (0, 1], never falling, and 1 once every model has forgotten the event: the least over the
-    models, each with its own prior. Guarded hours tell nothing, so nothing is given for them.
+    models, each with its own prior. Guarded hours reveal nothing, so nothing is given for them.
     """
     found = terms.derived(("schedule", number), lambda: _least_shares(terms, number))
     return float(found[step]) if step < len(found) else 1.0
@@ -172,3 +175,37 @@ def _continued(apart: Floats, most: int) -> Floats:
     tail = apart[-1] * falls ** np.arange(1.0, most - len(apart) + 1.0)
     enough = int((tail >= FORGOTTEN).sum()) + 1
     return np.concatenate([apart, tail[:enough]])
+
+
+NEARLY_EXACT = 32.0
+"""In units of 1 / cell size: a planar Laplace at this budget almost always keeps the cell."""
+
+
+def finite_budget(mechanism: Mechanism) -> float:
+    """Return the budget from which a search walks down: the mechanism's own, if it is finite.
+
+    The family of an exact release has an infinite budget at its end; below it the search begins
+    at ``NEARLY_EXACT`` divided by the cell size.
+    """
+    if math.isinf(mechanism.budget):
+        return NEARLY_EXACT / mechanism.grid.cell_size
+    return mechanism.budget
+
+
+def checked_pace(pace: float, who: str) -> float:
+    """Return the pace of a calibrator, or raise InvalidParameter."""
+    return check_float(pace, "pace", who, above=0.0, most=1.0)
+
+
+def paced_limits(state: AccountantState, pace: float) -> list[Guarantee]:
+    """Return per event the guarantee for this step: ``pace`` of what is left may be used up.
+
+    What was leaked so far, over all bounded directions, counts in each of them. A release that
+    says nothing keeps every one of these limits, as they leave the stream where it is.
+    """
+    return [
+        guarantee.paced(leaked, sure, pace)
+        for leaked, sure, guarantee in zip(
+            state.leakage, state.belief, state.guarantees, strict=True
+        )
+    ]
