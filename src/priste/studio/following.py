@@ -31,7 +31,7 @@ from priste.results import (
     verdict,
 )
 from priste.results.true_steps import NONE
-from priste.studio.event_reading import chance_before, steps_of
+from priste.studio.event_reading import answers_of, chance_before, steps_of
 from priste.studio.policies import Policies
 from priste.studio.wire import whole_numbers
 from priste.studio.worker import Tell
@@ -223,6 +223,7 @@ def _event(policy: Policy, event: PolicyEvent, known: Quantifier) -> dict[str, A
         "name": event.label,
         "event": event.name,
         "text": event.text,
+        "answers": len(answers_of(event.event)) or 2,
         "guarantee": event.guaranteed,
         "bound": event.epsilon if guarantee.belief_cap is None else None,
         "cap": guarantee.belief_cap,
