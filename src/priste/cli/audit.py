@@ -42,9 +42,9 @@ class Audited:
 
     def show(self, out: Console) -> None:
         """Print the worst user's numbers for each event, with a line over time."""
+        from priste.policy.adversary_choice import ASSUMED
         from priste.quantify import AnyPrior
         from priste.results import moved, percent, who_learns_most, within
-        from priste.results.verdict import ASSUMED
         from priste.results.wording import (
             any_prior_words,
             from_to,

@@ -25,6 +25,7 @@ from priste import __version__
 from priste.errors import PristeError
 from priste.forecast import REFINED_RUNS
 from priste.policy import Policy, explain_policy
+from priste.policy.adversary_choice import ASSUMED
 from priste.policy.explanation import Explanation
 from priste.release import CALIBRATORS
 from priste.studio import exporting
@@ -343,7 +344,7 @@ class Studio:
                 "summary": explained.summary,
                 "against": explained.against,
                 "guaranteed": explained.guaranteed,
-                "not_guaranteed": explained.not_guaranteed,
+                "not_guaranteed": (*explained.not_guaranteed, ASSUMED),
                 "unguarded": explained.unguarded,
                 "mechanism": noise_words(setting.get("mechanism")),
                 "policy": policy.source,
